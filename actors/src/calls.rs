@@ -1,0 +1,58 @@
+//! The calls that this process has placed, or is about to. What is live in the database and not here was cut off by a crash.
+use crate::carrier::Outgoing;
+use entities::{campaign::Retry, contact, ids::SessionId};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+#[derive(Default)]
+pub struct Calls(Mutex<HashMap<SessionId, Call>>);
+
+/// A call in hand, with what its end will need.
+pub struct Call {
+    pub outgoing: Arc<Outgoing>,
+    /// The contact's row after the dispatch, and its campaign's plan of retries: saves reading them again at the end.
+    pub contact: Option<(contact::Model, Retry)>,
+}
+
+impl Calls {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Call>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Before the intent is committed, so that nobody mistakes the call for a lost one.
+    pub fn insert(&self, session: SessionId, call: Call) {
+        self.lock().insert(session, call);
+    }
+    pub fn remove(&self, session: SessionId) {
+        self.lock().remove(&session);
+    }
+    pub fn contains(&self, session: SessionId) -> bool {
+        self.lock().contains_key(&session)
+    }
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+    pub fn sessions(&self) -> Vec<entities::ids::Owned<SessionId>> {
+        self.lock().values().map(|call| call.outgoing.session).collect()
+    }
+    pub fn outgoing(&self, session: SessionId) -> Option<Arc<Outgoing>> {
+        self.lock().get(&session).map(|call| call.outgoing.clone())
+    }
+    pub fn contact(&self, session: SessionId) -> Option<contact::Model> {
+        self.lock()
+            .get(&session)
+            .and_then(|call| call.contact.as_ref().map(|(contact, _)| contact.clone()))
+    }
+    pub fn retry(&self, session: SessionId) -> Option<Retry> {
+        self.lock()
+            .get(&session)
+            .and_then(|call| call.contact.as_ref().map(|(_, retry)| retry.clone()))
+    }
+    /// The kept row has turned out to be old.
+    pub fn forget_contact(&self, session: SessionId) {
+        if let Some(call) = self.lock().get_mut(&session) {
+            call.contact = None;
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Campaigns: lists of contacts that are worked through.
+pub mod actor;
+pub mod machine;

@@ -1,0 +1,222 @@
+//! A contact: pending -> dispatched -> completed | failed | waiting -> dispatched; pending -> skipped; pending, waiting -> canceled.
+//!
+//! A retry is a new session of the same contact: `contact_dispatched` comes once per attempt, `contact_completed` or
+//! `contact_failed` once per contact, `contact_skipped` only with zero attempts. Source: CONTRACT §4.
+use crate::event::{
+    CampaignContactCompleted, CampaignContactDispatched, CampaignContactFailed, CampaignContactSkipped, Event,
+};
+use entities::{
+    Error, Result,
+    campaign::{Outcome, Retry},
+    contact::{Model as Contact, SkipReason, Status, WaitReason},
+    ids::SessionId,
+    session::{self, EndReason},
+    values::{Cents, Moment},
+};
+
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// A call is about to be placed.
+    Dispatch { session_id: SessionId },
+    /// The call has ended.
+    Finish(Attempt),
+    /// It is not to be called at all.
+    Skip(SkipReason),
+    /// Its campaign was canceled.
+    Cancel,
+}
+
+/// How one call to the contact ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub session_id: SessionId,
+    pub status: session::Status,
+    pub reason: EndReason,
+    pub duration_seconds: i32,
+    pub actual_cost_cents: Cents,
+}
+
+/// The whole life of a contact. Pure.
+pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment) -> Result<(Contact, Vec<Event>)> {
+    use Status::*;
+    match (contact.status, command) {
+        (Pending | Waiting, Command::Dispatch { session_id }) => Ok(dispatch(contact, session_id)),
+        (Dispatched, Command::Finish(attempt)) if contact.last_session_id == Some(attempt.session_id) => {
+            Ok(finish(contact, &attempt, retry, now))
+        }
+        (Pending, Command::Skip(reason)) => Ok(skip(contact, reason)),
+        // It was called before, so it is not skipped: it has failed.
+        (Waiting, Command::Skip(_)) => Ok(give_up(contact)),
+        (Pending | Waiting, Command::Cancel) => Ok((step(contact, Canceled), Vec::new())),
+        // A session reports its end once more after a crash between commit and answer: no change.
+        (_, Command::Finish(_)) => Ok((contact, Vec::new())),
+        (Canceled, Command::Cancel) | (Skipped, Command::Skip(_)) => Ok((contact, Vec::new())),
+        (Dispatched | Completed | Failed | Skipped | Canceled, Command::Dispatch { .. }) => {
+            Err(refused(contact.status, "be dispatched"))
+        }
+        (Dispatched | Completed | Failed | Canceled, Command::Skip(_)) => Err(refused(contact.status, "be skipped")),
+        (Dispatched | Completed | Failed | Skipped, Command::Cancel) => Err(refused(contact.status, "be canceled")),
+    }
+}
+
+fn dispatch(contact: Contact, session_id: SessionId) -> (Contact, Vec<Event>) {
+    let mut contact = step(contact, Status::Dispatched);
+    contact.attempts += 1;
+    contact.last_session_id = Some(session_id);
+    let dispatched = CampaignContactDispatched {
+        contact_id: contact.id,
+        campaign_id: contact.campaign_id,
+        phone_number: contact.phone_number.clone(),
+        email: contact.email.clone(),
+        first_name: contact.first_name.clone(),
+        last_name: contact.last_name.clone(),
+        delivery_row_id: session_id.0,
+    };
+    (contact, vec![dispatched.into()])
+}
+
+fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (Contact, Vec<Event>) {
+    let completed = CampaignContactCompleted {
+        contact_id: contact.id,
+        campaign_id: contact.campaign_id,
+        phone_number: contact.phone_number.clone(),
+        email: contact.email.clone(),
+        first_name: contact.first_name.clone(),
+        last_name: contact.last_name.clone(),
+        session_id: attempt.session_id,
+        duration_seconds: attempt.duration_seconds,
+        actual_cost_cents: attempt.actual_cost_cents,
+    };
+    if attempt.status == session::Status::Completed {
+        return (step(contact, Status::Completed), vec![completed.into()]);
+    }
+    if let Some(due) = next_attempt(retry, attempt, contact.attempts, now) {
+        let mut contact = step(contact, Status::Waiting);
+        contact.wait_reason = Some(WaitReason::Retry);
+        contact.next_attempt_at = Some(due);
+        return (contact, Vec::new());
+    }
+    (
+        step(contact, Status::Failed),
+        vec![CampaignContactFailed::from(completed).into()],
+    )
+}
+
+fn skip(contact: Contact, skip_reason: SkipReason) -> (Contact, Vec<Event>) {
+    let mut contact = step(contact, Status::Skipped);
+    contact.skip_reason = Some(skip_reason);
+    let skipped = CampaignContactSkipped {
+        contact_id: contact.id,
+        campaign_id: contact.campaign_id,
+        phone_number: contact.phone_number.clone(),
+        email: contact.email.clone(),
+        first_name: contact.first_name.clone(),
+        last_name: contact.last_name.clone(),
+        skip_reason,
+    };
+    (contact, vec![skipped.into()])
+}
+
+/// A contact that was called in vain and may not be called again.
+fn give_up(contact: Contact) -> (Contact, Vec<Event>) {
+    let failed = contact.last_session_id.map(|session_id| CampaignContactFailed {
+        contact_id: contact.id,
+        campaign_id: contact.campaign_id,
+        phone_number: contact.phone_number.clone(),
+        email: contact.email.clone(),
+        first_name: contact.first_name.clone(),
+        last_name: contact.last_name.clone(),
+        session_id,
+        duration_seconds: 0,
+        actual_cost_cents: Cents(0),
+    });
+    (
+        step(contact, Status::Failed),
+        failed.into_iter().map(Event::from).collect(),
+    )
+}
+
+fn step(mut contact: Contact, status: Status) -> Contact {
+    contact.status = status;
+    contact.wait_reason = None;
+    contact.next_attempt_at = None;
+    contact.version += 1;
+    contact
+}
+
+/// When a contact that was not reached is called again; `None`: never.
+fn next_attempt(retry: &Retry, attempt: &Attempt, attempts: i32, now: Moment) -> Option<Moment> {
+    let outcome = match (attempt.status, attempt.reason) {
+        // The person may have talked, the number does not exist, or somebody wanted it so: final.
+        (_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled) => return None,
+        (session::Status::Busy, _) => Outcome::Busy,
+        (session::Status::NoAnswer, _) => Outcome::NoAnswer,
+        (session::Status::Voicemail, _) => Outcome::Voicemail,
+        (session::Status::Failed, _) => Outcome::Failed,
+        (session::Status::Queued | session::Status::InProgress | session::Status::Completed, _) => return None,
+    };
+    let rule = retry.rules.get(&outcome).cloned().unwrap_or_default();
+    let max_attempts = rule
+        .max_attempts
+        .map_or(retry.max_attempts, |max| max.min(retry.max_attempts));
+    if rule.never || attempts >= max_attempts.get() {
+        return None;
+    }
+    let nth = usize::try_from(attempts - 1).unwrap_or(0);
+    let delay = rule
+        .delays_minutes
+        .get(nth)
+        .or(rule.delays_minutes.last())
+        .map_or(0, |minutes| minutes.get());
+    Some(now.plus_seconds(i64::from(delay.max(retry.min_gap_minutes.get())) * 60))
+}
+
+fn refused(status: Status, command: &'static str) -> Error {
+    let state = match status {
+        Status::Pending => "pending",
+        Status::Waiting => "waiting",
+        Status::Dispatched => "dispatched",
+        Status::Completed => "completed",
+        Status::Failed => "failed",
+        Status::Skipped => "skipped",
+        Status::Canceled => "canceled",
+    };
+    Error::InvalidState {
+        kind: "contact",
+        state,
+        command,
+        hint: "see the contact's status",
+    }
+}
+
+impl From<CampaignContactCompleted> for CampaignContactFailed {
+    /// The two share their shape.
+    fn from(completed: CampaignContactCompleted) -> Self {
+        let CampaignContactCompleted {
+            contact_id,
+            campaign_id,
+            phone_number,
+            email,
+            first_name,
+            last_name,
+            session_id,
+            duration_seconds,
+            actual_cost_cents,
+        } = completed;
+        CampaignContactFailed {
+            contact_id,
+            campaign_id,
+            phone_number,
+            email,
+            first_name,
+            last_name,
+            session_id,
+            duration_seconds,
+            actual_cost_cents,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -1,0 +1,4 @@
+//! Delivery: events on their way to endpoints. One lane per endpoint.
+pub mod attempt;
+pub mod lane;
+pub mod machine;

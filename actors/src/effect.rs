@@ -1,0 +1,188 @@
+//! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
+use crate::{campaign, contact, deps::Deps, event::Event, session, writer::Commit};
+use entities::{
+    Error, Result,
+    changes::Guard,
+    contact::Status,
+    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
+    tally, transcript,
+};
+
+/// The list of everything the service can do.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a handful at once, gone with their commit")]
+pub enum Effect {
+    // Facts: rows in the transaction that saves the state.
+    /// A condition inside that transaction.
+    Require(Guard),
+    Emit(Event),
+    SaveTranscript {
+        session_id: SessionId,
+        turns: Vec<transcript::Turn>,
+    },
+    /// The contact's move at the end of one call to it.
+    FinishAttempt {
+        contact: Owned<ContactId>,
+        attempt: contact::machine::Attempt,
+    },
+    /// Nothing that is still open is sent to this endpoint.
+    CancelDeliveries {
+        endpoint: Owned<EndpointId>,
+    },
+
+    // Work for the outside: its row says that it is under way.
+    PlaceCall {
+        session: Owned<SessionId>,
+    },
+    HangUp {
+        session: Owned<SessionId>,
+    },
+    /// Cancels what a campaign has not called, in slices.
+    CancelContacts {
+        campaign: Owned<CampaignId>,
+    },
+
+    // Hints: may be lost; the receiver finds the same thing in its rows.
+    /// What the tenant's campaigns are has changed.
+    CampaignsChanged(TenantId),
+    /// A session waits for a slot.
+    SessionQueued(TenantId),
+    /// A call has ended and its slot is free.
+    SlotFreed {
+        tenant_id: TenantId,
+        session_id: SessionId,
+    },
+    /// A campaign may have nothing left to do.
+    CheckDrained(Owned<CampaignId>),
+    /// An endpoint's settings have changed.
+    EndpointChanged(Owned<EndpointId>),
+}
+
+/// Turns the facts among `effects` into rows of `commit`.
+pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], commit: &mut Commit) -> Result<()> {
+    for effect in effects {
+        match effect {
+            Effect::Require(guard) => commit.changes.guards.push(*guard),
+            Effect::Emit(event) => commit.events.push(event.draft(owner)),
+            Effect::SaveTranscript { session_id, turns } => {
+                commit.changes.transcripts.push(transcript::Model {
+                    session_id: *session_id,
+                    turns: transcript::Turns(turns.clone()),
+                });
+            }
+            Effect::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
+            Effect::CancelDeliveries { endpoint } => commit.changes.cancelled_endpoints.push(endpoint.id),
+            Effect::PlaceCall { .. }
+            | Effect::HangUp { .. }
+            | Effect::CancelContacts { .. }
+            | Effect::CampaignsChanged(_)
+            | Effect::SessionQueued(_)
+            | Effect::SlotFreed { .. }
+            | Effect::CheckDrained(_)
+            | Effect::EndpointChanged(_) => {}
+        }
+    }
+    Ok(())
+}
+
+async fn finish_attempt(
+    deps: &Deps,
+    key: Owned<ContactId>,
+    attempt: &contact::machine::Attempt,
+    commit: &mut Commit,
+) -> Result<()> {
+    let kept = deps.calls.contact(attempt.session_id);
+    let before = match kept {
+        Some(contact) => contact,
+        None => entities::contact::load(&deps.db.read, key).await?,
+    };
+    let campaign = Owned::new(key.tenant_id, key.env, before.campaign_id);
+    let retry = match deps.calls.retry(attempt.session_id) {
+        Some(retry) => retry,
+        None => entities::campaign::load(&deps.db.read, campaign).await?.plan.retry,
+    };
+    let command = contact::machine::Command::Finish(attempt.clone());
+    let (after, events) = contact::machine::transition(before.clone(), command, &retry, deps.clock.now())?;
+    if after == before {
+        return Ok(());
+    }
+    let sessions = commit.changes.tally(campaign);
+    if attempt.status == entities::session::Status::Completed {
+        sessions.completed_sessions += 1;
+    } else {
+        sessions.failed_sessions += 1;
+    }
+    contact_moved(commit, &before, after, &events);
+    Ok(())
+}
+
+/// A contact's new row, its events, and its campaign's counts.
+pub fn contact_moved(
+    commit: &mut Commit,
+    before: &entities::contact::Model,
+    after: entities::contact::Model,
+    events: &[Event],
+) {
+    let tally = commit
+        .changes
+        .tally(Owned::new(after.tenant_id, after.env, after.campaign_id));
+    *count_of(tally, before.status) -= 1;
+    *count_of(tally, after.status) += 1;
+    commit
+        .events
+        .extend(events.iter().map(|event| event.draft(after.key())));
+    commit.changes.contacts.push(after);
+}
+
+fn count_of(tally: &mut tally::Model, status: Status) -> &mut i64 {
+    match status {
+        Status::Pending => &mut tally.pending,
+        Status::Waiting => &mut tally.waiting,
+        Status::Dispatched => &mut tally.dispatched,
+        Status::Completed => &mut tally.completed,
+        Status::Failed => &mut tally.failed,
+        Status::Skipped => &mut tally.skipped,
+        Status::Canceled => &mut tally.canceled,
+    }
+}
+
+/// Performs the work and sends the hints, after the commit.
+pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
+    let Some(tree) = deps.tree() else { return };
+    for effect in effects {
+        match effect {
+            Effect::Require(_)
+            | Effect::Emit(_)
+            | Effect::SaveTranscript { .. }
+            | Effect::FinishAttempt { .. }
+            | Effect::CancelDeliveries { .. } => {}
+            Effect::PlaceCall { session } => session::actor::place(deps, session).await,
+            Effect::HangUp { session } => {
+                if let Some(carrier) = deps.carriers.of(session.env) {
+                    carrier.hang_up(session.id);
+                }
+                deps.calls.remove(session.id);
+            }
+            Effect::CancelContacts { campaign } => campaign::actor::cancel_contacts(deps.clone(), campaign),
+            Effect::CampaignsChanged(tenant) => tree
+                .dispatchers
+                .tell(tenant, crate::dispatcher::Wake::campaigns(&deps.clock)),
+            Effect::SessionQueued(tenant) => tree
+                .dispatchers
+                .tell(tenant, crate::dispatcher::Wake::queue(&deps.clock)),
+            Effect::SlotFreed { tenant_id, session_id } => {
+                tree.dispatchers
+                    .tell(tenant_id, crate::dispatcher::Freed::new(session_id, &deps.clock));
+            }
+            Effect::CheckDrained(campaign) => campaign::actor::check_drained(deps.clone(), campaign),
+            Effect::EndpointChanged(endpoint) => tree
+                .lanes
+                .tell(endpoint, crate::delivery::lane::Reload::new(&deps.clock)),
+        }
+    }
+}
+
+/// A row that changed under a command is read again and the command decided again, a few times.
+pub fn worth_another_try(error: &Error, tries: u32) -> bool {
+    matches!(error, Error::Stale) && tries < 5
+}

@@ -1,0 +1,105 @@
+//! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
+use crate::{deps::Deps, supervise::panic_text, tree, writer::Commit};
+use entities::{Result, ids::ApiKeyId, values::Moment};
+use futures_util::FutureExt;
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Keys used since the last flush: `last_used_at` is written every few seconds, not at every request.
+#[derive(Clone, Default)]
+pub struct KeysUsed(Arc<Mutex<HashMap<ApiKeyId, Moment>>>);
+
+impl KeysUsed {
+    pub fn note(&self, key: ApiKeyId, now: Moment) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+    }
+
+    pub async fn flush(&self, deps: &Deps) -> Result<()> {
+        let used: Vec<_> = self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let again = used.clone();
+        let written = deps
+            .writer
+            .run(move |db| {
+                let used = used.clone();
+                Box::pin(async move {
+                    entities::api_key::touch(db, &used).await?;
+                    Ok(((), Commit::default()))
+                })
+            })
+            .await;
+        if written.is_err() {
+            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, at) in again {
+                // A use since then is the later one.
+                noted.entry(key).or_insert(at);
+            }
+        }
+        written
+    }
+}
+
+const RECONCILE_EVERY: Duration = Duration::from_secs(30);
+const FLUSH_EVERY: Duration = Duration::from_secs(3);
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+/// How long an answer can be had again with its `Idempotency-Key`. Source: CONTRACT §1.
+const KEEP_IDEMPOTENCY_KEYS: Duration = Duration::from_secs(24 * 3600);
+/// Dashboard sessions end after this long, and after this long without a request.
+pub const LOGIN_ABSOLUTE: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const LOGIN_IDLE: Duration = Duration::from_secs(12 * 3600);
+
+/// Starts the recurring work. It ends with the runtime.
+pub fn start(deps: &Deps, keys_used: KeysUsed) {
+    every(deps, RECONCILE_EVERY, "reconcile", |deps| async move {
+        tree::reconcile(&deps).await
+    });
+    every(deps, FLUSH_EVERY, "last use of keys", move |deps| {
+        let keys_used = keys_used.clone();
+        async move { keys_used.flush(&deps).await }
+    });
+    every(deps, TIDY_EVERY, "tidying", |deps| async move {
+        deps.db.checkpoint().await?;
+        tidy(&deps).await
+    });
+}
+
+fn every<F, Fut>(deps: &Deps, period: Duration, what: &'static str, work: F)
+where
+    F: Fn(Deps) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<()>> + Send,
+{
+    let deps = deps.clone();
+    deps.runtime.clone().spawn(async move {
+        loop {
+            let _busy = deps.clock.sleep(period).await;
+            match AssertUnwindSafe(work(deps.clone())).catch_unwind().await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "{what} failed; it is tried again in {period:?}"),
+                Err(panic) => tracing::error!(
+                    panic = panic_text(&*panic),
+                    "{what} panicked; it is tried again in {period:?}"
+                ),
+            }
+        }
+    });
+}
+
+async fn tidy(deps: &Deps) -> Result<()> {
+    let now = deps.clock.now();
+    let before = move |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    deps.writer
+        .run(move |db| {
+            Box::pin(async move {
+                entities::idempotency::prune(db, before(KEEP_IDEMPOTENCY_KEYS)).await?;
+                entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await
+}

@@ -1,0 +1,109 @@
+//! The shell's bindings for sessions.
+use super::machine::{self, Command, Phase, Refusal, Session};
+use crate::{
+    calls::Call,
+    carrier::Outgoing,
+    deps::Deps,
+    effect::Effect,
+    shell::{Do, Stored},
+    writer::Commit,
+};
+use entities::{
+    Result,
+    campaign::AgentSnapshot,
+    ids::{Owned, SessionId},
+    values::Moment,
+};
+use std::sync::Arc;
+
+impl Stored for Session {
+    type Key = SessionId;
+    type Command = Command;
+    const KIND: &'static str = "session";
+    const TICK: Command = Command::Tick;
+
+    async fn load(deps: &Deps, id: Owned<SessionId>) -> Result<Self> {
+        Session::from_row(entities::session::load(&deps.db.read, id).await?, deps.base_url.clone())
+    }
+    fn owner(&self) -> Owned<SessionId> {
+        self.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        machine::transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        machine::next_deadline(self)
+    }
+    fn save(&mut self, commit: &mut Commit) {
+        self.version += 1;
+        commit.changes.sessions.push(self.row());
+    }
+    /// Ringing and what is being said go with the next step of the call; a crash ends the call anyway.
+    fn differs(&self, before: &Self) -> bool {
+        std::mem::discriminant(&self.phase) != std::mem::discriminant(&before.phase)
+    }
+    fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Ended(_))
+    }
+    /// A live session that this process does not carry was cut off by a crash.
+    fn recovery(&self, deps: &Deps) -> Option<Command> {
+        (self.is_live() && !deps.calls.contains(self.call.id)).then_some(Command::Lose)
+    }
+    /// What was said is kept in memory until the end: a commit that failed must not cost it.
+    fn carry_over(&mut self, before: &Self) {
+        if std::mem::discriminant(&self.phase) == std::mem::discriminant(&before.phase) {
+            self.turns.clone_from(&before.turns);
+        }
+    }
+    /// A call that has ended since the dispatcher's commit is in hand no more.
+    fn may_be_adopted(&self, deps: &Deps) -> bool {
+        deps.calls.contains(self.call.id)
+    }
+    /// Placed by its actor, one command at a time: an end that comes first keeps it from being dialled at all.
+    fn adopted(&self, deps: &Deps) {
+        if let (Some(outgoing), Some(carrier)) = (deps.calls.outgoing(self.call.id), deps.carriers.of(self.call.env)) {
+            carrier.place(deps, outgoing);
+        }
+    }
+    fn found_stale(deps: &Deps, id: Owned<SessionId>) {
+        deps.calls.forget_contact(id.id);
+    }
+}
+
+/// Hands a call of the API to its carrier, from within its actor. The intent is committed: it is dialled at most once.
+pub async fn place(deps: &Deps, session: Owned<SessionId>) {
+    let refused = match (prepare(deps, session).await, deps.carriers.of(session.env)) {
+        (Ok(outgoing), Some(carrier)) => return carrier.place(deps, outgoing),
+        (Ok(_), None) => "no carrier is configured",
+        (Err(error), _) => {
+            tracing::error!(%error, "a call could not be prepared");
+            "the call could not be prepared"
+        }
+    };
+    if let Some(tree) = deps.tree() {
+        tree.sessions.tell(
+            session,
+            Do::tell(Command::Refuse(Refusal::Rejected(refused.into())), &deps.clock),
+        );
+    }
+}
+
+/// Gathers what a call needs that was not dispatched by a campaign.
+async fn prepare(deps: &Deps, session: Owned<SessionId>) -> Result<Arc<Outgoing>> {
+    let row = entities::session::load(&deps.db.read, session).await?;
+    let agent = entities::agent::load_even_deleted(&deps.db.read, row.tenant_id, row.agent_id).await?;
+    let agent = Arc::new(AgentSnapshot {
+        id: agent.id,
+        version: agent.version,
+        definition: agent.definition,
+    });
+    let outgoing = Arc::new(Outgoing::new(&row, agent));
+    deps.calls.insert(
+        session.id,
+        Call {
+            outgoing: outgoing.clone(),
+            contact: None,
+        },
+    );
+    Ok(outgoing)
+}

@@ -1,0 +1,4 @@
+//! Sessions: calls.
+pub mod actor;
+pub mod machine;
+mod row;

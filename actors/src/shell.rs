@@ -1,0 +1,329 @@
+//! The one actor around every state machine: loads, decides, commits, performs, and sets the one alarm.
+use crate::{
+    clock::{Busy, Clock},
+    deps::Deps,
+    effect::{self, Effect},
+    registry::{Child, Link, Registry, Stop},
+    writer::Commit,
+};
+use actix::prelude::*;
+use entities::{Error, Result, ids::Owned, values::Moment};
+use std::{fmt::Debug, hash::Hash};
+
+/// A state machine with rows: what binds a `machine.rs` to the shell.
+pub trait Stored: Clone + PartialEq + Unpin + Send + 'static {
+    type Key: Copy + Eq + Hash + Debug + Send + Unpin + 'static;
+    type Command: Clone + Debug + Send + Unpin + 'static;
+    const KIND: &'static str;
+    const TICK: Self::Command;
+
+    fn load(deps: &Deps, id: Owned<Self::Key>) -> impl Future<Output = Result<Self>> + Send;
+    fn owner(&self) -> Owned<Self::Key>;
+    fn transition(self, command: Self::Command, now: Moment) -> Result<(Self, Vec<Effect>)>;
+    fn next_deadline(&self) -> Option<Moment>;
+    /// Adds its row, as the successor of the stored one.
+    fn save(&mut self, commit: &mut Commit);
+    /// Must the row be written? Details that may be lost with a crash do not count.
+    fn differs(&self, before: &Self) -> bool {
+        self != before
+    }
+    /// Nothing to wait for: the actor may go.
+    fn is_at_rest(&self) -> bool;
+    /// What must happen first when the state was found in the database.
+    fn recovery(&self, _: &Deps) -> Option<Self::Command> {
+        None
+    }
+    /// Is this state, committed by somebody else a moment ago, still worth taking over?
+    fn may_be_adopted(&self, _: &Deps) -> bool {
+        true
+    }
+    /// The work that follows the commit and belongs to the actor.
+    fn adopted(&self, _: &Deps) {}
+    /// Takes over details that are not in the rows from the state that a failed commit made us forget.
+    fn carry_over(&mut self, _before: &Self) {}
+    /// A commit met a row that had changed: forget what was kept of it.
+    fn found_stale(_: &Deps, _: Owned<Self::Key>) {}
+}
+
+/// The only message an entity actor understands; its protocol is the machine's `Command`.
+pub struct Do<M: Stored> {
+    pub command: M::Command,
+    /// Nobody awaits the answer, so a passing failure is tried again.
+    persistent: bool,
+    busy: Busy,
+}
+impl<M: Stored> Do<M> {
+    /// Somebody awaits the answer and decides what a failure means.
+    pub fn ask(command: M::Command, clock: &Clock) -> Self {
+        Do {
+            command,
+            persistent: false,
+            busy: clock.busy(),
+        }
+    }
+    pub fn tell(command: M::Command, clock: &Clock) -> Self {
+        Do {
+            command,
+            persistent: true,
+            busy: clock.busy(),
+        }
+    }
+}
+impl<M: Stored> Message for Do<M> {
+    type Result = Result<M>;
+}
+
+/// A state that has just been committed by somebody else: saves the actor from loading it.
+pub struct Adopt<M: Stored>(pub M, pub Busy);
+impl<M: Stored> Message for Adopt<M> {
+    type Result = ();
+}
+
+pub struct Shell<M: Stored> {
+    deps: Deps,
+    link: Link<Self>,
+    /// The state as of the last commit; `None`: it must be loaded.
+    kept: Option<M>,
+    alarm: Option<(Moment, SpawnHandle)>,
+    restarted: bool,
+}
+
+impl<M: Stored> Shell<M> {
+    pub fn new(deps: Deps, link: Link<Self>) -> Self {
+        Shell {
+            deps,
+            link,
+            kept: None,
+            alarm: None,
+            restarted: false,
+        }
+    }
+
+    pub fn registry(arbiters: Vec<ArbiterHandle>, deps: Deps) -> Registry<Self> {
+        Registry::new(arbiters, deps.clock.clone(), move |link| Shell::new(deps.clone(), link))
+    }
+
+    fn settle(&mut self, kept: Option<M>, error: Option<&Error>, ctx: &mut Context<Self>) {
+        self.kept = kept;
+        match self
+            .kept
+            .as_ref()
+            .map(|state| (state.next_deadline(), state.is_at_rest()))
+        {
+            Some((deadline, at_rest)) => {
+                self.set_alarm(deadline, ctx);
+                if at_rest {
+                    self.link.rest();
+                }
+            }
+            // There is nothing of that id.
+            None if matches!(error, Some(Error::NotFound(_))) => {
+                self.set_alarm(None, ctx);
+                self.link.rest();
+            }
+            // In doubt: look again, soon if it may pass by itself.
+            None => {
+                let seconds = if error.is_some_and(Error::retryable) { 1 } else { 10 };
+                self.set_alarm(Some(self.deps.clock.now().plus_seconds(seconds)), ctx);
+            }
+        }
+    }
+
+    fn set_alarm(&mut self, at: Option<Moment>, ctx: &mut Context<Self>) {
+        if self.alarm.as_ref().map(|(at, _)| *at) == at {
+            return;
+        }
+        if let Some((_, alarm)) = self.alarm.take() {
+            ctx.cancel_future(alarm);
+        }
+        let Some(at) = at else { return };
+        let clock = self.deps.clock.clone();
+        let rings = async move { clock.sleep_until(at).await }
+            .into_actor(self)
+            .map(|busy, shell, ctx| {
+                shell.alarm = None;
+                ctx.notify(Do {
+                    command: M::TICK,
+                    persistent: true,
+                    busy,
+                });
+            });
+        self.alarm = Some((at, ctx.spawn(rings)));
+    }
+}
+
+impl<M: Stored> Actor for Shell<M> {
+    type Context = Context<Self>;
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        if std::mem::take(&mut self.restarted) {
+            // Alarms were lost with the panic: look at the rows.
+            ctx.notify(Do::tell(M::TICK, &self.deps.clock));
+        }
+    }
+}
+
+impl<M: Stored> Supervised for Shell<M> {
+    fn restarting(&mut self, _: &mut Context<Self>) {
+        // Memory may be half changed: the rows are the truth.
+        self.kept = None;
+        self.alarm = None;
+        self.restarted = true;
+    }
+}
+
+impl<M: Stored> Child for Shell<M> {
+    type Id = Owned<M::Key>;
+    const KIND: &'static str = M::KIND;
+}
+
+impl<M: Stored> Handler<Stop> for Shell<M> {
+    type Result = ();
+    fn handle(&mut self, stop: Stop, ctx: &mut Context<Self>) {
+        match stop {
+            Stop::Idle if self.alarm.is_some() || self.kept.as_ref().is_some_and(|state| !state.is_at_rest()) => {
+                self.link.stay()
+            }
+            Stop::Idle | Stop::Shutdown => ctx.stop(),
+        }
+    }
+}
+
+impl<M: Stored> Handler<Adopt<M>> for Shell<M> {
+    type Result = ();
+    fn handle(&mut self, Adopt(state, _busy): Adopt<M>, ctx: &mut Context<Self>) {
+        // Somebody may have been here since the commit, and may even have ended it.
+        if state.may_be_adopted(&self.deps) {
+            state.adopted(&self.deps);
+            let kept = self.kept.take().unwrap_or(state);
+            self.settle(Some(kept), None, ctx);
+        } else {
+            // Whatever it has become, the rows tell.
+            let kept = self.kept.take();
+            self.settle(kept, None, ctx);
+        }
+    }
+}
+
+impl<M: Stored> Handler<Do<M>> for Shell<M> {
+    // The mailbox stays shut meanwhile: one command at a time.
+    type Result = AtomicResponse<Self, Result<M>>;
+    fn handle(
+        &mut self,
+        Do {
+            command,
+            persistent,
+            busy,
+        }: Do<M>,
+        _: &mut Context<Self>,
+    ) -> Self::Result {
+        // `take`: a state is remembered only after its commit. After doubt, error or panic the next command reloads.
+        let step = step(
+            self.deps.clone(),
+            self.link.id,
+            self.kept.take(),
+            command,
+            persistent,
+            busy,
+        );
+        AtomicResponse::new(Box::pin(step.into_actor(self).map(
+            |(kept, answer, busy), shell, ctx| {
+                shell.settle(kept, answer.as_ref().err(), ctx);
+                drop(busy);
+                answer
+            },
+        )))
+    }
+}
+
+/// One command, decided until it stands. The first part of the answer is the state to remember.
+async fn step<M: Stored>(
+    deps: Deps,
+    id: Owned<M::Key>,
+    mut kept: Option<M>,
+    command: M::Command,
+    persistent: bool,
+    busy: Busy,
+) -> (Option<M>, Result<M>, Busy) {
+    let mut tries = 0;
+    let mut memory: Option<M> = None;
+    loop {
+        let state = match kept.take() {
+            Some(state) => Ok(state),
+            None => found::<M>(&deps, id).await.map(|mut state| {
+                if let Some(before) = &memory {
+                    state.carry_over(before);
+                }
+                state
+            }),
+        };
+        let error = match state {
+            Ok(state) => match decide(&deps, state, command.clone()).await {
+                Ok(state) => return (Some(state.clone()), Ok(state), busy),
+                Err(Undecided::Refused(state, error)) => return (Some(state), Err(error), busy),
+                Err(Undecided::InDoubt(before, error)) => {
+                    memory = Some(before);
+                    error
+                }
+            },
+            Err(error) => error,
+        };
+        tries += 1;
+        if matches!(error, Error::Stale) {
+            M::found_stale(&deps, id);
+        }
+        if effect::worth_another_try(&error, tries) {
+            continue;
+        }
+        // Stale again and again: what the command took for granted is no longer so.
+        let passing = error.retryable() && !matches!(error, Error::Stale);
+        if !(persistent && passing) {
+            if persistent && !matches!(error, Error::NotFound(_) | Error::Stale) {
+                tracing::error!(kind = M::KIND, %error, "a command failed for good");
+            }
+            return (None, Err(error), busy);
+        }
+        // With the mailbox shut, so that what comes after keeps its order.
+        deps.clock.back_off(tries).await;
+    }
+}
+
+/// The state from the database, with whatever a crash has left to do done.
+async fn found<M: Stored>(deps: &Deps, id: Owned<M::Key>) -> Result<M> {
+    let state = M::load(deps, id).await?;
+    match state.recovery(deps) {
+        Some(command) => decide(deps, state, command).await.map_err(|undecided| match undecided {
+            Undecided::Refused(_, error) | Undecided::InDoubt(_, error) => error,
+        }),
+        None => Ok(state),
+    }
+}
+
+/// A command that did not become the state.
+enum Undecided<M> {
+    /// The machine says no; the state is as it was.
+    Refused(M, Error),
+    /// The commit failed: the rows tell what is so. Holds the state before.
+    InDoubt(M, Error),
+}
+
+/// Decides, commits, performs.
+async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Result<M, Undecided<M>> {
+    let (mut state, effects) = match before.clone().transition(command, deps.clock.now()) {
+        Ok(next) => next,
+        Err(error) => return Err(Undecided::Refused(before, error)),
+    };
+    let mut commit = Commit::default();
+    if let Err(error) = effect::facts(deps, state.owner(), &effects, &mut commit).await {
+        return Err(Undecided::InDoubt(before, error));
+    }
+    if state.differs(&before) {
+        state.save(&mut commit);
+    }
+    if !commit.is_empty()
+        && let Err(error) = deps.writer.commit(commit).await
+    {
+        return Err(Undecided::InDoubt(before, error));
+    }
+    effect::perform(deps, effects).await;
+    Ok(state)
+}

@@ -1,0 +1,204 @@
+//! The supervision tree: one file, drawn, then built in the same order.
+//!
+//! ```text
+//! Root
+//! ├── Writer           one: group commit
+//! └── Registry         one per kind: starts, finds, revives and parks the actors
+//!     ├── Dispatcher*  per tenant: paces contact dispatch; rests when no campaign runs
+//!     ├── Campaign*    while it runs
+//!     ├── Session*     from its creation to its end
+//!     ├── Endpoint*    per webhook endpoint: its settings, while they change
+//!     └── Lane*        per webhook endpoint: delivery and retry queue, while there is something to send
+//! ```
+use crate::{
+    campaign::machine::Campaign,
+    delivery::lane::{Arrived, Lane, Wake as LaneWake},
+    deps::Deps,
+    dispatcher::{Dispatcher, Wake},
+    registry::{Parked, Registry},
+    session::machine::{Command as SessionCommand, Session},
+    shell::{Do, Shell, Stored},
+    writer::{AfterCommit, Committed},
+};
+use actix::ArbiterHandle;
+use entities::{
+    Error, Result, delivery,
+    ids::{CampaignId, EndpointId, Owned},
+    webhook_endpoint::Model as Endpoint,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+/// One field per line of the drawing.
+pub struct Tree {
+    pub dispatchers: Registry<Dispatcher>,
+    pub campaigns: Registry<Shell<Campaign>>,
+    pub sessions: Registry<Shell<Session>>,
+    pub endpoints: Registry<Shell<Endpoint>>,
+    pub lanes: Registry<Lane>,
+}
+
+/// One line per line of the drawing. Actors start when they are needed; boot is the first [`reconcile`].
+pub fn start(deps: &Deps, arbiters: &[ArbiterHandle]) {
+    let tree = Tree {
+        dispatchers: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
+            let deps = deps.clone();
+            move |link| Dispatcher::new(deps.clone(), link)
+        }),
+        campaigns: Shell::registry(arbiters.to_vec(), deps.clone()),
+        sessions: Shell::registry(arbiters.to_vec(), deps.clone()),
+        endpoints: Shell::registry(arbiters.to_vec(), deps.clone()),
+        lanes: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
+            let deps = deps.clone();
+            move |link| Lane::new(deps.clone(), link)
+        }),
+    };
+    // Set once, by the one who starts.
+    let _ = deps.tree.set(tree);
+}
+
+/// How long a request waits for an entity.
+const ASK_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Tree {
+    /// Sends a command to an entity and awaits what became of it. For HTTP; entities speak by rows and hints.
+    pub async fn ask<M: Stored>(
+        &self,
+        registry: &Registry<Shell<M>>,
+        deps: &Deps,
+        id: Owned<M::Key>,
+        command: M::Command,
+    ) -> Result<M> {
+        // An actor that waits for the database keeps others waiting: a caller is told so in time.
+        let answer = tokio::time::timeout(ASK_TIMEOUT, registry.send(id, Do::ask(command, &deps.clock))).await;
+        answer.map_err(|_| Error::Unavailable(format!("the {} is busy", M::KIND)))??
+    }
+
+    pub fn parked(&self) -> Vec<Parked> {
+        let mut all = self.dispatchers.parked();
+        all.extend(self.campaigns.parked());
+        all.extend(self.sessions.parked());
+        all.extend(self.endpoints.parked());
+        all.extend(self.lanes.parked());
+        all
+    }
+
+    /// Running actors by kind.
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        BTreeMap::from([
+            ("dispatcher", self.dispatchers.count()),
+            ("campaign", self.campaigns.count()),
+            ("session", self.sessions.count()),
+            ("endpoint", self.endpoints.count()),
+            ("lane", self.lanes.count()),
+        ])
+    }
+}
+
+/// Starts the actors that the rows say should be at work, and repairs what a crash or a lost hint has left. Run at boot and
+/// every 30 seconds: both are the same.
+pub async fn reconcile(deps: &Deps) -> Result<()> {
+    let Some(tree) = deps.tree() else { return Ok(()) };
+    // One that fails does not keep the others from their work.
+    let outcomes = [
+        lanes(deps, tree).await,
+        sessions(deps, tree).await,
+        campaigns(deps, tree).await,
+        dispatchers(deps, tree).await,
+    ];
+    outcomes.into_iter().collect()
+}
+
+async fn lanes(deps: &Deps, tree: &Tree) -> Result<()> {
+    for (tenant, env, endpoint) in delivery::endpoints_at_work(&deps.db.read).await? {
+        tree.lanes
+            .tell(Owned::new(tenant, env, endpoint), LaneWake::new(&deps.clock));
+    }
+    Ok(())
+}
+
+async fn sessions(deps: &Deps, tree: &Tree) -> Result<()> {
+    let mut after = None;
+    loop {
+        let open = entities::session::open(&deps.db.read, after, 1000).await?;
+        let Some(last) = open.last() else { return Ok(()) };
+        after = Some(last.id);
+        for session in open {
+            tree.sessions.tell(session, Do::tell(SessionCommand::Tick, &deps.clock));
+        }
+    }
+}
+
+async fn campaigns(deps: &Deps, tree: &Tree) -> Result<()> {
+    for campaign in entities::campaign::unattended(&deps.db.read).await? {
+        tree.campaigns.tell(campaign, Do::tell(Campaign::TICK, &deps.clock));
+        crate::campaign::actor::check_drained(deps.clone(), campaign);
+    }
+    Ok(())
+}
+
+async fn dispatchers(deps: &Deps, tree: &Tree) -> Result<()> {
+    let mut tenants = entities::campaign::tenants_at_work(&deps.db.read).await?;
+    tenants.extend(entities::session::tenants_in_queue(&deps.db.read).await?);
+    tenants.sort();
+    tenants.dedup();
+    for tenant in tenants {
+        tree.dispatchers.tell(tenant, Wake::campaigns(&deps.clock));
+    }
+    Ok(())
+}
+
+/// Stops in order: nothing new is dialled, calls may end for `drain`, what is left is ended with a reason, actors flush.
+pub async fn shut_down(deps: &Deps, drain: Duration) {
+    deps.drain();
+    let Some(tree) = deps.tree() else { return };
+    tree.dispatchers.shutdown(Duration::from_secs(5)).await;
+    let until = deps.clock.now().plus(drain);
+    while deps.calls.count() > 0 && deps.clock.now() < until {
+        let _busy = deps.clock.sleep(Duration::from_millis(50)).await;
+    }
+    let left = deps.calls.sessions();
+    if !left.is_empty() {
+        tracing::warn!(calls = left.len(), "calls still live at the end of the drain are ended");
+    }
+    // The answers are awaited so that the ends are committed before the writer stops.
+    let ends = left
+        .into_iter()
+        .map(|session| tree.ask(&tree.sessions, deps, session, SessionCommand::Shutdown));
+    for error in futures_util::future::join_all(ends)
+        .await
+        .into_iter()
+        .filter_map(Result::err)
+    {
+        tracing::warn!(%error, "a call could not be ended; the next start closes it");
+    }
+    tree.sessions.shutdown(Duration::from_secs(5)).await;
+    tree.campaigns.shutdown(Duration::from_secs(5)).await;
+    tree.endpoints.shutdown(Duration::from_secs(5)).await;
+    tree.lanes.shutdown(Duration::from_secs(5)).await;
+    deps.writer.close();
+}
+
+/// What follows each commit, told by the writer.
+pub struct Hints {
+    /// Filled when everything is there; hints before that find their rows at the first reconcile.
+    pub deps: Arc<OnceLock<Deps>>,
+}
+
+impl AfterCommit for Hints {
+    fn deliveries(&self, endpoint: Owned<EndpointId>, new: Vec<(delivery::Model, Committed)>) {
+        if let Some(deps) = self.deps.get()
+            && let Some(tree) = deps.tree()
+        {
+            tree.lanes.tell(endpoint, Arrived::new(new, &deps.clock));
+        }
+    }
+    fn drained(&self, campaign: Owned<CampaignId>) {
+        if let Some(deps) = self.deps.get() {
+            crate::campaign::actor::check_drained(deps.clone(), campaign);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! API keys: what programs show. Only the hash of a key is kept.
+use crate::{
+    error::{Error, Result},
+    ids::{ApiKeyId, TenantId},
+    page::{self, Listed, Page},
+    values::{Env, Moment, Scopes},
+};
+use sea_orm::{entity::prelude::*, sea_query::Expr};
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "api_keys")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: ApiKeyId,
+    pub tenant_id: TenantId,
+    pub name: String,
+    /// The key's first 12 characters, for lists and logs.
+    pub key_prefix: String,
+    /// SHA-256 of the full key, hex.
+    #[sea_orm(unique)]
+    pub key_hash: String,
+    pub env: Env,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub scopes: Scopes,
+    pub expires_at: Option<Moment>,
+    pub created_at: Moment,
+    /// Written every few seconds at most.
+    pub last_used_at: Option<Moment>,
+    pub revoked_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// The key of that hash, revoked or expired ones too: the caller decides. Read at every request, so that a revocation
+/// by any process counts at once.
+pub async fn by_hash(db: &impl ConnectionTrait, key_hash: &str) -> Result<Option<Model>> {
+    Ok(Entity::find().filter(Column::KeyHash.eq(key_hash)).one(db).await?)
+}
+
+pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId) -> Result<Model> {
+    Entity::find_by_id(id)
+        .filter(Column::TenantId.eq(tenant))
+        .one(db)
+        .await?
+        .ok_or(Error::NotFound("API key"))
+}
+
+pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+    page::fetch(
+        db,
+        Entity::find().filter(Column::TenantId.eq(tenant)),
+        Column::Id,
+        Column::CreatedAt,
+        page,
+    )
+    .await
+}
+
+/// Revokes at once. A second time changes nothing.
+pub async fn revoke(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId, now: Moment) -> Result<()> {
+    load(db, tenant, id).await?;
+    let update = Entity::update_many().col_expr(Column::RevokedAt, Expr::value(now));
+    update
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Id.eq(id))
+        .filter(Column::RevokedAt.is_null())
+        .exec(db)
+        .await?;
+    Ok(())
+}
+
+pub async fn touch(db: &impl ConnectionTrait, used: &[(ApiKeyId, Moment)]) -> Result<()> {
+    for (id, at) in used {
+        Entity::update_many()
+            .col_expr(Column::LastUsedAt, Expr::value(*at))
+            .filter(Column::Id.eq(*id))
+            .exec(db)
+            .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! The one error type. `src/http/error.rs` holds the table from these variants to status, code and message.
+use sea_orm::{DbErr, RuntimeErr, SqlErr, sqlx};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// No such object for this tenant and env.
+    #[error("no such {0}")]
+    NotFound(&'static str),
+    /// A field's value is refused; nothing was changed.
+    #[error("{field}: {reason}")]
+    Invalid { field: String, reason: String },
+    /// The object's state does not allow the command.
+    #[error("a {state} {kind} cannot {command}: {hint}")]
+    InvalidState {
+        kind: &'static str,
+        state: &'static str,
+        command: &'static str,
+        hint: &'static str,
+    },
+    /// A unique value is taken.
+    #[error("{field} is already taken")]
+    AlreadyExists { field: &'static str },
+    /// Something else still refers to it.
+    #[error("{0}")]
+    InUse(String),
+    /// A limit of the workspace's plan, or of the service.
+    #[error("{0}")]
+    PlanLimit(String),
+    /// The row was changed by somebody else since it was read: load and decide again.
+    #[error("the row has changed since it was read")]
+    Stale,
+    /// The operator has not configured what this needs.
+    #[error("{0}")]
+    NotConfigured(String),
+    /// All slots are taken and the caller did not want to wait.
+    #[error("all {limit} concurrent calls are in use")]
+    ConcurrencyFull { limit: i32 },
+    /// A test key may only call the sandbox block and verified numbers.
+    #[error("test keys may call +1500[2-9]xxxxxx and verified numbers only")]
+    NumberNotVerified,
+    /// The database does not answer, is busy or full, or the part is restarting: try again.
+    #[error("temporarily unavailable: {0}")]
+    Unavailable(String),
+    /// A stored value cannot be read; names table, column and id.
+    #[error("bad value in {table}.{column} of {id}")]
+    Corrupt {
+        table: &'static str,
+        column: &'static str,
+        id: String,
+    },
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Error {
+    pub fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Error::Invalid {
+            field: field.into(),
+            reason: reason.into(),
+        }
+    }
+
+    /// May the same command succeed later without a change by the caller?
+    pub fn retryable(&self) -> bool {
+        match self {
+            Error::Stale | Error::Unavailable(_) | Error::ConcurrencyFull { .. } => true,
+            Error::NotFound(_)
+            | Error::Invalid { .. }
+            | Error::InvalidState { .. }
+            | Error::AlreadyExists { .. }
+            | Error::InUse(_)
+            | Error::PlanLimit(_)
+            | Error::NotConfigured(_)
+            | Error::NumberNotVerified
+            | Error::Corrupt { .. }
+            | Error::Internal(_) => false,
+        }
+    }
+}
+
+impl From<DbErr> for Error {
+    fn from(error: DbErr) -> Self {
+        if let Some(SqlErr::UniqueConstraintViolation(_)) = error.sql_err() {
+            return Error::AlreadyExists { field: "id" };
+        }
+        let passing = match &error {
+            DbErr::ConnectionAcquire(_) | DbErr::Conn(_) => true,
+            DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause)) => is_passing(cause),
+            _ => false,
+        };
+        if passing {
+            Error::Unavailable(error.to_string())
+        } else {
+            Error::Internal(error.to_string())
+        }
+    }
+}
+
+/// Busy, locked, full, unreachable, shutting down: the same statement may succeed later.
+fn is_passing(error: &sqlx::Error) -> bool {
+    use sqlx::Error::*;
+    match error {
+        Io(_) | Tls(_) | Protocol(_) | PoolTimedOut | PoolClosed | WorkerCrashed => true,
+        Database(error) => error.code().is_some_and(|code| match code.len() {
+            // SQLSTATE: connection lost, out of resources, operator's intervention, read-only.
+            5 => ["08", "53", "57"].iter().any(|class| code.starts_with(class)) || code == "25006",
+            // SQLite, extended: busy, locked, read-only, I/O, full, cannot open. The primary code is the low byte.
+            _ => code
+                .parse::<u32>()
+                .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 8 | 10 | 13 | 14)),
+        }),
+        _ => false,
+    }
+}

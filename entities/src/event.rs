@@ -1,0 +1,113 @@
+//! Events: what happened, as the receivers see it. The body is stored once, as the bytes that are signed and sent.
+use crate::{
+    error::{Error, Result},
+    ids::{EventId, TenantId},
+    page::{self, Listed, Page},
+    values::{Env, Moment},
+};
+use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*};
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "events")]
+pub struct Model {
+    /// The order of commits, over all tenants.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub seq: i64,
+    pub id: EventId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub event_type: String,
+    /// The session, campaign or endpoint that it is about.
+    pub subject_id: Uuid,
+    pub created_at: Moment,
+    /// The envelope, UTF-8 JSON.
+    #[sea_orm(column_type = "Text")]
+    pub body: String,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// The highest sequence number; 0 before the first event.
+pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+    let last: Option<i64> = Entity::find()
+        .select_only()
+        .column(Column::Seq)
+        .order_by(Column::Seq, Order::Desc)
+        .limit(1)
+        .into_tuple()
+        .one(db)
+        .await?;
+    Ok(last.unwrap_or(0))
+}
+
+/// The newest event's id, of whatever tenant.
+pub async fn last_id(db: &impl ConnectionTrait) -> Result<Option<EventId>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .order_by(Column::Seq, Order::Desc)
+        .limit(1);
+    Ok(select.into_tuple().one(db).await?)
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+}
+
+pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, env: Env, id: EventId) -> Result<Model> {
+    owned(tenant, env)
+        .filter(Column::Id.eq(id))
+        .one(db)
+        .await?
+        .ok_or(Error::NotFound("event"))
+}
+
+/// What a list of events is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub event_type: Option<String>,
+    pub subject_id: Option<Uuid>,
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    tenant: TenantId,
+    env: Env,
+    filter: Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant, env);
+    if let Some(event_type) = filter.event_type {
+        select = select.filter(Column::EventType.eq(event_type));
+    }
+    if let Some(subject) = filter.subject_id {
+        select = select.filter(Column::SubjectId.eq(subject));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+/// Events after the one of that id, in order: what a stream that was cut off has missed.
+pub async fn after(
+    db: &impl ConnectionTrait,
+    tenant: TenantId,
+    env: Env,
+    id: EventId,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    Ok(owned(tenant, env)
+        .filter(Column::Id.gt(id))
+        .order_by(Column::Id, Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
+}
+
+/// Some events by their sequence numbers, for the delivery lane that has only these.
+pub async fn of_seqs(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<Vec<Model>> {
+    Ok(Entity::find()
+        .filter(Column::Seq.is_in(seqs.iter().copied()))
+        .all(db)
+        .await?)
+}

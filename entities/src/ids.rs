@@ -1,0 +1,59 @@
+//! One type per kind of id, so that the compiler tells them apart. All are UUIDv7 made by `Deps::ids`.
+use crate::values::Env;
+use schemars::JsonSchema;
+use sea_orm::{DbErr, DeriveValueType, TryFromU64};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+use uuid::Uuid;
+
+macro_rules! ids { ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+    $(#[$doc])*
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, DeriveValueType)]
+    #[serde(transparent)]
+    pub struct $name(pub Uuid);
+    impl fmt::Display for $name { fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.fmt(f) } }
+    impl fmt::Debug for $name { fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.fmt(f) } }
+    impl FromStr for $name { type Err = uuid::Error; fn from_str(s: &str) -> Result<Self, uuid::Error> { Uuid::parse_str(s).map($name) } }
+    /// Ids are never made by the database.
+    impl TryFromU64 for $name { fn try_from_u64(_: u64) -> Result<Self, DbErr> { Err(DbErr::ConvertFromU64(stringify!($name))) } }
+    impl From<Uuid> for $name { fn from(id: Uuid) -> Self { $name(id) } }
+    impl From<$name> for Uuid { fn from(id: $name) -> Uuid { id.0 } }
+)*} }
+
+ids! {
+    /// A workspace; owns everything else.
+    TenantId,
+    /// A person who signs in to the dashboard.
+    UserId,
+    /// One API key.
+    ApiKeyId,
+    /// A conversational agent.
+    AgentId,
+    /// A list of contacts that is worked through.
+    CampaignId,
+    /// One person in one campaign.
+    ContactId,
+    /// One call or room.
+    SessionId,
+    /// A registered receiver of events.
+    EndpointId,
+    /// One per event, kept over all its deliveries.
+    EventId,
+    /// One event on its way to one endpoint.
+    DeliveryId,
+    /// A number that test keys may call.
+    VerifiedNumberId,
+}
+
+/// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Owned<I> {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub id: I,
+}
+impl<I> Owned<I> {
+    pub fn new(tenant_id: TenantId, env: Env, id: I) -> Self {
+        Owned { tenant_id, env, id }
+    }
+}

@@ -1,0 +1,33 @@
+//! What Callboard stores. A leaf: rows, the values in them, and every query, each scoped by its tenant.
+//!
+//! No rules live here (they are the `machine.rs` files of `actors`), and no query lives anywhere else.
+//! Times are [`values::Moment`] (milliseconds), JSON is stored as JSON, ids are UUIDv7.
+
+pub mod bulk;
+pub mod changes;
+pub mod db;
+pub mod error;
+pub mod ids;
+pub mod page;
+pub mod values;
+
+pub mod agent;
+pub mod api_key;
+pub mod campaign;
+pub mod contact;
+pub mod delivery;
+pub mod delivery_attempt;
+pub mod event;
+pub mod idempotency;
+pub mod login;
+pub mod membership;
+pub mod meta;
+pub mod session;
+pub mod tally;
+pub mod tenant;
+pub mod transcript;
+pub mod user;
+pub mod verified_number;
+pub mod webhook_endpoint;
+
+pub use error::{Error, Result};

@@ -1,0 +1,49 @@
+//! Dashboard sessions: the cookie holds a random token, the row its hash.
+use crate::{error::Result, ids::UserId, user, values::Moment};
+use sea_orm::{ExprTrait, entity::prelude::*, sea_query::Expr};
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "logins")]
+pub struct Model {
+    /// SHA-256 of the cookie's token, hex.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub token_hash: String,
+    pub user_id: UserId,
+    pub created_at: Moment,
+    pub last_seen_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+pub async fn find(db: &impl ConnectionTrait, token_hash: &str) -> Result<Option<(Model, user::Model)>> {
+    let Some(login) = Entity::find_by_id(token_hash.to_owned()).one(db).await? else {
+        return Ok(None);
+    };
+    let user = user::Entity::find_by_id(login.user_id).one(db).await?;
+    Ok(user.map(|user| (login, user)))
+}
+
+pub async fn touch(db: &impl ConnectionTrait, token_hash: &str, now: Moment) -> Result<()> {
+    let update = Entity::update_many()
+        .col_expr(Column::LastSeenAt, Expr::value(now))
+        .filter(Column::TokenHash.eq(token_hash));
+    update.exec(db).await?;
+    Ok(())
+}
+
+pub async fn remove(db: &impl ConnectionTrait, token_hash: &str) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::TokenHash.eq(token_hash))
+        .exec(db)
+        .await?;
+    Ok(())
+}
+
+/// Forgets the sessions that ended by time.
+pub async fn prune(db: &impl ConnectionTrait, created_before: Moment, seen_before: Moment) -> Result<()> {
+    let over = Column::CreatedAt
+        .lt(created_before)
+        .or(Column::LastSeenAt.lt(seen_before));
+    Entity::delete_many().filter(over).exec(db).await?;
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! Facts about the installation itself: the secret key's check value, the set-up link's hash.
+use crate::{bulk, bulk::OnConflict, error::Result};
+use sea_orm::entity::prelude::*;
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "meta")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub key: String,
+    pub value: String,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// A sealed constant: opens only with the secret key that the data was sealed with.
+pub const SECRET_CHECK: &str = "secret_check";
+/// SHA-256 of the one-time set-up token, hex.
+pub const SETUP_TOKEN: &str = "setup_token_sha256";
+
+pub async fn get(db: &impl ConnectionTrait, key: &str) -> Result<Option<String>> {
+    Ok(Entity::find_by_id(key.to_owned()).one(db).await?.map(|row| row.value))
+}
+
+pub async fn set(db: &impl ConnectionTrait, key: &str, value: &str) -> Result<()> {
+    let row = Model {
+        key: key.into(),
+        value: value.into(),
+    };
+    bulk::save(db, &[row], OnConflict::Replace).await.map(drop)
+}
+
+/// Removes `key` if it still holds `value`; answers whether it did. Makes a token single-use.
+pub async fn take(db: &impl ConnectionTrait, key: &str, value: &str) -> Result<bool> {
+    let removed = Entity::delete_many()
+        .filter(Column::Key.eq(key))
+        .filter(Column::Value.eq(value))
+        .exec(db)
+        .await?;
+    Ok(removed.rows_affected == 1)
+}

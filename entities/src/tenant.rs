@@ -1,0 +1,49 @@
+//! Workspaces.
+use crate::{
+    error::{Error, Result},
+    ids::TenantId,
+    values::Moment,
+};
+use sea_orm::{Order, QueryOrder, entity::prelude::*};
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "tenants")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: TenantId,
+    /// The name in addresses: `[a-z0-9-]{2,40}`.
+    #[sea_orm(unique)]
+    pub slug: String,
+    pub name: String,
+    /// ISO 3166-1 alpha-2; how numbers without `+` are read.
+    pub country: String,
+    /// Calls at once, in each env. At most the operator's maximum.
+    pub concurrency_limit: i32,
+    pub version: i32,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+pub async fn load(db: &impl ConnectionTrait, id: TenantId) -> Result<Model> {
+    Entity::find_by_id(id)
+        .one(db)
+        .await?
+        .ok_or(Error::NotFound("workspace"))
+}
+
+pub async fn by_slug(db: &impl ConnectionTrait, slug: &str) -> Result<Model> {
+    Entity::find()
+        .filter(Column::Slug.eq(slug))
+        .one(db)
+        .await?
+        .ok_or(Error::NotFound("workspace"))
+}
+
+pub async fn slug_is_taken(db: &impl ConnectionTrait, slug: &str) -> Result<bool> {
+    Ok(Entity::find().filter(Column::Slug.eq(slug)).count(db).await? > 0)
+}
+
+pub async fn all(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+    Ok(Entity::find().order_by(Column::Slug, Order::Asc).all(db).await?)
+}

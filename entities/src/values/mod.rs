@@ -1,0 +1,23 @@
+//! Values that cannot be wrong once they exist: parsing is the only way in.
+mod cents;
+mod e164;
+mod env;
+mod moment;
+mod role;
+mod scope;
+mod text;
+mod webhook_url;
+
+/// Why a text is not the value it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadValue(pub String);
+
+pub use cents::Cents;
+pub use e164::{Country, E164};
+pub use env::Env;
+pub use moment::Moment;
+pub use role::Role;
+pub use scope::{Scope, Scopes};
+pub use text::{Bounded, Metadata, Text, Variables};
+pub use webhook_url::WebhookUrl;

@@ -1,0 +1,141 @@
+//! Webhook endpoints: where a tenant's events go.
+use crate::{
+    error::{Error, Result},
+    ids::{EndpointId, Owned, TenantId},
+    page::{self, Listed, Page},
+    values::{Env, Moment, WebhookUrl},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Receives events.
+    Active,
+    /// Turned off by its user: no deliveries are made for it.
+    Disabled,
+}
+
+/// Event types and patterns (`*`, `session.*`), checked against the catalogue before they get here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(transparent)]
+#[schemars(description = "`*`, groups as `session.*`, or exact event types.")]
+pub struct Patterns(pub Vec<String>);
+
+impl Patterns {
+    pub fn matches(&self, event_type: &str) -> bool {
+        self.0.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => event_type.starts_with(prefix),
+            None => pattern == event_type,
+        })
+    }
+}
+
+/// Headers of the user's own, sent with every delivery.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(transparent)]
+pub struct Headers(pub BTreeMap<String, String>);
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "webhook_endpoints")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: EndpointId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub url: WebhookUrl,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub event_types: Patterns,
+    pub description: Option<String>,
+    pub timeout_ms: i32,
+    /// Sealed: a header may hold a credential.
+    #[sea_orm(column_type = "Text")]
+    pub sealed_headers: String,
+    pub max_concurrency: i32,
+    pub status: Status,
+    /// The `whsec_` secret, sealed.
+    #[sea_orm(column_type = "Text")]
+    pub sealed_secret: String,
+    /// The secret's last four characters.
+    pub secret_hint: String,
+    pub version: i32,
+    pub created_at: Moment,
+    pub updated_at: Moment,
+    pub deleted_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<EndpointId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+fn present() -> sea_orm::Select<Entity> {
+    Entity::find().filter(Column::DeletedAt.is_null())
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<EndpointId>) -> Result<Model> {
+    let select = present()
+        .filter(Column::Id.eq(key.id))
+        .filter(Column::TenantId.eq(key.tenant_id))
+        .filter(Column::Env.eq(key.env));
+    select.one(db).await?.ok_or(Error::NotFound("webhook endpoint"))
+}
+
+pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, env: Env, page: Page) -> Result<Listed<Model>> {
+    let select = present()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env));
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+pub async fn count(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+    Ok(present()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .count(db)
+        .await?)
+}
+
+/// All that receive events, of all tenants: what the writer fans out to.
+pub async fn active(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+    Ok(present().filter(Column::Status.eq(Status::Active)).all(db).await?)
+}
+
+/// All that were ever made, of all tenants: for sealing their secrets anew.
+pub async fn all(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+    Ok(Entity::find().all(db).await?)
+}
+
+pub async fn reseal(
+    db: &impl ConnectionTrait,
+    id: EndpointId,
+    sealed_secret: String,
+    sealed_headers: String,
+) -> Result<()> {
+    let update = Entity::update_many()
+        .col_expr(Column::SealedSecret, Expr::value(sealed_secret))
+        .col_expr(Column::SealedHeaders, Expr::value(sealed_headers));
+    update.filter(Column::Id.eq(id)).exec(db).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_pattern_matches_all_a_group_or_one_type() {
+        let of = |pattern: &str| Patterns(vec![pattern.into()]);
+        assert!(of("*").matches("session.ended"));
+        assert!(of("session.*").matches("session.ended"));
+        assert!(of("session.ended").matches("session.ended"));
+        assert!(!of("session.ended").matches("session.ended2"));
+        assert!(!of("campaign.*").matches("session.ended"));
+    }
+}

@@ -1,0 +1,14 @@
+//! The schema, one file per change; a released file is never edited.
+pub use sea_orm_migration::MigratorTrait;
+use sea_orm_migration::prelude::*;
+
+mod m2026_11_20_000001_initial;
+
+pub struct Migrator;
+
+#[async_trait::async_trait]
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![Box::new(m2026_11_20_000001_initial::Migration)]
+    }
+}

@@ -1,0 +1,302 @@
+//! Who may come in: passwords, dashboard sessions, API keys, and how workspaces and users are made.
+use crate::app::State;
+use actors::{
+    deps::Deps,
+    housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE},
+    keyring::sha256_hex,
+    writer::Commit,
+};
+use argon2::{
+    Argon2,
+    password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use entities::{
+    Error, Result, api_key,
+    changes::Changes,
+    db::Db,
+    ids::TenantId,
+    login, membership, meta, tenant, user,
+    values::{Country, Env, Moment, Role, Scopes, Text},
+};
+use sea_orm::ConnectionTrait;
+use zeroize::Zeroizing;
+
+/// 256 random bits, as text.
+fn random_token() -> String {
+    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
+}
+
+// --- API keys ---
+
+/// A new key: `vk_<env>_<256 random bits>`. The plaintext exists only in the answer to its creation.
+pub fn new_key(
+    deps_id: entities::ids::ApiKeyId,
+    tenant: TenantId,
+    asked: NewKey,
+    now: Moment,
+) -> (api_key::Model, Zeroizing<String>) {
+    let plaintext = Zeroizing::new(format!("vk_{}_{}", asked.env, random_token()));
+    let key = api_key::Model {
+        id: deps_id,
+        tenant_id: tenant,
+        name: asked.name.into_string(),
+        key_prefix: plaintext[..12].to_owned(),
+        key_hash: sha256_hex(plaintext.as_bytes()),
+        env: asked.env,
+        scopes: asked.scopes,
+        expires_at: asked.expires_at,
+        created_at: now,
+        last_used_at: None,
+        revoked_at: None,
+    };
+    (key, plaintext)
+}
+
+pub struct NewKey {
+    pub name: Text<1, 100>,
+    pub env: Env,
+    pub scopes: Scopes,
+    pub expires_at: Option<Moment>,
+}
+
+/// Neither revoked nor expired.
+pub fn is_valid(key: &api_key::Model, now: Moment) -> bool {
+    key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now)
+}
+
+/// Spares the database a look-up of what cannot be a key.
+pub fn looks_like_a_key(text: &str) -> bool {
+    let random = text.strip_prefix("vk_live_").or_else(|| text.strip_prefix("vk_test_"));
+    random.is_some_and(|random| random.len() == 43)
+}
+
+// --- Passwords ---
+
+pub type Password = Zeroizing<String>;
+
+pub fn check_password(password: &str) -> Result<()> {
+    match password.chars().count() {
+        0..12 => Err(Error::invalid("password", "must have at least 12 characters")),
+        12..=200 => Ok(()),
+        _ => Err(Error::invalid("password", "must have at most 200 characters")),
+    }
+}
+
+/// Argon2id. Takes tens of milliseconds: not on an async thread.
+pub fn hash_password(password: &str) -> Result<String> {
+    let hash = Argon2::default().hash_password(password.as_bytes());
+    hash.map(|hash| hash.to_string())
+        .map_err(|error| Error::Internal(format!("hashing a password failed: {error}")))
+}
+
+/// Takes as long for an unknown user (`None`) as for a known one.
+pub fn password_matches(password: &str, stored: Option<&str>) -> bool {
+    // The hash of a random password nobody has.
+    const NOBODY: &str =
+        "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$1nLYAqWYbS0yvn6QPQTkX6yxZ4l1lYV1kqXs0y0o4hY";
+    let Ok(hash) = PasswordHash::new(stored.unwrap_or(NOBODY)) else {
+        return false;
+    };
+    Argon2::default().verify_password(password.as_bytes(), &hash).is_ok() && stored.is_some()
+}
+
+pub fn parse_email(text: &str) -> Result<String> {
+    let email = text.trim().to_lowercase();
+    let well_formed = email.split_once('@').is_some_and(|(local, domain)| {
+        !local.is_empty()
+            && domain.contains('.')
+            && !domain.starts_with('.')
+            && !domain.ends_with('.')
+            && !domain.contains('@')
+    });
+    if well_formed && email.len() <= 254 && !email.contains(char::is_whitespace) {
+        Ok(email)
+    } else {
+        Err(Error::invalid("email", "is no e-mail address; write name@example.com"))
+    }
+}
+
+// --- Workspaces ---
+
+pub fn check_slug(slug: &str) -> Result<()> {
+    let bytes = slug.as_bytes();
+    let fits = (2..=40).contains(&slug.len())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-');
+    let edges = bytes.first().is_some_and(|byte| *byte != b'-') && bytes.last().is_some_and(|byte| *byte != b'-');
+    if fits && edges {
+        Ok(())
+    } else {
+        Err(Error::invalid(
+            "slug",
+            "must have 2 to 40 characters of a-z, 0-9 and -, not at its ends",
+        ))
+    }
+}
+
+/// What a new workspace is made of; everything has been checked.
+#[derive(Clone)]
+pub struct NewWorkspace {
+    pub slug: String,
+    pub name: String,
+    pub country: Country,
+    pub email: String,
+    pub password_hash: String,
+}
+
+impl NewWorkspace {
+    pub fn parse(slug: &str, name: &str, country: &str, email: &str, password: &str) -> Result<Self> {
+        check_slug(slug)?;
+        check_password(password)?;
+        let name = Text::<1, 100>::parse(name)
+            .map_err(|why| Error::invalid("name", why))?
+            .into_string();
+        let country = country.parse().map_err(|why: String| Error::invalid("country", why))?;
+        Ok(NewWorkspace {
+            slug: slug.to_owned(),
+            name,
+            country,
+            email: parse_email(email)?,
+            password_hash: hash_password(password)?,
+        })
+    }
+
+    /// The rows to write, for one who signs up: not for somebody who is a user already.
+    pub async fn rows_for_a_new_user(
+        &self,
+        db: &impl ConnectionTrait,
+        ids: &actors::ids::Ids,
+        now: Moment,
+        limit: i32,
+    ) -> Result<(tenant::Model, user::Model, Changes)> {
+        if user::by_email(db, &self.email).await?.is_some() {
+            return Err(Error::AlreadyExists { field: "email" });
+        }
+        self.rows(db, ids, now, limit).await
+    }
+
+    /// The rows to write, for the operator. An owner who is a user already keeps the password that is known.
+    pub async fn rows(
+        &self,
+        db: &impl ConnectionTrait,
+        ids: &actors::ids::Ids,
+        now: Moment,
+        limit: i32,
+    ) -> Result<(tenant::Model, user::Model, Changes)> {
+        if tenant::slug_is_taken(db, &self.slug).await? {
+            return Err(Error::AlreadyExists { field: "slug" });
+        }
+        let mut changes = Changes::default();
+        let tenant = tenant::Model {
+            id: ids.next(),
+            slug: self.slug.clone(),
+            name: self.name.clone(),
+            country: self.country.to_string(),
+            concurrency_limit: limit,
+            version: 1,
+            created_at: now,
+        };
+        changes.tenants.push(tenant.clone());
+        let owner = match user::by_email(db, &self.email).await? {
+            Some(user) => user,
+            None => {
+                let user = user::Model {
+                    id: ids.next(),
+                    email: self.email.clone(),
+                    password_hash: self.password_hash.clone(),
+                    created_at: now,
+                };
+                changes.users.push(user.clone());
+                user
+            }
+        };
+        changes.memberships.push(membership::Model {
+            user_id: owner.id,
+            tenant_id: tenant.id,
+            role: Role::Owner,
+        });
+        Ok((tenant, owner, changes))
+    }
+}
+
+/// Calls at once of a new workspace, if the operator allows as many.
+pub const DEFAULT_CONCURRENCY: i32 = 20;
+
+// --- Dashboard sessions ---
+
+/// Signs a user in; answers the cookie's token, of which only the hash is kept.
+pub async fn sign_in(deps: &Deps, user: &user::Model) -> Result<String> {
+    let token = random_token();
+    let now = deps.clock.now();
+    let row = login::Model {
+        token_hash: sha256_hex(token.as_bytes()),
+        user_id: user.id,
+        created_at: now,
+        last_seen_at: now,
+    };
+    deps.writer
+        .run(move |db| {
+            let row = row.clone();
+            Box::pin(async move {
+                entities::bulk::save(db, &[row], entities::bulk::OnConflict::Fail).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await?;
+    Ok(token)
+}
+
+/// The user behind a cookie, unless the session has ended by time.
+pub async fn signed_in(state: &State, token: &str) -> Result<Option<(user::Model, String)>> {
+    let hash = sha256_hex(token.as_bytes());
+    let Some((login, user)) = login::find(&state.deps.db.read, &hash).await? else {
+        return Ok(None);
+    };
+    let now = state.deps.clock.now();
+    if now.since(login.created_at) >= LOGIN_ABSOLUTE || now.since(login.last_seen_at) >= LOGIN_IDLE {
+        return Ok(None);
+    }
+    if now.since(login.last_seen_at) >= std::time::Duration::from_secs(60) {
+        let seen = hash.clone();
+        state
+            .deps
+            .writer
+            .run(move |db| {
+                let seen = seen.clone();
+                Box::pin(async move {
+                    login::touch(db, &seen, now).await?;
+                    Ok(((), Commit::default()))
+                })
+            })
+            .await?;
+    }
+    Ok(Some((user, hash)))
+}
+
+pub async fn sign_out(deps: &Deps, login_hash: String) -> Result<()> {
+    deps.writer
+        .run(move |db| {
+            let hash = login_hash.clone();
+            Box::pin(async move {
+                login::remove(db, &hash).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await
+}
+
+// --- First run ---
+
+/// While there is no user: a new one-time token for the set-up link. Older ones are void.
+pub async fn set_up_token(db: &Db) -> Result<Option<String>> {
+    if user::exist(&db.read).await? {
+        return Ok(None);
+    }
+    let token = random_token();
+    let transaction = db.begin().await?;
+    meta::set(&transaction, meta::SETUP_TOKEN, &sha256_hex(token.as_bytes())).await?;
+    transaction.commit().await?;
+    Ok(Some(token))
+}

@@ -1,0 +1,374 @@
+//! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
+use crate::{
+    access,
+    http::{gate, idempotency, routes},
+    settings::{BadSetting, Settings},
+};
+use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
+use actors::{
+    calls::Calls,
+    carrier::{Carriers, Sandbox},
+    clock::Clock,
+    deps::{Deps, Shared},
+    housekeeping::{self, KeysUsed},
+    ids::Ids,
+    keyring::purpose,
+    outbound::Outbound,
+    tree::{self, Hints},
+    writer::Writer,
+};
+use entities::{
+    Error,
+    db::{Db, Lock},
+    ids::TenantId,
+    meta,
+};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use migration::MigratorTrait;
+use std::{
+    collections::HashMap,
+    net::TcpListener,
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
+    time::Duration,
+};
+
+/// What every request handler can reach.
+pub struct State {
+    pub deps: Deps,
+    pub settings: Settings,
+    pub limits: gate::Limits,
+    pub running: idempotency::Running,
+    pub keys_used: KeysUsed,
+    pub metrics: PrometheusHandle,
+    pub streams: Streams,
+}
+
+impl State {
+    pub fn tree(&self) -> Result<&tree::Tree, Error> {
+        self.deps
+            .tree()
+            .ok_or_else(|| Error::Unavailable("the service is starting".into()))
+    }
+
+    /// `__Host-` binds the cookie to this host and to TLS; a plain name only where there is no TLS, in `--dev`.
+    pub fn cookie_name(&self) -> &'static str {
+        if self.settings.secure_cookies() {
+            "__Host-callboard"
+        } else {
+            "callboard"
+        }
+    }
+}
+
+/// Open event streams: each holds a connection, so they are counted and told to end at a shutdown.
+pub struct Streams {
+    pub slots: Arc<tokio::sync::Semaphore>,
+    pub by_tenant: Mutex<HashMap<TenantId, usize>>,
+    pub ending: tokio::sync::watch::Sender<bool>,
+}
+
+/// Event streams at once.
+const MAX_STREAMS: usize = 1_000;
+
+pub struct App {
+    pub state: web::Data<State>,
+    threads: Threads,
+    arbiters: Vec<actix_rt::Arbiter>,
+    writer: Option<tokio::task::JoinHandle<()>>,
+    lock: Arc<Lock>,
+}
+
+/// Why the service cannot start, in words for the operator.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct CannotStart(pub String);
+
+impl From<BadSetting> for CannotStart {
+    fn from(error: BadSetting) -> Self {
+        CannotStart(error.0)
+    }
+}
+
+impl App {
+    /// Opens and migrates the database, starts writer and actors. Everything that was interrupted goes on.
+    pub async fn build(settings: Settings, clock: Clock) -> Result<App, CannotStart> {
+        let location = settings.location()?;
+        let keyring = settings.keyring()?;
+        let threads = Threads::start()?;
+        let handle = threads.handle()?;
+        let about = |what: &str, error: &dyn std::fmt::Display| CannotStart(format!("database_url: {what}: {error}"));
+
+        // Opened on the runtime that drives them, not on the caller's.
+        let opening = location.clone();
+        let (lock, db) = spawn_on(&handle, async move {
+            let lock = Lock::take(&opening).await?;
+            let db = Db::open(&opening)
+                .await
+                .map_err(|error| format!("cannot open {}: {error}", opening.shown()))?;
+            migration::Migrator::up(&db.write, None)
+                .await
+                .map_err(|error| format!("cannot migrate {}: {error}", opening.shown()))?;
+            Ok::<_, String>((Arc::new(lock), db))
+        })
+        .await
+        .map_err(|why| CannotStart(format!("database_url: {why}")))?;
+        check_secret_key(&db, &keyring).await?;
+
+        let ids = Arc::new(Ids::new(clock.clone()));
+        if let Some(newest) = entities::event::last_id(&db.read)
+            .await
+            .map_err(|error| about("cannot be read", &error))?
+        {
+            ids.start_after(newest.0);
+        }
+        let hints: Arc<OnceLock<Deps>> = Arc::default();
+        let (write_db, write_clock, write_ids, after) = (
+            db.clone(),
+            clock.clone(),
+            ids.clone(),
+            Arc::new(Hints { deps: hints.clone() }),
+        );
+        let (writer, writer_task) = spawn_on(&handle, async move {
+            Writer::start(write_db, write_clock, write_ids, after).await
+        })
+        .await
+        .map_err(|error| about("cannot be read", &error))?;
+
+        let deps = Deps::new(Shared {
+            db,
+            clock: clock.clone(),
+            ids,
+            writer,
+            calls: Calls::default(),
+            carriers: Carriers {
+                sandbox: Sandbox::new(settings.sandbox_speed),
+            },
+            keyring,
+            outbound: Outbound::new(settings.outbound()?).map_err(CannotStart)?,
+            limits: settings.limits()?,
+            base_url: settings.public_url().into(),
+            runtime: handle,
+            tree: OnceLock::new(),
+            draining: AtomicBool::new(false),
+        });
+        let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
+        let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
+        tree::start(&deps, &arbiter_handles);
+        // Set once: this function made it.
+        let _ = hints.set(deps.clone());
+        if let Err(error) = tree::reconcile(&deps).await {
+            // What could be read goes on; the rest is tried again every 30 seconds.
+            tracing::error!(%error, "something that was interrupted could not be taken up again");
+        }
+        let keys_used = KeysUsed::default();
+        housekeeping::start(&deps, keys_used.clone());
+        watch_lock(&deps, lock.clone());
+
+        let state = web::Data::new(State {
+            limits: gate::Limits::new(&clock),
+            running: idempotency::Running::default(),
+            keys_used,
+            metrics: metrics(),
+            streams: Streams {
+                slots: Arc::new(tokio::sync::Semaphore::new(MAX_STREAMS)),
+                by_tenant: Mutex::default(),
+                ending: tokio::sync::watch::channel(false).0,
+            },
+            deps,
+            settings,
+        });
+        keep_up(state.clone().into_inner());
+        Ok(App {
+            state,
+            threads,
+            arbiters,
+            writer: Some(writer_task),
+            lock,
+        })
+    }
+
+    /// The HTTP server on an open socket; runs when awaited.
+    pub fn serve(&self, listener: TcpListener) -> std::io::Result<Server> {
+        let state = self.state.clone();
+        let server = HttpServer::new(move || {
+            WebApp::new()
+                .app_data(state.clone())
+                .configure(|config| routes::configure(config, &state))
+                .wrap(from_fn(gate::frame))
+        });
+        let server = server
+            .workers(HTTP_THREADS)
+            .client_request_timeout(Duration::from_secs(10))
+            .shutdown_timeout(10)
+            .disable_signals();
+        Ok(server.listen(listener)?.run())
+    }
+
+    pub fn deps(&self) -> &Deps {
+        &self.state.deps
+    }
+
+    /// Ends what is running, in order: calls get `drain` to end by themselves.
+    pub async fn stop(mut self, drain: Duration) {
+        let deps = self.state.deps.clone();
+        if let Err(error) = self.state.keys_used.flush(&deps).await {
+            tracing::warn!(%error, "the last use of some keys was not stored");
+        }
+        tree::shut_down(&deps, drain).await;
+        if let Some(writer) = self.writer.take()
+            && let Err(error) = writer.await
+        {
+            tracing::error!(%error, "the writer did not end well");
+        }
+        for arbiter in self.arbiters.drain(..) {
+            arbiter.stop();
+            // The thread's own panics were logged where they happened.
+            let _ = arbiter.join();
+        }
+        deps.db.clone().close().await;
+        self.lock.release().await;
+    }
+}
+
+impl App {
+    /// Ends it as a crash would, but waits until nothing of it runs: for tests that start it again.
+    pub async fn abandon(mut self) {
+        for arbiter in self.arbiters.drain(..) {
+            arbiter.stop();
+            let _ = arbiter.join();
+        }
+        if let Some(runtime) = self.threads.0.take() {
+            let ended = web::block(move || runtime.shutdown_timeout(Duration::from_secs(5))).await;
+            if let Err(error) = ended {
+                tracing::warn!(%error, "the runtime did not end");
+            }
+        }
+        self.lock.release().await;
+    }
+}
+
+impl Drop for App {
+    /// A service that is dropped instead of stopped ends as by a crash; what it left is repaired at the next start.
+    fn drop(&mut self) {
+        for arbiter in self.arbiters.drain(..) {
+            arbiter.stop();
+        }
+    }
+}
+
+const ACTOR_THREADS: usize = 2;
+const HTTP_THREADS: usize = 2;
+
+/// The threads that drive database, deliveries and calls. Dropped, they end without waiting: an async context may not wait.
+struct Threads(Option<tokio::runtime::Runtime>);
+
+impl Threads {
+    fn start() -> Result<Self, CannotStart> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let built = builder
+            .worker_threads(2)
+            .thread_name("callboard-io")
+            .enable_all()
+            .build();
+        built
+            .map(|runtime| Threads(Some(runtime)))
+            .map_err(|error| CannotStart(format!("threads cannot be started: {error}")))
+    }
+    fn handle(&self) -> Result<tokio::runtime::Handle, CannotStart> {
+        self.0
+            .as_ref()
+            .map(|runtime| runtime.handle().clone())
+            .ok_or_else(|| CannotStart("the threads have ended".into()))
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn spawn_on<T: Send + 'static>(
+    runtime: &tokio::runtime::Handle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
+    match runtime.spawn(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// Is it the key that the stored secrets were sealed with?
+async fn check_secret_key(db: &Db, keyring: &actors::keyring::Keyring) -> Result<(), CannotStart> {
+    let about = |error: Error| CannotStart(format!("database_url: cannot be read: {error}"));
+    match meta::get(&db.read, meta::SECRET_CHECK).await.map_err(about)? {
+        Some(sealed) => keyring.open(purpose::SECRET_CHECK, &sealed).map(drop).map_err(|_| {
+            let wanted = sealed.split_once('.').map_or("another key", |(id, _)| id);
+            CannotStart(format!(
+                "secret_key: this database's secrets were sealed with key {wanted}, and the configured key is {}. \
+                 Set CALLBOARD_SECRET_KEY to the key that was used, or list it in CALLBOARD_SECRET_KEYS_PREVIOUS and run `callboard secrets rotate`.",
+                keyring.key_id()
+            ))
+        }),
+        None => {
+            let transaction = db.begin().await.map_err(|error| about(error.into()))?;
+            meta::set(&transaction, meta::SECRET_CHECK, &keyring.seal(purpose::SECRET_CHECK, "callboard")).await.map_err(about)?;
+            transaction.commit().await.map_err(|error| about(error.into()))
+        }
+    }
+}
+
+/// The lock on a server's database goes with its connection: it is taken again, and if another process has it, we end.
+fn watch_lock(deps: &Deps, lock: Arc<Lock>) {
+    let deps = deps.clone();
+    deps.runtime.clone().spawn(async move {
+        loop {
+            let _busy = deps.clock.sleep(Duration::from_secs(10)).await;
+            if deps.is_draining() {
+                return;
+            }
+            match lock.is_held().await {
+                Ok(true) => {}
+                Ok(false) => {
+                    tracing::error!("another Callboard process has taken over this database; this one ends");
+                    deps.drain();
+                    std::process::exit(1);
+                }
+                Err(error) => tracing::warn!(%error, "the database does not answer"),
+            }
+        }
+    });
+}
+
+/// Forgets keys and addresses that have been quiet, and folds what was measured: both would grow for ever.
+fn keep_up(state: Arc<State>) {
+    state.deps.runtime.clone().spawn(async move {
+        loop {
+            let _busy = state.deps.clock.sleep(Duration::from_secs(60)).await;
+            state.limits.tidy();
+            state.metrics.run_upkeep();
+        }
+    });
+}
+
+/// One recorder for the process; tests build several apps.
+fn metrics() -> PrometheusHandle {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    HANDLE
+        .get_or_init(|| {
+            let recorder = PrometheusBuilder::new().build_recorder();
+            let handle = recorder.handle();
+            // Fails if somebody else has installed one: then theirs gets our numbers.
+            let _ = metrics::set_global_recorder(recorder);
+            handle
+        })
+        .clone()
+}
+
+/// The set-up link for the first user, if there is none yet.
+pub async fn set_up_link(app: &App) -> Result<Option<String>, Error> {
+    let token = access::set_up_token(&app.deps().db).await?;
+    Ok(token.map(|token| format!("{}/setup#token={token}", app.state.settings.public_url())))
+}

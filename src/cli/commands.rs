@@ -1,0 +1,478 @@
+//! The operator's commands. They work on the database itself, beside a running `serve`.
+use crate::{
+    access::{self, DEFAULT_CONCURRENCY, NewKey, NewWorkspace},
+    app::CannotStart,
+    http::{
+        openapi as document,
+        views::{ApiKeyView, WorkspaceView},
+    },
+    settings::{DEFAULTS, Settings},
+};
+use actors::{clock::Clock, ids::Ids, keyring::purpose};
+use clap::Subcommand;
+use entities::{
+    Error, api_key,
+    changes::Changes,
+    db::Db,
+    membership,
+    page::Page,
+    tenant, user,
+    values::{Country, E164, Env, Moment, Role, Scopes, Text},
+    verified_number, webhook_endpoint,
+};
+use migration::MigratorTrait;
+use serde_json::json;
+use std::{
+    io::{IsTerminal, Read},
+    path::PathBuf,
+};
+use zeroize::Zeroizing;
+
+#[derive(Subcommand)]
+pub enum Workspace {
+    /// Make a workspace with its owner
+    Create {
+        #[arg(long)]
+        slug: String,
+        #[arg(long)]
+        name: String,
+        #[arg(long)]
+        owner_email: String,
+        /// Read the owner's password from standard input
+        #[arg(long, required = true)]
+        owner_password_stdin: bool,
+        /// How numbers without + are read: ISO 3166-1 alpha-2
+        #[arg(long, default_value = "US")]
+        country: String,
+    },
+    /// Let somebody into a workspace: a viewer reads, an admin also changes, an owner also manages members
+    AddMember {
+        #[arg(long)]
+        workspace: String,
+        #[arg(long)]
+        email: String,
+        /// owner, admin or viewer
+        #[arg(long, value_parser = parse_role)]
+        role: Role,
+        /// Read the password from standard input; one who is a user already keeps the old one
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+    /// List workspaces
+    List,
+    /// Let the workspace's test keys call a number outside the sandbox block
+    VerifyNumber {
+        #[arg(long)]
+        workspace: String,
+        #[arg(long)]
+        number: String,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Keys {
+    /// Make a key and print the API's answer; its plaintext is shown only now
+    Create {
+        #[arg(long)]
+        workspace: String,
+        #[arg(long)]
+        env: Env,
+        #[arg(long)]
+        name: String,
+        /// With commas between; default: all
+        #[arg(long, value_delimiter = ',')]
+        scopes: Vec<String>,
+        /// ISO 8601; default: never
+        #[arg(long)]
+        expires_at: Option<String>,
+    },
+    /// List a workspace's keys
+    List {
+        #[arg(long)]
+        workspace: String,
+    },
+    /// Revoke a key: its next request is refused
+    Revoke {
+        #[arg(long)]
+        workspace: String,
+        id: entities::ids::ApiKeyId,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Secrets {
+    /// Seal everything with the current key that a previous one sealed. Run it while `serve` is stopped.
+    Rotate,
+    /// Print a new random secret key
+    Generate,
+}
+
+fn parse_role(text: &str) -> Result<Role, String> {
+    serde_json::from_value(json!(text)).map_err(|_| format!("`{text}` is no role: use owner, admin or viewer"))
+}
+
+impl From<Error> for CannotStart {
+    fn from(error: Error) -> Self {
+        CannotStart(match error {
+            Error::NotFound(kind) => format!("no such {kind}"),
+            other => other.to_string(),
+        })
+    }
+}
+
+/// The database, migrated, for a command.
+async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock, Ids), CannotStart> {
+    let settings = Settings::load(config, &[])?;
+    let location = settings.location()?;
+    let cannot = |what: &str, error: sea_orm::DbErr| {
+        CannotStart(format!("database_url: cannot {what} {}: {error}", location.shown()))
+    };
+    let db = Db::open(&location).await.map_err(|error| cannot("open", error))?;
+    migration::Migrator::up(&db.write, None)
+        .await
+        .map_err(|error| cannot("migrate", error))?;
+    let clock = Clock::wall();
+    Ok((settings, db, clock.clone(), Ids::new(clock)))
+}
+
+async fn write(db: &Db, changes: Changes) -> Result<(), Error> {
+    let transaction = db.begin().await?;
+    changes.apply(&transaction).await?;
+    Ok(transaction.commit().await?)
+}
+
+fn print(value: &impl serde::Serialize) {
+    // Views are plain structs: they always serialise.
+    println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+impl Workspace {
+    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        let (settings, db, clock, ids) = open(config).await?;
+        match self {
+            Workspace::Create {
+                slug,
+                name,
+                owner_email,
+                owner_password_stdin: _,
+                country,
+            } => {
+                let password = password_from_stdin()?;
+                let new = NewWorkspace::parse(&slug, &name, &country, &owner_email, &password)?;
+                let limit = DEFAULT_CONCURRENCY.min(settings.max_concurrency);
+                let (tenant, owner, changes) = new.rows(&db.read, &ids, clock.now(), limit).await?;
+                write(&db, changes).await?;
+                if json {
+                    print(
+                        &json!({ "workspace": WorkspaceView::from(&tenant), "owner": { "id": owner.id, "email": owner.email } }),
+                    );
+                } else {
+                    println!(
+                        "Workspace {} is ready; {} signs in at {}/login",
+                        tenant.slug,
+                        owner.email,
+                        settings.public_url()
+                    );
+                }
+            }
+            Workspace::AddMember {
+                workspace,
+                email,
+                role,
+                password_stdin: _,
+            } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let password = password_from_stdin()?;
+                access::check_password(&password)?;
+                let email = access::parse_email(&email)?;
+                let mut changes = Changes::default();
+                let known = user::by_email(&db.read, &email).await?;
+                let member = match known.clone() {
+                    Some(user) => user,
+                    None => {
+                        let password_hash = access::hash_password(&password)?;
+                        let user = user::Model {
+                            id: ids.next(),
+                            email,
+                            password_hash,
+                            created_at: clock.now(),
+                        };
+                        changes.users.push(user.clone());
+                        user
+                    }
+                };
+                changes.memberships.push(membership::Model {
+                    user_id: member.id,
+                    tenant_id: tenant.id,
+                    role,
+                });
+                write(&db, changes).await.map_err(|error| match error {
+                    Error::AlreadyExists { .. } => {
+                        CannotStart(format!("{} is a member of {workspace} already", member.email))
+                    }
+                    other => other.into(),
+                })?;
+                if json {
+                    print(
+                        &json!({ "workspace": workspace, "email": member.email, "role": role, "password_kept": known.is_some() }),
+                    );
+                } else {
+                    let kept = if known.is_some() {
+                        "; the password stays as it was"
+                    } else {
+                        ""
+                    };
+                    println!("{} is a member of {workspace}{kept}", member.email);
+                }
+            }
+            Workspace::List => {
+                let tenants = tenant::all(&db.read).await?;
+                if json {
+                    print(&tenants.iter().map(WorkspaceView::from).collect::<Vec<_>>());
+                } else {
+                    tenants
+                        .iter()
+                        .for_each(|tenant| println!("{:<24}  {}", tenant.slug, tenant.name));
+                }
+            }
+            Workspace::VerifyNumber { workspace, number } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let country: Country = tenant
+                    .country
+                    .parse()
+                    .map_err(|why: String| Error::invalid("country", why))?;
+                let number = E164::parse(&number, country).map_err(|why| Error::invalid("number", why))?;
+                let row = verified_number::Model {
+                    id: ids.next(),
+                    tenant_id: tenant.id,
+                    phone_number: number.clone(),
+                    created_at: clock.now(),
+                };
+                let transaction = db.begin().await.map_err(Error::from)?;
+                verified_number::add(&transaction, row).await?;
+                transaction.commit().await.map_err(Error::from)?;
+                if json {
+                    print(&json!({ "phone_number": number }));
+                } else {
+                    println!("Test keys of {workspace} may call {number}");
+                }
+            }
+        }
+        db.close().await;
+        Ok(())
+    }
+}
+
+fn password_from_stdin() -> Result<Zeroizing<String>, CannotStart> {
+    if std::io::stdin().is_terminal() {
+        eprint!("Password (at least 12 characters; it is shown as you type, better pipe it): ");
+    }
+    let mut password = Zeroizing::new(String::new());
+    // The first line: what a person types or a script pipes.
+    std::io::stdin()
+        .take(4096)
+        .read_to_string(&mut password)
+        .map_err(|error| CannotStart(format!("reading the password: {error}")))?;
+    Ok(Zeroizing::new(password.lines().next().unwrap_or_default().to_owned()))
+}
+
+impl Keys {
+    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        let (_, db, clock, ids) = open(config).await?;
+        match self {
+            Keys::Create {
+                workspace,
+                env,
+                name,
+                scopes,
+                expires_at,
+            } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let scopes = if scopes.is_empty() {
+                    Scopes::all()
+                } else {
+                    let parsed = scopes
+                        .iter()
+                        .map(|scope| scope.trim().parse())
+                        .collect::<Result<Vec<_>, String>>();
+                    parsed
+                        .and_then(Scopes::new)
+                        .map_err(|why| Error::invalid("scopes", why))?
+                };
+                let name = Text::parse(&name).map_err(|why| Error::invalid("name", why))?;
+                let expires_at = expires_at
+                    .map(|text| Moment::parse(&text))
+                    .transpose()
+                    .map_err(|why| Error::invalid("expires-at", why))?;
+                if expires_at.is_some_and(|at| at <= clock.now()) {
+                    return Err(Error::invalid("expires-at", "lies in the past").into());
+                }
+                let (key, plaintext) = access::new_key(
+                    ids.next(),
+                    tenant.id,
+                    NewKey {
+                        name,
+                        env,
+                        scopes,
+                        expires_at,
+                    },
+                    clock.now(),
+                );
+                write(
+                    &db,
+                    Changes {
+                        api_keys: vec![key.clone()],
+                        ..Changes::default()
+                    },
+                )
+                .await?;
+                let mut view = ApiKeyView::from(key);
+                view.plaintext = Some(plaintext.to_string());
+                // For people, too: it is the API's creation answer.
+                print(&view);
+                if !json {
+                    eprintln!("The plaintext is shown only now.");
+                }
+            }
+            Keys::List { workspace } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let keys = all_keys(&db, tenant.id).await?;
+                if json {
+                    print(&keys.into_iter().map(ApiKeyView::from).collect::<Vec<_>>());
+                } else {
+                    for key in keys {
+                        let used = key
+                            .last_used_at
+                            .map_or("never used".to_owned(), |at| format!("used {at}"));
+                        let revoked = if key.revoked_at.is_some() { "  revoked" } else { "" };
+                        println!(
+                            "{}  {}…  {:<4}  {:<24}  {used}{revoked}",
+                            key.id, key.key_prefix, key.env, key.name
+                        );
+                    }
+                }
+            }
+            Keys::Revoke { workspace, id } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let transaction = db.begin().await.map_err(Error::from)?;
+                api_key::revoke(&transaction, tenant.id, id, clock.now()).await?;
+                transaction.commit().await.map_err(Error::from)?;
+                if json {
+                    print(&json!({ "id": id, "revoked": true }));
+                } else {
+                    println!("Key {id} is revoked");
+                }
+            }
+        }
+        db.close().await;
+        Ok(())
+    }
+}
+
+async fn all_keys(db: &Db, tenant: entities::ids::TenantId) -> Result<Vec<api_key::Model>, Error> {
+    let mut keys = Vec::new();
+    let mut page = Page {
+        limit: 100,
+        ..Page::default()
+    };
+    loop {
+        let listed = api_key::list(&db.read, tenant, page).await?;
+        page.after = listed.rows.last().map(|key| key.id.0);
+        keys.extend(listed.rows);
+        if !listed.has_more {
+            return Ok(keys);
+        }
+    }
+}
+
+impl Secrets {
+    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        if let Secrets::Generate = self {
+            let key = actors::keyring::Keyring::generate();
+            if json {
+                print(&json!({ "secret_key": key }))
+            } else {
+                println!("{key}")
+            }
+            return Ok(());
+        }
+        let (settings, db, _, _) = open(config).await?;
+        let keyring = settings.keyring()?;
+        let lock = entities::db::Lock::take(&settings.location()?)
+            .await
+            .map_err(|why| CannotStart(format!("database_url: {why}")))?;
+        let transaction = db.begin().await.map_err(Error::from)?;
+        let mut resealed = 0;
+        for endpoint in webhook_endpoint::all(&transaction).await? {
+            let secret = keyring.reseal(purpose::ENDPOINT_SECRET, &endpoint.sealed_secret)?;
+            let headers = keyring.reseal(purpose::ENDPOINT_HEADERS, &endpoint.sealed_headers)?;
+            if secret.is_some() || headers.is_some() {
+                resealed += 1;
+                let sealed_secret = secret.unwrap_or(endpoint.sealed_secret.clone());
+                let sealed_headers = headers.unwrap_or(endpoint.sealed_headers.clone());
+                webhook_endpoint::reseal(&transaction, endpoint.id, sealed_secret, sealed_headers).await?;
+            }
+        }
+        for (key, purpose) in [(entities::meta::SECRET_CHECK, purpose::SECRET_CHECK)] {
+            if let Some(sealed) = entities::meta::get(&transaction, key).await?
+                && let Some(again) = keyring.reseal(purpose, &sealed)?
+            {
+                entities::meta::set(&transaction, key, &again).await?;
+            }
+        }
+        for row in entities::idempotency::answered(&transaction).await? {
+            if let Some(sealed) = &row.sealed_body
+                && let Some(again) = keyring.reseal(purpose::IDEMPOTENT_ANSWER, sealed)?
+            {
+                let status = u16::try_from(row.status.unwrap_or(200)).unwrap_or(200);
+                entities::idempotency::answer(&transaction, &row, status, again).await?;
+            }
+        }
+        transaction.commit().await.map_err(Error::from)?;
+        lock.release().await;
+        db.close().await;
+        if json {
+            print(&json!({ "endpoints_resealed": resealed, "key_id": keyring.key_id() }));
+        } else {
+            println!(
+                "{resealed} endpoints sealed anew; everything opens with key {} alone",
+                keyring.key_id()
+            );
+        }
+        Ok(())
+    }
+}
+
+pub async fn migrate(config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+    let (settings, db, _, _) = open(config).await?;
+    db.close().await;
+    let database = settings.location()?.shown();
+    if json {
+        print(&json!({ "database": database, "migrated": true }));
+    } else {
+        println!("{database} is up to date");
+    }
+    Ok(())
+}
+
+pub fn config(config: Option<PathBuf>, json: bool, defaults: bool) -> Result<(), CannotStart> {
+    if defaults {
+        print!("{DEFAULTS}");
+        return Ok(());
+    }
+    let settings = Settings::load(config, &[])?.redacted();
+    if json {
+        print(&settings);
+    } else {
+        let value = serde_json::to_value(&settings).unwrap_or_default();
+        for (name, value) in value.as_object().into_iter().flatten() {
+            println!("{name} = {value}");
+        }
+    }
+    Ok(())
+}
+
+pub fn openapi() -> Result<(), CannotStart> {
+    print(&document::document());
+    Ok(())
+}

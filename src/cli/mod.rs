@@ -1,0 +1,51 @@
+//! The command line.
+pub mod commands;
+pub mod demo;
+pub mod serve;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(
+    name = "callboard",
+    version,
+    about = "Voice-agent calls, campaigns and signed webhooks, self-hosted."
+)]
+pub struct Cli {
+    /// Settings file [default: callboard.toml, if it exists]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print JSON on standard output and nothing else there
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the service: API, dashboard and workers
+    Serve(serve::Serve),
+    /// Watch a sandbox campaign run: calls live and end, signed events arrive at a local receiver
+    Demo(demo::Demo),
+    /// Make a workspace with its owner, list them, or open a number for test calls
+    #[command(subcommand)]
+    Workspace(commands::Workspace),
+    /// Make, list and revoke API keys
+    #[command(subcommand)]
+    Keys(commands::Keys),
+    /// Seal stored secrets anew
+    #[command(subcommand)]
+    Secrets(commands::Secrets),
+    /// Bring the database's schema up to date
+    Migrate,
+    /// Print the settings in force, secrets hidden
+    Config {
+        /// Print the defaults with their explanations instead
+        #[arg(long)]
+        defaults: bool,
+    },
+    /// Print the OpenAPI 3.1 document
+    Openapi,
+}

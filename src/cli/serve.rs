@@ -1,0 +1,97 @@
+//! `callboard serve`.
+use crate::{
+    app::{self, App, CannotStart},
+    logging,
+    settings::Settings,
+};
+use actors::clock::Clock;
+use clap::Args;
+use std::{net::TcpListener, path::PathBuf, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Args)]
+pub struct Serve {
+    /// Development: http:// and loopback targets are open, a secret key is made if there is none
+    #[arg(long)]
+    dev: bool,
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    bind: Option<String>,
+    /// sqlite://FILE or postgres://…
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
+}
+
+impl Serve {
+    pub async fn run(self, config: Option<PathBuf>) -> Result<(), CannotStart> {
+        let mut flags = Vec::new();
+        if self.dev {
+            flags.push(("dev", "true".to_owned()));
+        }
+        flags.extend(self.bind.map(|bind| ("bind", bind)));
+        flags.extend(self.database_url.map(|url| ("database_url", url)));
+        let settings = Settings::load(config, &flags)?;
+        logging::start(&settings).map_err(CannotStart)?;
+
+        for name in Settings::unknown_names() {
+            tracing::warn!(name, "this is no setting; see `callboard config --defaults`");
+        }
+        // The port first: nothing is touched if somebody else has it.
+        let listener = listen(&settings)?;
+        if !settings.webhook_allow_targets.is_empty() {
+            tracing::warn!(
+                targets = settings.webhook_allow_targets,
+                "webhooks may reach these targets although they are not public"
+            );
+        }
+        let drain = Duration::from_secs(settings.drain_seconds);
+        let database = settings.location()?.shown();
+        let url = settings.public_url();
+        let app = App::build(settings, Clock::wall()).await?;
+        let set_up = app::set_up_link(&app)
+            .await
+            .map_err(|error| CannotStart(format!("database_url: {error}")))?;
+        let server = app
+            .serve(listener)
+            .map_err(|error| CannotStart(format!("bind: {error}")))?;
+        let handle = server.handle();
+        tracing::info!(url, database, "Callboard is ready");
+        if let Some(link) = set_up {
+            eprintln!("\n  No user yet. Open this link once to make the first one:\n\n    {link}\n");
+        }
+
+        let mut server = std::pin::pin!(server);
+        tokio::select! {
+            ended = &mut server => return ended.map_err(|error| CannotStart(error.to_string())),
+            signal = stop_signal() => tracing::info!(signal = signal?, "stopping: no new requests, calls may end by themselves"),
+        }
+        app.deps().drain();
+        app.state.streams.ending.send_replace(true);
+        let (_, ended) = tokio::join!(handle.stop(true), server);
+        ended.map_err(|error| CannotStart(error.to_string()))?;
+        app.stop(drain).await;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+fn listen(settings: &Settings) -> Result<TcpListener, CannotStart> {
+    let address = settings.socket_address()?;
+    TcpListener::bind(address).map_err(|error| {
+        let what = if error.kind() == std::io::ErrorKind::AddrInUse {
+            "another program has this port; stop it, or choose another with --bind or CALLBOARD_BIND".to_owned()
+        } else {
+            error.to_string()
+        };
+        CannotStart(format!("bind: {address}: {what}"))
+    })
+}
+
+async fn stop_signal() -> Result<&'static str, CannotStart> {
+    let listen = |kind| signal(kind).map_err(|error| CannotStart(error.to_string()));
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => Ok("SIGTERM"),
+        _ = interrupt.recv() => Ok("SIGINT"),
+    }
+}

@@ -1,0 +1,15 @@
+import { ApiError, api, byId, onSubmit } from './common.js';
+
+const WORDS = {
+  401: 'The e-mail or the password is wrong.',
+  429: 'Too many tries. Wait a few minutes, then try again.',
+};
+
+onSubmit(byId('login'), async (form) => {
+  try {
+    await api('POST', '/login', Object.fromEntries(form));
+  } catch (error) {
+    throw WORDS[error.status] ? new ApiError(WORDS[error.status], { status: error.status }) : error;
+  }
+  location.replace('/');
+});

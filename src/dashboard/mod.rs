@@ -1,0 +1,53 @@
+//! The dashboard's pages, compiled into the binary.
+pub mod docs;
+
+use crate::http::error::{ApiError, ApiResult};
+use actix_web::{
+    HttpResponse,
+    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY},
+    web::Path,
+};
+
+/// No inline script or style, nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
+    base-uri 'none'; frame-ancestors 'none'";
+
+pub fn html(page: &'static str) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .content_type("text/html; charset=utf-8")
+        .body(page)
+}
+
+/// GET /
+pub async fn home() -> HttpResponse {
+    html(include_str!("keys.html"))
+}
+
+/// GET /login
+pub async fn login() -> HttpResponse {
+    html(include_str!("login.html"))
+}
+
+/// GET /setup
+pub async fn setup() -> HttpResponse {
+    html(include_str!("setup.html"))
+}
+
+/// GET /assets/{name}
+pub async fn asset(name: Path<String>) -> ApiResult<HttpResponse> {
+    let (kind, text) = match name.as_str() {
+        "style.css" => ("text/css", include_str!("style.css")),
+        "docs.css" => ("text/css", include_str!("docs.css")),
+        "common.js" => ("text/javascript", include_str!("common.js")),
+        "setup.js" => ("text/javascript", include_str!("setup.js")),
+        "login.js" => ("text/javascript", include_str!("login.js")),
+        "keys.js" => ("text/javascript", include_str!("keys.js")),
+        _ => return Err(ApiError::not_found("no such asset")),
+    };
+    // Asked for again after an update of the binary.
+    Ok(HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, "no-cache"))
+        .content_type(format!("{kind}; charset=utf-8"))
+        .body(text))
+}

@@ -1,0 +1,102 @@
+//! API keys, managed by signed-in members. Source: specification, "Key management".
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Params},
+    gate::Member,
+    views::{ApiKeyView, List},
+};
+use crate::{
+    access::{self, NewKey},
+    app::State,
+};
+use actix_web::{HttpResponse, web};
+use actors::writer::Commit;
+use entities::{
+    api_key,
+    ids::ApiKeyId,
+    values::{Env, Moment, Scopes, Text},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    pub name: Text<1, 100>,
+    #[serde(default = "live")]
+    pub env: Env,
+    /// Default: all.
+    #[serde(default = "Scopes::all")]
+    pub scopes: Scopes,
+    /// Null: it does not expire.
+    #[serde(default)]
+    pub expires_at: Option<Moment>,
+}
+fn live() -> Env {
+    Env::Live
+}
+
+/// POST /v1/_internal/t/{slug}/api-keys
+pub async fn create(state: web::Data<State>, member: Member, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+    let now = state.deps.clock.now();
+    if asked.expires_at.is_some_and(|at| at <= now) {
+        return Err(ApiError::validation("expires_at", "lies in the past"));
+    }
+    let Create {
+        name,
+        env,
+        scopes,
+        expires_at,
+    } = asked;
+    let (key, plaintext) = access::new_key(
+        state.deps.ids.next(),
+        member.tenant()?.id,
+        NewKey {
+            name,
+            env,
+            scopes,
+            expires_at,
+        },
+        now,
+    );
+    let mut commit = Commit::default();
+    commit.changes.api_keys.push(key.clone());
+    state.deps.writer.commit(commit).await?;
+    let mut view = ApiKeyView::from(key);
+    view.plaintext = Some(plaintext.to_string());
+    Ok(HttpResponse::Created().json(view))
+}
+
+/// GET /v1/_internal/t/{slug}/api-keys
+pub async fn list(
+    state: web::Data<State>,
+    member: Member,
+    mut params: Params,
+) -> ApiResult<web::Json<List<ApiKeyView>>> {
+    let page = params.page()?;
+    params.finish()?;
+    let keys = api_key::list(&state.deps.db.read, member.tenant()?.id, page).await?;
+    Ok(web::Json(List::of(keys, |key| key.id.0, ApiKeyView::from)))
+}
+
+/// GET /v1/_internal/t/{slug}/api-keys/{id}
+pub async fn get(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) -> ApiResult<web::Json<ApiKeyView>> {
+    Ok(web::Json(
+        api_key::load(&state.deps.db.read, member.tenant()?.id, id)
+            .await?
+            .into(),
+    ))
+}
+
+/// DELETE /v1/_internal/t/{slug}/api-keys/{id}: the next request with the key is refused.
+pub async fn revoke(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) -> ApiResult<HttpResponse> {
+    let (tenant, now) = (member.tenant()?.id, state.deps.clock.now());
+    let revoked = state.deps.writer.run(move |db| {
+        Box::pin(async move {
+            api_key::revoke(db, tenant, id, now).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    revoked.await?;
+    Ok(HttpResponse::NoContent().finish())
+}

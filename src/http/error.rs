@@ -1,0 +1,180 @@
+//! The one table from errors to what the client sees, and the error body of CONTRACT §1.
+use actix_web::{HttpResponse, ResponseError, http::StatusCode};
+use entities::Error;
+use serde::Serialize;
+use std::fmt;
+
+tokio::task_local! {
+    /// The id of the request being answered, for the error's body.
+    pub static REQUEST_ID: String;
+}
+
+pub fn request_id() -> String {
+    REQUEST_ID.try_with(String::clone).unwrap_or_default()
+}
+
+/// What an HTTP handler fails with: an error of the service, or one of the frame around it.
+#[derive(Debug)]
+pub enum ApiError {
+    Service(Error),
+    /// Status, code, message, the field.
+    Frame(StatusCode, &'static str, String, Option<String>),
+    /// 429 with the seconds to wait.
+    TooMany(&'static str, String, u64),
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        ApiError::Service(error)
+    }
+}
+
+impl ApiError {
+    pub fn unauthenticated(message: impl Into<String>) -> Self {
+        ApiError::Frame(StatusCode::UNAUTHORIZED, "unauthenticated", message.into(), None)
+    }
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        ApiError::Frame(StatusCode::FORBIDDEN, "forbidden", message.into(), None)
+    }
+    pub fn invalid_json(message: impl Into<String>) -> Self {
+        ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_json", message.into(), None)
+    }
+    pub fn validation(param: impl Into<String>, message: impl Into<String>) -> Self {
+        ApiError::Frame(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "validation_failed",
+            message.into(),
+            Some(param.into()),
+        )
+    }
+    pub fn not_found(message: impl Into<String>) -> Self {
+        ApiError::Frame(StatusCode::NOT_FOUND, "not_found", message.into(), None)
+    }
+    pub fn too_large(limit: usize) -> Self {
+        let message = format!("the body is larger than {limit} bytes; send less at once");
+        ApiError::Frame(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message, None)
+    }
+    pub fn unsupported_media_type() -> Self {
+        let message = "send JSON with `Content-Type: application/json`".into();
+        ApiError::Frame(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            message,
+            None,
+        )
+    }
+
+    /// Variant -> status, code, public message, field. What is internal goes to the log, not to the client.
+    fn public(&self) -> (StatusCode, &'static str, String, Option<String>) {
+        use StatusCode as S;
+        let error = match self {
+            ApiError::Frame(status, code, message, param) => {
+                return (
+                    *status,
+                    code,
+                    message.clone(),
+                    param.clone().filter(|param| !param.is_empty()),
+                );
+            }
+            ApiError::TooMany(code, message, _) => return (S::TOO_MANY_REQUESTS, code, message.clone(), None),
+            ApiError::Service(error) => error,
+        };
+        match error {
+            Error::NotFound(kind) => (S::NOT_FOUND, "not_found", format!("no such {kind}"), None),
+            Error::Invalid { field, reason } => (
+                S::UNPROCESSABLE_ENTITY,
+                "validation_failed",
+                format!("{field} {reason}"),
+                Some(field.clone()),
+            ),
+            Error::InvalidState { .. } => (S::CONFLICT, "invalid_state", error.to_string(), None),
+            Error::AlreadyExists { field } => (S::CONFLICT, "already_exists", error.to_string(), Some((*field).into())),
+            Error::InUse(why) => (S::CONFLICT, "in_use", why.clone(), None),
+            Error::PlanLimit(why) => (S::FORBIDDEN, "plan_limit", why.clone(), None),
+            Error::Stale => (
+                S::CONFLICT,
+                "invalid_state",
+                "it was changed at the same moment: read it again".into(),
+                None,
+            ),
+            Error::NotConfigured(why) => (S::NOT_IMPLEMENTED, "not_configured", why.clone(), None),
+            Error::ConcurrencyFull { .. } => (S::TOO_MANY_REQUESTS, "concurrency_full", error.to_string(), None),
+            Error::NumberNotVerified => (
+                S::FORBIDDEN,
+                "number_not_verified",
+                error.to_string(),
+                Some("to_number".into()),
+            ),
+            Error::Unavailable(_) => (
+                S::SERVICE_UNAVAILABLE,
+                "unavailable",
+                "the service cannot do this now; try again shortly".into(),
+                None,
+            ),
+            Error::Corrupt { .. } | Error::Internal(_) => (
+                S::INTERNAL_SERVER_ERROR,
+                "internal_error",
+                "this is our fault; the request id finds it in the log".into(),
+                None,
+            ),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    error: Inner<'a>,
+}
+#[derive(Serialize)]
+struct Inner<'a> {
+    code: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<&'a str>,
+    request_id: &'a str,
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApiError::Service(error) => error.fmt(f),
+            ApiError::Frame(_, code, message, _) | ApiError::TooMany(code, message, _) => {
+                write!(f, "{code}: {message}")
+            }
+        }
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.public().0
+    }
+    fn error_response(&self) -> HttpResponse {
+        let (status, code, message, param) = self.public();
+        let request_id = request_id();
+        if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED {
+            tracing::error!(error = %self, request_id, "a request failed");
+        }
+        let mut response = HttpResponse::build(status);
+        match self {
+            ApiError::TooMany(_, _, seconds) => response.insert_header(("Retry-After", seconds.to_string())),
+            ApiError::Service(Error::Unavailable(_) | Error::ConcurrencyFull { .. }) => {
+                response.insert_header(("Retry-After", "1"))
+            }
+            _ => &mut response,
+        };
+        if status == StatusCode::UNAUTHORIZED {
+            response.insert_header(("WWW-Authenticate", "Bearer"));
+        }
+        response.json(Body {
+            error: Inner {
+                code,
+                message: &message,
+                param: param.as_deref(),
+                request_id: &request_id,
+            },
+        })
+    }
+}
+
+pub type ApiResult<T> = Result<T, ApiError>;

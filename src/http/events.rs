@@ -1,0 +1,287 @@
+//! Events: what happened, as a list, one by one, and as a live stream.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Id, Params, header_text},
+    gate::Caller,
+    views::{DeliveryView, EventTypeView, EventView, List},
+};
+use crate::{access, app::State};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    web::{Bytes, Data, Json},
+};
+use actors::{event::CATALOGUE, writer::Committed};
+use entities::{
+    api_key, delivery, delivery_attempt,
+    event::{self, Filter},
+    ids::{ApiKeyId, EventId, TenantId},
+    values::Env,
+};
+use futures_util::stream;
+use std::{collections::VecDeque, sync::PoisonError, time::Duration};
+use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+
+/// GET /v1/events
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<Json<List<EventView>>> {
+    let page = params.page()?;
+    let event_type = params.take("type");
+    if let Some(event_type) = &event_type
+        && !CATALOGUE.iter().any(|known| known.name == event_type)
+    {
+        return Err(ApiError::validation(
+            "type",
+            format!("`{event_type}` is no event type; see GET /v1/event_types"),
+        ));
+    }
+    let filter = Filter {
+        event_type,
+        subject_id: params.text("subject_id")?,
+    };
+    params.finish()?;
+    let events = event::list(&state.deps.db.read, caller.tenant_id(), caller.env(), filter, page).await?;
+    Ok(Json(List::of(events, |event| event.id.0, EventView::from)))
+}
+
+/// GET /v1/events/{id}
+pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<EventId>) -> ApiResult<Json<EventView>> {
+    Ok(Json(
+        event::load(&state.deps.db.read, caller.tenant_id(), caller.env(), id)
+            .await?
+            .into(),
+    ))
+}
+
+/// GET /v1/events/{id}/deliveries: each with its attempts.
+pub async fn deliveries(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EventId>,
+) -> ApiResult<Json<List<DeliveryView>>> {
+    let db = &state.deps.db.read;
+    event::load(db, caller.tenant_id(), caller.env(), id).await?;
+    let rows = delivery::of_event(db, caller.tenant_id(), id).await?;
+    let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+    let attempts = delivery_attempt::of(db, &ids).await?;
+    let view = |row: delivery::Model| DeliveryView {
+        attempts: attempts
+            .iter()
+            .filter(|attempt| attempt.delivery_id == row.id)
+            .cloned()
+            .map(Into::into)
+            .collect(),
+        id: row.id,
+        event_id: row.event_id,
+        endpoint_id: row.endpoint_id,
+        status: row.status,
+        next_attempt_at: row.next_attempt_at,
+        created_at: row.created_at,
+    };
+    Ok(Json(List {
+        data: rows.into_iter().map(view).collect(),
+        has_more: false,
+        next_cursor: None,
+    }))
+}
+
+/// GET /v1/event_types
+pub async fn types() -> Json<List<EventTypeView>> {
+    let data = CATALOGUE
+        .iter()
+        .map(|known| EventTypeView {
+            name: known.name,
+            description: known.when.trim(),
+        })
+        .collect();
+    Json(List {
+        data,
+        has_more: false,
+        next_cursor: None,
+    })
+}
+
+/// GET /v1/events/stream: server-sent events, from now on or after `Last-Event-ID`.
+pub async fn stream(
+    state: Data<State>,
+    caller: Caller,
+    request: HttpRequest,
+    mut params: Params,
+) -> ApiResult<HttpResponse> {
+    let after = params
+        .take("after")
+        .or_else(|| header_text(&request, "last-event-id").map(|id| id.into_owned()));
+    params.finish()?;
+    let last = match after {
+        Some(id) => Some(
+            id.parse()
+                .map_err(|_| ApiError::validation("after", "is no event id"))?,
+        ),
+        None => None,
+    };
+    let slot = state.streams.slots.clone().try_acquire_owned();
+    let slot = slot.map_err(|_| ApiError::TooMany("rate_limited", "too many open streams".into(), 5))?;
+    let place = StreamPlace::take(&state, caller.tenant_id())?;
+    // Subscribed before the backlog is read, so that nothing falls between the two.
+    let watching = Watching {
+        live: state.deps.writer.watch(),
+        ending: state.streams.ending.subscribe(),
+        tenant: caller.tenant_id(),
+        env: caller.env(),
+        key: caller.key.id,
+        behind: last.is_some(),
+        // Without one: the newest of all, so that a stream which lags knows where it stands.
+        last: match last {
+            Some(last) => Some(last),
+            None => event::last_id(&state.deps.db.read).await?,
+        },
+        look_at_key: tokio::time::Instant::now() + HEARTBEAT,
+        ready: VecDeque::from([Bytes::from_static(b": connected\n\n")]),
+        state: state.clone(),
+        _slot: slot,
+        _place: place,
+    };
+    let body = stream::unfold(watching, |mut watching| async move {
+        watching
+            .next()
+            .await
+            .map(|chunk| (Ok::<_, actix_web::Error>(chunk), watching))
+    });
+    Ok(HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header(("Cache-Control", "no-store"))
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(body))
+}
+
+struct Watching {
+    state: Data<State>,
+    live: broadcast::Receiver<Committed>,
+    ending: watch::Receiver<bool>,
+    tenant: TenantId,
+    env: Env,
+    key: ApiKeyId,
+    look_at_key: tokio::time::Instant,
+    /// The last event sent.
+    last: Option<EventId>,
+    /// There may be events in the database that were not sent.
+    behind: bool,
+    ready: VecDeque<Bytes>,
+    _slot: OwnedSemaphorePermit,
+    _place: StreamPlace,
+}
+
+/// A comment in this interval keeps the connection open.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+impl Watching {
+    /// The next piece of the stream; `None` ends it.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(chunk) = self.ready.pop_front() {
+                return Some(chunk);
+            }
+            if self.behind {
+                self.catch_up().await?;
+                continue;
+            }
+            tokio::select! {
+                _ = self.ending.changed() => return None,
+                () = heartbeat(self.look_at_key) => {
+                    // A stream ends with its key.
+                    self.key_is_valid().await.then_some(())?;
+                    self.look_at_key = tokio::time::Instant::now() + HEARTBEAT;
+                    return Some(Bytes::from_static(b": heartbeat\n\n"));
+                }
+                received = self.live.recv() => match received {
+                    Ok(event) => self.take(&event),
+                    Err(broadcast::error::RecvError::Lagged(_)) => self.behind = true,
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                },
+            }
+        }
+    }
+
+    async fn key_is_valid(&self) -> bool {
+        let key = api_key::load(&self.state.deps.db.read, self.tenant, self.key).await;
+        key.is_ok_and(|key| access::is_valid(&key, self.state.deps.clock.now()))
+    }
+
+    fn take(&mut self, event: &event::Model) {
+        let mine = event.tenant_id == self.tenant && event.env == self.env;
+        if mine && self.last.is_none_or(|last| event.id > last) {
+            self.last = Some(event.id);
+            self.ready.push_back(Bytes::from(format!(
+                "id: {}\nevent: {}\ndata: {}\n\n",
+                event.id, event.event_type, event.body
+            )));
+        }
+    }
+
+    async fn catch_up(&mut self) -> Option<()> {
+        // Without a last event nothing was promised: what was missed while lagging starts where the stream did.
+        let Some(last) = self.last else {
+            self.behind = false;
+            return Some(());
+        };
+        match event::after(&self.state.deps.db.read, self.tenant, self.env, last, 500).await {
+            Ok(missed) => {
+                self.behind = missed.len() == 500;
+                missed.iter().for_each(|event| self.take(event));
+                Some(())
+            }
+            Err(error) => {
+                tracing::warn!(%error, "an event stream could not catch up and is ended; the client resumes with its last id");
+                None
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a connection's heartbeat keeps the network's time"
+)]
+async fn heartbeat(at: tokio::time::Instant) {
+    tokio::time::sleep_until(at).await;
+}
+
+/// One of a tenant's streams, so that no tenant takes all there are.
+struct StreamPlace {
+    state: Data<State>,
+    tenant: TenantId,
+}
+
+/// Event streams of one tenant at once.
+const MAX_STREAMS_OF_TENANT: usize = 50;
+
+impl StreamPlace {
+    fn take(state: &Data<State>, tenant: TenantId) -> ApiResult<Self> {
+        let mut by_tenant = state.streams.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = by_tenant.entry(tenant).or_insert(0);
+        if *open >= MAX_STREAMS_OF_TENANT {
+            let message = format!("a workspace has at most {MAX_STREAMS_OF_TENANT} open streams");
+            return Err(ApiError::TooMany("rate_limited", message, 5));
+        }
+        *open += 1;
+        Ok(StreamPlace {
+            state: state.clone(),
+            tenant,
+        })
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        let mut by_tenant = self
+            .state
+            .streams
+            .by_tenant
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = by_tenant.get_mut(&self.tenant) {
+            *open -= 1;
+            if *open == 0 {
+                by_tenant.remove(&self.tenant);
+            }
+        }
+    }
+}

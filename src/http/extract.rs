@@ -1,0 +1,358 @@
+//! Reading requests: bodies, ids and query parameters, each with an error that names the field and says what to do.
+use super::error::ApiError;
+use actix_web::{
+    FromRequest, HttpMessage, HttpRequest,
+    dev::Payload,
+    http::{Method, header},
+    web::BytesMut,
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use entities::{page::Page, values::Moment};
+use futures_util::{StreamExt, future::LocalBoxFuture};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    future::{Ready, ready},
+    str::FromStr,
+    time::Duration,
+};
+use uuid::Uuid;
+
+pub const MIB: usize = 1024 * 1024;
+
+/// A JSON body of at most `LIMIT` bytes.
+pub struct Json<T, const LIMIT: usize = MIB>(pub T);
+
+impl<T: DeserializeOwned, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let declared = check_declared(request, LIMIT);
+        let mut payload = payload.take();
+        Box::pin(async move {
+            declared?;
+            let body = read(&mut payload, LIMIT).await?;
+            parse(&body).map(Json)
+        })
+    }
+}
+
+/// No body, or an empty object: for actions that take no arguments.
+pub struct Nothing;
+
+impl FromRequest for Nothing {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+    fn from_request(_: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Empty {}
+        let mut payload = payload.take();
+        Box::pin(async move {
+            let body = read(&mut payload, MIB).await?;
+            if !body.is_empty() {
+                parse::<Empty>(&body)?;
+            }
+            Ok(Nothing)
+        })
+    }
+}
+
+fn check_declared(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
+    let merge_patch = *request.method() == Method::PATCH
+        && request
+            .content_type()
+            .eq_ignore_ascii_case("application/merge-patch+json");
+    if !merge_patch && !request.content_type().eq_ignore_ascii_case("application/json") {
+        return Err(ApiError::unsupported_media_type());
+    }
+    let length = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > limit) {
+        Err(ApiError::too_large(limit))
+    } else {
+        Ok(())
+    }
+}
+
+/// A body must have arrived by then.
+const BODY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Reads a body, `limit` bytes at most.
+pub async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
+    let reading = async {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = payload.next().await {
+            let chunk =
+                chunk.map_err(|error| ApiError::invalid_json(format!("the body could not be read: {error}")))?;
+            if body.len() + chunk.len() > limit {
+                return Err(ApiError::too_large(limit));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    };
+    let late = || {
+        ApiError::invalid_json(format!(
+            "the body did not arrive within {} seconds",
+            BODY_DEADLINE.as_secs()
+        ))
+    };
+    tokio::time::timeout(BODY_DEADLINE, reading).await.map_err(|_| late())?
+}
+
+/// JSON to a value. What is no JSON is a 400; what is JSON of another shape a 422 that names the field.
+pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    if has_nul(body) {
+        return Err(ApiError::validation(
+            "",
+            "texts must not contain NUL characters (\\u0000)",
+        ));
+    }
+    // Is it JSON to its last byte? Then what is wrong below is its shape.
+    let json = serde_json::from_slice::<IgnoredAny>(body);
+    json.map_err(|error| ApiError::invalid_json(format!("the body is no JSON: {error}")))?;
+    // serde would take a list for a struct, its fields in their order.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(ApiError::validation("", "send a JSON object"));
+    }
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(body)).map_err(|error| {
+        let path = error.path().to_string();
+        shape_error(&path, error.inner())
+    })
+}
+
+/// The same for a value that has been parsed as JSON.
+pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        shape_error(&path, error.inner())
+    })
+}
+
+fn shape_error(path: &str, error: &serde_json::Error) -> ApiError {
+    let text = error.to_string();
+    let parent = if path == "." { "" } else { path };
+    let message = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(message, _)| message);
+    // serde names unknown and missing fields in its text and their parent in the path.
+    let field = ["unknown field `", "missing field `"]
+        .iter()
+        .find_map(|start| message.strip_prefix(start)?.split_once('`'));
+    let param = match field {
+        Some((field, _)) if parent.is_empty() || parent.ends_with(field) => {
+            if parent.is_empty() {
+                field.to_owned()
+            } else {
+                parent.to_owned()
+            }
+        }
+        Some((field, _)) => format!("{parent}.{field}"),
+        None => parent.to_owned(),
+    };
+    ApiError::validation(param, message)
+}
+
+/// Does a JSON text hold an escaped NUL? (A raw one is no JSON.) PostgreSQL cannot store it.
+fn has_nul(body: &[u8]) -> bool {
+    body.windows(6).enumerate().any(|(at, window)| {
+        // An even number of backslashes before it means that it is text about an escape, not an escape.
+        window == b"\\u0000"
+            && body[..at]
+                .iter()
+                .rev()
+                .take_while(|byte| **byte == b'\\')
+                .count()
+                .is_multiple_of(2)
+    })
+}
+
+/// RFC 7396: changes what is named, removes what is null.
+pub fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
+    use serde_json::Value;
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(serde_json::Map::new());
+    }
+    if let Value::Object(fields) = target {
+        for (name, value) in patch {
+            if value.is_null() {
+                fields.remove(&name);
+            } else {
+                merge(fields.entry(name).or_insert(Value::Null), value);
+            }
+        }
+    }
+}
+
+/// The `{id}` of a path. What is no id is an object that does not exist.
+pub struct Id<I>(pub I);
+
+impl<I: FromStr> FromRequest for Id<I> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let id = request.match_info().get("id").and_then(|text| text.parse().ok());
+        ready(
+            id.map(Id)
+                .ok_or_else(|| ApiError::not_found("no object has this id; ids are UUIDs")),
+        )
+    }
+}
+
+/// Query parameters, taken one by one; what is left over at the end is a mistake of the client.
+pub struct Params {
+    given: BTreeMap<String, String>,
+}
+
+impl FromRequest for Params {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let mut given = BTreeMap::new();
+        for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+            if given.insert(name.to_string(), value.into_owned()).is_some() {
+                return ready(Err(ApiError::validation(name, "is given twice")));
+            }
+        }
+        ready(Ok(Params { given }))
+    }
+}
+
+impl Params {
+    pub fn take(&mut self, name: &str) -> Option<String> {
+        self.given.remove(name)
+    }
+
+    /// A value that JSON would hold as a text.
+    pub fn text<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.take(name) else { return Ok(None) };
+        let value = serde_json::from_value(serde_json::Value::String(text));
+        value
+            .map(Some)
+            .map_err(|error| ApiError::validation(name, error.to_string()))
+    }
+
+    fn time(&mut self, name: &str) -> Result<Option<Moment>, ApiError> {
+        let Some(text) = self.take(name) else { return Ok(None) };
+        Moment::parse(&text)
+            .map(Some)
+            .map_err(|why| ApiError::validation(name, why))
+    }
+
+    /// `limit`, `cursor`, `order`, `created_after` and `created_before`.
+    pub fn page(&mut self) -> Result<Page, ApiError> {
+        let mut page = Page::default();
+        if let Some(limit) = self.take("limit") {
+            let parsed = limit.parse().ok().filter(|limit| (1..=100).contains(limit));
+            page.limit = parsed
+                .ok_or_else(|| ApiError::validation("limit", format!("`{limit}` must be a number from 1 to 100")))?;
+        }
+        if let Some(order) = self.take("order") {
+            page.newest_first = match order.as_str() {
+                "desc" => true,
+                "asc" => false,
+                _ => return Err(ApiError::validation("order", format!("`{order}` must be asc or desc"))),
+            };
+        }
+        if let Some(cursor) = self.take("cursor") {
+            let bad = || {
+                ApiError::validation(
+                    "cursor",
+                    "is not a cursor of this list: use the `next_cursor` of an answer as it is",
+                )
+            };
+            page.after = Some(decode_cursor(&cursor).ok_or_else(bad)?);
+        }
+        page.created_after = self.time("created_after")?;
+        page.created_before = self.time("created_before")?;
+        Ok(page)
+    }
+
+    /// Nothing may be left over.
+    pub fn finish(self) -> Result<(), ApiError> {
+        match self.given.into_keys().next() {
+            None => Ok(()),
+            Some(name) => Err(ApiError::validation(name, "is not a parameter of this request")),
+        }
+    }
+}
+
+pub fn encode_cursor(id: Uuid) -> String {
+    URL_SAFE_NO_PAD.encode(id.as_bytes())
+}
+
+fn decode_cursor(cursor: &str) -> Option<Uuid> {
+    Uuid::from_slice(&URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
+}
+
+/// The value of a header, if it is readable.
+pub fn header_text<'a>(request: &'a HttpRequest, name: &str) -> Option<Cow<'a, str>> {
+    request
+        .headers()
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(Cow::Borrowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Outer {
+        #[expect(dead_code, reason = "only its errors are looked at")]
+        name: String,
+        #[expect(dead_code, reason = "only its errors are looked at")]
+        pacing: Option<Inner>,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        #[expect(dead_code, reason = "only its errors are looked at")]
+        rate: u8,
+    }
+
+    fn error(body: &str) -> (&'static str, Option<String>) {
+        match parse::<Outer>(body.as_bytes()).unwrap_err() {
+            ApiError::Frame(_, code, _, param) => (code, param),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        let validation = |param: &str| ("validation_failed", Some(param.to_owned()));
+        assert_eq!(error(r#"{"name":"#), ("invalid_json", None));
+        assert_eq!(error(r#"{"name":"x"} trailing"#), ("invalid_json", None));
+        assert_eq!(error(r#"{"name":"x","nmae":1}"#), validation("nmae"));
+        assert_eq!(error(r"{}"), validation("name"));
+        assert_eq!(error(r#"{"name":1}"#), validation("name"));
+        assert_eq!(
+            error(r#"{"name":"x","pacing":{"rate":300}}"#),
+            validation("pacing.rate")
+        );
+        assert_eq!(error(r#"{"name":"x","pacing":{"rat":3}}"#), validation("pacing.rat"));
+        assert_eq!(error(r#"{"name":"x","pacing":{}}"#), validation("pacing.rate"));
+        assert_eq!(error(r#"{"name":"a\u0000b"}"#), validation(""));
+        assert!(
+            parse::<Outer>(br#"{"name":"a\\u0000b"}"#).is_ok(),
+            "a text about an escape"
+        );
+    }
+
+    #[test]
+    fn a_merge_patch_changes_adds_and_removes() {
+        let mut target = serde_json::json!({"a": 1, "b": {"c": 2, "d": 3}});
+        merge(&mut target, serde_json::json!({"a": null, "b": {"c": 4}, "e": [1]}));
+        assert_eq!(target, serde_json::json!({"b": {"c": 4, "d": 3}, "e": [1]}));
+    }
+}

@@ -1,0 +1,206 @@
+//! `Idempotency-Key`: the same POST twice has one effect and one answer. Kept 24 hours per tenant and env; survives a restart.
+//!
+//! The key is claimed by a row before the request runs. The row also holds the id that the request's object will have, so
+//! that a request which a crash cut off between effect and answer finds its object instead of making a second one.
+use super::{
+    error::ApiError,
+    extract::{self, MIB},
+    gate::Caller,
+};
+use crate::app::State;
+use actix_web::{
+    Error as ActixError, HttpMessage, HttpResponse, ResponseError,
+    body::{self, BoxBody, MessageBody},
+    dev::{Payload, ServiceRequest, ServiceResponse},
+    http::{StatusCode, header},
+    middleware::Next,
+};
+use actors::{
+    keyring::{hex, purpose},
+    writer::Commit,
+};
+use entities::idempotency::{self as store, Model as Claim};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::HashSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Keys whose first request is running in this process.
+#[derive(Default)]
+pub struct Running(Mutex<HashSet<String>>);
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the entry however the request ends.
+struct Entered<'a>(&'a Running, String);
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.lock().remove(&self.1);
+    }
+}
+
+/// More than any answer to a POST has.
+const LARGEST_ANSWER: usize = 64 * MIB;
+
+/// The largest body that any POST takes.
+const LARGEST: usize = 10 * MIB;
+
+pub async fn once(
+    state: &State,
+    caller: Caller,
+    key: String,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    if key.is_empty() || key.len() > 255 {
+        let error = ApiError::validation("Idempotency-Key", "must have 1 to 255 characters");
+        return Ok(request.into_response(error.error_response()));
+    }
+    let body = match extract::read(&mut request.take_payload(), LARGEST).await {
+        Ok(body) => body.freeze(),
+        Err(error) => return Ok(request.into_response(error.error_response())),
+    };
+    let fingerprint = {
+        let mut hash = Sha256::new();
+        hash.update(request.method().as_str());
+        hash.update(request.path());
+        hash.update([0]);
+        hash.update(&body);
+        hex(&hash.finalize())
+    };
+    request.set_payload(Payload::from(body));
+
+    let name = format!("{}/{}/{key}", caller.tenant_id(), caller.env());
+    if !state.running.lock().insert(name.clone()) {
+        return Ok(request.into_response(in_progress().error_response()));
+    }
+    let _entered = Entered(&state.running, name);
+    let claim = match claim(state, &caller, key, fingerprint).await {
+        Ok(Claimed::New(claim)) => claim,
+        Ok(Claimed::Answered(status, body)) => {
+            let answer = HttpResponse::build(status)
+                .insert_header(("Idempotent-Replayed", "true"))
+                .content_type("application/json")
+                .body(body);
+            return Ok(request.into_response(answer));
+        }
+        Err(error) => return Ok(request.into_response(error.error_response())),
+    };
+    request.extensions_mut().insert(Caller {
+        object_id: Some(claim.object_id),
+        ..caller
+    });
+    let response = next.call(request).await?.map_into_boxed_body();
+    remember(state, claim, response).await
+}
+
+enum Claimed {
+    New(Claim),
+    Answered(StatusCode, String),
+}
+
+async fn claim(state: &State, caller: &Caller, key: String, fingerprint: String) -> Result<Claimed, ApiError> {
+    let known = store::find(&state.deps.db.read, caller.tenant_id(), caller.env(), &key).await?;
+    let Some(known) = known else {
+        let claim = Claim {
+            tenant_id: caller.tenant_id(),
+            env: caller.env(),
+            key,
+            fingerprint,
+            object_id: state.deps.ids.next(),
+            status: None,
+            sealed_body: None,
+            created_at: state.deps.clock.now(),
+        };
+        let row = claim.clone();
+        let claimed = state.deps.writer.run(move |db| {
+            let row = row.clone();
+            Box::pin(async move { Ok((store::claim(db, &row).await?, Commit::default())) })
+        });
+        return if claimed.await? {
+            Ok(Claimed::New(claim))
+        } else {
+            Err(in_progress())
+        };
+    };
+    if known.fingerprint != fingerprint {
+        let message = "this Idempotency-Key was used with another request; use a new one".into();
+        return Err(ApiError::Frame(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "idempotency_key_reused",
+            message,
+            Some("Idempotency-Key".into()),
+        ));
+    }
+    match (known.status, &known.sealed_body) {
+        (Some(status), Some(sealed)) => {
+            let body = state.deps.keyring.open(purpose::IDEMPOTENT_ANSWER, sealed)?;
+            let status = u16::try_from(status)
+                .ok()
+                .and_then(|status| StatusCode::from_u16(status).ok())
+                .unwrap_or(StatusCode::OK);
+            Ok(Claimed::Answered(status, body.to_string()))
+        }
+        // A crash cut the first request off: it runs again, with the same object id.
+        _ => Ok(Claimed::New(known)),
+    }
+}
+
+/// Stores the answer. A 429 changed nothing and gives the key back. After a 5xx it is not known what stands: the claim stays
+/// open, and a repeat runs again with the same object id.
+async fn remember(
+    state: &State,
+    claim: Claim,
+    response: ServiceResponse<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let status = response.status();
+    let (request, response) = response.into_parts();
+    let (head, body) = response.into_parts();
+    let is_json = head
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_none_or(|value| value.as_bytes().starts_with(b"application/json"));
+    let bytes = match body::to_bytes_limited(body, LARGEST_ANSWER).await {
+        Ok(Ok(bytes)) if is_json => bytes,
+        _ => {
+            return Ok(ServiceResponse::new(
+                request,
+                ApiError::from(entities::Error::Internal("an answer was too large to keep".into())).error_response(),
+            ));
+        }
+    };
+    let release = status == StatusCode::TOO_MANY_REQUESTS;
+    if status.is_server_error() {
+        return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes))));
+    }
+    let sealed = state
+        .deps
+        .keyring
+        .seal(purpose::IDEMPOTENT_ANSWER, &String::from_utf8_lossy(&bytes));
+    let stored = state.deps.writer.run(move |db| {
+        let (claim, sealed) = (claim.clone(), sealed.clone());
+        Box::pin(async move {
+            if release {
+                store::release(db, &claim).await?;
+            } else {
+                store::answer(db, &claim, status.as_u16(), sealed).await?;
+            }
+            Ok(((), Commit::default()))
+        })
+    });
+    if let Err(error) = stored.await {
+        // The effect stands and the object's id is in the claim: a repeat finds it.
+        tracing::warn!(%error, "an idempotent answer could not be stored");
+    }
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes))))
+}
+
+fn in_progress() -> ApiError {
+    let message = "a request with this Idempotency-Key is still running; try again shortly".into();
+    ApiError::Frame(StatusCode::CONFLICT, "idempotency_in_progress", message, None)
+}

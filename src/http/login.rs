@@ -1,0 +1,172 @@
+//! Signing up, in and out of the dashboard.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::Json,
+    gate::{self, Member},
+    views::{MembershipView, SignedInView, UserView},
+};
+use crate::{
+    access::{self, DEFAULT_CONCURRENCY, NewWorkspace},
+    app::State,
+};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    cookie::{Cookie, SameSite, time},
+    web::{self, Data},
+};
+use actors::{housekeeping::LOGIN_ABSOLUTE, keyring::sha256_hex, writer::Commit};
+use entities::{meta, user};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use zeroize::Zeroizing;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignUp {
+    /// The one-time token of the set-up link; not needed where sign-up is open.
+    #[serde(default)]
+    pub token: Option<String>,
+    pub slug: String,
+    pub name: String,
+    pub email: String,
+    pub password: String,
+    /// ISO 3166-1 alpha-2: how numbers without `+` are read.
+    #[serde(default = "united_states")]
+    pub country: String,
+}
+fn united_states() -> String {
+    "US".into()
+}
+
+/// POST /v1/_internal/signup
+pub async fn sign_up(state: Data<State>, request: HttpRequest, Json(asked): Json<SignUp>) -> ApiResult<HttpResponse> {
+    gate::same_origin(&request)?;
+    state.limits.login(gate::peer(&state, &request), &asked.email)?;
+    let token = asked.token.clone().map(Zeroizing::new);
+    let with_token = match &token {
+        Some(token) => meta::get(&state.deps.db.read, meta::SETUP_TOKEN)
+            .await?
+            .filter(|stored| *stored == sha256_hex(token.as_bytes())),
+        None => None,
+    };
+    if with_token.is_none() && !state.settings.signup_open {
+        return Err(ApiError::forbidden(
+            "this set-up link is not valid (any more); restart the server for a new one, or ask an owner",
+        ));
+    }
+    let new =
+        blocking(move || NewWorkspace::parse(&asked.slug, &asked.name, &asked.country, &asked.email, &asked.password))
+            .await?;
+    let limit = DEFAULT_CONCURRENCY.min(state.deps.limits.max_concurrency);
+    let (ids, now) = (state.deps.ids.clone(), state.deps.clock.now());
+    let owner = state.deps.writer.run(move |db| {
+        let (new, ids, with_token) = (new.clone(), ids.clone(), with_token.clone());
+        Box::pin(async move {
+            // In the same transaction: the link is for the first user only, and two people with one link make one workspace.
+            if with_token.is_some() && user::exist(db).await? {
+                return Err(entities::Error::AlreadyExists { field: "token" });
+            }
+            if let Some(stored) = &with_token
+                && !meta::take(db, meta::SETUP_TOKEN, stored).await?
+            {
+                return Err(entities::Error::AlreadyExists { field: "token" });
+            }
+            let (_, owner, changes) = new.rows_for_a_new_user(db, &ids, now, limit).await?;
+            Ok((
+                owner,
+                Commit {
+                    changes,
+                    events: Vec::new(),
+                },
+            ))
+        })
+    });
+    let owner = owner.await?;
+    signed_in(&state, &owner, HttpResponse::Created()).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogIn {
+    pub email: String,
+    pub password: String,
+}
+
+/// POST /v1/_internal/login
+pub async fn log_in(state: Data<State>, request: HttpRequest, Json(asked): Json<LogIn>) -> ApiResult<HttpResponse> {
+    gate::same_origin(&request)?;
+    // Counted before the password is looked at, so that guessing in parallel gains nothing.
+    state.limits.login(gate::peer(&state, &request), &asked.email)?;
+    let found = user::by_email(&state.deps.db.read, asked.email.trim()).await?;
+    let stored = found.as_ref().map(|user| user.password_hash.clone());
+    let password = Zeroizing::new(asked.password);
+    let matches = blocking(move || Ok(access::password_matches(&password, stored.as_deref()))).await?;
+    match found.filter(|_| matches) {
+        Some(user) => signed_in(&state, &user, HttpResponse::Ok()).await,
+        None => Err(ApiError::unauthenticated("e-mail or password is wrong")),
+    }
+}
+
+/// POST /v1/_internal/logout
+pub async fn log_out(state: Data<State>, member: Member) -> ApiResult<HttpResponse> {
+    access::sign_out(&state.deps, member.login_hash).await?;
+    let mut over = cookie(&state, String::new());
+    over.set_max_age(time::Duration::ZERO);
+    Ok(HttpResponse::NoContent().cookie(over).finish())
+}
+
+/// GET /v1/_internal/me
+pub async fn me(state: Data<State>, member: Member) -> ApiResult<web::Json<SignedInView>> {
+    Ok(web::Json(view(&state, &member.user).await?))
+}
+
+async fn signed_in(
+    state: &State,
+    user: &user::Model,
+    mut answer: actix_web::HttpResponseBuilder,
+) -> ApiResult<HttpResponse> {
+    let token = access::sign_in(&state.deps, user).await?;
+    let view = view(state, user).await?;
+    Ok(answer.cookie(cookie(state, token)).json(view))
+}
+
+async fn view(state: &State, user: &user::Model) -> ApiResult<SignedInView> {
+    let memberships = entities::membership::of_user(&state.deps.db.read, user.id).await?;
+    let workspaces = memberships.into_iter().map(|(tenant, role)| MembershipView {
+        slug: tenant.slug,
+        name: tenant.name,
+        role,
+    });
+    Ok(SignedInView {
+        user: UserView {
+            id: user.id,
+            email: user.email.clone(),
+        },
+        workspaces: workspaces.collect(),
+    })
+}
+
+fn cookie(state: &State, token: String) -> Cookie<'static> {
+    let max_age = time::Duration::seconds(i64::try_from(LOGIN_ABSOLUTE.as_secs()).unwrap_or(0));
+    Cookie::build(state.cookie_name(), token)
+        .path("/")
+        .http_only(true)
+        .secure(state.settings.secure_cookies())
+        .same_site(SameSite::Lax)
+        .max_age(max_age)
+        .finish()
+}
+
+/// Hashing passwords takes a while: not on a thread that serves others.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> entities::Result<T> + Send + 'static) -> ApiResult<T> {
+    // Each takes some 20 MiB: only a few at once, and nobody waits for long.
+    static SLOTS: Semaphore = Semaphore::const_new(4);
+    let busy = || ApiError::from(entities::Error::Unavailable("too many sign-ins at once".into()));
+    let slot = tokio::time::timeout(std::time::Duration::from_secs(5), SLOTS.acquire()).await;
+    let _slot = slot.map_err(|_| busy())?.map_err(|_| busy())?;
+    match web::block(work).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(busy()),
+    }
+}

@@ -1,0 +1,18 @@
+//! `GET /v1/me`: who a key is.
+use super::{error::ApiResult, gate::Caller, views::MeView};
+use crate::app::State;
+use actix_web::web::{Data, Json};
+
+pub async fn get(state: Data<State>, caller: Caller) -> ApiResult<Json<MeView>> {
+    let tenant = entities::tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
+    let key = caller.key;
+    let (env, scopes, expires_at, last_used_at) = (key.env, key.scopes.clone(), key.expires_at, key.last_used_at);
+    Ok(Json(MeView {
+        tenant: (&tenant).into(),
+        key: key.into(),
+        env,
+        scopes,
+        expires_at,
+        last_used_at,
+    }))
+}

@@ -1,0 +1,20 @@
+//! The API: routes, the gate in front of them, and one file per resource.
+pub mod agents;
+pub mod api_keys;
+pub mod campaigns;
+pub mod concurrency;
+pub mod contacts;
+pub mod docs;
+pub mod error;
+pub mod events;
+pub mod extract;
+pub mod gate;
+pub mod idempotency;
+pub mod login;
+pub mod me;
+pub mod openapi;
+pub mod routes;
+pub mod sessions;
+pub mod system;
+pub mod views;
+pub mod webhook_endpoints;

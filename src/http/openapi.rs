@@ -1,0 +1,171 @@
+//! The OpenAPI 3.1 document, made from the list of routes and the catalogue of events: neither can be forgotten in it.
+use super::{
+    gate::Access,
+    routes::{self, Route},
+    views::Envelope,
+};
+use actors::event::CATALOGUE;
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+pub fn document() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    let mut generator = settings.into_generator();
+
+    let mut paths = Map::new();
+    for route in routes::all().iter().filter(|route| !is_page(route)) {
+        let item = paths.entry(route.path).or_insert_with(|| json!({}));
+        item[route.method.as_str().to_lowercase()] = operation(route, &mut generator);
+    }
+    let mut webhooks = Map::new();
+    let envelope = generator.subschema_for::<Envelope>();
+    for event in CATALOGUE {
+        let data = (event.schema)(&mut generator);
+        let schema = json!({ "allOf": [envelope], "properties": { "type": { "const": event.name }, "data": data } });
+        let body = json!({ "content": { "application/json": { "schema": schema } } });
+        let answers = json!({ "2XX": { "description": "Received. Anything else is tried again or refused; see docs/webhooks.md." } });
+        webhooks.insert(
+            event.name.into(),
+            json!({ "post": { "summary": event.when.trim(), "requestBody": body, "responses": answers } }),
+        );
+    }
+    let schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
+    let mut schemas = schemas;
+    schemas.insert("Error".into(), error_schema());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Callboard",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Voice-agent calls, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key.",
+        },
+        "paths": paths,
+        "webhooks": webhooks,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "key": { "type": "http", "scheme": "bearer", "description": "An API key: vk_live_… or vk_test_…" },
+                "session": { "type": "apiKey", "in": "cookie", "name": "__Host-callboard", "description": "A dashboard session." },
+            },
+        },
+    })
+}
+
+/// Pages for people are no operations.
+fn is_page(route: &Route) -> bool {
+    !route.path.starts_with("/v1/") && !matches!(route.path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json")
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let mut operation = json!({
+        "summary": route.summary,
+        "operationId": operation_id(route),
+        "tags": [tag(route.path)],
+        "parameters": parameters(route),
+    });
+    operation["security"] = match route.access {
+        Access::Public => json!([]),
+        Access::AnyKey => json!([{ "key": [] }]),
+        Access::Needs(scope) => json!([{ "key": [scope] }]),
+        Access::SignedIn | Access::Member(_) => json!([{ "session": [] }]),
+    };
+    if let Some(request) = route.request {
+        let schema = request(generator);
+        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+    }
+    let mut success = json!({ "description": "Success." });
+    if let Some(response) = route.response {
+        success["content"] = json!({ "application/json": { "schema": response(generator) } });
+    }
+    let error = json!({ "description": "An error.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } });
+    operation["responses"] = json!({ route.status.to_string(): success, "default": error });
+    operation
+}
+
+fn operation_id(route: &Route) -> String {
+    let path = route
+        .path
+        .trim_start_matches("/v1/")
+        .replace(['/', '-', '.'], "_")
+        .replace(['{', '}'], "");
+    format!("{}_{}", route.method.as_str().to_lowercase(), path.trim_matches('_'))
+}
+
+fn tag(path: &str) -> &str {
+    let mut parts = path.trim_start_matches('/').split('/');
+    match (parts.next(), parts.next()) {
+        (Some("v1"), Some("_internal")) => "dashboard",
+        (Some("v1"), Some(resource)) => resource,
+        _ => "system",
+    }
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let in_path = route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let mut all: Vec<Value> = in_path
+        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
+        .collect();
+    let is_list = route.summary.starts_with("List ");
+    if is_list {
+        let query = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
+        all.push(query(
+            "limit",
+            json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 50 }),
+        ));
+        all.push(query("cursor", json!({ "type": "string" })));
+        all.push(query("order", json!({ "enum": ["desc", "asc"], "default": "desc" })));
+        all.push(query(
+            "created_after",
+            json!({ "type": "string", "format": "date-time" }),
+        ));
+        all.push(query(
+            "created_before",
+            json!({ "type": "string", "format": "date-time" }),
+        ));
+        // The summary names what else narrows.
+        for name in route.summary.split('`').skip(1).step_by(2) {
+            all.push(query(name, json!({ "type": "string" })));
+        }
+    }
+    if route.method == actix_web::http::Method::POST && matches!(route.access, Access::Needs(_)) {
+        let schema = json!({ "type": "string", "maxLength": 255 });
+        all.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema, "description": "The same request twice has one effect; kept 24 hours." }));
+    }
+    all
+}
+
+fn error_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": { "error": {
+            "type": "object",
+            "required": ["code", "message", "request_id"],
+            "properties": {
+                "code": { "type": "string" },
+                "message": { "type": "string", "description": "What is wrong and what to do." },
+                "param": { "type": "string", "description": "The field that is wrong." },
+                "request_id": { "type": "string" },
+            },
+        } },
+    })
+}
+
+/// Any part of a `T`: what a JSON merge patch may hold.
+pub struct Patch<T>(std::marker::PhantomData<T>);
+
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Patch<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("{}Patch", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> schemars::Schema {
+        let mut schema = T::json_schema(generator);
+        schema.remove("required");
+        schema
+    }
+}

@@ -1,0 +1,152 @@
+//! Every route: method, path, what it asks of its caller, who answers, and what it takes and gives.
+//!
+//! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
+//! without access does not compile.
+use super::{
+    agents, api_keys, campaigns, concurrency, contacts, docs, events,
+    gate::{self, Access, Access::*},
+    login, me, sessions, system, views, webhook_endpoints,
+};
+use crate::{app::State, dashboard};
+use actix_web::{
+    HttpRequest, HttpResponse, ResponseError,
+    http::{Method, header},
+    middleware::from_fn,
+    web::{self, Data, ServiceConfig},
+};
+use entities::values::{Role, Scope::*};
+use schemars::{Schema, SchemaGenerator};
+
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+    /// One sentence for the docs.
+    pub summary: &'static str,
+    /// The status of success.
+    pub status: u16,
+    pub request: Option<SchemaOf>,
+    pub response: Option<SchemaOf>,
+    service: fn() -> actix_web::Route,
+}
+
+macro_rules! table { ($($method:ident $path:literal $access:expr, $handler:path, $summary:literal $(, takes $request:ty)? $(, gives $response:ty)?, $status:literal;)*) => {
+    /// All of them, by subject.
+    pub fn all() -> Vec<Route> {
+        vec![$(Route {
+            method: Method::$method,
+            path: $path,
+            access: $access,
+            summary: $summary,
+            status: $status,
+            request: None$(.or(Some((|generator: &mut SchemaGenerator| generator.subschema_for::<$request>()) as SchemaOf)))?,
+            response: None$(.or(Some((|generator: &mut SchemaGenerator| generator.subschema_for::<$response>()) as SchemaOf)))?,
+            service: || web::route().to($handler),
+        }),*]
+    }
+} }
+
+table! {
+    GET "/v1/me" AnyKey, me::get, "Who this key is: workspace, scopes, expiry.", gives views::MeView, 200;
+
+    POST "/v1/agents" Needs(AgentsWrite), agents::create, "Create an agent.", takes entities::agent::Definition, gives views::AgentView, 201;
+    GET "/v1/agents" Needs(AgentsRead), agents::list, "List agents.", gives views::List<views::AgentView>, 200;
+    GET "/v1/agents/{id}" Needs(AgentsRead), agents::get, "Get an agent.", gives views::AgentView, 200;
+    PATCH "/v1/agents/{id}" Needs(AgentsWrite), agents::change, "Change an agent (JSON merge patch); makes a new version.", takes super::openapi::Patch<entities::agent::Definition>, gives views::AgentView, 200;
+    DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent. Running campaigns keep it as it was at their start.", 204;
+
+    POST "/v1/campaigns" Needs(CampaignsWrite), campaigns::create, "Create a campaign as a draft.", takes entities::campaign::Plan, gives views::CampaignView, 201;
+    GET "/v1/campaigns" Needs(CampaignsRead), campaigns::list, "List campaigns; `status` narrows.", gives views::List<views::CampaignView>, 200;
+    POST "/v1/campaigns/run" Needs(CampaignsWrite), campaigns::run, "Create a campaign with its contacts and start it.", takes campaigns::Run, gives views::CampaignRunView, 201;
+    GET "/v1/campaigns/{id}" Needs(CampaignsRead), campaigns::get, "Get a campaign with its counts.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/start" Needs(CampaignsWrite), campaigns::start, "Start a draft.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/pause" Needs(CampaignsWrite), campaigns::pause, "Dispatch nothing more; calls in flight run on.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/resume" Needs(CampaignsWrite), campaigns::resume, "Go on after a pause.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/cancel" Needs(CampaignsWrite), campaigns::cancel, "Cancel what was not called; it completes when the calls in flight have ended.", gives views::CampaignView, 200;
+    GET "/v1/campaigns/{id}/stats" Needs(CampaignsRead), campaigns::stats, "Counts, live calls, answer rate.", gives views::CampaignStatsView, 200;
+    POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. One number is in a campaign once: duplicates are merged and counted.", takes contacts::Add, gives views::ContactsAddedView, 200;
+    GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; `status` narrows.", gives views::List<views::ContactView>, 200;
+    GET "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsRead), contacts::get, "Get a contact.", gives views::ContactView, 200;
+
+    POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
+    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; `status`, `campaign_id` and `contact_id` narrow.", gives views::List<views::SessionView>, 200;
+    GET "/v1/sessions/{id}" Needs(SessionsRead), sessions::get, "Get a session.", gives views::SessionView, 200;
+    POST "/v1/sessions/{id}/end" Needs(SessionsWrite), sessions::end, "End a call.", gives views::SessionView, 200;
+    GET "/v1/sessions/{id}/transcript.json" Needs(SessionsRead), sessions::transcript, "What was said; `partial` while the call is live.", gives views::TranscriptView, 200;
+
+    POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::Settings, gives views::EndpointView, 201;
+    GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;
+    GET "/v1/webhook_endpoints/{id}" Needs(WebhooksRead), webhook_endpoints::get, "Get a webhook endpoint.", gives views::EndpointView, 200;
+    PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::openapi::Patch<webhook_endpoints::Settings>, gives views::EndpointView, 200;
+    DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. What it has not received is cancelled.", 204;
+    POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), webhook_endpoints::test, "Send a `webhook.test` event once; the result is in the answer.", gives views::WebhookTestView, 200;
+
+    GET "/v1/events" Needs(WebhooksRead), events::list, "List events; `type` and `subject_id` narrow.", gives views::List<views::EventView>, 200;
+    GET "/v1/events/stream" Needs(WebhooksRead), events::stream, "Server-sent events, from now on or after `Last-Event-ID`.", 200;
+    GET "/v1/events/{id}" Needs(WebhooksRead), events::get, "Get an event: the very envelope that receivers get.", gives views::EventView, 200;
+    GET "/v1/events/{id}/deliveries" Needs(WebhooksRead), events::deliveries, "An event's deliveries with their attempts.", gives views::List<views::DeliveryView>, 200;
+    GET "/v1/event_types" Needs(WebhooksRead), events::types, "All event types.", gives views::List<views::EventTypeView>, 200;
+
+    GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Calls at once: the limit and its use.", gives views::ConcurrencyView, 200;
+    PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit.", takes concurrency::Change, gives views::ConcurrencyView, 200;
+
+    POST "/v1/_internal/signup" Public, login::sign_up, "Make the first user and workspace, by the set-up link.", takes login::SignUp, gives views::SignedInView, 201;
+    POST "/v1/_internal/login" Public, login::log_in, "Sign in to the dashboard.", takes login::LogIn, gives views::SignedInView, 200;
+    POST "/v1/_internal/logout" SignedIn, login::log_out, "Sign out.", 204;
+    GET "/v1/_internal/me" SignedIn, login::me, "Who is signed in.", gives views::SignedInView, 200;
+    POST "/v1/_internal/t/{slug}/api-keys" Member(Role::Admin), api_keys::create, "Create an API key. The answer holds its `plaintext`, once.", takes api_keys::Create, gives views::ApiKeyView, 201;
+    GET "/v1/_internal/t/{slug}/api-keys" Member(Role::Viewer), api_keys::list, "List API keys.", gives views::List<views::ApiKeyView>, 200;
+    GET "/v1/_internal/t/{slug}/api-keys/{id}" Member(Role::Viewer), api_keys::get, "Get an API key.", gives views::ApiKeyView, 200;
+    DELETE "/v1/_internal/t/{slug}/api-keys/{id}" Member(Role::Admin), api_keys::revoke, "Revoke an API key: its next request is refused.", 204;
+
+    GET "/healthz" Public, system::healthz, "The process answers.", 200;
+    GET "/readyz" Public, system::readyz, "It can do its work; parked actors are named.", 200;
+    GET "/metrics" Public, system::metrics, "Prometheus metrics.", 200;
+    GET "/openapi.json" Public, docs::openapi, "This API as an OpenAPI 3.1 document.", 200;
+    GET "/docs" Public, docs::page, "This API for people.", 200;
+    GET "/" Public, dashboard::home, "The dashboard.", 200;
+    GET "/login" Public, dashboard::login, "The dashboard's sign-in page.", 200;
+    GET "/setup" Public, dashboard::setup, "The set-up page that the first start links to.", 200;
+    GET "/assets/{name}" Public, dashboard::asset, "Style and script of the dashboard.", 200;
+}
+
+/// Puts them all into an app, each behind its gate.
+pub fn configure(config: &mut ServiceConfig, _: &Data<State>) {
+    let mut routes = all();
+    while let Some(first) = routes.first() {
+        let path = first.path;
+        let (same, others): (Vec<_>, Vec<_>) = routes.into_iter().partition(|route| route.path == path);
+        routes = others;
+        let allowed = same
+            .iter()
+            .map(|route| route.method.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let mut resource = web::resource(path);
+        for route in same {
+            let access = route.access;
+            if route.method == Method::GET {
+                let head = (route.service)().method(Method::HEAD);
+                resource = resource.route(head.wrap(from_fn(move |request, next| gate::gate(access, request, next))));
+            }
+            let guarded = (route.service)()
+                .method(route.method)
+                .wrap(from_fn(move |request, next| gate::gate(access, request, next)));
+            resource = resource.route(guarded);
+        }
+        config.service(resource.default_service(web::to(move |request: HttpRequest| {
+            wrong_method(request, allowed.clone())
+        })));
+    }
+    config.default_service(web::to(system::unknown_route));
+}
+
+async fn wrong_method(request: HttpRequest, allowed: String) -> HttpResponse {
+    let mut response = system::wrong_method(&request, &allowed).error_response();
+    if let Ok(value) = header::HeaderValue::from_str(&allowed) {
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
+}

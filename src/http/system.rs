@@ -1,0 +1,75 @@
+//! Health and metrics, for machines that watch the service.
+use super::error::{ApiError, ApiResult};
+use crate::app::State;
+use actix_web::{HttpRequest, HttpResponse, web::Data};
+use serde_json::json;
+
+/// GET /healthz: the process answers.
+pub async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "status": "ok" }))
+}
+
+/// GET /readyz: it can do its work. Parked actors are named and do not make it unready: the others are unharmed.
+pub async fn readyz(state: Data<State>) -> HttpResponse {
+    let database = state.deps.db.ping().await;
+    let (parked, actors) = match state.deps.tree() {
+        Some(tree) => (tree.parked(), tree.counts()),
+        None => Default::default(),
+    };
+    let draining = state.deps.is_draining();
+    let ready = database.is_ok() && !draining;
+    let body = json!({
+        "status": if ready { "ready" } else { "unavailable" },
+        "database": if database.is_ok() { "ok" } else { "unavailable" },
+        "draining": draining,
+        "actors": actors,
+        "parked": parked,
+    });
+    if ready {
+        HttpResponse::Ok().json(body)
+    } else {
+        HttpResponse::ServiceUnavailable()
+            .insert_header(("Retry-After", "1"))
+            .json(body)
+    }
+}
+
+/// GET /metrics, in Prometheus' text format.
+pub async fn metrics(state: Data<State>) -> ApiResult<HttpResponse> {
+    let deps = &state.deps;
+    if let Some(tree) = deps.tree() {
+        for (kind, count) in tree.counts() {
+            metrics::gauge!("callboard_actors", "kind" => kind).set(count as f64);
+        }
+        metrics::gauge!("callboard_actors_parked").set(tree.parked().len() as f64);
+    }
+    metrics::gauge!("callboard_calls_live").set(deps.calls.count() as f64);
+    metrics::gauge!("callboard_deliveries_open").set(entities::delivery::count_open(&deps.db.read).await? as f64);
+    state.metrics.run_upkeep();
+    Ok(HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4")
+        .body(state.metrics.render()))
+}
+
+/// A path that nothing answers.
+pub async fn unknown_route(request: HttpRequest) -> ApiResult<HttpResponse> {
+    Err(ApiError::not_found(format!(
+        "there is nothing at {}; see /docs",
+        request.path()
+    )))
+}
+
+/// A path that answers to other methods.
+pub fn wrong_method(request: &HttpRequest, allowed: &str) -> ApiError {
+    let message = format!(
+        "{} does not take {}, only {allowed}; see /docs",
+        request.path(),
+        request.method()
+    );
+    ApiError::Frame(
+        actix_web::http::StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        message,
+        None,
+    )
+}

@@ -1,0 +1,498 @@
+//! What clients see of each kind of object.
+use entities::{
+    agent, api_key, campaign,
+    contact::{self, SkipReason, WaitReason},
+    delivery, delivery_attempt, event,
+    ids::{AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, SessionId, TenantId},
+    page::Listed,
+    session, tally, tenant,
+    transcript::Turn,
+    values::{Cents, E164, Env, Metadata, Moment, Role, Scopes, Text, Variables, WebhookUrl},
+    webhook_endpoint,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// One page of a list.
+#[derive(Serialize, JsonSchema)]
+pub struct List<T> {
+    pub data: Vec<T>,
+    pub has_more: bool,
+    /// Give it as `cursor` to read on; null at the end.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> List<T> {
+    pub fn of<M>(listed: Listed<M>, id: impl Fn(&M) -> uuid::Uuid, view: impl FnMut(M) -> T) -> Self {
+        let last = listed.rows.last().map(id).filter(|_| listed.has_more);
+        let next_cursor = last.map(super::extract::encode_cursor);
+        List {
+            has_more: listed.has_more,
+            next_cursor,
+            data: listed.rows.into_iter().map(view).collect(),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ApiKeyView {
+    pub id: ApiKeyId,
+    pub name: String,
+    /// The key's first 12 characters.
+    pub prefix: String,
+    pub env: Env,
+    pub scopes: Scopes,
+    /// The full key. Only in the answer to its creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plaintext: Option<String>,
+    pub expires_at: Option<Moment>,
+    pub created_at: Moment,
+    pub last_used_at: Option<Moment>,
+    pub revoked_at: Option<Moment>,
+}
+impl From<api_key::Model> for ApiKeyView {
+    fn from(key: api_key::Model) -> Self {
+        ApiKeyView {
+            id: key.id,
+            name: key.name,
+            prefix: key.key_prefix,
+            env: key.env,
+            scopes: key.scopes,
+            plaintext: None,
+            expires_at: key.expires_at,
+            created_at: key.created_at,
+            last_used_at: key.last_used_at,
+            revoked_at: key.revoked_at,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct WorkspaceView {
+    pub id: TenantId,
+    pub slug: String,
+    pub name: String,
+}
+impl From<&tenant::Model> for WorkspaceView {
+    fn from(tenant: &tenant::Model) -> Self {
+        WorkspaceView {
+            id: tenant.id,
+            slug: tenant.slug.clone(),
+            name: tenant.name.clone(),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct MeView {
+    pub tenant: WorkspaceView,
+    pub key: ApiKeyView,
+    pub env: Env,
+    pub scopes: Scopes,
+    pub expires_at: Option<Moment>,
+    pub last_used_at: Option<Moment>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct SignedInView {
+    pub user: UserView,
+    pub workspaces: Vec<MembershipView>,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct UserView {
+    pub id: entities::ids::UserId,
+    pub email: String,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct MembershipView {
+    pub slug: String,
+    pub name: String,
+    pub role: Role,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct AgentView {
+    pub id: AgentId,
+    #[serde(flatten)]
+    pub definition: agent::Definition,
+    /// Grows by one with every change.
+    pub version: i32,
+    pub created_at: Moment,
+    pub updated_at: Moment,
+}
+impl From<agent::Model> for AgentView {
+    fn from(agent: agent::Model) -> Self {
+        AgentView {
+            id: agent.id,
+            definition: agent.definition,
+            version: agent.version,
+            created_at: agent.created_at,
+            updated_at: agent.updated_at,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct EndpointView {
+    pub id: EndpointId,
+    pub url: WebhookUrl,
+    pub event_types: webhook_endpoint::Patterns,
+    pub description: Option<String>,
+    pub env: Env,
+    pub timeout_ms: i32,
+    /// Names of the headers sent with every delivery; their values are not shown again.
+    pub header_names: Vec<String>,
+    pub max_concurrency: i32,
+    pub status: webhook_endpoint::Status,
+    /// The secret's last four characters.
+    pub secret_hint: String,
+    /// The signing secret. Only in the answer to the endpoint's creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    pub created_at: Moment,
+    pub updated_at: Moment,
+}
+
+/// How a test went.
+#[derive(Serialize, JsonSchema)]
+pub struct WebhookTestView {
+    pub event_id: EventId,
+    pub delivery_id: DeliveryId,
+    /// Did the receiver answer 2xx in time?
+    pub delivered: bool,
+    /// The HTTP status; 0 when no answer came.
+    pub status: i32,
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    pub duration_ms: i32,
+    /// The first 16 KiB.
+    pub response_body: Option<String>,
+}
+
+/// A delivery with its attempts.
+#[derive(Serialize, JsonSchema)]
+pub struct DeliveryView {
+    pub id: DeliveryId,
+    pub event_id: EventId,
+    pub endpoint_id: EndpointId,
+    pub status: delivery::Status,
+    pub next_attempt_at: Option<Moment>,
+    pub created_at: Moment,
+    pub attempts: Vec<AttemptView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct AttemptView {
+    pub n: i32,
+    pub started_at: Moment,
+    pub duration_ms: i32,
+    /// The HTTP status; 0 when no answer came.
+    pub status: i32,
+    pub error_code: Option<String>,
+    pub response_headers: Vec<(String, String)>,
+    pub response_body: Option<String>,
+}
+impl From<delivery_attempt::Model> for AttemptView {
+    fn from(attempt: delivery_attempt::Model) -> Self {
+        AttemptView {
+            n: attempt.n,
+            started_at: attempt.started_at,
+            duration_ms: attempt.duration_ms,
+            status: attempt.status,
+            error_code: attempt.error_code,
+            response_headers: attempt.response_headers.0,
+            response_body: attempt.response_body,
+        }
+    }
+}
+
+/// The event envelope: the very bytes that receivers get.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct EventView(#[schemars(with = "Envelope")] pub Box<RawValue>);
+
+/// What an event looks like.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub struct Envelope {
+    id: EventId,
+    /// One of the event types.
+    r#type: String,
+    tenant_id: TenantId,
+    created_at: Moment,
+    /// Its shape depends on `type`; see `webhooks`.
+    data: serde_json::Map<String, serde_json::Value>,
+}
+impl From<event::Model> for EventView {
+    fn from(event: event::Model) -> Self {
+        EventView(RawValue::from_string(event.body).unwrap_or_else(|_| unreachable!("a stored envelope is JSON")))
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct EventTypeView {
+    pub name: &'static str,
+    /// When it is emitted.
+    pub description: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct SessionView {
+    pub id: SessionId,
+    pub r#type: &'static str,
+    pub direction: &'static str,
+    pub status: session::Status,
+    pub phase: session::Phase,
+    pub end_reason: Option<session::EndReason>,
+    pub ended_by: Option<session::EndedBy>,
+    pub answered_by: Option<session::AnsweredBy>,
+    pub agent_id: AgentId,
+    pub agent_version: i32,
+    pub voice_id: Option<String>,
+    pub from_number: Option<E164>,
+    pub to_number: E164,
+    /// The other party's number.
+    pub phone_number: E164,
+    pub email: Option<String>,
+    pub first_name: Option<String>,
+    pub last_name: Option<String>,
+    pub client_reference_id: Option<String>,
+    pub campaign_id: Option<CampaignId>,
+    pub contact_id: Option<ContactId>,
+    pub attempt: i32,
+    pub variables: Variables,
+    pub metadata: Metadata,
+    pub ring_timeout_seconds: i32,
+    pub max_duration_seconds: i32,
+    pub started_at: Option<Moment>,
+    pub ended_at: Option<Moment>,
+    pub duration_seconds: i32,
+    pub actual_cost_cents: Cents,
+    pub transcript_url: Option<String>,
+    pub error: Option<SessionErrorView>,
+    pub created_at: Moment,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct SessionErrorView {
+    pub code: String,
+    pub message: String,
+}
+impl SessionView {
+    pub fn of(row: session::Model, base_url: &str) -> Self {
+        let talked = row.started_at.is_some();
+        let error = row
+            .error_code
+            .zip(row.error_message)
+            .map(|(code, message)| SessionErrorView { code, message });
+        SessionView {
+            id: row.id,
+            r#type: "phone",
+            direction: "outbound",
+            status: row.status,
+            phase: row.phase,
+            end_reason: row.end_reason,
+            ended_by: row.ended_by,
+            answered_by: row.answered_by,
+            agent_id: row.agent_id,
+            agent_version: row.agent_version,
+            voice_id: row.voice_id,
+            from_number: row.from_number,
+            phone_number: row.to_number.clone(),
+            to_number: row.to_number,
+            email: row.email,
+            first_name: row.first_name,
+            last_name: row.last_name,
+            client_reference_id: row.client_reference_id,
+            campaign_id: row.campaign_id,
+            contact_id: row.contact_id,
+            attempt: row.attempt,
+            variables: row.variables,
+            metadata: row.metadata,
+            ring_timeout_seconds: row.ring_timeout_seconds,
+            max_duration_seconds: row.max_duration_seconds,
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+            duration_seconds: row.duration_seconds,
+            actual_cost_cents: row.actual_cost_cents,
+            transcript_url: talked.then(|| format!("{base_url}/v1/sessions/{}/transcript.json", row.id)),
+            error,
+            created_at: row.created_at,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct TranscriptView {
+    pub session_id: SessionId,
+    /// `partial` while the call is live, then `final`.
+    pub state: &'static str,
+    pub language: Text<2, 35>,
+    pub turns: Vec<Turn>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct CampaignView {
+    pub id: CampaignId,
+    #[serde(flatten)]
+    pub plan: campaign::Plan,
+    pub env: Env,
+    pub status: campaign::Status,
+    pub pause_reason: Option<campaign::PauseReason>,
+    /// `cancel` was called; calls in flight run to their end.
+    pub cancel_requested_at: Option<Moment>,
+    /// The agent's version when the campaign started.
+    pub agent_version: Option<i32>,
+    pub counts: CountsView,
+    pub started_at: Option<Moment>,
+    pub completed_at: Option<Moment>,
+    pub completed_reason: Option<campaign::CompletedReason>,
+    pub created_at: Moment,
+}
+impl CampaignView {
+    pub fn of(row: campaign::Model, tally: &tally::Model) -> Self {
+        CampaignView {
+            id: row.id,
+            plan: row.plan,
+            env: row.env,
+            status: row.status,
+            pause_reason: row.pause_reason,
+            cancel_requested_at: row.cancel_requested_at,
+            agent_version: row.agent.map(|agent| agent.version),
+            counts: tally.into(),
+            started_at: row.started_at,
+            completed_at: row.completed_at,
+            completed_reason: row.completed_reason,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// Contacts by status.
+#[derive(Serialize, JsonSchema)]
+pub struct CountsView {
+    pub total: i64,
+    pub pending: i64,
+    pub waiting: i64,
+    pub dispatched: i64,
+    pub completed: i64,
+    pub failed: i64,
+    pub skipped: i64,
+    pub canceled: i64,
+}
+impl From<&tally::Model> for CountsView {
+    fn from(tally: &tally::Model) -> Self {
+        CountsView {
+            total: tally.total,
+            pending: tally.pending,
+            waiting: tally.waiting,
+            dispatched: tally.dispatched,
+            completed: tally.completed,
+            failed: tally.failed,
+            skipped: tally.skipped,
+            canceled: tally.canceled,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct CampaignStatsView {
+    pub campaign_id: CampaignId,
+    pub status: campaign::Status,
+    pub counts: CountsView,
+    pub completed_sessions: i64,
+    pub failed_sessions: i64,
+    /// Calls of this campaign that are live now.
+    pub live_sessions: i64,
+    /// Calls ended per second since the start.
+    pub sessions_per_second: Option<f64>,
+    /// Completed calls among ended ones, 0 to 1.
+    pub answer_rate: Option<f64>,
+    pub started_at: Option<Moment>,
+    pub completed_at: Option<Moment>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ContactView {
+    pub id: ContactId,
+    pub campaign_id: CampaignId,
+    pub external_id: Option<String>,
+    pub phone_number: String,
+    pub email: Option<String>,
+    pub first_name: Option<String>,
+    pub last_name: Option<String>,
+    pub variables: Variables,
+    pub priority: i32,
+    pub status: contact::Status,
+    pub wait_reason: Option<WaitReason>,
+    pub attempts: i32,
+    pub last_session_id: Option<SessionId>,
+    pub next_attempt_at: Option<Moment>,
+    pub skip_reason: Option<SkipReason>,
+    pub created_at: Moment,
+}
+impl From<contact::Model> for ContactView {
+    fn from(contact: contact::Model) -> Self {
+        ContactView {
+            id: contact.id,
+            campaign_id: contact.campaign_id,
+            external_id: contact.external_id,
+            phone_number: contact.phone_number,
+            email: contact.email,
+            first_name: contact.first_name,
+            last_name: contact.last_name,
+            variables: contact.variables,
+            priority: contact.priority,
+            status: contact.status,
+            wait_reason: contact.wait_reason,
+            attempts: contact.attempts,
+            last_session_id: contact.last_session_id,
+            next_attempt_at: contact.next_attempt_at,
+            skip_reason: contact.skip_reason,
+            created_at: contact.created_at,
+        }
+    }
+}
+
+/// What became of contacts that were handed in.
+#[derive(Serialize, JsonSchema)]
+pub struct ContactsAddedView {
+    pub accepted: u64,
+    /// Numbers that the campaign holds already, or that were given twice: merged.
+    pub duplicates: u64,
+    pub rejected: Vec<RejectedView>,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct RejectedView {
+    /// The position in the request, from 0.
+    pub index: usize,
+    pub code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
+    pub message: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct CampaignRunView {
+    #[serde(flatten)]
+    pub campaign: CampaignView,
+    pub contacts: ContactsAddedView,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ConcurrencyView {
+    /// Calls at once, in this env.
+    pub limit: i32,
+    /// The most that `limit` can be set to.
+    pub max_limit: i32,
+    pub in_use: u64,
+    pub available: u64,
+    pub by_source: BySourceView,
+    /// Calls started per second, at most.
+    pub calls_per_second: f64,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct BySourceView {
+    pub campaign: u64,
+    pub api: u64,
+}

@@ -1,0 +1,331 @@
+//! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
+use actors::{
+    delivery::machine::Schedule,
+    deps::Limits,
+    keyring::Keyring,
+    outbound::{AllowedTarget, Policy},
+};
+use config::{Config, Environment, File, FileFormat};
+use entities::db::Location;
+use serde::{Deserialize, Serialize};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+/// What the operator decides. Field names are the setting names; the environment has them in capitals with `CALLBOARD_`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub database_url: String,
+    pub bind: String,
+    pub base_url: String,
+    pub secret_key: Secret,
+    pub secret_keys_previous: Secret,
+    pub dev: bool,
+    pub signup_open: bool,
+    pub log: String,
+    pub log_format: LogFormat,
+    pub webhook_allow_targets: String,
+    pub webhook_retry_schedule: String,
+    pub max_calls_per_second: f64,
+    pub max_concurrency: i32,
+    pub sandbox_speed: f64,
+    pub drain_seconds: u64,
+    pub trusted_proxy: bool,
+}
+
+/// A text that is never shown by accident.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "" } else { "***" })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// The defaults, as the operator reads them.
+pub const DEFAULTS: &str = include_str!("../settings.default.toml");
+
+/// A setting that cannot be used: which, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadSetting(pub String);
+
+impl Settings {
+    /// Reads file and environment; `flags` are `(name, value)` pairs that win over both.
+    pub fn load(file: Option<PathBuf>, flags: &[(&str, String)]) -> Result<Self, BadSetting> {
+        let mut builder = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+        let named = file.is_some();
+        let file = file.unwrap_or_else(|| "callboard.toml".into());
+        builder = builder.add_source(File::from(file.as_path()).format(FileFormat::Toml).required(named));
+        // Only names that are settings: test runners and other tools may use the prefix too.
+        let known = |name: &str| DEFAULTS.lines().any(|line| line.starts_with(&format!("{name} =")));
+        let from_environment = std::env::vars().filter_map(|(name, value)| {
+            let name = name.strip_prefix("CALLBOARD_")?.to_lowercase();
+            known(&name).then_some((name, value))
+        });
+        let environment = Environment::default()
+            .try_parsing(true)
+            .source(Some(from_environment.collect()));
+        builder = builder.add_source(environment);
+        for (name, value) in flags {
+            builder = builder
+                .set_override(*name, value.clone())
+                .map_err(|error| BadSetting(error.to_string()))?;
+        }
+        let settings: Settings = builder
+            .build()
+            .and_then(Config::try_deserialize)
+            .map_err(|error| BadSetting(format!("settings: {error}; see `callboard config --defaults`")))?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Names in the environment that look like settings and are none: a slip would go unseen.
+    pub fn unknown_names() -> Vec<String> {
+        let known = |name: &str| {
+            DEFAULTS
+                .lines()
+                .any(|line| line.starts_with(&format!("{} =", name.to_lowercase())))
+        };
+        let names = std::env::vars().filter_map(|(name, _)| Some((name.strip_prefix("CALLBOARD_")?.to_owned(), name)));
+        names
+            .filter(|(short, _)| !short.starts_with("TEST_") && !known(short))
+            .map(|(_, name)| name)
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), BadSetting> {
+        self.location()?;
+        self.socket_address()?;
+        self.outbound()?;
+        self.limits()?;
+        let bad = |text: String| Err(BadSetting(text));
+        if url::Url::parse(&self.public_url()).is_err() {
+            return bad(format!(
+                "base_url: `{}` is no URL; write https://callboard.example.com",
+                self.base_url
+            ));
+        }
+        if !(self.sandbox_speed > 0.0 && self.sandbox_speed <= 1e9) {
+            return bad(format!(
+                "sandbox_speed: {} must lie between 0 and 1000000000",
+                self.sandbox_speed
+            ));
+        }
+        Ok(())
+    }
+
+    pub fn location(&self) -> Result<Location, BadSetting> {
+        Location::parse(&self.database_url).map_err(|why| BadSetting(format!("database_url: {why}")))
+    }
+
+    pub fn socket_address(&self) -> Result<SocketAddr, BadSetting> {
+        self.bind.parse().map_err(|_| {
+            BadSetting(format!(
+                "bind: `{}` is no address with a port; write 127.0.0.1:8080",
+                self.bind
+            ))
+        })
+    }
+
+    /// Where this service's own links start, without a slash at the end.
+    pub fn public_url(&self) -> String {
+        if self.base_url.is_empty() {
+            format!("http://{}", self.bind)
+        } else {
+            self.base_url.trim_end_matches('/').to_owned()
+        }
+    }
+
+    /// The dashboard's cookie travels over TLS only, but for `--dev` over plain http.
+    pub fn secure_cookies(&self) -> bool {
+        !(self.dev && self.public_url().starts_with("http://"))
+    }
+
+    pub fn outbound(&self) -> Result<Policy, BadSetting> {
+        let allowed = list(&self.webhook_allow_targets)
+            .map(str::parse::<AllowedTarget>)
+            .collect::<Result<_, _>>();
+        Ok(Policy {
+            dev: self.dev,
+            allowed: allowed.map_err(|why| BadSetting(format!("webhook_allow_targets: {why}")))?,
+        })
+    }
+
+    pub fn limits(&self) -> Result<Limits, BadSetting> {
+        if !(0.1..=10_000.0).contains(&self.max_calls_per_second) {
+            return Err(BadSetting(format!(
+                "max_calls_per_second: {} must lie between 0.1 and 10000",
+                self.max_calls_per_second
+            )));
+        }
+        if !(1..=100_000).contains(&self.max_concurrency) {
+            return Err(BadSetting(format!(
+                "max_concurrency: {} must lie between 1 and 100000",
+                self.max_concurrency
+            )));
+        }
+        let mut schedule = Schedule::default();
+        if !self.webhook_retry_schedule.is_empty() {
+            let delays = list(&self.webhook_retry_schedule).map(|text| {
+                text.parse::<f64>()
+                    .ok()
+                    .filter(|seconds| (0.0..=86_400.0).contains(seconds))
+            });
+            let delays: Option<Vec<f64>> = delays.collect();
+            let delays = delays.filter(|delays| delays.len() <= 20).ok_or_else(|| {
+                BadSetting(format!(
+                    "webhook_retry_schedule: `{}` must be at most 20 numbers of seconds with commas between",
+                    self.webhook_retry_schedule
+                ))
+            })?;
+            schedule.delays = delays.into_iter().map(Duration::from_secs_f64).collect();
+        }
+        Ok(Limits {
+            max_calls_per_second: self.max_calls_per_second,
+            max_concurrency: self.max_concurrency,
+            schedule,
+        })
+    }
+
+    /// The keys that seal secrets. In `--dev` one is made beside the database at the first start.
+    pub fn keyring(&self) -> Result<Keyring, BadSetting> {
+        let current = if !self.secret_key.0.is_empty() {
+            self.secret_key.0.clone()
+        } else if self.dev {
+            self.dev_key()?
+        } else {
+            return Err(BadSetting(
+                "secret_key: is not set. Make one with `openssl rand -base64 32`, put it into CALLBOARD_SECRET_KEY and keep it safe: \
+                 without it stored secrets cannot be read. (With --dev one is made beside the database.)"
+                    .into(),
+            ));
+        };
+        let previous: Vec<String> = list(&self.secret_keys_previous.0).map(str::to_owned).collect();
+        Keyring::new(&current, &previous).map_err(|why| BadSetting(format!("secret_key: {why}")))
+    }
+
+    fn dev_key(&self) -> Result<String, BadSetting> {
+        let path = match self.location()? {
+            Location::Sqlite(path) => path.with_extension("secret_key"),
+            Location::Postgres(_) => PathBuf::from("callboard.secret_key"),
+        };
+        let cannot = |what: &str, error: std::io::Error| {
+            BadSetting(format!("secret_key: cannot {what} {} ({error})", path.display()))
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(key) => Ok(key.trim().to_owned()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let key = Keyring::generate();
+                write_private(&path, &key).map_err(|error| cannot("write", error))?;
+                Ok(key)
+            }
+            Err(error) => Err(cannot("read", error)),
+        }
+    }
+
+    /// What is in force, with secrets hidden.
+    pub fn redacted(&self) -> Self {
+        let hide = |text: &str| {
+            if text.is_empty() {
+                String::new()
+            } else {
+                "***".to_owned()
+            }
+        };
+        let mut shown = self.clone();
+        shown.secret_key = Secret(hide(&self.secret_key.0));
+        shown.secret_keys_previous = Secret(hide(&self.secret_keys_previous.0));
+        if let Ok(mut url) = url::Url::parse(&self.database_url) {
+            if url.password().is_some() {
+                // Fails only for URLs that cannot have a password.
+                let _ = url.set_password(Some("***"));
+            }
+            // A password may stand in the query as well.
+            if url.query().is_some() && url.scheme() != "sqlite" {
+                url.set_query(Some("***"));
+            }
+            shown.database_url = url.into();
+        }
+        shown
+    }
+}
+
+/// Readable by its owner only.
+fn write_private(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+    use std::{io::Write, os::unix::fs::OpenOptionsExt};
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    writeln!(file, "{text}")
+}
+
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &str, value: &str) -> Result<Settings, BadSetting> {
+        Settings::load(None, &[(name, value.to_owned())])
+    }
+
+    #[test]
+    fn the_defaults_are_good_and_each_is_explained() {
+        let settings = Settings::load(None, &[]).unwrap();
+        assert_eq!(settings.limits().unwrap().schedule, Schedule::default());
+        assert!(
+            settings
+                .keyring()
+                .unwrap_err()
+                .to_string()
+                .contains("CALLBOARD_SECRET_KEY")
+        );
+        let mut explained = false;
+        for line in DEFAULTS.lines() {
+            assert!(
+                explained || !line.contains(" = ") || line.starts_with('#'),
+                "`{line}` has no comment above it"
+            );
+            explained = line.starts_with('#');
+        }
+    }
+
+    #[test]
+    fn a_bad_setting_is_named() {
+        for (name, value) in [
+            ("database_url", "mysql://x"),
+            ("bind", "8080"),
+            ("base_url", "callboard"),
+            ("webhook_allow_targets", "nonsense"),
+            ("webhook_retry_schedule", "5,x"),
+            ("max_concurrency", "0"),
+            ("max_calls_per_second", "0"),
+            ("sandbox_speed", "0"),
+        ] {
+            assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_hidden() {
+        let mut settings = Settings::load(None, &[]).unwrap();
+        settings.secret_key = Secret("hunter2".into());
+        settings.database_url = "postgres://u:hunter2@h/d?password=hunter2".into();
+        let shown = format!("{settings:?}{}", serde_json::to_string(&settings.redacted()).unwrap());
+        let shown = shown.replacen("postgres://u:hunter2@h/d?password=hunter2", "", 1);
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}

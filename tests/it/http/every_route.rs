@@ -1,0 +1,124 @@
+//! Every route of the list: without a key, with a key that lacks its scope, and with another tenant's id.
+use crate::{on_both, world::World};
+use callboard::http::{
+    gate::Access,
+    routes::{self, Route},
+};
+use entities::values::{Env, Scope, Scopes};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// The route's path with ids in it.
+fn path(route: &Route, id: &str, contact: &str) -> String {
+    route
+        .path
+        .replace("{contact_id}", contact)
+        .replace("{id}", id)
+        .replace("{slug}", "tenant-0")
+        .replace("{name}", "style.css")
+}
+
+const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
+
+on_both! {
+    async fn without_a_key_nothing_but_what_is_public_opens(world: &mut World) {
+        let tenant = world.tenant().await;
+        for route in routes::all() {
+            let request = tenant.api.client.request(route.method.as_str().parse().unwrap(), format!("{}{}", world.url, path(&route, NOBODY, NOBODY)));
+            let answer = tenant.api.send(request.json(&json!({}))).await;
+            let expected_closed = route.access != Access::Public;
+            assert_eq!(answer.status.as_u16() == 401, expected_closed, "{} {} {}", route.method, route.path, answer.body);
+            if expected_closed {
+                assert_eq!(answer.error(), (401, "unauthenticated", None), "{}", route.path);
+            }
+            world.advance(std::time::Duration::from_secs(2)).await;
+        }
+    }
+
+    /// Refused before anything is looked up: an id that does not exist makes no difference.
+    async fn without_the_scope_a_route_is_forbidden(world: &mut World) {
+        let tenant = world.tenant().await;
+        for route in routes::all() {
+            let Access::Needs(scope) = route.access else { continue };
+            let others: Vec<Scope> = Scope::ALL.iter().copied().filter(|other| *other != scope).collect();
+            let api = world.api(tenant.id, Env::Test, Scopes::new(others).unwrap()).await;
+            let request = api.request(route.method.as_str().parse().unwrap(), &path(&route, NOBODY, NOBODY)).json(&json!({}));
+            assert_eq!(api.send(request).await.error(), (403, "forbidden", None), "{} {}", route.method, route.path);
+        }
+    }
+
+    async fn another_tenants_or_envs_objects_do_not_exist(world: &mut World) {
+        let (owner, stranger) = (world.tenant().await, world.tenant().await);
+        let agent = owner.agent().await;
+        let campaign = owner.run_campaign(&["+15002340001"], json!({})).await;
+        let contact = owner.api.get(&format!("/v1/campaigns/{campaign}/contacts")).await.ok()["data"][0]["id"].as_str().unwrap().to_owned();
+        let session = owner.api.post("/v1/sessions", json!({ "to_number": "+15002340001", "agent_id": agent })).await.ok();
+        let receiver = crate::world::Receiver::start();
+        let endpoint = owner.webhook(&receiver).await;
+        let event = owner.events().await[0]["id"].as_str().unwrap().to_owned();
+        let live = world.api(owner.id, Env::Live, Scopes::all()).await;
+        let mut walked = BTreeSet::new();
+        for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_)) && route.path.contains("{id}")) {
+            let kind = route.path.split('/').nth(2).unwrap();
+            let id = match kind {
+                "agents" => &agent,
+                "campaigns" => &campaign,
+                "sessions" => session["id"].as_str().unwrap(),
+                "webhook_endpoints" => &endpoint,
+                "events" => &event,
+                other => panic!("what is the id of {other}?"),
+            };
+            walked.insert(kind);
+            let body = if route.path.ends_with("/contacts") { json!({ "contacts": [{ "phone_number": "1" }] }) } else { json!({}) };
+            for api in [&stranger.api, &live] {
+                // Agents belong to both envs of their tenant.
+                if kind == "agents" && std::ptr::eq(api, &live) {
+                    continue;
+                }
+                let mine = api.send(api.request(route.method.as_str().parse().unwrap(), &path(route, id, &contact)).json(&body)).await;
+                let nobodys = api.send(api.request(route.method.as_str().parse().unwrap(), &path(route, NOBODY, NOBODY)).json(&body)).await;
+                assert_eq!(mine.error(), (404, "not_found", None), "{} {}", route.method, route.path);
+                assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
+            }
+        }
+        assert_eq!(walked.len(), 5);
+        world.advance(crate::world::minutes(1)).await;
+        assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
+        assert_eq!(stranger.events().await.len(), 0);
+    }
+}
+
+/// The list is the specification's and CONTRACT's: scopes are used, no path twice with one method.
+#[test]
+fn the_list_of_routes_is_consistent() {
+    let mut seen = BTreeSet::new();
+    for route in routes::all() {
+        assert!(
+            seen.insert((route.path, route.method.to_string())),
+            "{} {} is listed twice",
+            route.method,
+            route.path
+        );
+        let writes = route.method != "GET";
+        if let Access::Needs(scope) = route.access {
+            let action = scope.as_str().split_once(':').unwrap().1;
+            assert_eq!(
+                writes,
+                action != "read",
+                "{} {} needs {scope}",
+                route.method,
+                route.path
+            );
+        }
+    }
+    let document = callboard::http::openapi::document();
+    assert_eq!(document["webhooks"].as_object().unwrap().len(), 36);
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(
+            document["components"]["schemas"].get(name).is_some(),
+            "{name} is referred to and not there"
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! The API's frame: who may come in, what is refused and how, streams.
+mod access;
+mod bad_input;
+mod dashboard;
+mod every_route;
+mod streams;

@@ -1,0 +1,8 @@
+//! The whole service from outside: real HTTP, real receivers, SQLite and PostgreSQL, and a clock that the tests advance.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod architecture;
+mod http;
+mod process;
+mod scenarios;
+mod world;

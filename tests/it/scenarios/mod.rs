@@ -1,0 +1,7 @@
+//! The flows of the specification, each as its users see it.
+mod a_call_ends;
+mod a_campaign_runs;
+mod an_event_is_delivered;
+mod calls_by_the_api;
+mod faults;
+mod mended;

@@ -1,0 +1,349 @@
+//! A world: the real app with its own database and a clock that stands still until it is advanced.
+mod database;
+mod receiver;
+
+pub use database::{Backend, Database as TestDatabase};
+pub use receiver::Receiver;
+
+use actors::clock::Clock;
+use callboard::{
+    access::{self, NewKey, NewWorkspace},
+    app::App,
+    settings::Settings,
+};
+use database::Database;
+use entities::{
+    ids::TenantId,
+    values::{Env, Moment, Scopes, Text},
+};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use std::{cell::Cell, net::TcpListener, time::Duration};
+
+/// Runs one scenario on one database. A world that leaves undone work behind fails its test.
+pub fn run(backend: Backend, scenario: impl AsyncFnOnce(&mut World)) {
+    // Several TLS stacks are linked; the first of many tests chooses.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    actix_rt::System::new().block_on(async {
+        let Some(mut world) = World::start(backend).await else {
+            return;
+        };
+        scenario(&mut world).await;
+        world.end().await;
+    });
+}
+
+/// The scenario as two tests: on SQLite and on PostgreSQL.
+#[macro_export]
+macro_rules! on_both { ($($(#[$doc:meta])* async fn $name:ident($world:ident: &mut World) $body:block)*) => { $(
+    mod $name {
+        use super::*;
+        $(#[$doc])*
+        async fn scenario($world: &mut World) $body
+        #[test]
+        fn on_sqlite() {
+            $crate::world::run($crate::world::Backend::Sqlite, scenario)
+        }
+        #[test]
+        fn on_postgres() {
+            $crate::world::run($crate::world::Backend::Postgres, scenario)
+        }
+    }
+)* } }
+
+pub struct World {
+    pub app: Option<App>,
+    pub clock: Clock,
+    pub url: String,
+    settings: Settings,
+    database: Database,
+    server: Option<actix_web::dev::ServerHandle>,
+    next_tenant: Cell<u32>,
+}
+
+pub fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(minutes * 60)
+}
+pub fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+impl World {
+    async fn start(backend: Backend) -> Option<World> {
+        let database = Database::new(backend).await?;
+        let clock = Clock::manual(Moment::parse("2027-03-02T13:00:00Z").unwrap());
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let bind = listener.local_addr().unwrap().to_string();
+        let settings = Settings::load(
+            None,
+            &[
+                ("dev", "true".into()),
+                ("bind", bind.clone()),
+                ("base_url", String::new()),
+                ("database_url", database.url.clone()),
+                ("secret_key", actors::keyring::Keyring::generate()),
+            ],
+        )
+        .unwrap();
+        let mut world = World {
+            app: None,
+            clock,
+            url: format!("http://{bind}"),
+            settings,
+            database,
+            server: None,
+            next_tenant: Cell::new(0),
+        };
+        world.build(listener).await;
+        Some(world)
+    }
+
+    async fn build(&mut self, listener: TcpListener) {
+        let app = App::build(self.settings.clone(), self.clock.clone()).await.unwrap();
+        let server = app.serve(listener).unwrap();
+        self.server = Some(server.handle());
+        actix_rt::spawn(server);
+        self.app = Some(app);
+        self.clock.settle().await;
+    }
+
+    pub fn deps(&self) -> &actors::deps::Deps {
+        self.app.as_ref().unwrap().deps()
+    }
+
+    /// Moves the clock: each alarm on the way, in order, until all is quiet.
+    pub async fn advance(&self, by: Duration) {
+        self.clock.advance(by).await;
+    }
+
+    /// Waits until nothing is under way.
+    pub async fn settle(&self) {
+        self.clock.settle().await;
+    }
+
+    /// Crashes the service and starts it again on the same database.
+    pub async fn restart(&mut self) {
+        self.server.take().unwrap().stop(false).await;
+        self.app.take().unwrap().abandon().await;
+        let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
+        self.build(listener).await;
+    }
+
+    /// The next commits fail as if the database were busy.
+    pub fn fail_next_commits(&self, commits: u32) {
+        self.deps().writer.fail_next(commits);
+    }
+
+    async fn end(&mut self) {
+        self.settle().await;
+        let db = &self.deps().db.read;
+        let open_deliveries = entities::delivery::count_open(db).await.unwrap();
+        let open_sessions = entities::session::open(db, None, 10).await.unwrap().len();
+        self.server.take().unwrap().stop(false).await;
+        self.app.take().unwrap().abandon().await;
+        self.database.drop().await;
+        assert_eq!(
+            (open_deliveries, open_sessions),
+            (0, 0),
+            "undone work: open deliveries, open sessions"
+        );
+    }
+
+    /// A workspace with a test key that has all scopes.
+    pub async fn tenant(&self) -> Tenant {
+        let number = self.next_tenant.replace(self.next_tenant.get() + 1);
+        let deps = self.deps();
+        let slug = format!("tenant-{number}");
+        // Hashing a password takes long in a test build; no scenario but those of access needs one.
+        let new = NewWorkspace {
+            slug: slug.clone(),
+            name: "Tenant".into(),
+            country: "US".parse().unwrap(),
+            email: format!("{slug}@example.com"),
+            password_hash: "-".into(),
+        };
+        let (tenant, _, changes) = new.rows(&deps.db.read, &deps.ids, deps.clock.now(), 20).await.unwrap();
+        deps.writer
+            .commit(actors::writer::Commit {
+                changes,
+                events: Vec::new(),
+            })
+            .await
+            .unwrap();
+        let api = self.api(tenant.id, Env::Test, Scopes::all()).await;
+        Tenant {
+            id: tenant.id,
+            slug,
+            api,
+        }
+    }
+
+    /// A client with a new key.
+    pub async fn api(&self, tenant: TenantId, env: Env, scopes: Scopes) -> Api {
+        let deps = self.deps();
+        let asked = NewKey {
+            name: Text::parse("test").unwrap(),
+            env,
+            scopes,
+            expires_at: None,
+        };
+        let (key, plaintext) = access::new_key(deps.ids.next(), tenant, asked, deps.clock.now());
+        let mut commit = actors::writer::Commit::default();
+        commit.changes.api_keys.push(key);
+        deps.writer.commit(commit).await.unwrap();
+        Api {
+            client: client(),
+            url: self.url.clone(),
+            key: plaintext.to_string(),
+        }
+    }
+}
+
+pub fn client() -> reqwest::Client {
+    #[expect(clippy::disallowed_methods, reason = "talks to the test's own server")]
+    reqwest::Client::builder()
+        .pool_max_idle_per_host(0)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap()
+}
+
+/// A workspace as its programs see it.
+pub struct Tenant {
+    pub id: TenantId,
+    pub slug: String,
+    pub api: Api,
+}
+
+/// A client of the API.
+#[derive(Clone)]
+pub struct Api {
+    pub client: reqwest::Client,
+    pub url: String,
+    pub key: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: reqwest::header::HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert!(self.status.is_success(), "{} {}", self.status, self.body);
+        self.body
+    }
+    /// Status, code, field.
+    pub fn error(&self) -> (u16, &str, Option<&str>) {
+        let error = &self.body["error"];
+        (
+            self.status.as_u16(),
+            error["code"].as_str().unwrap_or("no error body"),
+            error["param"].as_str(),
+        )
+    }
+}
+
+impl Api {
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(&self.key)
+    }
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = response.text().await.unwrap();
+        let body = if text.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        };
+        Answer { status, headers, body }
+    }
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::POST, path).json(&body)).await
+    }
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PATCH, path).json(&body)).await
+    }
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+}
+
+impl Tenant {
+    pub async fn agent(&self) -> String {
+        let agent = self
+            .api
+            .post("/v1/agents", json!({ "name": "Ann", "prompt": "Be kind." }))
+            .await
+            .ok();
+        agent["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Registers a receiver for all events.
+    pub async fn webhook(&self, receiver: &Receiver) -> String {
+        let endpoint = self
+            .api
+            .post(
+                "/v1/webhook_endpoints",
+                json!({ "url": receiver.url, "event_types": ["*"] }),
+            )
+            .await
+            .ok();
+        receiver.expect_signatures_of(endpoint["secret"].as_str().unwrap());
+        endpoint["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Creates and starts a campaign over these numbers; answers its id.
+    pub async fn run_campaign(&self, numbers: &[&str], more: Value) -> String {
+        let contacts: Vec<_> = numbers.iter().map(|number| json!({ "phone_number": number })).collect();
+        let mut campaign = json!({ "name": "Test", "agent_id": self.agent().await, "contacts": contacts, "pacing": { "calls_per_second": 50 } });
+        for (name, value) in more.as_object().unwrap() {
+            campaign[name] = value.clone();
+        }
+        self.api.post("/v1/campaigns/run", campaign).await.ok()["id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    pub async fn campaign(&self, id: &str) -> Value {
+        self.api.get(&format!("/v1/campaigns/{id}")).await.ok()
+    }
+
+    /// All events so far, oldest first.
+    pub async fn events(&self) -> Vec<Value> {
+        let mut events = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let page = self
+                .api
+                .get(&format!("/v1/events?order=asc&limit=100{cursor}"))
+                .await
+                .ok();
+            events.extend(page["data"].as_array().unwrap().clone());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return events,
+            }
+        }
+    }
+
+    pub async fn event_types(&self) -> Vec<String> {
+        self.events()
+            .await
+            .iter()
+            .map(|event| event["type"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}

@@ -1,0 +1,132 @@
+//! A real local receiver. Checks signatures with its own few lines, as a user would, not with the service's.
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    http::StatusCode,
+    web::{self, Bytes, Data},
+};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::Sha256;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+};
+
+/// One delivery as it arrived.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub headers: BTreeMap<String, String>,
+    pub raw: Bytes,
+    pub event: Value,
+    /// `None` before a secret is known.
+    pub verified: Option<bool>,
+}
+
+impl Request {
+    pub fn event_type(&self) -> &str {
+        self.event["type"].as_str().unwrap()
+    }
+    pub fn id(&self) -> &str {
+        self.event["id"].as_str().unwrap()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    secret: Mutex<Option<String>>,
+    requests: Mutex<Vec<Request>>,
+    /// Answers to the next requests; after them 200.
+    answers: Mutex<VecDeque<u16>>,
+}
+
+pub struct Receiver {
+    pub url: String,
+    state: Arc<State>,
+    handle: actix_web::dev::ServerHandle,
+}
+
+impl Receiver {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let state = Arc::new(State::default());
+        let data = Data::from(state.clone());
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(data.clone())
+                .route("/hook", web::post().to(receive))
+        })
+        .workers(1)
+        .disable_signals()
+        .listen(listener)
+        .unwrap()
+        .run();
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        Receiver { url, state, handle }
+    }
+
+    pub fn expect_signatures_of(&self, secret: &str) {
+        *self.state.secret.lock().unwrap() = Some(secret.to_owned());
+    }
+
+    /// The next requests are answered with these statuses.
+    pub fn answer_next(&self, statuses: impl IntoIterator<Item = u16>) {
+        self.state.answers.lock().unwrap().extend(statuses);
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.state.requests.lock().unwrap().clone()
+    }
+
+    /// Deliveries by event id.
+    pub fn counts_by_id(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for request in self.requests() {
+            *counts.entry(request.id().to_owned()).or_default() += 1;
+        }
+        counts
+    }
+
+    pub async fn stop(&self) {
+        self.handle.stop(false).await;
+    }
+}
+
+async fn receive(state: Data<State>, request: HttpRequest, raw: Bytes) -> HttpResponse {
+    let headers: BTreeMap<String, String> = request
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+        .collect();
+    let verified = state
+        .secret
+        .lock()
+        .unwrap()
+        .as_deref()
+        .map(|secret| verify(secret, &headers, &raw));
+    let event = serde_json::from_slice(&raw).unwrap();
+    state.requests.lock().unwrap().push(Request {
+        headers,
+        raw,
+        event,
+        verified,
+    });
+    let status = state.answers.lock().unwrap().pop_front().unwrap_or(200);
+    HttpResponse::build(StatusCode::from_u16(status).unwrap()).body("the receiver's own words")
+}
+
+/// As the documentation tells users: over the raw bytes, with the whole secret as the key.
+fn verify(secret: &str, headers: &BTreeMap<String, String>, raw: &[u8]) -> bool {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(format!("{}.", headers["x-webhook-timestamp"]).as_bytes());
+    mac.update(raw);
+    let expected: String = mac
+        .finalize()
+        .into_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    headers["x-webhook-signature"] == format!("sha256={expected}")
+}
