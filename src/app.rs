@@ -13,7 +13,7 @@ use actors::{
     housekeeping::{self, KeysUsed},
     ids::Ids,
     keyring::purpose,
-    outbound::Outbound,
+    outbound::{Options, Outbound},
     tree::{self, Hints},
     writer::Writer,
 };
@@ -144,7 +144,8 @@ impl App {
                 sandbox: Sandbox::new(settings.sandbox_speed),
             },
             keyring,
-            outbound: Outbound::new(settings.outbound()?).map_err(CannotStart)?,
+            outbound: outbound(&settings, &handle)?,
+            post: settings.post()?,
             limits: settings.limits()?,
             base_url: settings.public_url().into(),
             runtime: handle,
@@ -254,6 +255,14 @@ impl Drop for App {
             arbiter.stop();
         }
     }
+}
+
+fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Outbound, CannotStart> {
+    let options = Options {
+        extra_roots: settings.extra_roots()?,
+        ..Options::on(runtime.clone())
+    };
+    Outbound::new(settings.outbound()?, options).map_err(|why| CannotStart(format!("webhook_ca_file: {why}")))
 }
 
 const ACTOR_THREADS: usize = 2;

@@ -1,8 +1,9 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use actors::{
-    delivery::machine::Schedule,
+    delivery::{machine::Schedule, prune::Retention},
     deps::Limits,
     keyring::Keyring,
+    mail::Post,
     outbound::{AllowedTarget, Policy},
 };
 use config::{Config, Environment, File, FileFormat};
@@ -24,7 +25,14 @@ pub struct Settings {
     pub log: String,
     pub log_format: LogFormat,
     pub webhook_allow_targets: String,
+    pub webhook_ca_file: String,
+    pub webhook_timeout_ms: i32,
     pub webhook_retry_schedule: String,
+    pub webhook_suspend_after: i32,
+    pub event_retention_days: u64,
+    pub smtp_url: Secret,
+    pub mail_from: String,
+    pub mail_folder: String,
     pub max_calls_per_second: f64,
     pub max_concurrency: i32,
     pub sandbox_speed: f64,
@@ -107,6 +115,14 @@ impl Settings {
         self.socket_address()?;
         self.outbound()?;
         self.limits()?;
+        self.extra_roots()?;
+        self.post()?;
+        if !(1000..=30_000).contains(&self.webhook_timeout_ms) {
+            return Err(BadSetting(format!(
+                "webhook_timeout_ms: {} must lie between 1000 and 30000",
+                self.webhook_timeout_ms
+            )));
+        }
         let bad = |text: String| Err(BadSetting(text));
         if url::Url::parse(&self.public_url()).is_err() {
             return bad(format!(
@@ -160,6 +176,28 @@ impl Settings {
         })
     }
 
+    /// Certificate authorities beside the system's, PEM.
+    pub fn extra_roots(&self) -> Result<Option<Vec<u8>>, BadSetting> {
+        if self.webhook_ca_file.is_empty() {
+            return Ok(None);
+        }
+        let read = std::fs::read(&self.webhook_ca_file);
+        read.map(Some)
+            .map_err(|error| BadSetting(format!("webhook_ca_file: cannot read {} ({error})", self.webhook_ca_file)))
+    }
+
+    /// Where e-mails go. In `--dev`, without a server, into files.
+    pub fn post(&self) -> Result<Post, BadSetting> {
+        let from = |why| BadSetting(format!("mail_from: {why}"));
+        if !self.smtp_url.0.is_empty() {
+            return Post::smtp(&self.smtp_url.0, &self.mail_from).map_err(|why| BadSetting(format!("smtp_url: {why}")));
+        }
+        if self.dev {
+            return Post::folder(self.mail_folder.clone().into(), &self.mail_from).map_err(from);
+        }
+        Ok(Post::Unconfigured)
+    }
+
     pub fn limits(&self) -> Result<Limits, BadSetting> {
         if !(0.1..=10_000.0).contains(&self.max_calls_per_second) {
             return Err(BadSetting(format!(
@@ -173,6 +211,21 @@ impl Settings {
                 self.max_concurrency
             )));
         }
+        if !(1..=1000).contains(&self.webhook_suspend_after) {
+            return Err(BadSetting(format!(
+                "webhook_suspend_after: {} must lie between 1 and 1000",
+                self.webhook_suspend_after
+            )));
+        }
+        if !(1..=3650).contains(&self.event_retention_days) {
+            return Err(BadSetting(format!(
+                "event_retention_days: {} must lie between 1 and 3650",
+                self.event_retention_days
+            )));
+        }
+        let mut retention = Retention::default();
+        retention.events = Duration::from_secs(self.event_retention_days * 24 * 3600);
+        retention.answers = retention.answers.min(retention.events);
         let mut schedule = Schedule::default();
         if !self.webhook_retry_schedule.is_empty() {
             let delays = list(&self.webhook_retry_schedule).map(|text| {
@@ -193,6 +246,8 @@ impl Settings {
             max_calls_per_second: self.max_calls_per_second,
             max_concurrency: self.max_concurrency,
             schedule,
+            suspend_after: self.webhook_suspend_after,
+            retention,
         })
     }
 
@@ -244,6 +299,7 @@ impl Settings {
         let mut shown = self.clone();
         shown.secret_key = Secret(hide(&self.secret_key.0));
         shown.secret_keys_previous = Secret(hide(&self.secret_keys_previous.0));
+        shown.smtp_url = Secret(hide(&self.smtp_url.0));
         if let Ok(mut url) = url::Url::parse(&self.database_url) {
             if url.password().is_some() {
                 // Fails only for URLs that cannot have a password.
@@ -314,6 +370,11 @@ mod tests {
             ("max_concurrency", "0"),
             ("max_calls_per_second", "0"),
             ("sandbox_speed", "0"),
+            ("webhook_ca_file", "/nowhere/ca.pem"),
+            ("webhook_timeout_ms", "10"),
+            ("webhook_suspend_after", "0"),
+            ("event_retention_days", "0"),
+            ("smtp_url", "mail.example.com"),
         ] {
             assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}");
         }

@@ -1,7 +1,12 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
-    calls::Calls, carrier::Carriers, clock::Clock, delivery::machine::Schedule, ids::Ids, keyring::Keyring,
-    outbound::Outbound, tree::Tree, writer::Writer,
+    calls::Calls,
+    carrier::Carriers,
+    clock::Clock,
+    delivery::{machine::Schedule, prune::Retention},
+    ids::Ids,
+    keyring::Keyring,
+    mail::Post, outbound::Outbound, tree::Tree, writer::Writer,
 };
 use entities::db::Db;
 use std::{
@@ -25,6 +30,8 @@ pub struct Shared {
     pub carriers: Carriers,
     pub keyring: Keyring,
     pub outbound: Outbound,
+    /// Where e-mails go.
+    pub post: Post,
     pub limits: Limits,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,
@@ -42,6 +49,9 @@ pub struct Limits {
     /// Calls at once, by one tenant in one env.
     pub max_concurrency: i32,
     pub schedule: Schedule,
+    /// Live deliveries that end failed in a row, until their endpoint is suspended.
+    pub suspend_after: i32,
+    pub retention: Retention,
 }
 
 impl Deps {

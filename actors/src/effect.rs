@@ -1,10 +1,11 @@
 //! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
-use crate::{campaign, contact, deps::Deps, event::Event, session, writer::Commit};
+use crate::{campaign, contact, deps::Deps, event::Event, mail::Mail, session, writer::Commit};
 use entities::{
     Error, Result,
-    changes::Guard,
+    changes::{Guard, Queue},
     contact::Status,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
+    mail, membership,
     tally, transcript,
 };
 
@@ -25,10 +26,13 @@ pub enum Effect {
         contact: Owned<ContactId>,
         attempt: contact::machine::Attempt,
     },
-    /// Nothing that is still open is sent to this endpoint.
-    CancelDeliveries {
+    /// What becomes of all that this endpoint has not received.
+    Deliveries {
         endpoint: Owned<EndpointId>,
+        queue: Queue,
     },
+    /// An e-mail to each owner of the workspace.
+    MailOwners(Mail),
 
     // Work for the outside: its row says that it is under way.
     PlaceCall {
@@ -71,7 +75,8 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
                 });
             }
             Effect::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
-            Effect::CancelDeliveries { endpoint } => commit.changes.cancelled_endpoints.push(endpoint.id),
+            Effect::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
+            Effect::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
             Effect::PlaceCall { .. }
             | Effect::HangUp { .. }
             | Effect::CancelContacts { .. }
@@ -81,6 +86,27 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             | Effect::CheckDrained(_)
             | Effect::EndpointChanged(_) => {}
         }
+    }
+    Ok(())
+}
+
+async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut Commit) -> Result<()> {
+    let now = deps.clock.now();
+    for recipient in membership::owners(&deps.db.read, tenant_id).await? {
+        commit.changes.mails.push(mail::Model {
+            id: deps.ids.next(),
+            tenant_id,
+            recipient,
+            kind: mail.kind.to_owned(),
+            subject: mail.subject.clone(),
+            body: mail.body.clone(),
+            status: mail::Status::Queued,
+            attempts: 0,
+            next_attempt_at: Some(now),
+            last_error: None,
+            created_at: now,
+            ended_at: None,
+        });
     }
     Ok(())
 }
@@ -155,7 +181,8 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::Emit(_)
             | Effect::SaveTranscript { .. }
             | Effect::FinishAttempt { .. }
-            | Effect::CancelDeliveries { .. } => {}
+            | Effect::Deliveries { .. } => {}
+            Effect::MailOwners(_) => tree.mailer.tell((), crate::mail::Wake::new(&deps.clock)),
             Effect::PlaceCall { session } => session::actor::place(deps, session).await,
             Effect::HangUp { session } => {
                 if let Some(carrier) = deps.carriers.of(session.env) {

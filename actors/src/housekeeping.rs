@@ -1,6 +1,6 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
-use crate::{deps::Deps, supervise::panic_text, tree, writer::Commit};
-use entities::{Result, ids::ApiKeyId, values::Moment};
+use crate::{delivery::prune, deps::Deps, supervise::panic_text, tree, writer::Commit};
+use entities::{Result, delivery, ids::ApiKeyId, values::Moment};
 use futures_util::FutureExt;
 use std::{
     collections::HashMap,
@@ -47,6 +47,7 @@ impl KeysUsed {
 
 const RECONCILE_EVERY: Duration = Duration::from_secs(30);
 const FLUSH_EVERY: Duration = Duration::from_secs(3);
+const MEASURE_EVERY: Duration = Duration::from_secs(15);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// How long an answer can be had again with its `Idempotency-Key`. Source: CONTRACT §1.
 const KEEP_IDEMPOTENCY_KEYS: Duration = Duration::from_secs(24 * 3600);
@@ -63,10 +64,12 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         let keys_used = keys_used.clone();
         async move { keys_used.flush(&deps).await }
     });
+    every(deps, MEASURE_EVERY, "measuring the queues", |deps| async move { measure(&deps).await });
     every(deps, TIDY_EVERY, "tidying", |deps| async move {
         deps.db.checkpoint().await?;
         tidy(&deps).await
     });
+    every(deps, TIDY_EVERY, "pruning", |deps| async move { prune::prune(&deps).await });
 }
 
 fn every<F, Fut>(deps: &Deps, period: Duration, what: &'static str, work: F)
@@ -88,6 +91,17 @@ where
             }
         }
     });
+}
+
+/// What waits to be delivered, for the metrics.
+async fn measure(deps: &Deps) -> Result<()> {
+    let waiting = delivery::waiting(&deps.db.read, None).await?;
+    for (status, count) in [("pending", waiting.pending), ("retrying", waiting.retrying), ("held", waiting.held)] {
+        metrics::gauge!("callboard_deliveries_waiting", "status" => status).set(count as f64);
+    }
+    let overdue = waiting.oldest_due_at.map_or(0.0, |at| deps.clock.now().since(at).as_secs_f64());
+    metrics::gauge!("callboard_delivery_oldest_due_seconds").set(overdue);
+    Ok(())
 }
 
 async fn tidy(deps: &Deps) -> Result<()> {

@@ -16,6 +16,7 @@ pub mod event;
 pub mod housekeeping;
 pub mod ids;
 pub mod keyring;
+pub mod mail;
 pub mod outbound;
 pub mod registry;
 pub mod session;

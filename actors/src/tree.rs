@@ -8,13 +8,15 @@
 //!     ├── Campaign*    while it runs
 //!     ├── Session*     from its creation to its end
 //!     ├── Endpoint*    per webhook endpoint: its settings, while they change
-//!     └── Lane*        per webhook endpoint: delivery and retry queue, while there is something to send
+//!     ├── Lane*        per webhook endpoint: delivery and retry queue, while there is something to send
+//!     └── Mailer       one: e-mails to users, while there is one to send
 //! ```
 use crate::{
     campaign::machine::Campaign,
     delivery::lane::{Arrived, Lane, Wake as LaneWake},
     deps::Deps,
     dispatcher::{Dispatcher, Wake},
+    mail::{Mailer, Wake as MailWake},
     registry::{Parked, Registry},
     session::machine::{Command as SessionCommand, Session},
     shell::{Do, Shell, Stored},
@@ -24,7 +26,8 @@ use actix::ArbiterHandle;
 use entities::{
     Error, Result, delivery,
     ids::{CampaignId, EndpointId, Owned},
-    webhook_endpoint::Model as Endpoint,
+    mail, recovery,
+    webhook_endpoint::{self, Model as Endpoint},
 };
 use std::{
     collections::BTreeMap,
@@ -39,6 +42,7 @@ pub struct Tree {
     pub sessions: Registry<Shell<Session>>,
     pub endpoints: Registry<Shell<Endpoint>>,
     pub lanes: Registry<Lane>,
+    pub mailer: Registry<Mailer>,
 }
 
 /// One line per line of the drawing. Actors start when they are needed; boot is the first [`reconcile`].
@@ -54,6 +58,10 @@ pub fn start(deps: &Deps, arbiters: &[ArbiterHandle]) {
         lanes: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
             let deps = deps.clone();
             move |link| Lane::new(deps.clone(), link)
+        }),
+        mailer: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
+            let deps = deps.clone();
+            move |link| Mailer::new(deps.clone(), link)
         }),
     };
     // Set once, by the one who starts.
@@ -83,6 +91,7 @@ impl Tree {
         all.extend(self.sessions.parked());
         all.extend(self.endpoints.parked());
         all.extend(self.lanes.parked());
+        all.extend(self.mailer.parked());
         all
     }
 
@@ -94,6 +103,7 @@ impl Tree {
             ("session", self.sessions.count()),
             ("endpoint", self.endpoints.count()),
             ("lane", self.lanes.count()),
+            ("mailer", self.mailer.count()),
         ])
     }
 }
@@ -105,6 +115,9 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
     // One that fails does not keep the others from their work.
     let outcomes = [
         lanes(deps, tree).await,
+        endpoints(deps, tree).await,
+        recoveries(deps).await,
+        mails(deps, tree).await,
         sessions(deps, tree).await,
         campaigns(deps, tree).await,
         dispatchers(deps, tree).await,
@@ -113,9 +126,29 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
 }
 
 async fn lanes(deps: &Deps, tree: &Tree) -> Result<()> {
-    for (tenant, env, endpoint) in delivery::endpoints_at_work(&deps.db.read).await? {
-        tree.lanes
-            .tell(Owned::new(tenant, env, endpoint), LaneWake::new(&deps.clock));
+    for endpoint in delivery::endpoints_at_work(&deps.db.read).await? {
+        tree.lanes.tell(endpoint, LaneWake::new(&deps.clock));
+    }
+    Ok(())
+}
+
+async fn endpoints(deps: &Deps, tree: &Tree) -> Result<()> {
+    for endpoint in webhook_endpoint::in_overlap(&deps.db.read).await? {
+        tree.endpoints.tell(endpoint, Do::tell(Endpoint::TICK, &deps.clock));
+    }
+    Ok(())
+}
+
+async fn recoveries(deps: &Deps) -> Result<()> {
+    for job in recovery::running(&deps.db.read).await? {
+        crate::delivery::recovery::run(deps, job.id, job.endpoint());
+    }
+    Ok(())
+}
+
+async fn mails(deps: &Deps, tree: &Tree) -> Result<()> {
+    if mail::next_due_at(&deps.db.read).await?.is_some() {
+        tree.mailer.tell((), MailWake::new(&deps.clock));
     }
     Ok(())
 }
@@ -179,6 +212,7 @@ pub async fn shut_down(deps: &Deps, drain: Duration) {
     tree.campaigns.shutdown(Duration::from_secs(5)).await;
     tree.endpoints.shutdown(Duration::from_secs(5)).await;
     tree.lanes.shutdown(Duration::from_secs(5)).await;
+    tree.mailer.shutdown(Duration::from_secs(5)).await;
     deps.writer.close();
 }
 

@@ -12,7 +12,8 @@ use entities::{
     Error, Result,
     changes::{Applied, Changes},
     db::Db,
-    delivery, event as stored,
+    delivery::{self, Origin},
+    event as stored,
     ids::{CampaignId, EndpointId, Owned, TenantId},
     values::Env,
     webhook_endpoint as endpoint,
@@ -181,12 +182,31 @@ impl Writer {
 
 /// Who receives what: kept in step by the writer, which alone changes endpoints.
 #[derive(Clone, Default)]
-struct Subscriptions(HashMap<(TenantId, Env), Vec<Arc<endpoint::Model>>>);
+struct Subscriptions(HashMap<(TenantId, Env), Vec<Receiver>>);
+
+/// An endpoint for which deliveries are made.
+#[derive(Clone)]
+struct Receiver {
+    key: Owned<EndpointId>,
+    event_types: Arc<endpoint::Patterns>,
+    /// Its deliveries are held.
+    suspended: bool,
+}
+
+impl Receiver {
+    fn wants(&self, event: &stored::Model) -> bool {
+        // That an endpoint was suspended is told to the others.
+        let own_notice = event.event_type == NOTICE && event.subject_id == self.key.id.0;
+        self.event_types.matches(&event.event_type) && !own_notice
+    }
+}
+
+const NOTICE: &str = "webhook.endpoint_disabled_notice";
 
 impl Subscriptions {
     async fn load(db: &Db) -> Result<Self> {
         let mut all = Subscriptions::default();
-        for row in endpoint::active(&db.read).await? {
+        for row in endpoint::receiving(&db.read).await? {
             all.apply(&row);
         }
         Ok(all)
@@ -194,9 +214,18 @@ impl Subscriptions {
 
     fn apply(&mut self, row: &endpoint::Model) {
         let of_tenant = self.0.entry((row.tenant_id, row.env)).or_default();
-        of_tenant.retain(|known| known.id != row.id);
-        if row.status == endpoint::Status::Active && row.deleted_at.is_none() {
-            of_tenant.push(Arc::new(row.clone()));
+        of_tenant.retain(|known| known.key.id != row.id);
+        let suspended = match row.status {
+            endpoint::Status::Active => false,
+            endpoint::Status::Suspended => true,
+            endpoint::Status::Disabled => return,
+        };
+        if row.deleted_at.is_none() {
+            of_tenant.push(Receiver {
+                key: row.key(),
+                event_types: Arc::new(row.event_types.clone()),
+                suspended,
+            });
         }
     }
 }
@@ -361,26 +390,18 @@ impl Engine {
             } else {
                 draught.subscriptions.0.get(&(draft.tenant_id, draft.env))
             };
-            for receiver in receivers
-                .into_iter()
-                .flatten()
-                .filter(|receiver| receiver.event_types.matches(draft.event_type))
-            {
-                let delivery = delivery::Model {
-                    id: self.ids.next(),
-                    tenant_id: draft.tenant_id,
-                    env: draft.env,
-                    endpoint_id: receiver.id,
-                    event_id: id,
-                    event_seq: event.seq,
-                    status: delivery::Status::Pending,
-                    attempts: 0,
-                    first_attempt_at: None,
-                    next_attempt_at: Some(now),
-                    created_at: now,
-                };
-                all.deliveries.push(delivery.clone());
-                draught.deliveries.push((receiver.key(), delivery, event.clone()));
+            for receiver in receivers.into_iter().flatten().filter(|receiver| receiver.wants(&event)) {
+                let delivery = delivery::Model::new(self.ids.next(), receiver.key.id, &event, Origin::Live, now);
+                if receiver.suspended {
+                    all.deliveries.push(delivery::Model {
+                        status: delivery::Status::Held,
+                        next_attempt_at: None,
+                        ..delivery
+                    });
+                } else {
+                    all.deliveries.push(delivery.clone());
+                    draught.deliveries.push((receiver.key, delivery, event.clone()));
+                }
             }
             draught.events.push(event);
         }

@@ -131,6 +131,7 @@ fn a_panic_fails_its_message_only_and_the_mailbox_survives() {
     run(async |world| {
         assert_eq!(world.count(1).await.unwrap(), 1);
         assert_eq!(world.count(1).await.unwrap(), 2);
+        assert_eq!(world.count(2).await.unwrap(), 1);
         let poisoned = world.registry.send(1, Poison);
         let behind = world.registry.send(1, Count);
         let (poisoned, behind) = futures_util::future::join(

@@ -2,11 +2,11 @@
 use crate::{
     agent, api_key, bulk,
     bulk::OnConflict,
-    campaign, contact, delivery, delivery_attempt,
+    campaign, contact, delivery, delivery_attempt, endpoint_health, endpoint_hour,
     error::{Error, Result},
     event,
     ids::{CampaignId, EndpointId, Owned},
-    membership, session, tally, tenant, transcript, user, webhook_endpoint,
+    mail, membership, session, tally, tenant, transcript, user, webhook_endpoint,
 };
 use sea_orm::ConnectionTrait;
 use std::collections::BTreeMap;
@@ -42,9 +42,24 @@ pub struct Changes {
     pub deliveries: Vec<delivery::Model>,
     /// Outcomes of attempts.
     pub delivery_updates: Vec<delivery::Model>,
-    /// Endpoints that receive nothing more: their open deliveries are cancelled.
-    pub cancelled_endpoints: Vec<EndpointId>,
+    /// What becomes of everything that an endpoint has not received.
+    pub queues: Vec<(EndpointId, Queue)>,
     pub attempts: Vec<delivery_attempt::Model>,
+    pub healths: Vec<endpoint_health::Model>,
+    /// Differences, added to the hour's counts.
+    pub hours: Vec<endpoint_hour::Model>,
+    pub mails: Vec<mail::Model>,
+}
+
+/// What becomes of all that an endpoint has not received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Open deliveries are cancelled: the endpoint is disabled.
+    CancelOpen,
+    /// Held ones too: it is deleted.
+    CancelAll,
+    /// Open deliveries are held: it is suspended.
+    Hold,
 }
 
 /// What the rest of the service may want to know about a commit.
@@ -79,8 +94,11 @@ impl Changes {
             events,
             deliveries,
             delivery_updates,
-            cancelled_endpoints,
+            queues,
             attempts,
+            healths,
+            hours,
+            mails,
         } = other;
         self.guards.extend(guards);
         self.tenants.extend(tenants);
@@ -109,15 +127,21 @@ impl Changes {
         self.events.extend(events);
         self.deliveries.extend(deliveries);
         self.delivery_updates.extend(delivery_updates);
-        self.cancelled_endpoints.extend(cancelled_endpoints);
+        self.queues.extend(queues);
         self.attempts.extend(attempts);
+        self.healths.extend(healths);
+        self.hours.extend(hours);
+        self.mails.extend(mails);
     }
 
     pub fn is_empty(&self) -> bool {
         let Changes {
             guards,
             tallies,
-            cancelled_endpoints,
+            queues,
+            healths,
+            hours,
+            mails,
             events,
             deliveries,
             delivery_updates,
@@ -131,7 +155,10 @@ impl Changes {
             && self.api_keys.is_empty()
             && guards.is_empty()
             && tallies.is_empty()
-            && cancelled_endpoints.is_empty()
+            && queues.is_empty()
+            && healths.is_empty()
+            && hours.is_empty()
+            && mails.is_empty()
             && events.is_empty()
             && deliveries.is_empty()
             && delivery_updates.is_empty()
@@ -179,10 +206,19 @@ impl Changes {
         bulk::save(db, &self.events, OnConflict::Fail).await?;
         bulk::save(db, &self.deliveries, OnConflict::Fail).await?;
         delivery::update(db, &self.delivery_updates).await?;
-        for endpoint in &self.cancelled_endpoints {
-            delivery::cancel_open(db, *endpoint).await?;
+        for (endpoint, queue) in &self.queues {
+            match queue {
+                Queue::CancelOpen => delivery::cancel(db, *endpoint, false).await?,
+                Queue::CancelAll => delivery::cancel(db, *endpoint, true).await?,
+                Queue::Hold => delivery::hold_open(db, *endpoint).await?,
+            };
         }
         bulk::save(db, &self.attempts, OnConflict::Keep).await?;
+        bulk::save(db, &self.healths, OnConflict::Replace).await?;
+        for hour in &self.hours {
+            endpoint_hour::add(db, hour).await?;
+        }
+        bulk::save(db, &self.mails, OnConflict::Fail).await?;
         // A campaign's first row of counts is born with it.
         let born: Vec<_> = self
             .campaigns

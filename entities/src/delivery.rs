@@ -2,14 +2,18 @@
 use crate::{
     bulk,
     error::Result,
-    ids::{DeliveryId, EndpointId, EventId, TenantId},
+    event,
+    ids::{DeliveryId, EndpointId, EventId, Owned, TenantId},
+    page::{self, Listed, Page},
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr,
+    DeriveActiveEnum, EnumIter, FromQueryResult, Order, QueryOrder, QuerySelect, QueryTrait, Statement, Value, entity::prelude::*,
+    sea_query::{Expr, ExprTrait},
 };
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
@@ -20,10 +24,49 @@ pub enum Status {
     /// Sent in vain; will be sent again.
     Retrying,
     Succeeded,
-    /// Refused for good, or out of attempts.
+    /// It will not be sent again; `failed_reason` says why.
     Failed,
+    /// Its endpoint is suspended: kept for `recover`.
+    Held,
     /// Its endpoint was disabled or deleted.
     Cancelled,
+}
+
+impl Status {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Retrying => "retrying",
+            Status::Succeeded => "succeeded",
+            Status::Failed => "failed",
+            Status::Held => "held",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum FailedReason {
+    /// The answer was final, or the target is closed.
+    Permanent,
+    /// No attempt is left.
+    Exhausted,
+    /// The next attempt would come too late after the first.
+    Expired,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Made with its event; counts for its endpoint's suspension.
+    Live,
+    /// Sent again by a replay or a recovery.
+    Replay,
+    /// One attempt, asked for by `…/test`.
+    Test,
 }
 
 #[sea_orm::model]
@@ -31,29 +74,59 @@ pub enum Status {
 #[sea_orm(table_name = "deliveries")]
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
+    pub endpoint_id: EndpointId,
+    #[sea_orm(primary_key, auto_increment = false)]
     pub id: DeliveryId,
     pub tenant_id: TenantId,
     pub env: Env,
-    pub endpoint_id: EndpointId,
     pub event_id: EventId,
     pub event_seq: i64,
+    pub origin: Origin,
+    /// For a replay: the endpoint's first delivery of the event, if there was one.
+    pub replay_of: Option<DeliveryId>,
     pub status: Status,
+    pub failed_reason: Option<FailedReason>,
     /// Attempts made.
     pub attempts: i32,
     pub first_attempt_at: Option<Moment>,
-    /// When it is sent next; null once it has ended.
+    /// When it is sent next; null when it is not.
     pub next_attempt_at: Option<Moment>,
     pub created_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+impl Model {
+    /// A delivery of `event` that is due at once.
+    pub fn new(id: DeliveryId, endpoint: EndpointId, event: &event::Model, origin: Origin, now: Moment) -> Self {
+        Model {
+            endpoint_id: endpoint,
+            id,
+            tenant_id: event.tenant_id,
+            env: event.env,
+            event_id: event.id,
+            event_seq: event.seq,
+            origin,
+            replay_of: None,
+            status: Status::Pending,
+            failed_reason: None,
+            attempts: 0,
+            first_attempt_at: None,
+            next_attempt_at: Some(now),
+            created_at: now,
+        }
+    }
+}
+
 /// Written out, not bound: only so do the databases see that the small index of open deliveries serves.
 fn is_open() -> Expr {
     Expr::cust("status IN ('pending', 'retrying')")
 }
+fn is_held() -> Expr {
+    Expr::cust("status = 'held'")
+}
 
-/// The endpoint's open deliveries, those due first in front, beyond those already in hand.
-pub async fn open(db: &impl ConnectionTrait, endpoint: EndpointId, until: Moment, limit: u64) -> Result<Vec<Model>> {
+/// The endpoint's open deliveries that are due until `until`, in their order.
+pub async fn due(db: &impl ConnectionTrait, endpoint: EndpointId, until: Moment, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::EndpointId.eq(endpoint))
         .filter(is_open())
@@ -62,6 +135,11 @@ pub async fn open(db: &impl ConnectionTrait, endpoint: EndpointId, until: Moment
         .order_by(Column::NextAttemptAt, Order::Asc)
         .order_by(Column::EventSeq, Order::Asc);
     Ok(select.limit(limit).all(db).await?)
+}
+
+pub async fn has_open(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<bool> {
+    let select = Entity::find().filter(Column::EndpointId.eq(endpoint)).filter(is_open());
+    Ok(select.limit(1).one(db).await?.is_some())
 }
 
 /// When the endpoint's next delivery after `after` is due.
@@ -79,64 +157,215 @@ pub async fn next_due_at(db: &impl ConnectionTrait, endpoint: EndpointId, after:
 }
 
 /// Endpoints with something to send: each needs its delivery lane.
-pub async fn endpoints_at_work(db: &impl ConnectionTrait) -> Result<Vec<(TenantId, Env, EndpointId)>> {
+pub async fn endpoints_at_work(db: &impl ConnectionTrait) -> Result<Vec<Owned<EndpointId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::EndpointId]);
-    let select = select.filter(is_open()).distinct();
-    Ok(select.into_tuple().all(db).await?)
+    let rows: Vec<(TenantId, Env, EndpointId)> = select.filter(is_open()).distinct().into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, endpoint)| Owned::new(tenant, env, endpoint))
+        .collect())
 }
 
-pub async fn of_event(db: &impl ConnectionTrait, tenant: TenantId, event: EventId) -> Result<Vec<Model>> {
+/// The deliveries of one event, oldest first.
+pub async fn of_event(db: &impl ConnectionTrait, event: &event::Model) -> Result<Vec<Model>> {
     let select = Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::EventId.eq(event));
+        .filter(Column::TenantId.eq(event.tenant_id))
+        .filter(Column::EventSeq.eq(event.seq));
     Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
 }
 
-/// Deliveries not ended, over all endpoints: a gauge.
+/// What a list of deliveries is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub status: Option<Status>,
+    pub origin: Option<Origin>,
+    pub event_type: Option<String>,
+}
+
+/// The delivery log of one endpoint, each with its event's type.
+pub async fn log(
+    db: &impl ConnectionTrait,
+    endpoint: Owned<EndpointId>,
+    filter: Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = Entity::find()
+        .filter(Column::EndpointId.eq(endpoint.id))
+        .filter(Column::TenantId.eq(endpoint.tenant_id))
+        .filter(Column::Env.eq(endpoint.env));
+    if let Some(status) = filter.status {
+        select = select.filter(Column::Status.eq(status));
+    }
+    if let Some(origin) = filter.origin {
+        select = select.filter(Column::Origin.eq(origin));
+    }
+    if let Some(event_type) = filter.event_type {
+        let seqs = event::Entity::find()
+            .select_only()
+            .column(event::Column::Seq)
+            .filter(event::Column::TenantId.eq(endpoint.tenant_id))
+            .filter(event::Column::EventType.eq(event_type));
+        select = select.filter(Column::EventSeq.in_subquery(seqs.into_query()));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+/// Deliveries that have not ended, over all endpoints.
 pub async fn count_open(db: &impl ConnectionTrait) -> Result<u64> {
     Ok(Entity::find().filter(is_open()).count(db).await?)
 }
 
-/// Ends what an endpoint that is no longer there would have received.
-pub async fn cancel_open(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<u64> {
+/// How much waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromQueryResult)]
+pub struct Waiting {
+    pub pending: i64,
+    pub retrying: i64,
+    pub held: i64,
+    /// When the longest overdue one was due.
+    pub oldest_due_at: Option<Moment>,
+}
+
+/// What waits for one endpoint, or for all.
+pub async fn waiting(db: &impl ConnectionTrait, endpoint: Option<EndpointId>) -> Result<Waiting> {
+    let narrowed = |select: sea_orm::Select<Entity>| match endpoint {
+        Some(endpoint) => select.filter(Column::EndpointId.eq(endpoint)),
+        None => select,
+    };
+    let open = narrowed(Entity::find())
+        .filter(is_open())
+        .select_only()
+        .column_as(Expr::cust("COALESCE(SUM(CASE WHEN status = 'pending' THEN 1 ELSE 0 END), 0)"), "pending")
+        .column_as(Expr::cust("COALESCE(SUM(CASE WHEN status = 'retrying' THEN 1 ELSE 0 END), 0)"), "retrying")
+        .column_as(Expr::cust("CAST(0 AS BIGINT)"), "held")
+        .column_as(Column::NextAttemptAt.min(), "oldest_due_at");
+    let open = open.into_model::<Waiting>().one(db).await?.unwrap_or_default();
+    let held = narrowed(Entity::find()).filter(is_held()).count(db).await?;
+    Ok(Waiting {
+        held: i64::try_from(held).unwrap_or(i64::MAX),
+        ..open
+    })
+}
+
+/// Ends what an endpoint that is no longer there, or does not want it, would have received.
+pub async fn cancel(db: &impl ConnectionTrait, endpoint: EndpointId, held_too: bool) -> Result<u64> {
+    let which = if held_too { is_open().or(is_held()) } else { is_open() };
     let update = Entity::update_many()
         .col_expr(Column::Status, Expr::value(Status::Cancelled))
+        .col_expr(Column::NextAttemptAt, Expr::value(Option::<Moment>::None));
+    Ok(update
+        .filter(Column::EndpointId.eq(endpoint))
+        .filter(which)
+        .exec(db)
+        .await?
+        .rows_affected)
+}
+
+/// Keeps what a suspended endpoint would have received, until it is recovered.
+pub async fn hold_open(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<u64> {
+    let update = Entity::update_many()
+        .col_expr(Column::Status, Expr::value(Status::Held))
         .col_expr(Column::NextAttemptAt, Expr::value(Option::<Moment>::None));
     let open = update.filter(Column::EndpointId.eq(endpoint)).filter(is_open());
     Ok(open.exec(db).await?.rows_affected)
 }
 
+/// The next slice of what a recovery sends again: held or failed, made from `since` until before `until`, oldest first.
+pub async fn missed(
+    db: &impl ConnectionTrait,
+    endpoint: EndpointId,
+    (since, until): (Moment, Moment),
+    after: Option<DeliveryId>,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let select = Entity::find()
+        .filter(Column::EndpointId.eq(endpoint))
+        // Ids are made after `created_at` and grow: nothing older needs a look.
+        .filter(Column::Id.gt(after.unwrap_or(DeliveryId::floor(since))))
+        .filter(Column::Origin.eq(Origin::Live))
+        .filter(Column::Status.is_in([Status::Held, Status::Failed]))
+        .filter(Column::CreatedAt.gte(since))
+        .filter(Column::CreatedAt.lt(until));
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// Which of these events were sent again to the endpoint, or are about to be.
+pub async fn replayed(db: &impl ConnectionTrait, endpoint: EndpointId, seqs: &[i64]) -> Result<HashSet<i64>> {
+    let replays: Vec<i64> = Entity::find()
+        .select_only()
+        .column(Column::EventSeq)
+        .filter(Column::EndpointId.eq(endpoint))
+        .filter(Column::EventSeq.is_in(seqs.iter().copied()))
+        .filter(Column::Origin.eq(Origin::Replay))
+        .filter(Column::Status.is_in([Status::Pending, Status::Retrying, Status::Succeeded]))
+        .into_tuple()
+        .all(db)
+        .await?;
+    Ok(replays.into_iter().collect())
+}
+
+/// Lets held deliveries go: they are due at once.
+pub async fn release(db: &impl ConnectionTrait, endpoint: EndpointId, ids: &[DeliveryId], now: Moment) -> Result<u64> {
+    let update = Entity::update_many()
+        .col_expr(Column::Status, Expr::value(Status::Pending))
+        .col_expr(Column::NextAttemptAt, Expr::value(Some(now)));
+    let these = update
+        .filter(Column::EndpointId.eq(endpoint))
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .filter(is_held());
+    Ok(these.exec(db).await?.rows_affected)
+}
+
 /// Writes the outcome of attempts. A delivery that was cancelled meanwhile stays cancelled.
 pub async fn update(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
+    const COLUMNS: usize = 7;
     for chunk in rows.chunks(100) {
-        // A common table of the new values, joined by id: one statement for many rows on either database.
-        let mut text = String::from("WITH v (id, status, attempts, first_attempt_at, next_attempt_at) AS (VALUES ");
-        let mut values: Vec<Value> = Vec::with_capacity(chunk.len() * 5);
+        // A common table of the new values, joined by key: one statement for many rows on either database.
+        let mut text = String::from(
+            "WITH v (endpoint_id, id, status, failed_reason, attempts, first_attempt_at, next_attempt_at) AS (VALUES ",
+        );
+        let mut values: Vec<Value> = Vec::with_capacity(chunk.len() * COLUMNS);
         for (index, row) in chunk.iter().enumerate() {
             text.push_str(if index == 0 { "(" } else { ", (" });
-            for column in 1..=5 {
+            for column in 1..=COLUMNS {
                 if column > 1 {
                     text.push_str(", ");
                 }
-                bulk::placeholder(&mut text, db.get_database_backend(), index * 5 + column);
+                bulk::placeholder(&mut text, db.get_database_backend(), index * COLUMNS + column);
             }
             text.push(')');
             values.extend([
+                row.endpoint_id.into(),
                 row.id.into(),
                 Value::from(sea_orm::ActiveEnum::to_value(&row.status)),
+                Value::from(row.failed_reason.map(|reason| sea_orm::ActiveEnum::to_value(&reason))),
                 row.attempts.into(),
                 row.first_attempt_at.into(),
                 row.next_attempt_at.into(),
             ]);
         }
         text.push_str(
-            ") UPDATE deliveries SET status = v.status, attempts = v.attempts, first_attempt_at = v.first_attempt_at, \
-             next_attempt_at = v.next_attempt_at FROM v WHERE deliveries.id = v.id AND deliveries.status IN ('pending', 'retrying')",
+            ") UPDATE deliveries SET status = v.status, failed_reason = v.failed_reason, attempts = v.attempts, \
+             first_attempt_at = v.first_attempt_at, next_attempt_at = v.next_attempt_at FROM v \
+             WHERE deliveries.endpoint_id = v.endpoint_id AND deliveries.id = v.id \
+             AND deliveries.status IN ('pending', 'retrying', 'held')",
         );
         db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
             .await?;
     }
     Ok(())
+}
+
+/// Deletes the deliveries of these events that have ended or are held; open ones stay, and their events with them.
+pub async fn prune(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<Vec<DeliveryId>> {
+    let ended = || Column::EventSeq.is_in(seqs.iter().copied()).and(is_open().not());
+    let ids: Vec<DeliveryId> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(ended())
+        .into_tuple()
+        .all(db)
+        .await?;
+    Entity::delete_many().filter(ended()).exec(db).await?;
+    Ok(ids)
 }

@@ -1,6 +1,6 @@
 //! The log of attempts: what was tried, and what came back.
 use crate::{error::Result, ids::DeliveryId, values::Moment};
-use sea_orm::{FromJsonQueryResult, Order, QueryOrder, entity::prelude::*};
+use sea_orm::{FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 /// The answer's headers, names in lower case; the first 64.
@@ -18,11 +18,24 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub n: i32,
     pub started_at: Moment,
+    /// Unix seconds in the signature's base, `<signed_at>.<body>`.
+    pub signed_at: i64,
     pub duration_ms: i32,
+    /// The look-up, the connection and the TLS handshake: null on a connection that was open already.
+    pub dns_ms: Option<i32>,
+    pub connect_ms: Option<i32>,
+    pub tls_ms: Option<i32>,
+    /// From the start to the answer's status; null when none came.
+    pub first_byte_ms: Option<i32>,
+    /// Address and port that were connected to.
+    pub remote_address: Option<String>,
     /// The HTTP status; 0 when no answer came.
     pub status: i32,
     /// What went wrong: `timeout`, `connect_failed`, `dns_failed`, `tls_failed`, `blocked_target`, `http_status`, ….
     pub error_code: Option<String>,
+    /// The same in words.
+    #[sea_orm(column_type = "Text", nullable)]
+    pub error_message: Option<String>,
     #[sea_orm(column_type = "JsonBinary")]
     pub response_headers: ResponseHeaders,
     /// The first 16 KiB, as text.
@@ -38,4 +51,53 @@ pub async fn of(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<
         .order_by(Column::N, Order::Asc)
         .all(db)
         .await?)
+}
+
+/// Deletes the attempts of these deliveries.
+pub async fn prune(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<u64> {
+    let these = Entity::delete_many().filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
+    Ok(these.exec(db).await?.rows_affected)
+}
+
+/// Is there an attempt of a delivery after `after` and before `before`?
+pub async fn any_between(db: &impl ConnectionTrait, after: Option<DeliveryId>, before: DeliveryId) -> Result<bool> {
+    let mut select = Entity::find().filter(Column::DeliveryId.lt(before));
+    if let Some(after) = after {
+        select = select.filter(Column::DeliveryId.gt(after));
+    }
+    Ok(select.limit(1).one(db).await?.is_some())
+}
+
+/// Forgets what receivers answered to successful attempts, in one slice of the log: deliveries after `after` and before
+/// `before`, oldest first. Answers the last one looked at; `None` when there is none left.
+pub async fn forget_answers(
+    db: &impl ConnectionTrait,
+    after: Option<DeliveryId>,
+    before: DeliveryId,
+    limit: u64,
+) -> Result<Option<DeliveryId>> {
+    let mut select = Entity::find()
+        .select_only()
+        .column(Column::DeliveryId)
+        .filter(Column::DeliveryId.lt(before));
+    if let Some(after) = after {
+        select = select.filter(Column::DeliveryId.gt(after));
+    }
+    let ids: Vec<DeliveryId> = select
+        .order_by(Column::DeliveryId, Order::Asc)
+        .limit(limit)
+        .into_tuple()
+        .all(db)
+        .await?;
+    let (Some(first), Some(last)) = (ids.first().copied(), ids.last().copied()) else {
+        return Ok(None);
+    };
+    Entity::update_many()
+        .col_expr(Column::ResponseBody, Expr::value(Option::<String>::None))
+        .filter(Column::DeliveryId.between(first, last))
+        .filter(Column::Status.between(200, 299))
+        .filter(Column::ResponseBody.is_not_null())
+        .exec(db)
+        .await?;
+    Ok(Some(last))
 }

@@ -5,7 +5,8 @@ use crate::{
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
-use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*};
+use sea_orm::{Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*};
+use std::collections::HashMap;
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -110,4 +111,49 @@ pub async fn of_seqs(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<Vec<Mode
         .filter(Column::Seq.is_in(seqs.iter().copied()))
         .all(db)
         .await?)
+}
+
+/// The oldest events made before `before`, at most `limit`, beginning after `after`.
+pub async fn oldest(db: &impl ConnectionTrait, after: i64, before: Moment, limit: u64) -> Result<Vec<i64>> {
+    let rows: Vec<(i64, Moment)> = Entity::find()
+        .select_only()
+        .columns([Column::Seq, Column::CreatedAt])
+        .filter(Column::Seq.gt(after))
+        .order_by(Column::Seq, Order::Asc)
+        .limit(limit)
+        .into_tuple()
+        .all(db)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .take_while(|(_, created_at)| *created_at < before)
+        .map(|(seq, _)| seq)
+        .collect())
+}
+
+/// Deletes these events, but for those that are still to be delivered.
+pub async fn prune(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<u64> {
+    let needed = crate::delivery::Entity::find()
+        .select_only()
+        .column(crate::delivery::Column::EventSeq)
+        .filter(crate::delivery::Column::EventSeq.is_in(seqs.iter().copied()));
+    let these = Entity::delete_many()
+        .filter(Column::Seq.is_in(seqs.iter().copied()))
+        .filter(Column::Seq.not_in_subquery(needed.into_query()));
+    Ok(these.exec(db).await?.rows_affected)
+}
+
+/// The types of these events.
+pub async fn types(
+    db: &impl ConnectionTrait,
+    tenant: TenantId,
+    env: Env,
+    ids: &[EventId],
+) -> Result<HashMap<EventId, String>> {
+    let select = owned(tenant, env)
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .select_only()
+        .columns([Column::Id, Column::EventType]);
+    let rows: Vec<(EventId, String)> = select.into_tuple().all(db).await?;
+    Ok(rows.into_iter().collect())
 }

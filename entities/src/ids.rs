@@ -1,5 +1,5 @@
 //! One type per kind of id, so that the compiler tells them apart. All are UUIDv7 made by `Deps::ids`.
-use crate::values::Env;
+use crate::values::{Env, Moment};
 use schemars::JsonSchema;
 use sea_orm::{DbErr, DeriveValueType, TryFromU64};
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,18 @@ macro_rules! ids { ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
     impl FromStr for $name { type Err = uuid::Error; fn from_str(s: &str) -> Result<Self, uuid::Error> { Uuid::parse_str(s).map($name) } }
     /// Ids are never made by the database.
     impl TryFromU64 for $name { fn try_from_u64(_: u64) -> Result<Self, DbErr> { Err(DbErr::ConvertFromU64(stringify!($name))) } }
+    impl $name {
+        /// Less than every id made at that moment or later.
+        pub fn floor(at: Moment) -> Self { $name(floor(at)) }
+    }
     impl From<Uuid> for $name { fn from(id: Uuid) -> Self { $name(id) } }
     impl From<$name> for Uuid { fn from(id: $name) -> Uuid { id.0 } }
 )*} }
+
+fn floor(at: Moment) -> Uuid {
+    let millis = u128::try_from(at.millis()).unwrap_or(0);
+    Uuid::from_u128(millis << 80)
+}
 
 ids! {
     /// A workspace; owns everything else.
@@ -41,6 +50,10 @@ ids! {
     EventId,
     /// One event on its way to one endpoint.
     DeliveryId,
+    /// The resending of what an endpoint missed.
+    RecoveryId,
+    /// An e-mail of the service to one of its users.
+    MailId,
     /// A number that test keys may call.
     VerifiedNumberId,
 }

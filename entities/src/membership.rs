@@ -2,7 +2,7 @@
 use crate::{
     error::Result,
     ids::{TenantId, UserId},
-    tenant,
+    tenant, user,
     values::Role,
 };
 use sea_orm::entity::prelude::*;
@@ -36,4 +36,18 @@ pub async fn of_user(db: &impl ConnectionTrait, user: UserId) -> Result<Vec<(ten
         .collect();
     found.sort_by(|a, b| a.0.slug.cmp(&b.0.slug));
     Ok(found)
+}
+
+/// The e-mail addresses of the workspace's owners.
+pub async fn owners(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<String>> {
+    let rows = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Role.eq(Role::Owner))
+        .all(db)
+        .await?;
+    let users = user::Entity::find()
+        .filter(user::Column::Id.is_in(rows.iter().map(|row| row.user_id)))
+        .all(db)
+        .await?;
+    Ok(users.into_iter().map(|user| user.email).collect())
 }

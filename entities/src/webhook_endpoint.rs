@@ -16,8 +16,20 @@ use std::collections::BTreeMap;
 pub enum Status {
     /// Receives events.
     Active,
+    /// Too many deliveries failed in a row: what it would receive is held.
+    Suspended,
     /// Turned off by its user: no deliveries are made for it.
     Disabled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Ordering {
+    /// First attempts of events about one session, campaign or contact arrive one after the other, in order.
+    Session,
+    /// Nothing waits for anything.
+    None,
 }
 
 /// Event types and patterns (`*`, `session.*`), checked against the catalogue before they get here.
@@ -57,12 +69,20 @@ pub struct Model {
     #[sea_orm(column_type = "Text")]
     pub sealed_headers: String,
     pub max_concurrency: i32,
+    pub ordering: Ordering,
     pub status: Status,
+    /// Live deliveries that ended failed since the last success.
+    pub failure_streak: i32,
+    pub suspended_at: Option<Moment>,
     /// The `whsec_` secret, sealed.
     #[sea_orm(column_type = "Text")]
     pub sealed_secret: String,
     /// The secret's last four characters.
     pub secret_hint: String,
+    /// The secret before the last rotation, sealed: it signs along until it expires.
+    #[sea_orm(column_type = "Text", nullable)]
+    pub sealed_previous_secret: Option<String>,
+    pub previous_secret_expires_at: Option<Moment>,
     pub version: i32,
     pub created_at: Moment,
     pub updated_at: Moment,
@@ -103,9 +123,24 @@ pub async fn count(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Res
         .await?)
 }
 
-/// All that receive events, of all tenants: what the writer fans out to.
-pub async fn active(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
-    Ok(present().filter(Column::Status.eq(Status::Active)).all(db).await?)
+/// All for which deliveries are made, of all tenants: what the writer fans out to.
+pub async fn receiving(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+    Ok(present().filter(Column::Status.ne(Status::Disabled)).all(db).await?)
+}
+
+/// A tenant's endpoints that receive now.
+pub async fn active(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<Vec<Model>> {
+    let select = present()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(Column::Status.eq(Status::Active));
+    Ok(select.all(db).await?)
+}
+
+/// Endpoints whose previous secret must be forgotten in time.
+pub async fn in_overlap(db: &impl ConnectionTrait) -> Result<Vec<Owned<EndpointId>>> {
+    let select = present().filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));
+    Ok(select.all(db).await?.iter().map(Model::key).collect())
 }
 
 /// All that were ever made, of all tenants: for sealing their secrets anew.
@@ -117,10 +152,12 @@ pub async fn reseal(
     db: &impl ConnectionTrait,
     id: EndpointId,
     sealed_secret: String,
+    sealed_previous_secret: Option<String>,
     sealed_headers: String,
 ) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::SealedSecret, Expr::value(sealed_secret))
+        .col_expr(Column::SealedPreviousSecret, Expr::value(sealed_previous_secret))
         .col_expr(Column::SealedHeaders, Expr::value(sealed_headers));
     update.filter(Column::Id.eq(id)).exec(db).await?;
     Ok(())

@@ -1,5 +1,5 @@
 //! The first schema: access, agents, campaigns, sessions, events and their delivery.
-use sea_orm_migration::{prelude::*, schema::*};
+use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
 pub struct Migration;
@@ -11,7 +11,7 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for table in tables() {
+        for table in tables(manager.get_database_backend()) {
             manager.create_table(table).await?;
         }
         // Plain text, because sea-query has no partial indexes: they keep the queues small, however long the history.
@@ -22,7 +22,7 @@ impl MigrationTrait for Migration {
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for table in tables()
+        for table in tables(manager.get_database_backend())
             .iter()
             .rev()
             .filter_map(|table| table.get_table_name().cloned())
@@ -47,7 +47,17 @@ fn table(name: &'static str, keys: usize, columns: Vec<ColumnDef>) -> TableCreat
     table
 }
 
-fn tables() -> Vec<TableCreateStatement> {
+fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
+    let is_sqlite = backend == DbBackend::Sqlite;
+    // On SQLite the rows themselves are kept in the tree of their key: one tree to write instead of two.
+    let clustered = |mut table: TableCreateStatement| {
+        if is_sqlite {
+            table.extra("WITHOUT ROWID");
+        }
+        table
+    };
+    // There a key of type `integer` is the row's own number, and it holds 64 bits.
+    let seq = if is_sqlite { integer("seq") } else { big_integer("seq") };
     vec![
         table("meta", 1, vec![text("key").to_owned(), text("value").to_owned()]),
         table(
@@ -159,9 +169,14 @@ fn tables() -> Vec<TableCreateStatement> {
                 integer("timeout_ms").to_owned(),
                 text("sealed_headers").to_owned(),
                 integer("max_concurrency").to_owned(),
+                text("ordering").to_owned(),
                 text("status").to_owned(),
+                integer("failure_streak").to_owned(),
+                big_integer_null("suspended_at").to_owned(),
                 text("sealed_secret").to_owned(),
                 text("secret_hint").to_owned(),
+                text_null("sealed_previous_secret").to_owned(),
+                big_integer_null("previous_secret_expires_at").to_owned(),
                 integer("version").to_owned(),
                 big_integer("created_at").to_owned(),
                 big_integer("updated_at").to_owned(),
@@ -279,7 +294,7 @@ fn tables() -> Vec<TableCreateStatement> {
             "events",
             1,
             vec![
-                big_integer("seq").to_owned(),
+                seq,
                 uuid("id").to_owned(),
                 uuid("tenant_id").to_owned(),
                 text("env").to_owned(),
@@ -289,41 +304,111 @@ fn tables() -> Vec<TableCreateStatement> {
                 text("body").to_owned(),
             ],
         ),
-        table(
+        // The owner first: one tree holds the rows and each endpoint's log in its order.
+        clustered(table(
             "deliveries",
-            1,
+            2,
             vec![
+                uuid("endpoint_id").to_owned(),
                 uuid("id").to_owned(),
                 uuid("tenant_id").to_owned(),
                 text("env").to_owned(),
-                uuid("endpoint_id").to_owned(),
                 uuid("event_id").to_owned(),
                 big_integer("event_seq").to_owned(),
+                text("origin").to_owned(),
+                uuid_null("replay_of").to_owned(),
                 text("status").to_owned(),
+                text_null("failed_reason").to_owned(),
                 integer("attempts").to_owned(),
                 big_integer_null("first_attempt_at").to_owned(),
                 big_integer_null("next_attempt_at").to_owned(),
                 big_integer("created_at").to_owned(),
             ],
-        ),
-        table(
+        )),
+        clustered(table(
             "delivery_attempts",
             2,
             vec![
                 uuid("delivery_id").to_owned(),
                 integer("n").to_owned(),
                 big_integer("started_at").to_owned(),
+                big_integer("signed_at").to_owned(),
                 integer("duration_ms").to_owned(),
+                integer_null("dns_ms").to_owned(),
+                integer_null("connect_ms").to_owned(),
+                integer_null("tls_ms").to_owned(),
+                integer_null("first_byte_ms").to_owned(),
+                text_null("remote_address").to_owned(),
                 integer("status").to_owned(),
                 text_null("error_code").to_owned(),
+                text_null("error_message").to_owned(),
                 json_binary("response_headers").to_owned(),
                 text_null("response_body").to_owned(),
+            ],
+        )),
+        clustered(table(
+            "endpoint_health",
+            1,
+            vec![
+                uuid("endpoint_id").to_owned(),
+                integer("last_status").to_owned(),
+                big_integer_null("last_success_at").to_owned(),
+                big_integer_null("paused_until").to_owned(),
+            ],
+        )),
+        clustered(table(
+            "endpoint_hours",
+            2,
+            vec![
+                uuid("endpoint_id").to_owned(),
+                big_integer("hour").to_owned(),
+                big_integer("attempts").to_owned(),
+                big_integer("succeeded").to_owned(),
+                big_integer("failed").to_owned(),
+                big_integer("duration_ms").to_owned(),
+                big_integer("longest_ms").to_owned(),
+            ],
+        )),
+        table(
+            "recoveries",
+            1,
+            vec![
+                uuid("id").to_owned(),
+                uuid("tenant_id").to_owned(),
+                text("env").to_owned(),
+                uuid("endpoint_id").to_owned(),
+                big_integer("since").to_owned(),
+                big_integer("until").to_owned(),
+                text("status").to_owned(),
+                uuid_null("after_id").to_owned(),
+                big_integer("released").to_owned(),
+                big_integer("replayed").to_owned(),
+                big_integer("created_at").to_owned(),
+                big_integer_null("ended_at").to_owned(),
+            ],
+        ),
+        table(
+            "mails",
+            1,
+            vec![
+                uuid("id").to_owned(),
+                uuid("tenant_id").to_owned(),
+                text("recipient").to_owned(),
+                text("kind").to_owned(),
+                text("subject").to_owned(),
+                text("body").to_owned(),
+                text("status").to_owned(),
+                integer("attempts").to_owned(),
+                big_integer_null("next_attempt_at").to_owned(),
+                text_null("last_error").to_owned(),
+                big_integer("created_at").to_owned(),
+                big_integer_null("ended_at").to_owned(),
             ],
         ),
     ]
 }
 
-const INDEXES: [&str; 21] = [
+const INDEXES: [&str; 26] = [
     "CREATE UNIQUE INDEX tenants_slug ON tenants (slug)",
     "CREATE UNIQUE INDEX users_email ON users (email)",
     "CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash)",
@@ -345,7 +430,12 @@ const INDEXES: [&str; 21] = [
     "CREATE INDEX sessions_open ON sessions (tenant_id, phase, id) WHERE phase <> 'ended'",
     // Ids grow as `seq` does, so this serves lists, streams and look-ups.
     "CREATE UNIQUE INDEX events_tenant ON events (tenant_id, env, id)",
-    "CREATE INDEX deliveries_event ON deliveries (event_id)",
+    "CREATE INDEX deliveries_event ON deliveries (event_seq)",
     // The retry queue of each endpoint.
-    "CREATE INDEX deliveries_due ON deliveries (endpoint_id, next_attempt_at) WHERE status IN ('pending', 'retrying')",
+    "CREATE INDEX deliveries_due ON deliveries (endpoint_id, next_attempt_at, event_seq) WHERE status IN ('pending', 'retrying')",
+    "CREATE INDEX deliveries_held ON deliveries (endpoint_id, id) WHERE status = 'held'",
+    "CREATE INDEX webhook_endpoints_overlap ON webhook_endpoints (id) WHERE previous_secret_expires_at IS NOT NULL",
+    "CREATE INDEX recoveries_endpoint ON recoveries (endpoint_id, id)",
+    "CREATE INDEX recoveries_running ON recoveries (id) WHERE status = 'running'",
+    "CREATE INDEX mails_due ON mails (next_attempt_at) WHERE status = 'queued'",
 ];

@@ -4,7 +4,7 @@ use crate::{
     logging,
     settings::Settings,
 };
-use actors::clock::Clock;
+use actors::{clock::Clock, mail::Post};
 use clap::Args;
 use std::{net::TcpListener, path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,6 +43,15 @@ impl Serve {
                 targets = settings.webhook_allow_targets,
                 "webhooks may reach these targets although they are not public"
             );
+        }
+        match settings.post()? {
+            Post::Smtp { .. } => {}
+            Post::Folder { folder, .. } => {
+                tracing::info!(folder = %folder.display(), "no SMTP server is set: e-mails are written as .eml files")
+            }
+            Post::Unconfigured => {
+                tracing::warn!("no SMTP server is set (CALLBOARD_SMTP_URL): e-mails to users wait three days for one")
+            }
         }
         let drain = Duration::from_secs(settings.drain_seconds);
         let database = settings.location()?.shown();

@@ -1,7 +1,7 @@
 //! Events: what happened, as a list, one by one, and as a live stream.
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Id, Params, header_text},
+    extract::{Id, OptionalJson, Params, header_text},
     gate::Caller,
     views::{DeliveryView, EventTypeView, EventView, List},
 };
@@ -10,31 +10,24 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{Bytes, Data, Json},
 };
-use actors::{event::CATALOGUE, writer::Committed};
+use actors::{delivery::replay, event::CATALOGUE, writer::Committed};
 use entities::{
     api_key, delivery, delivery_attempt,
     event::{self, Filter},
-    ids::{ApiKeyId, EventId, TenantId},
+    ids::{ApiKeyId, EndpointId, EventId, TenantId},
     values::Env,
 };
 use futures_util::stream;
-use std::{collections::VecDeque, sync::PoisonError, time::Duration};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::{collections::{HashMap, VecDeque}, sync::PoisonError, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
 
 /// GET /v1/events
 pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<Json<List<EventView>>> {
     let page = params.page()?;
-    let event_type = params.take("type");
-    if let Some(event_type) = &event_type
-        && !CATALOGUE.iter().any(|known| known.name == event_type)
-    {
-        return Err(ApiError::validation(
-            "type",
-            format!("`{event_type}` is no event type; see GET /v1/event_types"),
-        ));
-    }
     let filter = Filter {
-        event_type,
+        event_type: params.event_type("type")?,
         subject_id: params.text("subject_id")?,
     };
     params.finish()?;
@@ -58,29 +51,51 @@ pub async fn deliveries(
     Id(id): Id<EventId>,
 ) -> ApiResult<Json<List<DeliveryView>>> {
     let db = &state.deps.db.read;
-    event::load(db, caller.tenant_id(), caller.env(), id).await?;
-    let rows = delivery::of_event(db, caller.tenant_id(), id).await?;
-    let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
-    let attempts = delivery_attempt::of(db, &ids).await?;
-    let view = |row: delivery::Model| DeliveryView {
-        attempts: attempts
-            .iter()
-            .filter(|attempt| attempt.delivery_id == row.id)
-            .cloned()
-            .map(Into::into)
-            .collect(),
-        id: row.id,
-        event_id: row.event_id,
-        endpoint_id: row.endpoint_id,
-        status: row.status,
-        next_attempt_at: row.next_attempt_at,
-        created_at: row.created_at,
+    let event = event::load(db, caller.tenant_id(), caller.env(), id).await?;
+    let rows = delivery::of_event(db, &event).await?;
+    Ok(Json(List::whole(delivery_views(&state, &caller, &rows).await?)))
+}
+
+/// Deliveries with their events' types and their attempts, in the same order.
+pub async fn delivery_views(
+    state: &State,
+    caller: &Caller,
+    rows: &[delivery::Model],
+) -> ApiResult<Vec<DeliveryView>> {
+    let db = &state.deps.db.read;
+    let (ids, events): (Vec<_>, Vec<_>) = rows.iter().map(|row| (row.id, row.event_id)).unzip();
+    let types = event::types(db, caller.tenant_id(), caller.env(), &events).await?;
+    let mut attempts: HashMap<_, Vec<_>> = HashMap::new();
+    for attempt in delivery_attempt::of(db, &ids).await? {
+        attempts.entry(attempt.delivery_id).or_default().push(attempt);
+    }
+    let view = |row: &delivery::Model| {
+        let event_type = types.get(&row.event_id).cloned().unwrap_or_default();
+        DeliveryView::new(row.clone(), event_type, attempts.remove(&row.id).unwrap_or_default())
     };
-    Ok(Json(List {
-        data: rows.into_iter().map(view).collect(),
-        has_more: false,
-        next_cursor: None,
-    }))
+    Ok(rows.iter().map(view).collect())
+}
+
+/// To which endpoint.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// Without it: all active endpoints that subscribe to the event's type.
+    #[serde(default)]
+    pub endpoint_id: Option<EndpointId>,
+}
+
+/// POST /v1/events/{id}/replay: the same id and bytes, as new deliveries.
+pub async fn replay(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EventId>,
+    OptionalJson(asked): OptionalJson<Replay>,
+) -> ApiResult<HttpResponse> {
+    let event = event::load(&state.deps.db.read, caller.tenant_id(), caller.env(), id).await?;
+    let replays = replay::replay(&state.deps, &event, asked.endpoint_id).await?;
+    let views = replays.into_iter().map(|row| DeliveryView::new(row, event.event_type.clone(), Vec::new()));
+    Ok(HttpResponse::Accepted().json(List::whole(views.collect())))
 }
 
 /// GET /v1/event_types
@@ -92,11 +107,7 @@ pub async fn types() -> Json<List<EventTypeView>> {
             description: known.when.trim(),
         })
         .collect();
-    Json(List {
-        data,
-        has_more: false,
-        next_cursor: None,
-    })
+    Json(List::whole(data))
 }
 
 /// GET /v1/events/stream: server-sent events, from now on or after `Last-Event-ID`.

@@ -6,6 +6,7 @@ use actix_web::{
     http::{Method, header},
     web::BytesMut,
 };
+use actors::event::CATALOGUE;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{page::Page, values::Moment};
 use futures_util::{StreamExt, future::LocalBoxFuture};
@@ -34,6 +35,26 @@ impl<T: DeserializeOwned, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
             declared?;
             let body = read(&mut payload, LIMIT).await?;
             parse(&body).map(Json)
+        })
+    }
+}
+
+/// A JSON body, or none: for actions whose arguments all have defaults.
+pub struct OptionalJson<T>(pub T);
+
+impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let declared = check_declared(request, MIB);
+        let mut payload = payload.take();
+        Box::pin(async move {
+            let body = read(&mut payload, MIB).await?;
+            if body.is_empty() {
+                return Ok(OptionalJson(T::default()));
+            }
+            declared?;
+            parse(&body).map(OptionalJson)
         })
     }
 }
@@ -238,6 +259,17 @@ impl Params {
         value
             .map(Some)
             .map_err(|error| ApiError::validation(name, error.to_string()))
+    }
+
+    /// One of the catalogue's types.
+    pub fn event_type(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+        let Some(text) = self.take(name) else { return Ok(None) };
+        if CATALOGUE.iter().any(|known| known.name == text) {
+            Ok(Some(text))
+        } else {
+            let message = format!("`{text}` is no event type; see GET /v1/event_types");
+            Err(ApiError::validation(name, message))
+        }
     }
 
     fn time(&mut self, name: &str) -> Result<Option<Moment>, ApiError> {

@@ -83,10 +83,18 @@ table! {
     DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. What it has not received is cancelled.", 204;
     POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), webhook_endpoints::test, "Send a `webhook.test` event once; the result is in the answer.", gives views::WebhookTestView, 200;
 
+    POST "/v1/webhook_endpoints/{id}/enable" Needs(WebhooksWrite), webhook_endpoints::enable, "End a suspension. What was held stays so until it is recovered.", gives views::EndpointView, 200;
+    POST "/v1/webhook_endpoints/{id}/recover" Needs(WebhooksWrite), webhook_endpoints::recover, "Send again what was held or failed; finishes later. Progress: `recovery` in its stats.", takes webhook_endpoints::Recover, gives views::RecoveryView, 202;
+    POST "/v1/webhook_endpoints/{id}/rotate_secret" Needs(WebhooksWrite), webhook_endpoints::rotate_secret, "Replace the signing secret. The answer holds the new one, once; the old one signs along for a while.", takes webhook_endpoints::Rotation, gives views::EndpointView, 200;
+    POST "/v1/webhook_endpoints/{id}/revoke_previous_secret" Needs(WebhooksWrite), webhook_endpoints::revoke_previous_secret, "End the overlap of a rotation now.", gives views::EndpointView, 200;
+    GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), webhook_endpoints::deliveries, "The delivery log with all attempts; `status`, `event_type` and `origin` narrow.", gives views::List<views::DeliveryView>, 200;
+    GET "/v1/webhook_endpoints/{id}/stats" Needs(WebhooksRead), webhook_endpoints::stats, "Attempts by outcome, durations, what waits, the latest recovery.", gives views::EndpointStatsView, 200;
+
     GET "/v1/events" Needs(WebhooksRead), events::list, "List events; `type` and `subject_id` narrow.", gives views::List<views::EventView>, 200;
     GET "/v1/events/stream" Needs(WebhooksRead), events::stream, "Server-sent events, from now on or after `Last-Event-ID`.", 200;
     GET "/v1/events/{id}" Needs(WebhooksRead), events::get, "Get an event: the very envelope that receivers get.", gives views::EventView, 200;
     GET "/v1/events/{id}/deliveries" Needs(WebhooksRead), events::deliveries, "An event's deliveries with their attempts.", gives views::List<views::DeliveryView>, 200;
+    POST "/v1/events/{id}/replay" Needs(WebhooksWrite), events::replay, "Send an event again, with the same id: to one endpoint, or to all that subscribe to it.", takes events::Replay, gives views::List<views::DeliveryView>, 202;
     GET "/v1/event_types" Needs(WebhooksRead), events::types, "All event types.", gives views::List<views::EventTypeView>, 200;
 
     GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Calls at once: the limit and its use.", gives views::ConcurrencyView, 200;

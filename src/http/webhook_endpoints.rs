@@ -1,9 +1,9 @@
 //! Webhook endpoints: where events go.
 use super::{
     error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Nothing, Params},
+    extract::{self, Id, Json, Nothing, OptionalJson, Params},
     gate::Caller,
-    views::{EndpointView, List, WebhookTestView},
+    views::{DeliveryView, EndpointStatsView, EndpointView, List, RecoveryView, WebhookTestView},
 };
 use crate::app::State;
 use actix_web::{
@@ -11,24 +11,22 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    delivery::{
-        attempt::{self, Target},
-        lane, machine,
-    },
-    endpoint::machine::{Change, Command},
-    event::{self, Draft, Event, WebhookTest},
+    delivery::{attempt, recovery},
+    endpoint::machine::{Change, Command, Switch},
+    event,
     keyring::purpose,
     signature,
     writer::Commit,
 };
 use entities::{
-    Error, delivery,
-    ids::{EndpointId, EventId},
-    values::{Bounded, Text, WebhookUrl},
-    webhook_endpoint::{self as store, Headers, Model, Patterns, Status},
+    Error, delivery, endpoint_health, endpoint_hour,
+    ids::EndpointId,
+    values::{Bounded, Moment, Text, WebhookUrl},
+    webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::{collections::HashMap, time::Duration};
 
 /// What the user decides about an endpoint.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -40,27 +38,30 @@ pub struct Settings {
     pub event_types: Vec<String>,
     #[serde(default)]
     pub description: Option<Text<0, 500>>,
-    /// From look-up to the answer's end.
-    #[serde(default = "fifteen_seconds")]
-    pub timeout_ms: Bounded<1000, 30_000>,
+    /// From look-up to the answer's end; 15000 unless the operator has set another default.
+    #[serde(default)]
+    pub timeout_ms: Option<Bounded<1000, 30_000>>,
     /// Sent with every delivery; at most 16. Values are not shown again.
     #[serde(default)]
     pub headers: Headers,
     /// Deliveries at once.
     #[serde(default = "eight")]
     pub max_concurrency: Bounded<1, 64>,
-    /// `disabled` receives nothing.
+    /// `session`: first attempts of events about one session, campaign or contact arrive in order. `none`: nothing waits.
+    #[serde(default = "session")]
+    pub ordering: Ordering,
+    /// `disabled` receives nothing. `active` on a suspended endpoint enables it.
     #[serde(default = "active")]
-    pub status: Status,
+    pub status: Switch,
 }
-fn fifteen_seconds() -> Bounded<1000, 30_000> {
-    Bounded::new(15_000).unwrap_or_else(|_| unreachable!("a constant"))
+fn session() -> Ordering {
+    Ordering::Session
 }
 fn eight() -> Bounded<1, 64> {
     Bounded::new(8).unwrap_or_else(|_| unreachable!("a constant"))
 }
-fn active() -> Status {
-    Status::Active
+fn active() -> Switch {
+    Switch::Active
 }
 
 /// Endpoints of a tenant in one env.
@@ -75,26 +76,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settin
         ))
         .into());
     }
-    let now = state.deps.clock.now();
-    let secret = signature::new_secret();
-    let endpoint = Model {
-        id: caller.new_id(&state),
-        tenant_id: caller.tenant_id(),
-        env: caller.env(),
-        url: asked.url,
-        event_types: Patterns(asked.event_types),
-        description: asked.description.map(Text::into_string),
-        timeout_ms: asked.timeout_ms.get(),
-        sealed_headers: seal_headers(&state, &asked.headers),
-        max_concurrency: asked.max_concurrency.get(),
-        status: asked.status,
-        sealed_secret: state.deps.keyring.seal(purpose::ENDPOINT_SECRET, &secret),
-        secret_hint: secret[secret.len() - 4..].to_owned(),
-        version: 1,
-        created_at: now,
-        updated_at: now,
-        deleted_at: None,
-    };
+    let endpoint = new(&state, &caller, asked);
     let mut commit = Commit::default();
     commit.changes.endpoints.push(endpoint.clone());
     let endpoint = match state.deps.writer.commit(commit).await {
@@ -103,21 +85,61 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settin
         Err(Error::Stale) => store::load(&state.deps.db.read, caller.own(endpoint.id)).await?,
         Err(error) => return Err(error.into()),
     };
-    let secret = state
-        .deps
-        .keyring
-        .open(purpose::ENDPOINT_SECRET, &endpoint.sealed_secret)?;
-    let mut view = view(&state, endpoint)?;
-    view.secret = Some(secret.to_string());
-    Ok(HttpResponse::Created().json(view))
+    Ok(HttpResponse::Created().json(with_secret(&state, endpoint).await?))
+}
+
+fn new(state: &State, caller: &Caller, asked: Settings) -> Model {
+    let now = state.deps.clock.now();
+    let (sealed_secret, secret_hint) = new_secret(state);
+    let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);
+    Model {
+        id: caller.new_id(state),
+        tenant_id: caller.tenant_id(),
+        env: caller.env(),
+        url: asked.url,
+        event_types: Patterns(asked.event_types),
+        description: asked.description.map(Text::into_string),
+        timeout_ms,
+        sealed_headers: seal_headers(state, &asked.headers),
+        max_concurrency: asked.max_concurrency.get(),
+        ordering: asked.ordering,
+        status: match asked.status {
+            Switch::Active => Status::Active,
+            Switch::Disabled => Status::Disabled,
+        },
+        failure_streak: 0,
+        suspended_at: None,
+        sealed_secret,
+        secret_hint,
+        sealed_previous_secret: None,
+        previous_secret_expires_at: None,
+        version: 1,
+        created_at: now,
+        updated_at: now,
+        deleted_at: None,
+    }
+}
+
+/// A new secret, sealed, and its last four characters.
+fn new_secret(state: &State) -> (String, String) {
+    let secret = signature::new_secret();
+    let hint = secret[secret.len() - 4..].to_owned();
+    (state.deps.keyring.seal(purpose::ENDPOINT_SECRET, &secret), hint)
 }
 
 /// GET /v1/webhook_endpoints
 pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<EndpointView>>> {
     let page = params.page()?;
     params.finish()?;
-    let listed = store::list(&state.deps.db.read, caller.tenant_id(), caller.env(), page).await?;
-    let views: Result<Vec<_>, _> = listed.rows.iter().cloned().map(|row| view(&state, row)).collect();
+    let db = &state.deps.db.read;
+    let listed = store::list(db, caller.tenant_id(), caller.env(), page).await?;
+    let healths = endpoint_health::of(db, listed.rows.iter().map(|row| row.id)).await?;
+    let mut healths: HashMap<_, _> = healths.into_iter().map(|health| (health.endpoint_id, health)).collect();
+    let views: Result<Vec<_>, _> = listed
+        .rows
+        .iter()
+        .map(|row| view(&state, row.clone(), healths.remove(&row.id)))
+        .collect();
     let mut views = views?.into_iter();
     Ok(web::Json(List::of(
         listed,
@@ -128,10 +150,8 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
 
 /// GET /v1/webhook_endpoints/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<EndpointId>) -> ApiResult<web::Json<EndpointView>> {
-    Ok(web::Json(view(
-        &state,
-        store::load(&state.deps.db.read, caller.own(id)).await?,
-    )?))
+    let endpoint = store::load(&state.deps.db.read, caller.own(id)).await?;
+    Ok(web::Json(shown(&state, endpoint).await?))
 }
 
 /// PATCH /v1/webhook_endpoints/{id}: a JSON merge patch.
@@ -152,29 +172,91 @@ pub async fn change(
     extract::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     check(&state, &asked)?;
+    let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);
     // Only what was named is written, so that two changes at once of different fields both stand.
     let change = Change {
         url: named("url").then_some(asked.url),
         event_types: named("event_types").then_some(Patterns(asked.event_types)),
         description: named("description").then_some(asked.description.map(Text::into_string)),
-        timeout_ms: named("timeout_ms").then_some(asked.timeout_ms.get()),
+        timeout_ms: named("timeout_ms").then_some(timeout_ms),
         sealed_headers: named("headers").then(|| seal_headers(&state, &asked.headers)),
         max_concurrency: named("max_concurrency").then_some(asked.max_concurrency.get()),
+        ordering: named("ordering").then_some(asked.ordering),
         status: named("status").then_some(asked.status),
     };
+    let endpoint = ask(&state, &caller, id, Command::Change(change)).await?;
+    Ok(web::Json(shown(&state, endpoint).await?))
+}
+
+async fn ask(state: &State, caller: &Caller, id: EndpointId, command: Command) -> ApiResult<Model> {
     let tree = state.tree()?;
-    let after = tree
-        .ask(&tree.endpoints, &state.deps, caller.own(id), Command::Change(change))
-        .await?;
-    Ok(web::Json(view(&state, after)?))
+    Ok(tree
+        .ask(&tree.endpoints, &state.deps, caller.own(id), command)
+        .await?)
 }
 
 /// DELETE /v1/webhook_endpoints/{id}
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<EndpointId>) -> ApiResult<HttpResponse> {
-    let tree = state.tree()?;
-    tree.ask(&tree.endpoints, &state.deps, caller.own(id), Command::Delete)
-        .await?;
+    ask(&state, &caller, id, Command::Delete).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// POST /v1/webhook_endpoints/{id}/enable
+pub async fn enable(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EndpointId>,
+    _: Nothing,
+) -> ApiResult<web::Json<EndpointView>> {
+    let endpoint = ask(&state, &caller, id, Command::Enable).await?;
+    Ok(web::Json(shown(&state, endpoint).await?))
+}
+
+/// How a secret is replaced.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rotation {
+    /// Seconds for which the old secret signs along; 0 ends it at once.
+    #[serde(default = "a_day")]
+    pub overlap_seconds: Bounded<0, 604_800>,
+}
+impl Default for Rotation {
+    fn default() -> Self {
+        Rotation {
+            overlap_seconds: a_day(),
+        }
+    }
+}
+fn a_day() -> Bounded<0, 604_800> {
+    Bounded::new(86_400).unwrap_or_else(|_| unreachable!("a constant"))
+}
+
+/// POST /v1/webhook_endpoints/{id}/rotate_secret: the answer holds the new secret, once.
+pub async fn rotate_secret(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EndpointId>,
+    OptionalJson(asked): OptionalJson<Rotation>,
+) -> ApiResult<web::Json<EndpointView>> {
+    let (sealed_secret, secret_hint) = new_secret(&state);
+    let command = Command::RotateSecret {
+        sealed_secret,
+        secret_hint,
+        overlap: Duration::from_secs(u64::from(asked.overlap_seconds.get().unsigned_abs())),
+    };
+    let endpoint = ask(&state, &caller, id, command).await?;
+    Ok(web::Json(with_secret(&state, endpoint).await?))
+}
+
+/// POST /v1/webhook_endpoints/{id}/revoke_previous_secret
+pub async fn revoke_previous_secret(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EndpointId>,
+    _: Nothing,
+) -> ApiResult<web::Json<EndpointView>> {
+    let endpoint = ask(&state, &caller, id, Command::RevokePreviousSecret).await?;
+    Ok(web::Json(shown(&state, endpoint).await?))
 }
 
 /// POST /v1/webhook_endpoints/{id}/test: one attempt, its result in the answer; not retried.
@@ -184,74 +266,91 @@ pub async fn test(
     Id(id): Id<EndpointId>,
     _: Nothing,
 ) -> ApiResult<web::Json<WebhookTestView>> {
-    let deps = &state.deps;
-    let endpoint = store::load(&deps.db.read, caller.own(id)).await?;
-    let target = Target::of(deps, &endpoint)?;
-    let now = deps.clock.now();
-    let test: Event = WebhookTest {
-        endpoint_id: id,
-        emitted_at: now,
-    }
-    .into();
-    let draft = test.draft(caller.own(id));
-    let event = committed(&state, draft).await?;
-
-    let report = attempt::perform(deps, &target, &event).await;
-    let delivery = delivery::Model {
-        id: deps.ids.next(),
-        tenant_id: caller.tenant_id(),
-        env: caller.env(),
-        endpoint_id: id,
-        event_id: event.id,
-        event_seq: event.seq,
-        status: delivery::Status::Pending,
-        attempts: 0,
-        first_attempt_at: None,
-        next_attempt_at: None,
-        created_at: now,
-    };
-    let once = machine::Schedule {
-        delays: Vec::new(),
-        ..machine::Schedule::default()
-    };
-    let delivery = machine::attempted(
-        delivery,
-        &report.outcome,
-        &once,
-        report.started_at,
-        deps.clock.now(),
-        0.0,
-    );
-    let mut commit = Commit::default();
-    commit.changes.attempts.push(lane::log(&delivery, &report));
-    commit.changes.deliveries.push(delivery.clone());
-    deps.writer.commit(commit).await?;
+    let endpoint = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let (delivery, report) = attempt::test(&state.deps, &endpoint).await?;
     Ok(web::Json(WebhookTestView {
-        event_id: event.id,
+        event_id: delivery.event_id,
         delivery_id: delivery.id,
         delivered: delivery.status == delivery::Status::Succeeded,
-        status: report.status().into(),
+        status: report.outcome.status().into(),
         error_code: report.error_code().map(str::to_owned),
         error_message: report.error_message(),
-        duration_ms: report.duration_ms,
+        duration_ms: report.duration_ms(),
         response_body: report.response_body,
     }))
 }
 
-/// Commits one event and answers it as it was stored.
-async fn committed(state: &State, mut draft: Draft) -> ApiResult<entities::event::Model> {
-    let id: EventId = state.deps.ids.next();
-    let (tenant, env) = (draft.tenant_id, draft.env);
-    draft.id = Some(id);
-    state
-        .deps
-        .writer
-        .commit(Commit {
-            events: vec![draft],
-            ..Commit::default()
-        })
-        .await?;
-    Ok(entities::event::load(&state.deps.db.read, tenant, env, id).await?)
+/// What is sent again.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recover {
+    /// Events of this moment and later.
+    pub since: Moment,
+    /// Events before this moment; without it, before now.
+    #[serde(default)]
+    pub until: Option<Moment>,
+}
+
+/// POST /v1/webhook_endpoints/{id}/recover: finishes later.
+pub async fn recover(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EndpointId>,
+    Json(asked): Json<Recover>,
+) -> ApiResult<HttpResponse> {
+    if asked.until.is_some_and(|until| until <= asked.since) {
+        return Err(ApiError::validation("until", "must lie after `since`"));
+    }
+    if asked.since > state.deps.clock.now() {
+        return Err(ApiError::validation("since", "lies in the future: nothing was missed yet"));
+    }
+    let span = (asked.since, asked.until);
+    let job = recovery::start(&state.deps, caller.new_id(&state), caller.own(id), span).await?;
+    Ok(HttpResponse::Accepted().json(RecoveryView::from(job)))
+}
+
+/// GET /v1/webhook_endpoints/{id}/deliveries
+pub async fn deliveries(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EndpointId>,
+    mut params: Params,
+) -> ApiResult<web::Json<List<DeliveryView>>> {
+    let page = params.page()?;
+    let filter = delivery::Filter {
+        status: params.text("status")?,
+        origin: params.text("origin")?,
+        event_type: params.event_type("event_type")?,
+    };
+    params.finish()?;
+    let db = &state.deps.db.read;
+    store::load(db, caller.own(id)).await?;
+    let listed = delivery::log(db, caller.own(id), filter, page).await?;
+    let views = super::events::delivery_views(&state, &caller, &listed.rows).await?;
+    let mut views = views.into_iter();
+    Ok(web::Json(List::of(
+        listed,
+        |row| row.id.0,
+        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
+    )))
+}
+
+/// GET /v1/webhook_endpoints/{id}/stats
+pub async fn stats(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EndpointId>,
+) -> ApiResult<web::Json<EndpointStatsView>> {
+    let (db, now) = (&state.deps.db.read, state.deps.clock.now());
+    store::load(db, caller.own(id)).await?;
+    let since = |hours: i64| now.plus_seconds(-hours * 3600);
+    Ok(web::Json(EndpointStatsView {
+        endpoint_id: id,
+        last_24_hours: endpoint_hour::sum(db, id, since(24)).await?.into(),
+        last_7_days: endpoint_hour::sum(db, id, since(7 * 24)).await?.into(),
+        open: delivery::waiting(db, Some(id)).await?.into(),
+        recovery: entities::recovery::latest(db, id).await?.map(Into::into),
+    }))
 }
 
 fn check(state: &State, asked: &Settings) -> ApiResult<()> {
@@ -346,15 +445,36 @@ fn settings_of(state: &State, endpoint: &Model) -> ApiResult<Settings> {
             .map(Text::parse)
             .transpose()
             .map_err(bad)?,
-        timeout_ms: Bounded::new(endpoint.timeout_ms.into()).map_err(bad)?,
+        timeout_ms: Some(Bounded::new(endpoint.timeout_ms.into()).map_err(bad)?),
         headers: headers_of(state, endpoint)?,
         max_concurrency: Bounded::new(endpoint.max_concurrency.into()).map_err(bad)?,
-        status: endpoint.status,
+        ordering: endpoint.ordering,
+        // Not written unless it is named.
+        status: match endpoint.status {
+            Status::Active | Status::Suspended => Switch::Active,
+            Status::Disabled => Switch::Disabled,
+        },
     })
 }
 
-fn view(state: &State, endpoint: Model) -> Result<EndpointView, Error> {
+async fn with_secret(state: &State, endpoint: Model) -> ApiResult<EndpointView> {
+    let secret = state
+        .deps
+        .keyring
+        .open(purpose::ENDPOINT_SECRET, &endpoint.sealed_secret)?;
+    let mut view = shown(state, endpoint).await?;
+    view.secret = Some(secret.to_string());
+    Ok(view)
+}
+
+async fn shown(state: &State, endpoint: Model) -> ApiResult<EndpointView> {
+    let health = endpoint_health::find(&state.deps.db.read, endpoint.id).await?;
+    Ok(view(state, endpoint, health)?)
+}
+
+fn view(state: &State, endpoint: Model, health: Option<endpoint_health::Model>) -> Result<EndpointView, Error> {
     let header_names = headers_of(state, &endpoint)?.0.into_keys().collect();
+    let now = state.deps.clock.now();
     Ok(EndpointView {
         id: endpoint.id,
         url: endpoint.url,
@@ -364,8 +484,15 @@ fn view(state: &State, endpoint: Model) -> Result<EndpointView, Error> {
         timeout_ms: endpoint.timeout_ms,
         header_names,
         max_concurrency: endpoint.max_concurrency,
+        ordering: endpoint.ordering,
         status: endpoint.status,
+        failure_streak: endpoint.failure_streak,
+        last_status: health.as_ref().map(|health| health.last_status),
+        last_success_at: health.as_ref().and_then(|health| health.last_success_at),
+        suspended_at: endpoint.suspended_at,
+        paused_until: health.and_then(|health| health.paused_until).filter(|until| *until > now),
         secret_hint: endpoint.secret_hint,
+        previous_secret_expires_at: endpoint.previous_secret_expires_at.filter(|until| *until > now),
         secret: None,
         created_at: endpoint.created_at,
         updated_at: endpoint.updated_at,

@@ -1,24 +1,28 @@
 //! One attempt: the signed POST and what is logged of it.
-use super::machine::Outcome;
+use super::machine::{Outcome, Schedule, Verdict};
 use crate::{
     deps::Deps,
+    event::{Event, WebhookTest},
     keyring::purpose,
-    outbound::{Answer, Failure},
+    outbound::{Failure, Timings},
     signature,
+    supervise::panic_text,
+    writer::Commit,
 };
 use bytes::Bytes;
 use entities::{
     Error, Result,
-    delivery_attempt::ResponseHeaders,
+    delivery::{Model as Delivery, Origin},
+    delivery_attempt::{self, ResponseHeaders},
     event,
+    ids::EventId,
     values::Moment,
     webhook_endpoint::{Headers, Model as Endpoint},
 };
-use reqwest::{
-    Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
-};
-use std::time::Duration;
+use futures_util::FutureExt;
+use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use std::{net::SocketAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use url::Url;
 use zeroize::Zeroizing;
 
 /// An endpoint, ready to be posted to: parsed and unsealed once, not per delivery.
@@ -26,6 +30,8 @@ pub struct Target {
     url: Url,
     timeout: Duration,
     secret: Zeroizing<String>,
+    /// The secret before the last rotation signs along until then.
+    previous: Option<(Zeroizing<String>, Moment)>,
     headers: HeaderMap,
 }
 
@@ -45,25 +51,35 @@ impl Target {
                 own.insert(name, value);
             }
         }
+        let previous = endpoint
+            .sealed_previous_secret
+            .as_ref()
+            .zip(endpoint.previous_secret_expires_at)
+            .map(|(sealed, until)| Ok::<_, Error>((deps.keyring.open(purpose::ENDPOINT_SECRET, sealed)?, until)));
         Ok(Target {
             url: Url::parse(endpoint.url.as_str()).map_err(|_| corrupt("url"))?,
             timeout: Duration::from_millis(u64::try_from(endpoint.timeout_ms).unwrap_or(15_000)),
             secret: deps.keyring.open(purpose::ENDPOINT_SECRET, &endpoint.sealed_secret)?,
+            previous: previous.transpose()?,
             headers: own,
         })
     }
 
-    /// The specification's headers, the Standard Webhooks set, and the user's own. Timestamp and signature are fresh.
-    fn sign(&self, event: &event::Model, timestamp: i64) -> HeaderMap {
+    /// The specification's headers, the Standard Webhooks set, and the user's own. Timestamp and signatures are fresh.
+    fn sign(&self, event: &event::Model, origin: Origin, timestamp: i64, now: Moment) -> HeaderMap {
         let mut headers = self.headers.clone();
-        let id = event.id.to_string();
-        let body = event.body.as_bytes();
+        let (id, body) = (event.id.to_string(), event.body.as_bytes());
         let mut put = |name: &'static str, value: &str| {
             // Ids, numbers and signatures are always valid header values.
             if let Ok(value) = HeaderValue::from_str(value) {
                 headers.insert(HeaderName::from_static(name), value);
             }
         };
+        let mut standard = signature::sign_standard(&self.secret, &id, timestamp, body);
+        if let Some((previous, _)) = self.previous.as_ref().filter(|(_, until)| now < *until) {
+            put("x-webhook-signature-previous", &signature::sign(previous, timestamp, body));
+            standard = format!("{standard} {}", signature::sign_standard(previous, &id, timestamp, body));
+        }
         put("content-type", "application/json");
         put("x-webhook-id", &id);
         put("x-webhook-event", &event.event_type);
@@ -71,10 +87,10 @@ impl Target {
         put("x-webhook-signature", &signature::sign(&self.secret, timestamp, body));
         put("webhook-id", &id);
         put("webhook-timestamp", &timestamp.to_string());
-        put(
-            "webhook-signature",
-            &signature::sign_standard(&self.secret, &id, timestamp, body),
-        );
+        put("webhook-signature", &standard);
+        if origin == Origin::Replay {
+            put("x-webhook-replay", "true");
+        }
         headers
     }
 }
@@ -84,103 +100,224 @@ impl Target {
 pub struct Report {
     pub outcome: Outcome,
     pub started_at: Moment,
-    pub duration_ms: i32,
+    /// Unix seconds in the signature's base.
+    pub signed_at: i64,
+    pub timings: Timings,
+    pub remote: Option<SocketAddr>,
     pub response_headers: ResponseHeaders,
     pub response_body: Option<String>,
 }
 
 impl Report {
     /// For an attempt that ended in a fault of ours.
-    pub fn of_panic(panic: String, at: Moment) -> Self {
+    fn of_panic(panic: &str, at: Moment) -> Self {
         tracing::error!(panic, "an attempt to deliver panicked");
         Report {
             outcome: Outcome::Failed(Failure::BadAnswer("internal fault".into())),
             started_at: at,
-            duration_ms: 0,
+            signed_at: 0,
+            timings: Timings::default(),
+            remote: None,
             response_headers: ResponseHeaders::default(),
             response_body: None,
         }
     }
-    /// The HTTP status; 0 when no answer came.
-    pub fn status(&self) -> u16 {
-        match &self.outcome {
-            Outcome::Answered { status } => *status,
-            Outcome::Failed(_) => 0,
-        }
+
+    pub fn duration_ms(&self) -> i32 {
+        millis(self.timings.total_us)
     }
+
     /// `None` after a success.
     pub fn error_code(&self) -> Option<&'static str> {
-        match &self.outcome {
-            Outcome::Answered { status: 200..=299 } => None,
-            Outcome::Answered { .. } => Some("http_status"),
-            Outcome::Failed(failure) => Some(failure.code()),
+        match (&self.outcome, self.outcome.verdict()) {
+            (_, Verdict::Delivered) => None,
+            (Outcome::Answered { .. }, _) => Some("http_status"),
+            (Outcome::Failed(failure), _) => Some(failure.code()),
         }
     }
+
     /// What went wrong, for people.
     pub fn error_message(&self) -> Option<String> {
-        match &self.outcome {
-            Outcome::Answered { status: 200..=299 } => None,
-            Outcome::Answered { status } => Some(format!("the receiver answered {status}; any 2xx counts as success")),
-            Outcome::Failed(Failure::Timeout) => Some("no complete answer within the endpoint's timeout_ms".into()),
-            Outcome::Failed(
-                Failure::BlockedTarget(why)
-                | Failure::Dns(why)
-                | Failure::Connect(why)
-                | Failure::Tls(why)
-                | Failure::BadAnswer(why),
-            ) => Some(why.clone()),
+        match (&self.outcome, self.outcome.verdict()) {
+            (_, Verdict::Delivered) => None,
+            (Outcome::Answered { status, .. }, _) => {
+                Some(format!("the receiver answered {status}; any 2xx counts as success"))
+            }
+            (Outcome::Failed(Failure::Timeout), _) => Some("no complete answer within the endpoint's timeout_ms".into()),
+            (
+                Outcome::Failed(
+                    Failure::BlockedTarget(why)
+                    | Failure::Dns(why)
+                    | Failure::Connect(why)
+                    | Failure::Tls(why)
+                    | Failure::BadAnswer(why),
+                ),
+                _,
+            ) => Some(why.chars().take(500).collect()),
+        }
+    }
+
+    /// The attempt as it is logged; `delivery` has counted it.
+    pub fn log(&self, delivery: &Delivery) -> delivery_attempt::Model {
+        delivery_attempt::Model {
+            delivery_id: delivery.id,
+            n: delivery.attempts,
+            started_at: self.started_at,
+            signed_at: self.signed_at,
+            duration_ms: self.duration_ms(),
+            dns_ms: self.timings.dns_us.map(millis),
+            connect_ms: self.timings.connect_us.map(millis),
+            tls_ms: self.timings.tls_us.map(millis),
+            first_byte_ms: self.timings.first_byte_us.map(millis),
+            remote_address: self.remote.map(|address| address.to_string()),
+            status: self.outcome.status().into(),
+            error_code: self.error_code().map(str::to_owned),
+            error_message: self.error_message(),
+            response_headers: self.response_headers.clone(),
+            response_body: self.response_body.clone(),
         }
     }
 }
 
-/// The first headers, 8 KiB together, a value cut at 1 KiB.
-fn bounded(headers: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
+fn millis(micros: u64) -> i32 {
+    i32::try_from(micros / 1000).unwrap_or(i32::MAX)
+}
+
+/// The first 64 headers, 8 KiB together, a value cut at 1 KiB.
+fn bounded(headers: &HeaderMap) -> ResponseHeaders {
     let mut room: usize = 8 * 1024;
-    let cut = headers.map(|(name, value)| (name, value.chars().take(1024).collect::<String>()));
-    cut.take_while(|(name, value)| {
+    let texts = headers.iter().take(64).map(|(name, value)| {
+        let value = without_nul(value.as_bytes());
+        (name.to_string(), value.chars().take(1024).collect::<String>())
+    });
+    let fitting = texts.take_while(|(name, value)| {
         let size = name.len() + value.len();
         let fits = size <= room;
         room = room.saturating_sub(size);
         fits
-    })
-    .collect()
+    });
+    ResponseHeaders(fitting.collect())
 }
 
-pub async fn perform(deps: &Deps, target: &Target, event: &event::Model) -> Report {
-    let started_at = deps.clock.now();
-    let started = std::time::Instant::now();
-    let headers = target.sign(event, deps.clock.unix_seconds());
+/// PostgreSQL's text holds no NUL.
+fn without_nul(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
+}
+
+/// `Retry-After`, in seconds or as an HTTP date. What is neither, or past, asks for nothing.
+fn retry_after(headers: &HeaderMap, now: Moment) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    date.duration_since(now.datetime().into()).ok()
+}
+
+pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
+    let attempt = AssertUnwindSafe(post(deps, target, event, origin)).catch_unwind().await;
+    // One that panicked must not keep its place in the lane for ever.
+    attempt.unwrap_or_else(|panic| Report::of_panic(&panic_text(&*panic), deps.clock.now()))
+}
+
+async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
+    let (started_at, signed_at) = (deps.clock.now(), deps.clock.unix_seconds());
+    let headers = target.sign(event, origin, signed_at, started_at);
     let body = Bytes::copy_from_slice(event.body.as_bytes());
-    let answer = deps
-        .outbound
-        .post(target.url.clone(), headers, body, target.timeout)
-        .await;
-    let duration_ms = i32::try_from(started.elapsed().as_millis()).unwrap_or(i32::MAX);
-    metrics::histogram!("callboard_delivery_attempt_seconds").record(started.elapsed().as_secs_f64());
-    match answer {
-        Ok(Answer { status, headers, body }) => {
-            let kept = headers.iter().take(64).map(|(name, value)| {
-                (
-                    name.to_string(),
-                    String::from_utf8_lossy(value.as_bytes()).replace('\0', "\u{fffd}"),
-                )
-            });
-            // PostgreSQL's text holds no NUL.
-            let text = String::from_utf8_lossy(&body).replace('\0', "\u{fffd}");
-            Report {
-                outcome: Outcome::Answered { status },
-                started_at,
-                duration_ms,
-                response_headers: ResponseHeaders(bounded(kept)),
-                response_body: (!text.is_empty()).then_some(text),
-            }
-        }
-        Err(failure) => Report {
-            outcome: Outcome::Failed(failure),
-            started_at,
-            duration_ms,
-            response_headers: ResponseHeaders::default(),
-            response_body: None,
+    let exchange = deps.outbound.post(&target.url, headers, body, target.timeout).await;
+    let outcome = match exchange.outcome {
+        Ok(status) => Outcome::Answered {
+            status,
+            retry_after: retry_after(&exchange.headers, deps.clock.now()),
         },
+        Err(failure) => Outcome::Failed(failure),
+    };
+    metrics::histogram!("callboard_delivery_attempt_seconds").record(exchange.timings.total_us as f64 / 1e6);
+    let result = match outcome.verdict() {
+        Verdict::Delivered => "delivered",
+        Verdict::TryAgain => "try_again",
+        Verdict::Refused => "refused",
+    };
+    metrics::counter!("callboard_delivery_attempts_total", "result" => result).increment(1);
+    Report {
+        outcome,
+        started_at,
+        signed_at,
+        timings: exchange.timings,
+        remote: exchange.remote,
+        response_headers: bounded(&exchange.headers),
+        response_body: (!exchange.body.is_empty()).then(|| without_nul(&exchange.body)),
+    }
+}
+
+/// A `webhook.test` event, sent once to this endpoint, whatever state it is in; logged, and counted nowhere.
+pub async fn test(deps: &Deps, endpoint: &Endpoint) -> Result<(Delivery, Report)> {
+    let target = Arc::new(Target::of(deps, endpoint)?);
+    let now = deps.clock.now();
+    let test = WebhookTest {
+        endpoint_id: endpoint.id,
+        emitted_at: now,
+    };
+    let mut draft = Event::from(test).draft(endpoint.key());
+    let id: EventId = deps.ids.next();
+    draft.id = Some(id);
+    let mut commit = Commit::default();
+    commit.events.push(draft);
+    deps.writer.commit(commit).await?;
+    let event = event::load(&deps.db.read, endpoint.tenant_id, endpoint.env, id).await?;
+
+    let delivery = Delivery::new(deps.ids.next(), endpoint.id, &event, Origin::Test, now);
+    // On the service's own threads: its connection may be kept for others.
+    let attempt = deps.runtime.spawn({
+        let deps = deps.clone();
+        async move { perform(&deps, &target, &event, Origin::Test).await }
+    });
+    let report = attempt.await.map_err(|error| Error::Internal(error.to_string()))?;
+    let attempt = super::machine::Attempt {
+        outcome: report.outcome.clone(),
+        started_at: report.started_at,
+        jitter: 0.0,
+    };
+    let delivery = super::machine::attempted(delivery, &attempt, &Schedule::once(), deps.clock.now());
+    let mut commit = Commit::default();
+    commit.changes.attempts.push(report.log(&delivery));
+    commit.changes.deliveries.push(delivery.clone());
+    deps.writer.commit(commit).await?;
+    Ok((delivery, report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = Moment::parse("2027-03-02T13:00:00Z").unwrap();
+        for (text, expected) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Tue, 02 Mar 2027 13:02:00 GMT", Some(120)),
+            ("Tue, 02 Mar 2027 12:00:00 GMT", None),
+            ("soon", None),
+            ("-5", None),
+            ("1.5", None),
+            ("99999999999999999999999", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+            assert_eq!(retry_after(&headers, now), expected.map(Duration::from_secs), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_the_answers_headers_is_bounded() {
+        let mut headers = HeaderMap::new();
+        for n in 0..200 {
+            let name = HeaderName::try_from(format!("x-{n}")).unwrap();
+            headers.insert(name, HeaderValue::try_from("v".repeat(3000)).unwrap());
+        }
+        let kept = bounded(&headers).0;
+        assert!(kept.iter().all(|(_, value)| value.len() == 1024));
+        assert_eq!(kept.len(), 7);
     }
 }

@@ -1,44 +1,47 @@
 //! The delivery actor of one endpoint: keeps its retry queue moving, a few attempts at a time.
 //!
-//! The rows are the queue; the lane holds a window of what is due. New deliveries come straight from the commit that made
-//! them; what does not fit is read from the rows later, as is everything after a restart. Outcomes are committed in groups:
-//! those that arrive during one commit share the next.
+//! The rows are the queue; the lane holds a window of what is due ([`Queue`]). New deliveries come straight from the commit
+//! that made them; what does not fit is read from the rows later, as is everything after a restart. How many are sent at
+//! once follows what the receiver takes ([`Width`]). Outcomes are committed in groups ([`settle`]): those that arrive
+//! during one commit share the next.
 use super::{
     attempt::{self, Report, Target},
-    machine,
+    machine::{self, Verdict},
+    queue::{Item, Queue, WINDOW_BYTES, window},
+    settle::{self, Settled, Standing, Tried},
+    width::Width,
 };
 use crate::{
     clock::{Busy, Clock},
     deps::Deps,
     registry::{Child, Link, Stop},
-    supervise::panic_text,
     writer::{Commit, Committed},
 };
 use actix::prelude::*;
 use entities::{
     Error, Result,
-    delivery::{self, Model as Delivery},
-    delivery_attempt, event,
+    changes::Queue as QueueChange,
+    delivery::{self, Model as Delivery, Origin},
+    endpoint_health, event,
     ids::{DeliveryId, EndpointId, Owned},
     values::Moment,
-    webhook_endpoint as endpoint,
+    webhook_endpoint::{self as endpoint, Ordering, Status},
 };
-use futures_util::FutureExt;
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    panic::AssertUnwindSafe,
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
+use uuid::Uuid;
 
 /// Deliveries that have just been committed.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Arrived {
-    new: Vec<(Delivery, Committed)>,
+    new: Vec<Item>,
     busy: Busy,
 }
 impl Arrived {
-    pub fn new(new: Vec<(Delivery, Committed)>, clock: &Clock) -> Self {
+    pub fn new(new: Vec<Item>, clock: &Clock) -> Self {
         Arrived {
             new,
             busy: clock.busy(),
@@ -46,7 +49,7 @@ impl Arrived {
     }
 }
 
-/// The endpoint's settings have changed.
+/// The endpoint has changed.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Reload(Busy);
@@ -71,28 +74,31 @@ impl Wake {
 #[rtype(result = "()")]
 struct Attempted {
     delivery: Delivery,
+    subject: Uuid,
+    /// Which attempt of the lane it was.
+    number: u64,
     report: Report,
     busy: Busy,
 }
 
 /// How long an idle lane stays, so that a trickle of events does not start it anew for each.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(30);
-/// Deliveries in hand; the rest of a backlog stays in its rows.
-const WINDOW: usize = 512;
+/// Outcomes that may wait for their commit; beyond that nothing more is sent.
+const MAX_UNSETTLED: usize = 2048;
 
 pub struct Lane {
     deps: Deps,
     link: Link<Self>,
-    /// `None`: not loaded, or gone or disabled.
+    /// `None`: not loaded, or not active.
     target: Option<Arc<Target>>,
-    max_concurrency: usize,
+    ordering: Ordering,
+    standing: Standing,
     loaded: bool,
-    queue: VecDeque<(Delivery, Committed)>,
-    /// In the queue, in flight or waiting for their commit: not to be read again.
-    in_hand: HashSet<DeliveryId>,
+    width: Width,
+    queue: Queue,
     in_flight: usize,
     /// Outcomes that wait for the commit under way.
-    outcomes: Vec<Attempted>,
+    tried: Vec<Tried>,
     committing: bool,
     /// The rows may hold more that is due.
     more_in_rows: bool,
@@ -112,15 +118,14 @@ pub struct Lane {
 impl Lane {
     pub fn new(deps: Deps, link: Link<Self>) -> Self {
         Lane {
-            deps,
-            link,
             target: None,
-            max_concurrency: 1,
+            ordering: Ordering::None,
+            standing: Standing::new(link.id.id),
             loaded: false,
-            queue: VecDeque::new(),
-            in_hand: HashSet::new(),
+            width: Width::new(usize::MAX),
+            queue: Queue::default(),
             in_flight: 0,
-            outcomes: Vec::new(),
+            tried: Vec::new(),
             committing: false,
             more_in_rows: true,
             reading: false,
@@ -130,16 +135,17 @@ impl Lane {
             next_due_at: None,
             rest_at: None,
             alarm: None,
+            deps,
+            link,
         }
     }
 
-    fn arrived(&mut self, new: Vec<(Delivery, Committed)>) {
-        for (delivery, event) in new {
+    fn arrived(&mut self, new: Vec<Item>) {
+        for item in new {
             // Not while older ones wait in the rows: they come first. Nor during a read, which may bring the same ones.
-            if self.queue.len() < WINDOW && !self.more_in_rows && !self.reading {
-                if self.in_hand.insert(delivery.id) {
-                    self.queue.push_back((delivery, event));
-                }
+            let takes = self.target.is_some() && !self.more_in_rows && !self.reading;
+            if takes && self.queue.has_room(self.width.get()) {
+                self.queue.push(item, self.ordering);
             } else {
                 self.more_in_rows = true;
                 self.missed = self.reading;
@@ -148,96 +154,142 @@ impl Lane {
     }
 
     /// Starts what can be started.
-    fn pump(&mut self, busy: Busy, ctx: &mut Context<Self>) {
+    fn pump(&mut self, busy: &Busy, ctx: &mut Context<Self>) {
         if self.stopping {
-            if self.in_flight == 0 && self.outcomes.is_empty() && !self.committing {
+            if self.in_flight == 0 && self.tried.is_empty() && !self.committing {
                 ctx.stop();
             }
             return;
         }
-        if !self.loaded || (self.more_in_rows && self.queue.len() < WINDOW / 2) {
+        if !self.loaded || (self.more_in_rows && self.queue.runs_low(self.width.get())) {
             self.read(busy.clone(), ctx);
         }
-        let Some(target) = self.target.clone() else {
-            return self.rest_or_wait(ctx);
-        };
-        // Nothing more is sent while what was sent cannot be written down.
-        while self.in_flight < self.max_concurrency
-            && self.outcomes.len() < WINDOW
-            && let Some((delivery, event)) = self.queue.pop_front()
+        if let Some(target) = self.target.clone()
+            && self.paused_until().is_none()
         {
-            self.in_flight += 1;
-            self.attempt(target.clone(), delivery, event, busy.clone(), ctx);
+            // Nothing more is sent while what was sent cannot be written down.
+            while self.in_flight < self.width.get()
+                && self.tried.len() < MAX_UNSETTLED
+                && let Some(item) = self.queue.pop()
+            {
+                self.begin(&target, item, busy, ctx);
+            }
+            self.commit(ctx);
         }
         self.rest_or_wait(ctx);
     }
 
-    fn attempt(&self, target: Arc<Target>, delivery: Delivery, event: Committed, busy: Busy, ctx: &Context<Self>) {
-        let (deps, lane) = (self.deps.clone(), ctx.address());
+    fn paused_until(&self) -> Option<Moment> {
+        let now = self.deps.clock.now();
+        self.standing.health.paused_until.filter(|until| *until > now)
+    }
+
+    fn begin(&mut self, target: &Arc<Target>, (delivery, event): Item, busy: &Busy, ctx: &Context<Self>) {
+        let now = self.deps.clock.now();
+        if machine::is_expired(&delivery, &self.deps.limits.schedule, now) {
+            return self.tried.push(Tried { delivery, report: None });
+        }
+        if delivery.attempts == 0 && delivery.origin == Origin::Live {
+            metrics::histogram!("callboard_delivery_lag_seconds").record(now.since(event.created_at).as_secs_f64());
+        }
+        metrics::histogram!("callboard_delivery_lane_width").record(self.width.get() as f64);
+        self.in_flight += 1;
+        let number = self.width.start();
+        let (deps, lane, target, busy) = (self.deps.clone(), ctx.address(), target.clone(), busy.clone());
         self.deps.runtime.spawn(async move {
-            let attempt = AssertUnwindSafe(attempt::perform(&deps, &target, &event))
-                .catch_unwind()
-                .await;
-            // One that panicked must not keep its place in the lane for ever.
-            let report = attempt.unwrap_or_else(|panic| Report::of_panic(panic_text(&*panic), deps.clock.now()));
-            lane.do_send(Attempted { delivery, report, busy });
+            let in_flight = InFlight::count();
+            let report = attempt::perform(&deps, &target, &event, delivery.origin).await;
+            drop(in_flight);
+            lane.do_send(Attempted {
+                subject: event.subject_id,
+                delivery,
+                number,
+                report,
+                busy,
+            });
+        });
+    }
+
+    fn attempted(&mut self, delivery: Delivery, subject: Uuid, number: u64, report: Report) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match report.outcome.verdict() {
+            // A refusal was an answer, and a quick one: no reason to send less at once.
+            Verdict::Delivered | Verdict::Refused => self.width.succeeded(),
+            Verdict::TryAgain => self.width.failed(number),
+        }
+        // At once, not with the commit: those behind it have only to wait for the attempt.
+        self.queue.tried(&delivery, subject);
+        let pause = machine::pause_until(&report.outcome, &self.deps.limits.schedule, self.deps.clock.now());
+        self.standing.health.paused_until = self.standing.health.paused_until.max(pause);
+        self.tried.push(Tried {
+            delivery,
+            report: Some(report),
         });
     }
 
     /// Commits the outcomes that have gathered; those that arrive meanwhile share the next commit.
     fn commit(&mut self, ctx: &mut Context<Self>) {
-        if self.committing || self.outcomes.is_empty() {
+        if self.committing || self.tried.is_empty() {
             return;
         }
         self.committing = true;
-        let outcomes = std::mem::take(&mut self.outcomes);
-        let deps = self.deps.clone();
+        let (tried, standing) = (std::mem::take(&mut self.tried), self.standing.clone());
+        let (deps, busy) = (self.deps.clone(), self.deps.clock.busy());
         let committed = async move {
-            let (settled, attempts): (Vec<_>, Vec<_>) = outcomes.iter().map(|outcome| settle(&deps, outcome)).unzip();
-            let mut commit = Commit::default();
-            commit.changes.delivery_updates = settled.clone();
-            commit.changes.attempts = attempts;
-            let result = deps.writer.commit(commit).await;
-            (result, settled, outcomes)
+            let settled = settle::commit(&deps, standing, &tried).await;
+            (settled, tried, busy)
         };
-        ctx.spawn(
-            committed
-                .into_actor(self)
-                .map(|(result, settled, outcomes), lane, ctx| lane.committed(result, settled, outcomes, ctx)),
-        );
+        ctx.spawn(committed.into_actor(self).map(|(settled, tried, busy), lane, ctx| {
+            match settled {
+                Ok(settled) => lane.settled(settled),
+                Err(error) => return lane.unsettled(&error, tried, busy, ctx),
+            }
+            lane.committing = false;
+            lane.commit(ctx);
+            lane.pump(&busy, ctx);
+        }));
     }
 
-    fn committed(
-        &mut self,
-        result: Result<()>,
-        settled: Vec<Delivery>,
-        mut outcomes: Vec<Attempted>,
-        ctx: &mut Context<Self>,
-    ) {
-        self.committing = false;
-        if let Err(error) = result {
-            // What was answered must not be sent again for want of a commit: keep it and try again.
-            tracing::warn!(%error, outcomes = outcomes.len(), "outcomes of deliveries could not be committed; trying again");
-            outcomes.append(&mut self.outcomes);
-            self.outcomes = outcomes;
-            self.committing = true;
-            let clock = self.deps.clock.clone();
-            let wait = async move { clock.back_off(10).await }.into_actor(self);
-            ctx.spawn(wait.map(|(), lane, ctx| {
-                lane.committing = false;
-                lane.commit(ctx);
-            }));
-            return;
-        }
-        for delivery in &settled {
-            self.in_hand.remove(&delivery.id);
-            metrics::counter!("callboard_deliveries_total", "status" => status_word(delivery.status))
-                .increment(u64::from(delivery.next_attempt_at.is_none()));
+    fn settled(&mut self, Settled { deliveries, standing, .. }: Settled) {
+        for delivery in &deliveries {
+            self.queue.settled(delivery.id);
+            if delivery.next_attempt_at.is_none() {
+                metrics::counter!("callboard_deliveries_total", "status" => delivery.status.as_str()).increment(1);
+            }
             self.due_at(delivery.next_attempt_at);
         }
-        self.commit(ctx);
-        let busy = outcomes.pop().map(|outcome| outcome.busy).unwrap_or_default();
-        self.pump(busy, ctx);
+        // An attempt that ended during the commit may have asked for a longer pause.
+        let paused_until = self.standing.health.paused_until.max(standing.health.paused_until);
+        // A reload may have read a newer endpoint than the one that was counted on.
+        let version = |standing: &Standing| standing.endpoint.as_ref().map(|endpoint| endpoint.version);
+        if version(&standing) >= version(&self.standing) {
+            self.standing = standing;
+        }
+        self.standing.health.paused_until = paused_until;
+        if !self.standing.is_active() {
+            self.stop_sending();
+        }
+    }
+
+    /// What was answered must not be sent again for want of a commit: keep it and try again.
+    fn unsettled(&mut self, error: &Error, mut tried: Vec<Tried>, busy: Busy, ctx: &mut Context<Self>) {
+        tracing::warn!(%error, outcomes = tried.len(), "outcomes of deliveries could not be committed; trying again");
+        tried.append(&mut self.tried);
+        self.tried = tried;
+        let clock = self.deps.clock.clone();
+        let wait = async move { clock.back_off(10).await }.into_actor(self);
+        ctx.spawn(wait.map(|(), lane, ctx| {
+            let _busy = busy;
+            lane.committing = false;
+            lane.commit(ctx);
+        }));
+    }
+
+    /// The endpoint is not active: its rows are held or cancelled.
+    fn stop_sending(&mut self) {
+        self.target = None;
+        self.queue.clear();
+        self.next_due_at = None;
     }
 
     fn due_at(&mut self, at: Option<Moment>) {
@@ -254,8 +306,8 @@ impl Lane {
         }
         self.reading = true;
         let (deps, id, loaded) = (self.deps.clone(), self.link.id, self.loaded);
-        let limit = WINDOW + self.in_hand.len();
-        let in_hand = self.in_hand.clone();
+        let in_hand = self.queue.in_hand().clone();
+        let limit = window(self.width.get()) + in_hand.len();
         let read = async move {
             let settings = if loaded { None } else { Some(settings(&deps, id).await) };
             let due = due(&deps, id.id, limit, &in_hand).await;
@@ -269,16 +321,22 @@ impl Lane {
                 lane.due_at(Some(lane.deps.clock.now().plus_seconds(1)));
                 return lane.rest_or_wait(ctx);
             }
-            lane.pump(busy, ctx);
+            lane.pump(&busy, ctx);
         }));
     }
 
-    fn take_in(&mut self, settings: Option<Result<Option<(Target, usize)>>>, due: Result<Due>) -> Result<()> {
+    fn take_in(&mut self, settings: Option<Result<Settings>>, due: Result<Due>) -> Result<()> {
         if let Some(settings) = settings {
-            let settings = settings?;
+            let Settings { target, standing } = settings?;
             self.loaded = !std::mem::take(&mut self.outdated);
-            self.max_concurrency = settings.as_ref().map_or(1, |(_, max)| *max);
-            self.target = settings.map(|(target, _)| Arc::new(target));
+            self.target = target.map(Arc::new);
+            let paused_until = self.standing.health.paused_until.max(standing.health.paused_until);
+            self.standing = standing;
+            self.standing.health.paused_until = paused_until;
+            if let Some(endpoint) = &self.standing.endpoint {
+                self.ordering = endpoint.ordering;
+                self.width.set_max(usize::try_from(endpoint.max_concurrency).unwrap_or(1));
+            }
         }
         let Due {
             deliveries,
@@ -286,22 +344,19 @@ impl Lane {
             next_due_at,
         } = due?;
         if self.target.is_none() {
-            self.queue.clear();
-            self.in_hand.clear();
+            self.stop_sending();
             self.more_in_rows = false;
             return Ok(());
         }
         self.more_in_rows = more || std::mem::take(&mut self.missed);
         self.due_at(next_due_at);
-        for (delivery, event) in deliveries {
-            if self.in_hand.insert(delivery.id) {
-                self.queue.push_back((delivery, event));
-            }
+        for item in deliveries {
+            self.queue.push(item, self.ordering);
         }
         Ok(())
     }
 
-    /// Sets the alarm for the next retry, or goes when there is nothing left.
+    /// Sets the alarm for the next retry or the pause's end, or goes when there is nothing left.
     fn rest_or_wait(&mut self, ctx: &mut Context<Self>) {
         let now = self.deps.clock.now();
         self.rest_at = if self.is_idle() {
@@ -309,7 +364,10 @@ impl Lane {
         } else {
             None
         };
-        let wake_at = self.next_due_at.or(self.rest_at);
+        let wake_at = match self.paused_until() {
+            Some(until) if !self.is_idle() => Some(until),
+            _ => self.next_due_at.or(self.rest_at),
+        };
         if self.alarm.as_ref().map(|(at, _)| *at) == wake_at {
             return;
         }
@@ -322,12 +380,12 @@ impl Lane {
             .into_actor(self)
             .map(|busy, lane, ctx| {
                 lane.alarm = None;
-                lane.rings(busy, ctx);
+                lane.rings(&busy, ctx);
             });
         self.alarm = Some((at, ctx.spawn(rings)));
     }
 
-    fn rings(&mut self, busy: Busy, ctx: &mut Context<Self>) {
+    fn rings(&mut self, busy: &Busy, ctx: &mut Context<Self>) {
         if self.is_idle() {
             return self.link.rest();
         }
@@ -338,40 +396,101 @@ impl Lane {
 
     fn is_idle(&self) -> bool {
         let nothing_due = self.queue.is_empty() && self.next_due_at.is_none() && !self.more_in_rows;
-        let nothing_under_way = self.in_flight == 0 && self.outcomes.is_empty() && !self.committing && !self.reading;
+        let nothing_under_way = self.in_flight == 0 && self.tried.is_empty() && !self.committing && !self.reading;
         (nothing_due || (self.loaded && self.target.is_none())) && nothing_under_way
     }
 }
 
-async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Option<(Target, usize)>> {
-    match endpoint::load(&deps.db.read, id).await {
-        Ok(row) if row.status == endpoint::Status::Active => {
-            let target = Target::of(deps, &row)?;
-            Ok(Some((target, usize::try_from(row.max_concurrency).unwrap_or(1))))
-        }
-        Ok(_) | Err(Error::NotFound(_)) => Ok(None),
-        Err(error) => Err(error),
+/// Counts an attempt under way, however it ends.
+struct InFlight;
+impl InFlight {
+    fn count() -> Self {
+        metrics::gauge!("callboard_deliveries_in_flight").increment(1.0);
+        InFlight
+    }
+}
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        metrics::gauge!("callboard_deliveries_in_flight").decrement(1.0);
     }
 }
 
+struct Settings {
+    /// `None`: nothing is sent.
+    target: Option<Target>,
+    standing: Standing,
+}
+
+async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
+    let mut standing = Standing::new(id.id);
+    standing.endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
+    if let Some(health) = endpoint_health::find(&deps.db.read, id.id).await? {
+        standing.health = health;
+    }
+    let active = standing
+        .endpoint
+        .as_ref()
+        .filter(|endpoint| endpoint.status == Status::Active);
+    let target = active.map(|endpoint| Target::of(deps, endpoint)).transpose()?;
+    if target.is_none() {
+        put_away(deps, id).await?;
+    }
+    Ok(Settings { target, standing })
+}
+
+/// Deliveries that are open although their endpoint is not active: made good, should a crash or a race have left some.
+async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
+    if !delivery::has_open(&deps.db.read, id.id).await? {
+        return Ok(());
+    }
+    deps.writer
+        .run(move |db| {
+            Box::pin(async move {
+                let endpoint = settle::found(endpoint::load(db, id).await)?;
+                let queue = match endpoint.map(|endpoint| endpoint.status) {
+                    Some(Status::Active) => return Ok(((), Commit::default())),
+                    Some(Status::Suspended) => QueueChange::Hold,
+                    Some(Status::Disabled) => QueueChange::CancelOpen,
+                    None => QueueChange::CancelAll,
+                };
+                let mut commit = Commit::default();
+                commit.changes.queues.push((id.id, queue));
+                Ok(((), commit))
+            })
+        })
+        .await
+}
+
 struct Due {
-    deliveries: Vec<(Delivery, Committed)>,
+    deliveries: Vec<Item>,
     more: bool,
     next_due_at: Option<Moment>,
 }
 
+/// Events read at once: their bodies may be large.
+const READ: usize = 64;
+
 async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<DeliveryId>) -> Result<Due> {
     let now = deps.clock.now();
-    let rows = delivery::open(&deps.db.read, endpoint, now, limit as u64).await?;
-    let more = rows.len() == limit;
+    let rows = delivery::due(&deps.db.read, endpoint, now, limit as u64).await?;
+    let mut more = rows.len() == limit;
     let rows: Vec<_> = rows.into_iter().filter(|row| !in_hand.contains(&row.id)).collect();
-    let seqs: Vec<i64> = rows.iter().map(|row| row.event_seq).collect();
-    let events = event::of_seqs(&deps.db.read, &seqs).await?;
-    let events: HashMap<i64, Committed> = events.into_iter().map(|event| (event.seq, Arc::new(event))).collect();
-    let deliveries = rows
-        .into_iter()
-        .filter_map(|row| events.get(&row.event_seq).cloned().map(|event| (row, event)))
-        .collect();
+    let (mut deliveries, mut bytes): (Vec<Item>, usize) = (Vec::new(), 0);
+    for rows in rows.chunks(READ) {
+        if bytes >= WINDOW_BYTES {
+            more = true;
+            break;
+        }
+        let seqs: Vec<i64> = rows.iter().map(|row| row.event_seq).collect();
+        let events = event::of_seqs(&deps.db.read, &seqs).await?;
+        let events: HashMap<i64, Committed> = events.into_iter().map(|event| (event.seq, Arc::new(event))).collect();
+        for row in rows {
+            if let Some(event) = events.get(&row.event_seq) {
+                bytes += event.body.len();
+                deliveries.push((row.clone(), event.clone()));
+            }
+        }
+    }
     let next_due_at = delivery::next_due_at(&deps.db.read, endpoint, now).await?;
     Ok(Due {
         deliveries,
@@ -380,49 +499,11 @@ async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<
     })
 }
 
-fn settle(deps: &Deps, Attempted { delivery, report, .. }: &Attempted) -> (Delivery, delivery_attempt::Model) {
-    let now = deps.clock.now();
-    let settled = machine::attempted(
-        delivery.clone(),
-        &report.outcome,
-        &deps.limits.schedule,
-        report.started_at,
-        now,
-        rand::random(),
-    );
-    let log = log(&settled, report);
-    (settled, log)
-}
-
-/// The attempt as it is logged; `delivery` has counted it.
-pub fn log(delivery: &Delivery, report: &Report) -> delivery_attempt::Model {
-    delivery_attempt::Model {
-        delivery_id: delivery.id,
-        n: delivery.attempts,
-        started_at: report.started_at,
-        duration_ms: report.duration_ms,
-        status: report.status().into(),
-        error_code: report.error_code().map(str::to_owned),
-        response_headers: report.response_headers.clone(),
-        response_body: report.response_body.clone(),
-    }
-}
-
-fn status_word(status: delivery::Status) -> &'static str {
-    match status {
-        delivery::Status::Pending => "pending",
-        delivery::Status::Retrying => "retrying",
-        delivery::Status::Succeeded => "succeeded",
-        delivery::Status::Failed => "failed",
-        delivery::Status::Cancelled => "cancelled",
-    }
-}
-
 impl Actor for Lane {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Context<Self>) {
         let busy = self.deps.clock.busy();
-        self.pump(busy, ctx);
+        self.pump(&busy, ctx);
     }
 }
 
@@ -442,7 +523,7 @@ impl Handler<Arrived> for Lane {
     type Result = ();
     fn handle(&mut self, Arrived { new, busy }: Arrived, ctx: &mut Context<Self>) {
         self.arrived(new);
-        self.pump(busy, ctx);
+        self.pump(&busy, ctx);
     }
 }
 
@@ -450,9 +531,10 @@ impl Handler<Reload> for Lane {
     type Result = ();
     fn handle(&mut self, Reload(busy): Reload, ctx: &mut Context<Self>) {
         self.loaded = false;
+        self.more_in_rows = true;
         // A read under way may have seen the old ones.
         self.outdated = self.reading;
-        self.pump(busy, ctx);
+        self.pump(&busy, ctx);
     }
 }
 
@@ -462,18 +544,25 @@ impl Handler<Wake> for Lane {
         // A lost `Reload` is made good here.
         self.loaded = false;
         self.more_in_rows = true;
-        self.pump(busy, ctx);
+        // A read under way may not see what this is about.
+        self.missed = self.reading;
+        self.pump(&busy, ctx);
     }
 }
 
 impl Handler<Attempted> for Lane {
     type Result = ();
-    fn handle(&mut self, outcome: Attempted, ctx: &mut Context<Self>) {
-        self.in_flight = self.in_flight.saturating_sub(1);
-        let busy = outcome.busy.clone();
-        self.outcomes.push(outcome);
+    fn handle(&mut self, attempted: Attempted, ctx: &mut Context<Self>) {
+        let Attempted {
+            delivery,
+            subject,
+            number,
+            report,
+            busy,
+        } = attempted;
+        self.attempted(delivery, subject, number, report);
         self.commit(ctx);
-        self.pump(busy, ctx);
+        self.pump(&busy, ctx);
     }
 }
 
@@ -486,7 +575,7 @@ impl Handler<Stop> for Lane {
             // What is still in flight when the shutdown's time is over is sent again after the start, as its row says.
             Stop::Shutdown => {
                 self.stopping = true;
-                self.pump(Busy::default(), ctx);
+                self.pump(&Busy::default(), ctx);
             }
         }
     }

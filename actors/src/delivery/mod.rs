@@ -2,3 +2,9 @@
 pub mod attempt;
 pub mod lane;
 pub mod machine;
+pub mod prune;
+mod queue;
+pub mod recovery;
+pub mod replay;
+mod settle;
+mod width;

@@ -30,8 +30,8 @@ impl Stored for Endpoint {
         self.version += 1;
         commit.changes.endpoints.push(self.clone());
     }
-    /// Settings change rarely: read them when they do.
+    /// Settings change rarely: read them when they do. A secret that signs along must be forgotten in time.
     fn is_at_rest(&self) -> bool {
-        true
+        self.next_deadline().is_none()
     }
 }

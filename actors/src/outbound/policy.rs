@@ -1,21 +1,8 @@
-//! The one client for every address that a user gives us.
-//!
-//! HTTPS and public addresses only. Names are checked on the resolved address, at every connect, so that a name which
-//! changes its answer between two look-ups gains nothing; address literals, which never reach a resolver, are checked
-//! before. Redirects are not followed and proxies of the environment are ignored: either would connect past the check.
-use bytes::Bytes;
+//! Which addresses may be reached: HTTPS and public ones, and what the operator opened.
+use hyper::Uri;
 use ipnet::IpNet;
-use reqwest::{
-    Client, Url,
-    dns::{Addrs, Name, Resolve, Resolving},
-    header::HeaderMap,
-};
-use std::{
-    error::Error as _,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::net::{IpAddr, Ipv4Addr};
+use url::Url;
 
 /// A target that the operator opened: a network, or one host and port.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +70,9 @@ impl Policy {
             "http" if self.dev || named => {}
             scheme => return Err(Blocked(format!("scheme `{scheme}` is not allowed; use https"))),
         }
+        if Uri::try_from(url.as_str()).is_err() {
+            return Err(Blocked("the URL has characters that HTTP cannot carry; percent-encode them".into()));
+        }
         // The url crate has turned 0x7f.1, 2130706433, 127.1 and full-width digits into an IPv4 host by now.
         match host.parse::<IpAddr>() {
             Ok(ip) if !self.permits(ip, named) => Err(Blocked(format!("address {ip} is not public"))),
@@ -90,7 +80,13 @@ impl Policy {
         }
     }
 
-    fn permits(&self, ip: IpAddr, named: bool) -> bool {
+    /// Is this host opened on this port, by its name?
+    pub(super) fn names(&self, host: &str, port: u16) -> bool {
+        self.allowed.iter().any(|target| target.port_of(host) == Some(port))
+    }
+
+    /// May this address be connected to? `named`: for a host that the operator opened by its name.
+    pub(super) fn permits(&self, ip: IpAddr, named: bool) -> bool {
         let ip = embedded_v4(ip);
         // Cloud metadata and other link-local services: closed always, whatever is allowed.
         if is_link_local(ip) {
@@ -151,156 +147,6 @@ fn is_public(ip: IpAddr) -> bool {
                 (segments[0] == 0x2001 && (segments[1] < 0x200 || segments[1] == 0xdb8)) || segments[0] == 0x3fff;
             global && !special
         }
-    }
-}
-
-struct Resolver(Arc<Policy>);
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let policy = self.0.clone();
-        Box::pin(async move {
-            let host = name.as_str().to_lowercase();
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            let named = policy
-                .allowed
-                .iter()
-                .any(|target| matches!(target, AllowedTarget::HostPort(h, _) if *h == host));
-            // One bad address among good ones is an attack or a mistake: refused as a whole.
-            match found.iter().find(|address| !policy.permits(address.ip(), named)) {
-                Some(bad) => Err(BlockedName(format!("{host} resolves to {}, which is not public", bad.ip())).into()),
-                None => Ok(Box::new(found.into_iter()) as Addrs),
-            }
-        })
-    }
-}
-
-#[derive(Debug)]
-struct BlockedName(String);
-impl std::fmt::Display for BlockedName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for BlockedName {}
-
-/// Posts to users' addresses. Cloning is cheap; there is one for the whole service.
-#[derive(Clone)]
-pub struct Outbound {
-    client: Client,
-    policy: Arc<Policy>,
-}
-
-/// What came back.
-#[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: HeaderMap,
-    /// The first 16 KiB.
-    pub body: Vec<u8>,
-}
-
-/// Why nothing came back.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Failure {
-    BlockedTarget(String),
-    Timeout,
-    Dns(String),
-    Connect(String),
-    Tls(String),
-    /// Reset, cut off, or not HTTP.
-    BadAnswer(String),
-}
-
-impl Failure {
-    /// A word for the log and the API.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Failure::BlockedTarget(_) => "blocked_target",
-            Failure::Timeout => "timeout",
-            Failure::Dns(_) => "dns_failed",
-            Failure::Connect(_) => "connect_failed",
-            Failure::Tls(_) => "tls_failed",
-            Failure::BadAnswer(_) => "bad_answer",
-        }
-    }
-}
-
-/// Bytes of an answer that are kept.
-pub const BODY_LIMIT: usize = 16 * 1024;
-
-impl Outbound {
-    /// Fails when the system has no certificate authorities to check receivers against.
-    pub fn new(policy: Policy) -> Result<Self, String> {
-        let policy = Arc::new(policy);
-        #[expect(clippy::disallowed_methods, reason = "the one client for users' addresses")]
-        let client = Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            // The retry queue retries; a hidden second try would break its count.
-            .retry(reqwest::retry::never())
-            .connect_timeout(Duration::from_secs(10))
-            .pool_idle_timeout(Duration::from_secs(50))
-            .pool_max_idle_per_host(64)
-            .tcp_nodelay(true)
-            .referer(false)
-            .user_agent(concat!("Callboard/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(Arc::new(Resolver(policy.clone())))
-            .build()
-            .map_err(|error| format!("the HTTP client cannot start ({error}); are CA certificates installed (package ca-certificates)?"))?;
-        Ok(Outbound { client, policy })
-    }
-
-    pub fn check(&self, url: &Url) -> Result<(), Blocked> {
-        self.policy.check(url)
-    }
-
-    /// One POST. `timeout` covers all of it, from look-up to the body's end.
-    pub async fn post(&self, url: Url, headers: HeaderMap, body: Bytes, timeout: Duration) -> Result<Answer, Failure> {
-        self.check(&url).map_err(|blocked| Failure::BlockedTarget(blocked.0))?;
-        let request = self.client.post(url).headers(headers).body(body).timeout(timeout);
-        let mut response = request.send().await.map_err(failure)?;
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failure)? {
-            let room = BODY_LIMIT - body.len();
-            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-            if body.len() == BODY_LIMIT {
-                // The rest stays unread: dropping the response closes the connection.
-                break;
-            }
-        }
-        Ok(Answer {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            body,
-        })
-    }
-}
-
-fn failure(error: reqwest::Error) -> Failure {
-    if error.is_timeout() {
-        return Failure::Timeout;
-    }
-    let mut causes = Vec::new();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        if let Some(blocked) = next.downcast_ref::<BlockedName>() {
-            return Failure::BlockedTarget(blocked.0.clone());
-        }
-        causes.push(next.to_string());
-        cause = next.source();
-    }
-    let text = causes.join(": ");
-    let lower = text.to_lowercase();
-    if !error.is_connect() {
-        return Failure::BadAnswer(text);
-    }
-    if lower.contains("dns error") || lower.contains("failed to lookup") {
-        Failure::Dns(text)
-    } else if lower.contains("certificate") || lower.contains("tls") || lower.contains("handshake") {
-        Failure::Tls(text)
-    } else {
-        Failure::Connect(text)
     }
 }
 

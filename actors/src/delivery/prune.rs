@@ -1,0 +1,104 @@
+//! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
+use crate::{deps::Deps, writer::Commit};
+use entities::{
+    Result, delivery, delivery_attempt, endpoint_hour, event,
+    ids::DeliveryId,
+    mail, meta, recovery,
+    values::Moment,
+};
+use std::time::Duration;
+
+/// How long things are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retention {
+    /// Events with their deliveries and attempts; held deliveries too. Source: CONTRACT §6.
+    pub events: Duration,
+    /// Bodies of the answers to successful attempts.
+    pub answers: Duration,
+}
+impl Default for Retention {
+    fn default() -> Self {
+        const DAY: u64 = 24 * 3600;
+        Retention {
+            events: Duration::from_secs(30 * DAY),
+            answers: Duration::from_secs(7 * DAY),
+        }
+    }
+}
+
+/// Events, or attempts, in one transaction.
+const SLICE: u64 = 500;
+/// Slices in one run: a backlog is worked off over some runs.
+const SLICES: usize = 40;
+/// Ids named in one statement.
+const NAMED: usize = 500;
+
+pub async fn prune(deps: &Deps) -> Result<()> {
+    let now = deps.clock.now();
+    let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    events(deps, before(deps.limits.retention.events)).await?;
+    answers(deps, before(deps.limits.retention.answers)).await?;
+    rest(deps, before(deps.limits.retention.events)).await
+}
+
+async fn events(deps: &Deps, before: Moment) -> Result<()> {
+    // Events that are still to be delivered stay: the next slice begins behind them.
+    let mut after = 0;
+    for _ in 0..SLICES {
+        // Looked up by a reader first: mostly there is nothing, and the writer is not asked.
+        let seqs = event::oldest(&deps.db.read, after, before, SLICE).await?;
+        let Some(last) = seqs.last() else { return Ok(()) };
+        after = *last;
+        deps.writer
+            .run(move |db| {
+                let seqs = seqs.clone();
+                Box::pin(async move {
+                    let deliveries = delivery::prune(db, &seqs).await?;
+                    for ids in deliveries.chunks(NAMED) {
+                        delivery_attempt::prune(db, ids).await?;
+                    }
+                    event::prune(db, &seqs).await?;
+                    Ok(((), Commit::default()))
+                })
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// Where the forgetting of answers has got to: a delivery's id.
+const FORGOTTEN: &str = "answers_forgotten";
+
+async fn answers(deps: &Deps, before: Moment) -> Result<()> {
+    for _ in 0..SLICES {
+        let before = DeliveryId::floor(before);
+        let after = meta::get(&deps.db.read, FORGOTTEN).await?.and_then(|id| id.parse().ok());
+        if !delivery_attempt::any_between(&deps.db.read, after, before).await? {
+            return Ok(());
+        }
+        deps.writer
+            .run(move |db| {
+                Box::pin(async move {
+                    if let Some(last) = delivery_attempt::forget_answers(db, after, before, SLICE).await? {
+                        meta::set(db, FORGOTTEN, &last.to_string()).await?;
+                    }
+                    Ok(((), Commit::default()))
+                })
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+async fn rest(deps: &Deps, before: Moment) -> Result<()> {
+    deps.writer
+        .run(move |db| {
+            Box::pin(async move {
+                endpoint_hour::prune(db, before).await?;
+                recovery::prune(db, before).await?;
+                mail::prune(db, before).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await
+}

@@ -1,0 +1,48 @@
+//! The e-mail that tells owners of a suspension: the same facts as the event, and what to do.
+use crate::{mail::Mail, event::WebhookEndpointDisabledNotice};
+use entities::webhook_endpoint::Model as Endpoint;
+
+pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail {
+    let WebhookEndpointDisabledNotice {
+        endpoint_id,
+        url,
+        disabled_at,
+        failure_streak,
+        last_status,
+    } = notice;
+    let answer = match last_status {
+        0 => "no HTTP answer came".to_owned(),
+        410 => "it answered 410, which says that it is gone".to_owned(),
+        status => format!("the last answer was HTTP {status}"),
+    };
+    let body = format!(
+        "Callboard has suspended a webhook endpoint of your workspace.\n\
+         \n\
+         Endpoint     {endpoint_id}\n\
+         URL          {url}\n\
+         Environment  {env}\n\
+         Suspended    {disabled_at}\n\
+         Why          {failure_streak} deliveries in a row failed for good; {answer}\n\
+         \n\
+         Nothing is lost: new events are held for 30 days.\n\
+         \n\
+         When your receiver works again:\n\
+         1. POST /v1/webhook_endpoints/{endpoint_id}/test      sends one event and tells you the answer\n\
+         2. POST /v1/webhook_endpoints/{endpoint_id}/enable    new events are sent again\n\
+         3. POST /v1/webhook_endpoints/{endpoint_id}/recover   with {{\"since\":\"{since}\"}} what was missed is sent\n",
+        // What failed began to do so at most a day before.
+        since = disabled_at.plus_seconds(-24 * 3600),
+        env = endpoint.env.as_str(),
+    );
+    Mail {
+        kind: "webhook.endpoint_disabled_notice",
+        subject: format!("Webhook endpoint suspended: {}", host(url)),
+        body,
+    }
+}
+
+/// A subject line has no room for a long URL.
+fn host(url: &str) -> String {
+    let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    host.unwrap_or_default().chars().take(100).collect()
+}

@@ -1,0 +1,105 @@
+//! Attempts of one endpoint, counted by the hour: what its statistics are made of.
+use crate::{bulk, error::Result, ids::EndpointId, values::Moment};
+use sea_orm::{FromQueryResult, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "endpoint_hours")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub endpoint_id: EndpointId,
+    /// Its first moment.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub hour: Moment,
+    pub attempts: i64,
+    /// Attempts that were answered 2xx.
+    pub succeeded: i64,
+    /// Deliveries that ended failed.
+    pub failed: i64,
+    /// Of all attempts together.
+    pub duration_ms: i64,
+    pub longest_ms: i64,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+const HOUR_MS: i64 = 3_600_000;
+
+impl Model {
+    /// Nothing yet, in the hour of `at`.
+    pub fn empty(endpoint_id: EndpointId, at: Moment) -> Self {
+        Model {
+            endpoint_id,
+            hour: Moment::from_millis(at.millis().div_euclid(HOUR_MS) * HOUR_MS),
+            attempts: 0,
+            succeeded: 0,
+            failed: 0,
+            duration_ms: 0,
+            longest_ms: 0,
+        }
+    }
+}
+
+/// Adds counts; one row per endpoint and hour.
+pub async fn add(db: &impl ConnectionTrait, by: &Model) -> Result<()> {
+    let mut text = String::from(
+        "INSERT INTO endpoint_hours (endpoint_id, hour, attempts, succeeded, failed, duration_ms, longest_ms) VALUES (",
+    );
+    for column in 1..=7 {
+        if column > 1 {
+            text.push_str(", ");
+        }
+        bulk::placeholder(&mut text, db.get_database_backend(), column);
+    }
+    text.push_str(
+        ") ON CONFLICT (endpoint_id, hour) DO UPDATE SET attempts = endpoint_hours.attempts + excluded.attempts, \
+         succeeded = endpoint_hours.succeeded + excluded.succeeded, failed = endpoint_hours.failed + excluded.failed, \
+         duration_ms = endpoint_hours.duration_ms + excluded.duration_ms, \
+         longest_ms = CASE WHEN excluded.longest_ms > endpoint_hours.longest_ms THEN excluded.longest_ms ELSE endpoint_hours.longest_ms END",
+    );
+    let values: [Value; 7] = [
+        by.endpoint_id.into(),
+        by.hour.into(),
+        by.attempts.into(),
+        by.succeeded.into(),
+        by.failed.into(),
+        by.duration_ms.into(),
+        by.longest_ms.into(),
+    ];
+    db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
+        .await?;
+    Ok(())
+}
+
+/// Counts over some hours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromQueryResult)]
+pub struct Sum {
+    pub attempts: i64,
+    pub succeeded: i64,
+    pub failed: i64,
+    pub duration_ms: i64,
+    pub longest_ms: i64,
+}
+
+/// The endpoint's counts of the hours that began at `since` or later.
+pub async fn sum(db: &impl ConnectionTrait, endpoint: EndpointId, since: Moment) -> Result<Sum> {
+    // PostgreSQL's sum of bigints is a numeric.
+    let sum = |column: &str| Expr::cust(format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT)"));
+    let select = Entity::find()
+        .filter(Column::EndpointId.eq(endpoint))
+        .filter(Column::Hour.gte(since))
+        .select_only()
+        .column_as(sum("attempts"), "attempts")
+        .column_as(sum("succeeded"), "succeeded")
+        .column_as(sum("failed"), "failed")
+        .column_as(sum("duration_ms"), "duration_ms")
+        .column_as(Expr::cust("CAST(COALESCE(MAX(longest_ms), 0) AS BIGINT)"), "longest_ms");
+    Ok(select.into_model::<Sum>().one(db).await?.unwrap_or_default())
+}
+
+pub async fn prune(db: &impl ConnectionTrait, before: Moment) -> Result<u64> {
+    Ok(Entity::delete_many()
+        .filter(Column::Hour.lt(before))
+        .exec(db)
+        .await?
+        .rows_affected)
+}

@@ -1,0 +1,72 @@
+//! E-mails of the service to its users: an outbox. A row is a promise to send it.
+use crate::{
+    bulk::{self, OnConflict},
+    error::Result,
+    ids::{MailId, TenantId},
+    values::Moment,
+};
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::{Expr, ExprTrait}};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+pub enum Status {
+    Queued,
+    Sent,
+    Failed,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "mails")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: MailId,
+    pub tenant_id: TenantId,
+    pub recipient: String,
+    /// What it is about, as `webhook.endpoint_disabled_notice`.
+    pub kind: String,
+    pub subject: String,
+    #[sea_orm(column_type = "Text")]
+    pub body: String,
+    pub status: Status,
+    pub attempts: i32,
+    /// When it is sent next; null once it has ended.
+    pub next_attempt_at: Option<Moment>,
+    pub last_error: Option<String>,
+    pub created_at: Moment,
+    pub ended_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+fn is_queued() -> Expr {
+    Expr::cust("status = 'queued'")
+}
+
+/// What is due until `until`, oldest first.
+pub async fn due(db: &impl ConnectionTrait, until: Moment, limit: u64) -> Result<Vec<Model>> {
+    let select = Entity::find().filter(is_queued()).filter(Column::NextAttemptAt.lte(until));
+    Ok(select
+        .order_by(Column::NextAttemptAt, Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
+}
+
+/// When the next one is due.
+pub async fn next_due_at(db: &impl ConnectionTrait) -> Result<Option<Moment>> {
+    let select = Entity::find().filter(is_queued());
+    let first = select.order_by(Column::NextAttemptAt, Order::Asc).one(db).await?;
+    Ok(first.and_then(|row| row.next_attempt_at))
+}
+
+pub async fn save(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
+    bulk::save(db, rows, OnConflict::Replace).await?;
+    Ok(())
+}
+
+pub async fn prune(db: &impl ConnectionTrait, created_before: Moment) -> Result<u64> {
+    let ended = Entity::delete_many()
+        .filter(is_queued().not())
+        .filter(Column::CreatedAt.lt(created_before));
+    Ok(ended.exec(db).await?.rows_affected)
+}

@@ -1,0 +1,82 @@
+//! Recoveries: sending again what an endpoint missed, as stored jobs that go on after a crash.
+use crate::{
+    bulk::{self, OnConflict},
+    error::Result,
+    ids::{DeliveryId, EndpointId, Owned, RecoveryId, TenantId},
+    values::{Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, entity::prelude::*, sea_query::{Expr, ExprTrait}};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Running,
+    /// All that was missed is on its way.
+    Completed,
+    /// The endpoint stopped to be active; the rest is as it was.
+    Stopped,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "recoveries")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: RecoveryId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub endpoint_id: EndpointId,
+    /// Events of this moment and later,
+    pub since: Moment,
+    /// and before this one.
+    pub until: Moment,
+    pub status: Status,
+    /// The last delivery that was dealt with.
+    pub after_id: Option<DeliveryId>,
+    /// Held deliveries that were let go.
+    pub released: i64,
+    /// Failed deliveries that are sent again.
+    pub replayed: i64,
+    pub created_at: Moment,
+    pub ended_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn endpoint(&self) -> Owned<EndpointId> {
+        Owned::new(self.tenant_id, self.env, self.endpoint_id)
+    }
+}
+
+fn is_running() -> Expr {
+    Expr::cust("status = 'running'")
+}
+
+/// The endpoint's newest.
+pub async fn latest(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<Option<Model>> {
+    let select = Entity::find().filter(Column::EndpointId.eq(endpoint));
+    Ok(select.order_by(Column::Id, Order::Desc).one(db).await?)
+}
+
+pub async fn load(db: &impl ConnectionTrait, id: RecoveryId) -> Result<Option<Model>> {
+    Ok(Entity::find_by_id(id).one(db).await?)
+}
+
+pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+    Ok(Entity::find().filter(is_running()).all(db).await?)
+}
+
+pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
+    bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
+    Ok(())
+}
+
+pub async fn prune(db: &impl ConnectionTrait, created_before: Moment) -> Result<u64> {
+    let ended = Entity::delete_many()
+        .filter(is_running().not())
+        .filter(Column::CreatedAt.lt(created_before));
+    Ok(ended.exec(db).await?.rows_affected)
+}
