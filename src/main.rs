@@ -16,6 +16,8 @@ fn main() -> ExitCode {
         match cli.command {
             Command::Serve(serve) => serve.run(cli.config).await,
             Command::Demo(demo) => demo.run(cli.json).await,
+            Command::Listen(listen) => listen.run(cli.json).await,
+            Command::Webhook(command) => command.run(cli.json),
             Command::Workspace(command) => command.run(cli.config, cli.json).await,
             Command::Keys(command) => command.run(cli.config, cli.json).await,
             Command::Secrets(command) => command.run(cli.config, cli.json).await,

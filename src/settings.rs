@@ -182,8 +182,12 @@ impl Settings {
             return Ok(None);
         }
         let read = std::fs::read(&self.webhook_ca_file);
-        read.map(Some)
-            .map_err(|error| BadSetting(format!("webhook_ca_file: cannot read {} ({error})", self.webhook_ca_file)))
+        read.map(Some).map_err(|error| {
+            BadSetting(format!(
+                "webhook_ca_file: cannot read {} ({error})",
+                self.webhook_ca_file
+            ))
+        })
     }
 
     /// Where e-mails go. In `--dev`, without a server, into files.

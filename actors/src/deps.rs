@@ -6,7 +6,10 @@ use crate::{
     delivery::{machine::Schedule, prune::Retention},
     ids::Ids,
     keyring::Keyring,
-    mail::Post, outbound::Outbound, tree::Tree, writer::Writer,
+    mail::Post,
+    outbound::Outbound,
+    tree::Tree,
+    writer::Writer,
 };
 use entities::db::Db;
 use std::{

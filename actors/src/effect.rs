@@ -5,8 +5,7 @@ use entities::{
     changes::{Guard, Queue},
     contact::Status,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
-    mail, membership,
-    tally, transcript,
+    mail, membership, tally, transcript,
 };
 
 /// The list of everything the service can do.

@@ -64,12 +64,19 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         let keys_used = keys_used.clone();
         async move { keys_used.flush(&deps).await }
     });
-    every(deps, MEASURE_EVERY, "measuring the queues", |deps| async move { measure(&deps).await });
+    every(deps, MEASURE_EVERY, "measuring the queues", |deps| async move {
+        measure(&deps).await
+    });
     every(deps, TIDY_EVERY, "tidying", |deps| async move {
         deps.db.checkpoint().await?;
         tidy(&deps).await
     });
-    every(deps, TIDY_EVERY, "pruning", |deps| async move { prune::prune(&deps).await });
+    every(
+        deps,
+        TIDY_EVERY,
+        "pruning",
+        |deps| async move { prune::prune(&deps).await },
+    );
 }
 
 fn every<F, Fut>(deps: &Deps, period: Duration, what: &'static str, work: F)
@@ -96,10 +103,16 @@ where
 /// What waits to be delivered, for the metrics.
 async fn measure(deps: &Deps) -> Result<()> {
     let waiting = delivery::waiting(&deps.db.read, None).await?;
-    for (status, count) in [("pending", waiting.pending), ("retrying", waiting.retrying), ("held", waiting.held)] {
+    for (status, count) in [
+        ("pending", waiting.pending),
+        ("retrying", waiting.retrying),
+        ("held", waiting.held),
+    ] {
         metrics::gauge!("callboard_deliveries_waiting", "status" => status).set(count as f64);
     }
-    let overdue = waiting.oldest_due_at.map_or(0.0, |at| deps.clock.now().since(at).as_secs_f64());
+    let overdue = waiting
+        .oldest_due_at
+        .map_or(0.0, |at| deps.clock.now().since(at).as_secs_f64());
     metrics::gauge!("callboard_delivery_oldest_due_seconds").set(overdue);
     Ok(())
 }

@@ -390,7 +390,11 @@ impl Engine {
             } else {
                 draught.subscriptions.0.get(&(draft.tenant_id, draft.env))
             };
-            for receiver in receivers.into_iter().flatten().filter(|receiver| receiver.wants(&event)) {
+            for receiver in receivers
+                .into_iter()
+                .flatten()
+                .filter(|receiver| receiver.wants(&event))
+            {
                 let delivery = delivery::Model::new(self.ids.next(), receiver.key.id, &event, Origin::Live, now);
                 if receiver.suspended {
                     all.deliveries.push(delivery::Model {

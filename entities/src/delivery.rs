@@ -9,7 +9,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromQueryResult, Order, QueryOrder, QuerySelect, QueryTrait, Statement, Value, entity::prelude::*,
+    DeriveActiveEnum, EnumIter, FromQueryResult, Order, QueryOrder, QuerySelect, QueryTrait, Statement, Value,
+    entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
 use serde::{Deserialize, Serialize};
@@ -235,8 +236,14 @@ pub async fn waiting(db: &impl ConnectionTrait, endpoint: Option<EndpointId>) ->
     let open = narrowed(Entity::find())
         .filter(is_open())
         .select_only()
-        .column_as(Expr::cust("COALESCE(SUM(CASE WHEN status = 'pending' THEN 1 ELSE 0 END), 0)"), "pending")
-        .column_as(Expr::cust("COALESCE(SUM(CASE WHEN status = 'retrying' THEN 1 ELSE 0 END), 0)"), "retrying")
+        .column_as(
+            Expr::cust("COALESCE(SUM(CASE WHEN status = 'pending' THEN 1 ELSE 0 END), 0)"),
+            "pending",
+        )
+        .column_as(
+            Expr::cust("COALESCE(SUM(CASE WHEN status = 'retrying' THEN 1 ELSE 0 END), 0)"),
+            "retrying",
+        )
         .column_as(Expr::cust("CAST(0 AS BIGINT)"), "held")
         .column_as(Column::NextAttemptAt.min(), "oldest_due_at");
     let open = open.into_model::<Waiting>().one(db).await?.unwrap_or_default();

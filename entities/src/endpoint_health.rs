@@ -17,7 +17,10 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 pub async fn of(db: &impl ConnectionTrait, endpoints: impl IntoIterator<Item = EndpointId>) -> Result<Vec<Model>> {
-    Ok(Entity::find().filter(Column::EndpointId.is_in(endpoints)).all(db).await?)
+    Ok(Entity::find()
+        .filter(Column::EndpointId.is_in(endpoints))
+        .all(db)
+        .await?)
 }
 
 pub async fn find(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<Option<Model>> {

@@ -5,7 +5,11 @@ use crate::{
     ids::{MailId, TenantId},
     values::Moment,
 };
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::{Expr, ExprTrait}};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect,
+    entity::prelude::*,
+    sea_query::{Expr, ExprTrait},
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
@@ -44,7 +48,9 @@ fn is_queued() -> Expr {
 
 /// What is due until `until`, oldest first.
 pub async fn due(db: &impl ConnectionTrait, until: Moment, limit: u64) -> Result<Vec<Model>> {
-    let select = Entity::find().filter(is_queued()).filter(Column::NextAttemptAt.lte(until));
+    let select = Entity::find()
+        .filter(is_queued())
+        .filter(Column::NextAttemptAt.lte(until));
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
         .limit(limit)

@@ -6,7 +6,11 @@ use crate::{
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, entity::prelude::*, sea_query::{Expr, ExprTrait}};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, Order, QueryOrder,
+    entity::prelude::*,
+    sea_query::{Expr, ExprTrait},
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]

@@ -407,13 +407,23 @@ impl Secrets {
             let secret = keyring.reseal(purpose::ENDPOINT_SECRET, &endpoint.sealed_secret)?;
             let headers = keyring.reseal(purpose::ENDPOINT_HEADERS, &endpoint.sealed_headers)?;
             let previous = endpoint.sealed_previous_secret.as_deref();
-            let previous = previous.map(|sealed| keyring.reseal(purpose::ENDPOINT_SECRET, sealed)).transpose()?.flatten();
+            let previous = previous
+                .map(|sealed| keyring.reseal(purpose::ENDPOINT_SECRET, sealed))
+                .transpose()?
+                .flatten();
             if secret.is_some() || headers.is_some() || previous.is_some() {
                 resealed += 1;
                 let sealed_secret = secret.unwrap_or(endpoint.sealed_secret.clone());
                 let sealed_headers = headers.unwrap_or(endpoint.sealed_headers.clone());
                 let sealed_previous = previous.or(endpoint.sealed_previous_secret.clone());
-                webhook_endpoint::reseal(&transaction, endpoint.id, sealed_secret, sealed_previous, sealed_headers).await?;
+                webhook_endpoint::reseal(
+                    &transaction,
+                    endpoint.id,
+                    sealed_secret,
+                    sealed_previous,
+                    sealed_headers,
+                )
+                .await?;
             }
         }
         for (key, purpose) in [(entities::meta::SECRET_CHECK, purpose::SECRET_CHECK)] {

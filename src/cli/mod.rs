@@ -1,7 +1,9 @@
 //! The command line.
 pub mod commands;
 pub mod demo;
+pub mod listen;
 pub mod serve;
+pub mod webhook;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -29,6 +31,14 @@ pub enum Command {
     Serve(serve::Serve),
     /// Watch a sandbox campaign run: calls live and end, signed events arrive at a local receiver
     Demo(demo::Demo),
+    /// Forward events, as they happen, to a program on this machine, signed as deliveries are
+    ///
+    /// Events come in order, one at a time, without a webhook endpoint or a public address. None is tried again by itself;
+    /// --replay sends one once more. Ctrl-C ends it.
+    Listen(listen::Listen),
+    /// Find out why a received webhook does not verify
+    #[command(subcommand)]
+    Webhook(webhook::Webhook),
     /// Make a workspace with its owner, list them, or open a number for test calls
     #[command(subcommand)]
     Workspace(commands::Workspace),

@@ -20,7 +20,11 @@ use entities::{
 use futures_util::stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::{collections::{HashMap, VecDeque}, sync::PoisonError, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::PoisonError,
+    time::Duration,
+};
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
 
 /// GET /v1/events
@@ -57,11 +61,7 @@ pub async fn deliveries(
 }
 
 /// Deliveries with their events' types and their attempts, in the same order.
-pub async fn delivery_views(
-    state: &State,
-    caller: &Caller,
-    rows: &[delivery::Model],
-) -> ApiResult<Vec<DeliveryView>> {
+pub async fn delivery_views(state: &State, caller: &Caller, rows: &[delivery::Model]) -> ApiResult<Vec<DeliveryView>> {
     let db = &state.deps.db.read;
     let (ids, events): (Vec<_>, Vec<_>) = rows.iter().map(|row| (row.id, row.event_id)).unzip();
     let types = event::types(db, caller.tenant_id(), caller.env(), &events).await?;
@@ -94,7 +94,9 @@ pub async fn replay(
 ) -> ApiResult<HttpResponse> {
     let event = event::load(&state.deps.db.read, caller.tenant_id(), caller.env(), id).await?;
     let replays = replay::replay(&state.deps, &event, asked.endpoint_id).await?;
-    let views = replays.into_iter().map(|row| DeliveryView::new(row, event.event_type.clone(), Vec::new()));
+    let views = replays
+        .into_iter()
+        .map(|row| DeliveryView::new(row, event.event_type.clone(), Vec::new()));
     Ok(HttpResponse::Accepted().json(List::whole(views.collect())))
 }
 

@@ -190,9 +190,7 @@ pub async fn change(
 
 async fn ask(state: &State, caller: &Caller, id: EndpointId, command: Command) -> ApiResult<Model> {
     let tree = state.tree()?;
-    Ok(tree
-        .ask(&tree.endpoints, &state.deps, caller.own(id), command)
-        .await?)
+    Ok(tree.ask(&tree.endpoints, &state.deps, caller.own(id), command).await?)
 }
 
 /// DELETE /v1/webhook_endpoints/{id}
@@ -302,7 +300,10 @@ pub async fn recover(
         return Err(ApiError::validation("until", "must lie after `since`"));
     }
     if asked.since > state.deps.clock.now() {
-        return Err(ApiError::validation("since", "lies in the future: nothing was missed yet"));
+        return Err(ApiError::validation(
+            "since",
+            "lies in the future: nothing was missed yet",
+        ));
     }
     let span = (asked.since, asked.until);
     let job = recovery::start(&state.deps, caller.new_id(&state), caller.own(id), span).await?;
@@ -490,7 +491,9 @@ fn view(state: &State, endpoint: Model, health: Option<endpoint_health::Model>) 
         last_status: health.as_ref().map(|health| health.last_status),
         last_success_at: health.as_ref().and_then(|health| health.last_success_at),
         suspended_at: endpoint.suspended_at,
-        paused_until: health.and_then(|health| health.paused_until).filter(|until| *until > now),
+        paused_until: health
+            .and_then(|health| health.paused_until)
+            .filter(|until| *until > now),
         secret_hint: endpoint.secret_hint,
         previous_secret_expires_at: endpoint.previous_secret_expires_at.filter(|until| *until > now),
         secret: None,

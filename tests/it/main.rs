@@ -3,6 +3,7 @@
 
 mod architecture;
 mod http;
+mod outbound;
 mod process;
 mod scenarios;
 mod world;

@@ -8,7 +8,7 @@ use actix_web::{
 };
 use actors::{
     clock::Clock,
-    outbound::{Outbound, Policy},
+    outbound::{Options, Outbound, Policy},
     signature,
     writer::Commit,
 };
@@ -196,11 +196,6 @@ async fn arrived(inbox: &Inbox, events: usize, clock: &Clock) {
 
 /// The same client posts the same signed body to the same receiver, without storage.
 async fn raw_limit(hook: &str, inbox: &Inbox) -> f64 {
-    let outbound = Outbound::new(Policy {
-        dev: true,
-        ..Policy::default()
-    })
-    .expect("a client");
     let url = url::Url::parse(hook).expect("a URL");
     let body = Bytes::from(format!(
         r#"{{"id":"x","created_at":"2027-03-02T13:00:00.000Z","data":"{}"}}"#,
@@ -214,6 +209,11 @@ async fn raw_limit(hook: &str, inbox: &Inbox) -> f64 {
         .enable_all()
         .build()
         .expect("threads");
+    let policy = Policy {
+        dev: true,
+        ..Policy::default()
+    };
+    let outbound = Outbound::new(policy, Options::on(runtime.handle().clone())).expect("a client");
     let tasks: Vec<_> = (0..32)
         .map(|_| {
             let (outbound, url, body, secret) = (outbound.clone(), url.clone(), body.clone(), secret.clone());
@@ -223,10 +223,8 @@ async fn raw_limit(hook: &str, inbox: &Inbox) -> f64 {
                     let signed = signature::sign(&secret, 1_700_000_000, &body);
                     headers.insert("x-webhook-signature", HeaderValue::from_str(&signed).expect("hex"));
                     headers.insert("content-type", HeaderValue::from_static("application/json"));
-                    outbound
-                        .post(url.clone(), headers, body.clone(), Duration::from_secs(5))
-                        .await
-                        .expect("an answer");
+                    let exchange = outbound.post(&url, headers, body.clone(), Duration::from_secs(5)).await;
+                    exchange.outcome.expect("an answer");
                 }
             })
         })

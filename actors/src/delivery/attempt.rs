@@ -77,8 +77,14 @@ impl Target {
         };
         let mut standard = signature::sign_standard(&self.secret, &id, timestamp, body);
         if let Some((previous, _)) = self.previous.as_ref().filter(|(_, until)| now < *until) {
-            put("x-webhook-signature-previous", &signature::sign(previous, timestamp, body));
-            standard = format!("{standard} {}", signature::sign_standard(previous, &id, timestamp, body));
+            put(
+                "x-webhook-signature-previous",
+                &signature::sign(previous, timestamp, body),
+            );
+            standard = format!(
+                "{standard} {}",
+                signature::sign_standard(previous, &id, timestamp, body)
+            );
         }
         put("content-type", "application/json");
         put("x-webhook-id", &id);
@@ -143,7 +149,9 @@ impl Report {
             (Outcome::Answered { status, .. }, _) => {
                 Some(format!("the receiver answered {status}; any 2xx counts as success"))
             }
-            (Outcome::Failed(Failure::Timeout), _) => Some("no complete answer within the endpoint's timeout_ms".into()),
+            (Outcome::Failed(Failure::Timeout), _) => {
+                Some("no complete answer within the endpoint's timeout_ms".into())
+            }
             (
                 Outcome::Failed(
                     Failure::BlockedTarget(why)

@@ -250,7 +250,12 @@ impl Lane {
         }));
     }
 
-    fn settled(&mut self, Settled { deliveries, standing, .. }: Settled) {
+    fn settled(
+        &mut self,
+        Settled {
+            deliveries, standing, ..
+        }: Settled,
+    ) {
         for delivery in &deliveries {
             self.queue.settled(delivery.id);
             if delivery.next_attempt_at.is_none() {
@@ -335,7 +340,8 @@ impl Lane {
             self.standing.health.paused_until = paused_until;
             if let Some(endpoint) = &self.standing.endpoint {
                 self.ordering = endpoint.ordering;
-                self.width.set_max(usize::try_from(endpoint.max_concurrency).unwrap_or(1));
+                self.width
+                    .set_max(usize::try_from(endpoint.max_concurrency).unwrap_or(1));
             }
         }
         let Due {

@@ -1,10 +1,7 @@
 //! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
 use crate::{deps::Deps, writer::Commit};
 use entities::{
-    Result, delivery, delivery_attempt, endpoint_hour, event,
-    ids::DeliveryId,
-    mail, meta, recovery,
-    values::Moment,
+    Result, delivery, delivery_attempt, endpoint_hour, event, ids::DeliveryId, mail, meta, recovery, values::Moment,
 };
 use std::time::Duration;
 
@@ -72,7 +69,9 @@ const FORGOTTEN: &str = "answers_forgotten";
 async fn answers(deps: &Deps, before: Moment) -> Result<()> {
     for _ in 0..SLICES {
         let before = DeliveryId::floor(before);
-        let after = meta::get(&deps.db.read, FORGOTTEN).await?.and_then(|id| id.parse().ok());
+        let after = meta::get(&deps.db.read, FORGOTTEN)
+            .await?
+            .and_then(|id| id.parse().ok());
         if !delivery_attempt::any_between(&deps.db.read, after, before).await? {
             return Ok(());
         }

@@ -3,11 +3,7 @@
 //! With order kept, first attempts of deliveries about one subject (a session, a campaign, a contact) go one after the
 //! other: the next waits until the one before was tried. A retry is nobody's turn and holds nobody up.
 use crate::writer::Committed;
-use entities::{
-    delivery::Model as Delivery,
-    ids::DeliveryId,
-    webhook_endpoint::Ordering,
-};
+use entities::{delivery::Model as Delivery, ids::DeliveryId, webhook_endpoint::Ordering};
 use std::collections::{HashMap, HashSet, VecDeque, hash_map::Entry};
 use uuid::Uuid;
 
@@ -101,7 +97,10 @@ impl Queue {
 
     /// Gives back everything that waits: its rows have it. What was popped stays in hand.
     pub fn clear(&mut self) {
-        let waiting = self.ready.drain(..).chain(self.behind.drain().flat_map(|(_, waiting)| waiting));
+        let waiting = self
+            .ready
+            .drain(..)
+            .chain(self.behind.drain().flat_map(|(_, waiting)| waiting));
         for (delivery, _) in waiting {
             self.in_hand.remove(&delivery.id);
         }
@@ -155,7 +154,10 @@ mod tests {
         for (number, subject) in [(1, 7), (2, 7), (3, 8), (4, 7)] {
             queue.push(item(number, subject, 0), Ordering::Session);
         }
-        assert_eq!((pop(&mut queue), pop(&mut queue), pop(&mut queue)), (Some(1), Some(3), None));
+        assert_eq!(
+            (pop(&mut queue), pop(&mut queue), pop(&mut queue)),
+            (Some(1), Some(3), None)
+        );
         tried(&mut queue, &item(1, 7, 0));
         assert_eq!((pop(&mut queue), pop(&mut queue)), (Some(2), None));
         tried(&mut queue, &item(2, 7, 0));
@@ -163,7 +165,11 @@ mod tests {
         assert_eq!((pop(&mut queue), pop(&mut queue)), (Some(4), None));
         assert!(queue.is_empty());
         tried(&mut queue, &item(4, 7, 0));
-        assert_eq!((queue.in_hand().len(), queue.behind.len()), (0, 0), "nothing is kept of what is over");
+        assert_eq!(
+            (queue.in_hand().len(), queue.behind.len()),
+            (0, 0),
+            "nothing is kept of what is over"
+        );
     }
 
     #[test]
@@ -172,7 +178,10 @@ mod tests {
         queue.push(item(1, 7, 0), Ordering::Session);
         queue.push(item(2, 7, 3), Ordering::Session);
         queue.push(item(3, 7, 0), Ordering::Session);
-        assert_eq!((pop(&mut queue), pop(&mut queue), pop(&mut queue)), (Some(1), Some(2), None));
+        assert_eq!(
+            (pop(&mut queue), pop(&mut queue), pop(&mut queue)),
+            (Some(1), Some(2), None)
+        );
         tried(&mut queue, &item(2, 7, 3));
         assert_eq!(pop(&mut queue), None, "the third still waits for the first");
         tried(&mut queue, &item(1, 7, 0));
@@ -185,7 +194,10 @@ mod tests {
         for number in 1..=3 {
             queue.push(item(number, 7, 0), Ordering::None);
         }
-        assert_eq!((pop(&mut queue), pop(&mut queue), pop(&mut queue)), (Some(1), Some(2), Some(3)));
+        assert_eq!(
+            (pop(&mut queue), pop(&mut queue), pop(&mut queue)),
+            (Some(1), Some(2), Some(3))
+        );
     }
 
     #[test]

@@ -76,9 +76,10 @@ async fn check(db: &DatabaseTransaction, job: &Recovery) -> Result<()> {
         EndpointStatus::Disabled => return Err(refused("disabled", "set its `status` to `active` first")),
     }
     match recovery::latest(db, job.endpoint_id).await? {
-        Some(latest) if latest.status == Status::Running && latest.id != job.id => {
-            Err(refused("recovering", "a recovery is under way: see `recovery` in GET …/stats"))
-        }
+        Some(latest) if latest.status == Status::Running && latest.id != job.id => Err(refused(
+            "recovering",
+            "a recovery is under way: see `recovery` in GET …/stats",
+        )),
         Some(_) | None => Ok(()),
     }
 }
@@ -91,7 +92,9 @@ pub fn run(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) {
         match AssertUnwindSafe(slices(&deps, id, endpoint)).catch_unwind().await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, recovery = %id, "a recovery was interrupted; it goes on soon"),
-            Err(panic) => tracing::error!(panic = panic_text(&*panic), recovery = %id, "a recovery panicked; it goes on soon"),
+            Err(panic) => {
+                tracing::error!(panic = panic_text(&*panic), recovery = %id, "a recovery panicked; it goes on soon")
+            }
         }
     });
 }
@@ -104,7 +107,10 @@ async fn slices(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) -> Res
             .run(move |db| {
                 let (ids, clock, schedule) = (ids.clone(), clock.clone(), schedule.clone());
                 Box::pin(async move {
-                    let Some(job) = recovery::load(db, id).await?.filter(|job| job.status == Status::Running) else {
+                    let Some(job) = recovery::load(db, id)
+                        .await?
+                        .filter(|job| job.status == Status::Running)
+                    else {
                         return Ok((false, Commit::default()));
                     };
                     slice(db, job, &ids, &schedule, clock.now()).await
@@ -143,9 +149,7 @@ async fn slice(
     let (released, again): (Vec<_>, Vec<_>) = missed
         .iter()
         .filter(|delivery| !replayed.contains(&delivery.event_seq))
-        .partition(|delivery| {
-            delivery.status == DeliveryStatus::Held && !machine::is_expired(delivery, schedule, now)
-        });
+        .partition(|delivery| delivery.status == DeliveryStatus::Held && !machine::is_expired(delivery, schedule, now));
     let released: Vec<_> = released.into_iter().map(|delivery| delivery.id).collect();
     delivery::release(db, job.endpoint_id, &released, now).await?;
     let mut commit = Commit::default();

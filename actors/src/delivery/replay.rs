@@ -54,7 +54,10 @@ async fn receivers(deps: &Deps, event: &event::Model, to: Option<EndpointId>) ->
             .filter(|endpoint| endpoint.event_types.matches(&event.event_type))
             .collect();
         if subscribed.is_empty() {
-            return Err(refused("missing", "no active endpoint subscribes to this type; name one with `endpoint_id`"));
+            return Err(refused(
+                "missing",
+                "no active endpoint subscribes to this type; name one with `endpoint_id`",
+            ));
         }
         return Ok(subscribed);
     };

@@ -126,7 +126,10 @@ fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Moment,
     }
     if standing.status() == Some(EndpointStatus::Suspended) {
         // Suspended while these were under way, or by one of them.
-        for delivery in deliveries.iter_mut().filter(|delivery| delivery.status == Status::Retrying) {
+        for delivery in deliveries
+            .iter_mut()
+            .filter(|delivery| delivery.status == Status::Retrying)
+        {
             delivery.status = Status::Held;
             delivery.next_attempt_at = None;
         }

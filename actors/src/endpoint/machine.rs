@@ -111,7 +111,9 @@ pub fn transition(endpoint: Endpoint, command: Command, now: Moment) -> Result<(
 
 /// The next moment at which `Tick` can matter.
 pub fn next_deadline(endpoint: &Endpoint) -> Option<Moment> {
-    endpoint.previous_secret_expires_at.filter(|_| endpoint.deleted_at.is_none())
+    endpoint
+        .previous_secret_expires_at
+        .filter(|_| endpoint.deleted_at.is_none())
 }
 
 fn apply(mut endpoint: Endpoint, change: Change, now: Moment) -> (Endpoint, Vec<Effect>) {
@@ -198,12 +200,7 @@ fn forget_previous_secret(endpoint: Endpoint, now: Moment) -> (Endpoint, Vec<Eff
     }
 }
 
-fn count_failure(
-    mut endpoint: Endpoint,
-    last_status: u16,
-    suspend_after: i32,
-    now: Moment,
-) -> (Endpoint, Vec<Effect>) {
+fn count_failure(mut endpoint: Endpoint, last_status: u16, suspend_after: i32, now: Moment) -> (Endpoint, Vec<Effect>) {
     endpoint.failure_streak = endpoint.failure_streak.saturating_add(1);
     let too_many = endpoint.failure_streak >= suspend_after || last_status == GONE;
     match endpoint.status {

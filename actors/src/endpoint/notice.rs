@@ -1,5 +1,5 @@
 //! The e-mail that tells owners of a suspension: the same facts as the event, and what to do.
-use crate::{mail::Mail, event::WebhookEndpointDisabledNotice};
+use crate::{event::WebhookEndpointDisabledNotice, mail::Mail};
 use entities::webhook_endpoint::Model as Endpoint;
 
 pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail {
@@ -43,6 +43,8 @@ pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail
 
 /// A subject line has no room for a long URL.
 fn host(url: &str) -> String {
-    let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let host = url::Url::parse(url)
+        .ok()
+        .and_then(|url| url.host_str().map(str::to_owned));
     host.unwrap_or_default().chars().take(100).collect()
 }

@@ -144,7 +144,10 @@ fn attempted(mut mail: Row, sent: Result<(), Undelivered>, now: Moment) -> Row {
         Err(Undelivered::Unconfigured) => {
             let next = now.plus(UNCONFIGURED_LOOK);
             let error = "no SMTP server is configured (CALLBOARD_SMTP_URL)".to_owned();
-            (Some(error), Some(next).filter(|next| *next <= mail.created_at.plus(UNCONFIGURED_FOR)))
+            (
+                Some(error),
+                Some(next).filter(|next| *next <= mail.created_at.plus(UNCONFIGURED_FOR)),
+            )
         }
     };
     mail.last_error = error;
@@ -167,7 +170,9 @@ fn log(mail: &Row) {
     metrics::counter!("callboard_mails_total", "status" => status).increment(1);
     match &mail.last_error {
         None => tracing::info!(mail = %mail.id, kind = mail.kind, "an e-mail was sent"),
-        Some(error) => tracing::warn!(mail = %mail.id, kind = mail.kind, error, next_attempt_at = ?mail.next_attempt_at, "an e-mail was not sent"),
+        Some(error) => {
+            tracing::warn!(mail = %mail.id, kind = mail.kind, error, next_attempt_at = ?mail.next_attempt_at, "an e-mail was not sent")
+        }
     }
 }
 
@@ -235,11 +240,20 @@ mod tests {
     fn every_outcome_of_an_attempt() {
         let now = Moment::from_millis(5);
         let sent = attempted(mail(), Ok(()), now);
-        assert_eq!((sent.status, sent.next_attempt_at, sent.ended_at), (Status::Sent, None, Some(now)));
+        assert_eq!(
+            (sent.status, sent.next_attempt_at, sent.ended_at),
+            (Status::Sent, None, Some(now))
+        );
         let refused = attempted(mail(), Err(Undelivered::Final("550".into())), now);
-        assert_eq!((refused.status, refused.last_error.as_deref()), (Status::Failed, Some("550")));
+        assert_eq!(
+            (refused.status, refused.last_error.as_deref()),
+            (Status::Failed, Some("550"))
+        );
         let later = attempted(mail(), passing(), now);
-        assert_eq!((later.status, later.next_attempt_at), (Status::Queued, Some(now.plus(DELAYS[0]))));
+        assert_eq!(
+            (later.status, later.next_attempt_at),
+            (Status::Queued, Some(now.plus(DELAYS[0])))
+        );
         let waiting = attempted(mail(), Err(Undelivered::Unconfigured), now);
         assert_eq!((waiting.status, waiting.attempts), (Status::Queued, 0));
     }
@@ -255,6 +269,9 @@ mod tests {
         while let Some(at) = row.next_attempt_at {
             row = attempted(row, Err(Undelivered::Unconfigured), at);
         }
-        assert_eq!((row.status, row.attempts, row.ended_at), (Status::Failed, 0, Some(Moment::from_millis(0).plus(UNCONFIGURED_FOR))));
+        assert_eq!(
+            (row.status, row.attempts, row.ended_at),
+            (Status::Failed, 0, Some(Moment::from_millis(0).plus(UNCONFIGURED_FOR)))
+        );
     }
 }

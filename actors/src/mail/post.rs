@@ -34,7 +34,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 impl Post {
     /// `smtp://` (STARTTLS when the server has it), `smtps://`; with `user:password@` if the server asks for it.
     pub fn smtp(url: &str, from: &str) -> Result<Self, String> {
-        let mut url = url::Url::parse(url).map_err(|error| format!("is no URL ({error}); write smtps://user:password@host:465"))?;
+        let mut url = url::Url::parse(url)
+            .map_err(|error| format!("is no URL ({error}); write smtps://user:password@host:465"))?;
         if !matches!(url.scheme(), "smtp" | "smtps") {
             return Err(format!("starts with `{}`; write smtp:// or smtps://", url.scheme()));
         }

@@ -58,13 +58,14 @@ pub enum ConnectFailure {
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
     pub started: Instant,
-    pub looked_up: Instant,
+    /// None for an address, which needs no look-up.
+    pub looked_up: Option<Instant>,
     pub connected: Instant,
 }
 
-/// When the TLS handshake was over; the same as [`Opened::connected`] without TLS.
+/// When the TLS handshake was over, if there was one.
 #[derive(Clone, Copy, Debug)]
-pub struct Secured(pub Instant);
+pub struct Secured(pub Option<Instant>);
 
 /// A TCP connect that takes longer has failed.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -79,8 +80,7 @@ pub struct Guarded {
 impl Guarded {
     async fn open(self, uri: Uri) -> Result<Stamped<TokioIo<TcpStream>, Opened>, ConnectFailure> {
         let started = Instant::now();
-        let addresses = self.addresses(&uri).await?;
-        let looked_up = Instant::now();
+        let (addresses, looked_up) = self.addresses(&uri).await?;
         let mut tcp = HttpConnector::new_with_resolver(Found(addresses));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -98,25 +98,29 @@ impl Guarded {
     }
 
     /// Where this may connect to. One bad address among good ones is an attack or a mistake: refused as a whole.
-    async fn addresses(&self, uri: &Uri) -> Result<Vec<IpAddr>, ConnectFailure> {
+    async fn addresses(&self, uri: &Uri) -> Result<(Vec<IpAddr>, Option<Instant>), ConnectFailure> {
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_lowercase();
         let port = uri
             .port_u16()
             .unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
         let named = self.policy.names(&host, port);
-        let (found, of) = match host.parse::<IpAddr>() {
-            Ok(ip) => (vec![ip], "is"),
+        let (found, looked_up) = match host.parse::<IpAddr>() {
+            Ok(ip) => (vec![ip], None),
             Err(_) => {
                 let found = self.lookup.lookup(&host).await;
-                (found.map_err(|error| ConnectFailure::Dns(format!("{host}: {error}")))?, "resolves to")
+                let found = found.map_err(|error| ConnectFailure::Dns(format!("{host}: {error}")))?;
+                (found, Some(Instant::now()))
             }
         };
         if found.is_empty() {
             return Err(ConnectFailure::Dns(format!("{host} has no address")));
         }
         match found.iter().find(|ip| !self.policy.permits(**ip, named)) {
-            Some(bad) => Err(ConnectFailure::Blocked(format!("{host} {of} {bad}, which is not public"))),
-            None => Ok(found),
+            Some(bad) if looked_up.is_none() => Err(ConnectFailure::Blocked(format!("{bad} is not public"))),
+            Some(bad) => Err(ConnectFailure::Blocked(format!(
+                "{host} resolves to {bad}, which is not public"
+            ))),
+            None => Ok((found, looked_up)),
         }
     }
 }
@@ -167,7 +171,7 @@ impl Service<Uri> for Connector {
         let opening = self.0.call(uri);
         Box::pin(async move {
             let io = opening.await?;
-            let stamp = Secured(Instant::now());
+            let stamp = Secured(matches!(io, MaybeHttpsStream::Https(_)).then(Instant::now));
             Ok(Stamped { io, stamp })
         })
     }

@@ -20,10 +20,16 @@ use hyper::{
 };
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{
-    client::legacy::{Client, connect::HttpInfo},
+    client::legacy::{
+        Client,
+        connect::{CaptureConnection, HttpInfo, capture_connection},
+    },
     rt::TokioTimer,
 };
-use rustls::{ClientConfig, RootCertStore, pki_types::{CertificateDer, pem::PemObject}};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 use std::{
     error::Error as StdError,
     net::SocketAddr,
@@ -155,8 +161,17 @@ impl Outbound {
             remote: None,
         };
         // What was seen before a timeout stays in the exchange.
-        if let Ok(outcome) = tokio::time::timeout(timeout, self.run(url, headers, body, started, &mut exchange)).await {
+        let mut opened = None;
+        let running = self.run(url, headers, body, started, &mut exchange, &mut opened);
+        if let Ok(outcome) = tokio::time::timeout(timeout, running).await {
             exchange.outcome = outcome;
+        }
+        if let Some(opened) = &opened
+            && let Some(connected) = &*opened.connection_metadata()
+        {
+            let mut extras = http::Extensions::new();
+            connected.get_extras(&mut extras);
+            exchange.took(&extras, started);
         }
         exchange.timings.total_us = micros(started.elapsed());
         exchange
@@ -169,6 +184,7 @@ impl Outbound {
         body: Bytes,
         started: Instant,
         seen: &mut Exchange,
+        opened: &mut Option<CaptureConnection>,
     ) -> Result<u16, Failure> {
         self.check(url).map_err(|blocked| Failure::BlockedTarget(blocked.0))?;
         let uri = Uri::try_from(url.as_str()).map_err(|error| Failure::BlockedTarget(error.to_string()))?;
@@ -179,20 +195,14 @@ impl Outbound {
         request
             .headers_mut()
             .entry(USER_AGENT)
-            .or_insert(HeaderValue::from_static(concat!("Callboard/", env!("CARGO_PKG_VERSION"))));
-        let response = match self.client.request(request).await {
-            Ok(response) => response,
-            Err(error) => {
-                if let Some(info) = error.connect_info() {
-                    let mut extras = http::Extensions::new();
-                    info.get_extras(&mut extras);
-                    seen.took(&extras, started);
-                }
-                return Err(failure(&error, error.is_connect()));
-            }
-        };
+            .or_insert(HeaderValue::from_static(concat!(
+                "Callboard/",
+                env!("CARGO_PKG_VERSION")
+            )));
+        *opened = Some(capture_connection(&mut request));
+        let response = self.client.request(request).await;
+        let response = response.map_err(|error| failure(&error, error.is_connect()))?;
         seen.timings.first_byte_us = Some(micros(started.elapsed()));
-        seen.took(response.extensions(), started);
         let status = response.status().as_u16();
         let (head, body) = response.into_parts();
         seen.headers = head.headers;
@@ -208,9 +218,9 @@ impl Exchange {
         if let (Some(opened), Some(secured)) = (connection.get::<Opened>(), connection.get::<Secured>())
             && opened.started >= started
         {
-            self.timings.dns_us = Some(micros(opened.looked_up - opened.started));
-            self.timings.connect_us = Some(micros(opened.connected - opened.looked_up));
-            self.timings.tls_us = Some(micros(secured.0 - opened.connected));
+            self.timings.dns_us = opened.looked_up.map(|at| micros(at - opened.started));
+            self.timings.connect_us = Some(micros(opened.connected - opened.looked_up.unwrap_or(opened.started)));
+            self.timings.tls_us = secured.0.map(|at| micros(at - opened.connected));
         }
     }
 }
@@ -243,7 +253,11 @@ fn failure(error: &(dyn StdError + 'static), connecting: bool) -> Failure {
     }
     // Look-up and TCP name themselves: what is left of a connect is TLS.
     let words = error.source().map_or_else(|| error.to_string(), words);
-    if connecting { Failure::Tls(words) } else { Failure::BadAnswer(words) }
+    if connecting {
+        Failure::Tls(words)
+    } else {
+        Failure::BadAnswer(words)
+    }
 }
 
 /// An error with its causes.
@@ -271,13 +285,19 @@ fn tls(extra_roots: Option<&[u8]>) -> Result<ClientConfig, String> {
     if let Some(pem) = extra_roots {
         for certificate in CertificateDer::pem_slice_iter(pem) {
             let certificate = certificate.map_err(|error| format!("bad certificate in PEM: {error}"))?;
-            roots.add(certificate).map_err(|error| format!("bad certificate authority: {error}"))?;
+            roots
+                .add(certificate)
+                .map_err(|error| format!("bad certificate authority: {error}"))?;
         }
     }
     if roots.is_empty() {
-        return Err("the system has no certificate authorities (package ca-certificates): no receiver could be trusted".into());
+        return Err(
+            "the system has no certificate authorities (package ca-certificates): no receiver could be trusted".into(),
+        );
     }
-    Ok(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+    Ok(ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth())
 }
 
 /// Connections live on the service's own threads, also those that a request handler opened.

@@ -71,7 +71,9 @@ impl Policy {
             scheme => return Err(Blocked(format!("scheme `{scheme}` is not allowed; use https"))),
         }
         if Uri::try_from(url.as_str()).is_err() {
-            return Err(Blocked("the URL has characters that HTTP cannot carry; percent-encode them".into()));
+            return Err(Blocked(
+                "the URL has characters that HTTP cannot carry; percent-encode them".into(),
+            ));
         }
         // The url crate has turned 0x7f.1, 2130706433, 127.1 and full-width digits into an IPv4 host by now.
         match host.parse::<IpAddr>() {

@@ -1,7 +1,9 @@
 //! The flows of the specification, each as its users see it.
 mod a_call_ends;
 mod a_campaign_runs;
+mod an_endpoint_is_suspended;
 mod an_event_is_delivered;
 mod calls_by_the_api;
 mod faults;
 mod mended;
+mod webhooks_in_detail;

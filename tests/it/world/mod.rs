@@ -1,6 +1,8 @@
 //! A world: the real app with its own database and a clock that stands still until it is advanced.
 mod database;
 mod receiver;
+pub mod smtp;
+pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
 pub use receiver::Receiver;
@@ -127,6 +129,22 @@ impl World {
         self.app.take().unwrap().abandon().await;
         let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
         self.build(listener).await;
+    }
+
+    /// Starts the service again with another setting.
+    pub async fn change_setting(&mut self, name: &str, value: &str) {
+        let mut settings = serde_json::to_value(&self.settings).unwrap();
+        settings[name] = value.into();
+        self.settings = serde_json::from_value(settings).unwrap();
+        self.restart().await;
+    }
+
+    /// How many rows a table has.
+    pub async fn rows(&self, table: &str) -> i64 {
+        use sea_orm::{ConnectionTrait, Statement};
+        let db = &self.deps().db.read;
+        let count = Statement::from_string(db.get_database_backend(), format!("SELECT COUNT(*) FROM {table}"));
+        db.query_one_raw(count).await.unwrap().unwrap().try_get_by_index(0).unwrap()
     }
 
     /// The next commits fail as if the database were busy.

@@ -30,14 +30,19 @@ impl Request {
     pub fn id(&self) -> &str {
         self.event["id"].as_str().unwrap()
     }
+    /// Does that header hold a signature by this secret?
+    pub fn signed_by(&self, secret: &str, header: &str) -> bool {
+        verify(secret, &self.headers, header, &self.raw)
+    }
 }
 
 #[derive(Default)]
 struct State {
     secret: Mutex<Option<String>>,
     requests: Mutex<Vec<Request>>,
-    /// Answers to the next requests; after them 200.
-    answers: Mutex<VecDeque<u16>>,
+    /// Answers to the next requests, with a header each; after them 200.
+    answers: Mutex<VecDeque<(u16, Option<(&'static str, String)>)>>,
+    arrived: tokio::sync::Notify,
 }
 
 pub struct Receiver {
@@ -73,7 +78,27 @@ impl Receiver {
 
     /// The next requests are answered with these statuses.
     pub fn answer_next(&self, statuses: impl IntoIterator<Item = u16>) {
-        self.state.answers.lock().unwrap().extend(statuses);
+        let answers = statuses.into_iter().map(|status| (status, None));
+        self.state.answers.lock().unwrap().extend(answers);
+    }
+
+    /// The next request is answered with this status and header.
+    pub fn answer_next_with(&self, status: u16, name: &'static str, value: &str) {
+        let answer = (status, Some((name, value.to_owned())));
+        self.state.answers.lock().unwrap().push_back(answer);
+    }
+
+    /// Waits until that many requests have come.
+    pub async fn arrived(&self, count: usize) {
+        loop {
+            let arrived = self.state.arrived.notified();
+            tokio::pin!(arrived);
+            arrived.as_mut().enable();
+            if self.requests().len() >= count {
+                return;
+            }
+            arrived.await;
+        }
     }
 
     pub fn requests(&self) -> Vec<Request> {
@@ -105,7 +130,7 @@ async fn receive(state: Data<State>, request: HttpRequest, raw: Bytes) -> HttpRe
         .lock()
         .unwrap()
         .as_deref()
-        .map(|secret| verify(secret, &headers, &raw));
+        .map(|secret| verify(secret, &headers, "x-webhook-signature", &raw));
     let event = serde_json::from_slice(&raw).unwrap();
     state.requests.lock().unwrap().push(Request {
         headers,
@@ -113,12 +138,17 @@ async fn receive(state: Data<State>, request: HttpRequest, raw: Bytes) -> HttpRe
         event,
         verified,
     });
-    let status = state.answers.lock().unwrap().pop_front().unwrap_or(200);
-    HttpResponse::build(StatusCode::from_u16(status).unwrap()).body("the receiver's own words")
+    state.arrived.notify_waiters();
+    let (status, header) = state.answers.lock().unwrap().pop_front().unwrap_or((200, None));
+    let mut response = HttpResponse::build(StatusCode::from_u16(status).unwrap());
+    if let Some(header) = header {
+        response.insert_header(header);
+    }
+    response.body("the receiver's own words")
 }
 
 /// As the documentation tells users: over the raw bytes, with the whole secret as the key.
-fn verify(secret: &str, headers: &BTreeMap<String, String>, raw: &[u8]) -> bool {
+fn verify(secret: &str, headers: &BTreeMap<String, String>, header: &str, raw: &[u8]) -> bool {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(format!("{}.", headers["x-webhook-timestamp"]).as_bytes());
     mac.update(raw);
@@ -128,5 +158,5 @@ fn verify(secret: &str, headers: &BTreeMap<String, String>, raw: &[u8]) -> bool 
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    headers["x-webhook-signature"] == format!("sha256={expected}")
+    headers.get(header) == Some(&format!("sha256={expected}"))
 }
