@@ -47,7 +47,7 @@ impl KeysUsed {
 
 const RECONCILE_EVERY: Duration = Duration::from_secs(30);
 const FLUSH_EVERY: Duration = Duration::from_secs(3);
-const MEASURE_EVERY: Duration = Duration::from_secs(15);
+const PRUNE_EVERY: Duration = Duration::from_secs(600);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// How long an answer can be had again with its `Idempotency-Key`. Source: CONTRACT §1.
 const KEEP_IDEMPOTENCY_KEYS: Duration = Duration::from_secs(24 * 3600);
@@ -64,7 +64,7 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         let keys_used = keys_used.clone();
         async move { keys_used.flush(&deps).await }
     });
-    every(deps, MEASURE_EVERY, "measuring the queues", |deps| async move {
+    every(deps, TIDY_EVERY, "measuring the queues", |deps| async move {
         measure(&deps).await
     });
     every(deps, TIDY_EVERY, "tidying", |deps| async move {
@@ -73,8 +73,7 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     });
     every(
         deps,
-        TIDY_EVERY,
-        "pruning",
+        PRUNE_EVERY, "pruning",
         |deps| async move { prune::prune(&deps).await },
     );
 }

@@ -121,7 +121,8 @@ impl World {
 fn run(test: impl AsyncFnOnce(&World)) {
     System::new().block_on(async {
         let world = World::new();
-        test(&world).await;
+        // A test that waits for what never comes must fail, not hang.
+        tokio::time::timeout(Duration::from_secs(60), test(&world)).await.unwrap();
         world.arbiter.stop();
     });
 }

@@ -26,7 +26,7 @@ impl Default for Retention {
 /// Events, or attempts, in one transaction.
 const SLICE: u64 = 500;
 /// Slices in one run: a backlog is worked off over some runs.
-const SLICES: usize = 40;
+const SLICES: usize = 200;
 /// Ids named in one statement.
 const NAMED: usize = 500;
 

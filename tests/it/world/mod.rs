@@ -22,6 +22,9 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use std::{cell::Cell, net::TcpListener, time::Duration};
 
+/// Real time for one scenario, on a slow machine with many tests at once.
+const LIMIT: Duration = Duration::from_secs(120);
+
 /// Runs one scenario on one database. A world that leaves undone work behind fails its test.
 pub fn run(backend: Backend, scenario: impl AsyncFnOnce(&mut World)) {
     // Several TLS stacks are linked; the first of many tests chooses.
@@ -30,8 +33,14 @@ pub fn run(backend: Backend, scenario: impl AsyncFnOnce(&mut World)) {
         let Some(mut world) = World::start(backend).await else {
             return;
         };
-        scenario(&mut world).await;
-        world.end().await;
+        let whole = async {
+            scenario(&mut world).await;
+            world.end().await;
+        };
+        // A test that waits for what never comes must fail, not hang.
+        tokio::time::timeout(LIMIT, whole)
+            .await
+            .unwrap_or_else(|_| panic!("the scenario did not end within {LIMIT:?}"));
     });
 }
 
@@ -116,6 +125,12 @@ impl World {
     /// Moves the clock: each alarm on the way, in order, until all is quiet.
     pub async fn advance(&self, by: Duration) {
         self.clock.advance(by).await;
+    }
+
+    /// Moves the clock in one leap, as if the service had been asleep, then lets what recurs do its work.
+    pub async fn leap(&self, by: Duration) {
+        self.clock.set(self.clock.now().plus(by));
+        self.advance(minutes(11)).await;
     }
 
     /// Waits until nothing is under way.
