@@ -73,7 +73,8 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     });
     every(
         deps,
-        PRUNE_EVERY, "pruning",
+        PRUNE_EVERY,
+        "pruning",
         |deps| async move { prune::prune(&deps).await },
     );
 }

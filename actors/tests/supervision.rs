@@ -122,7 +122,9 @@ fn run(test: impl AsyncFnOnce(&World)) {
     System::new().block_on(async {
         let world = World::new();
         // A test that waits for what never comes must fail, not hang.
-        tokio::time::timeout(Duration::from_secs(60), test(&world)).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(60), test(&world))
+            .await
+            .unwrap();
         world.arbiter.stop();
     });
 }

@@ -69,7 +69,11 @@ on_both! {
                 other => panic!("what is the id of {other}?"),
             };
             walked.insert(kind);
-            let body = if route.path.ends_with("/contacts") { json!({ "contacts": [{ "phone_number": "1" }] }) } else { json!({}) };
+            let body = match route.path.rsplit('/').next().unwrap() {
+                "contacts" => json!({ "contacts": [{ "phone_number": "1" }] }),
+                "recover" => json!({ "since": "2020-01-01T00:00:00Z" }),
+                _ => json!({}),
+            };
             for api in [&stranger.api, &live] {
                 // Agents belong to both envs of their tenant.
                 if kind == "agents" && std::ptr::eq(api, &live) {

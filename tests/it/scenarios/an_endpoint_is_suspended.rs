@@ -11,7 +11,11 @@ async fn endpoint(tenant: &Tenant, id: &str) -> Value {
 }
 
 async fn act(tenant: &Tenant, id: &str, action: &str, body: Value) -> Value {
-    tenant.api.post(&format!("/v1/webhook_endpoints/{id}/{action}"), body).await.ok()
+    tenant
+        .api
+        .post(&format!("/v1/webhook_endpoints/{id}/{action}"), body)
+        .await
+        .ok()
 }
 
 async fn stats(tenant: &Tenant, id: &str) -> Value {

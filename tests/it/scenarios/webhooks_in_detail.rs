@@ -2,7 +2,11 @@
 use super::an_event_is_delivered::{attempts, one_event};
 use crate::{
     on_both,
-    world::{Receiver, Tenant, World, minutes, seconds, smtp::Smtp, zoo::{Animal, Zoo}},
+    world::{
+        Receiver, Tenant, World, minutes, seconds,
+        smtp::Smtp,
+        zoo::{Animal, Zoo},
+    },
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -296,5 +300,8 @@ async fn attempts_to(tenant: &Tenant, event: &Value, endpoint: &str) -> Value {
         .await
         .ok();
     let all = deliveries["data"].as_array().unwrap();
-    all.iter().find(|delivery| delivery["endpoint_id"] == endpoint).unwrap().clone()
+    all.iter()
+        .find(|delivery| delivery["endpoint_id"] == endpoint)
+        .unwrap()
+        .clone()
 }

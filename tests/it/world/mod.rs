@@ -159,7 +159,12 @@ impl World {
         use sea_orm::{ConnectionTrait, Statement};
         let db = &self.deps().db.read;
         let count = Statement::from_string(db.get_database_backend(), format!("SELECT COUNT(*) FROM {table}"));
-        db.query_one_raw(count).await.unwrap().unwrap().try_get_by_index(0).unwrap()
+        db.query_one_raw(count)
+            .await
+            .unwrap()
+            .unwrap()
+            .try_get_by_index(0)
+            .unwrap()
     }
 
     /// The next commits fail as if the database were busy.

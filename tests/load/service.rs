@@ -1,0 +1,222 @@
+//! The service under load, its API's client, and what the system says of this process.
+use super::receiver::{Receiver, micros_now};
+use actors::{
+    clock::Clock,
+    deps::Deps,
+    outbound::{Options, Outbound, Policy},
+    signature,
+    writer::Commit,
+};
+use bytes::Bytes;
+use callboard::{
+    access::{self, NewKey, NewWorkspace},
+    app::App,
+    settings::Settings,
+};
+use entities::{
+    ids::TenantId,
+    values::{Env, Scopes, Text},
+};
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde_json::Value;
+use std::{
+    net::TcpListener,
+    time::{Duration, Instant},
+};
+
+pub struct Service {
+    pub app: App,
+    pub clock: Clock,
+    url: String,
+    handle: actix_web::dev::ServerHandle,
+}
+
+impl Service {
+    pub async fn start(database: &str) -> Self {
+        let clock = Clock::wall();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let bind = listener.local_addr().expect("its address").to_string();
+        let settings = Settings::load(
+            None,
+            &[
+                ("dev", "true".into()),
+                ("bind", bind.clone()),
+                ("base_url", String::new()),
+                ("database_url", database.to_owned()),
+                // Always the same, so that a second process can read what the first wrote.
+                ("secret_key", "bG9hZCBydW5zIG5lZWQgbm8gc2VjcmVjeSBhdCBhbGw=".into()),
+                ("sandbox_speed", "1000000000".into()),
+                ("max_calls_per_second", "10000".into()),
+                ("max_concurrency", "1000".into()),
+            ],
+        )
+        .expect("good settings");
+        let app = App::build(settings, clock.clone()).await.expect("the service starts");
+        let server = app.serve(listener).expect("it listens");
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        Service {
+            app,
+            clock,
+            url: format!("http://{bind}"),
+            handle,
+        }
+    }
+
+    pub fn deps(&self) -> &Deps {
+        self.app.deps()
+    }
+
+    /// A workspace with a key.
+    pub async fn tenant(&self) -> (TenantId, Api) {
+        let deps = self.deps();
+        let slug = format!("load-{}", deps.ids.next::<TenantId>());
+        let new = NewWorkspace {
+            slug: slug.clone(),
+            name: "Load".into(),
+            country: "US".parse().expect("a country"),
+            email: format!("{slug}@example.com"),
+            password_hash: "-".into(),
+        };
+        let rows = new.rows(&deps.db.read, &deps.ids, deps.clock.now(), 1000).await;
+        let (tenant, _, mut changes) = rows.expect("rows");
+        let asked = NewKey {
+            name: Text::parse("load").expect("a name"),
+            env: Env::Test,
+            scopes: Scopes::all(),
+            expires_at: None,
+        };
+        let (key, plaintext) = access::new_key(deps.ids.next(), tenant.id, asked, deps.clock.now());
+        changes.api_keys.push(key);
+        let commit = Commit {
+            changes,
+            events: Vec::new(),
+        };
+        deps.writer.commit(commit).await.expect("a commit");
+        let api = Api {
+            client: client(),
+            url: self.url.clone(),
+            key: plaintext.to_string(),
+        };
+        (tenant.id, api)
+    }
+
+    pub async fn pause(&self, millis: u64) {
+        let _busy = self.clock.sleep(Duration::from_millis(millis)).await;
+    }
+
+    pub async fn stop(self) {
+        self.handle.stop(true).await;
+        self.app.stop(Duration::from_secs(1)).await;
+    }
+}
+
+/// The same client posts a signed body of 1 KiB to the same receiver, without storage, to so many of its paths.
+pub async fn raw_limit(receiver: &Receiver, paths: usize) -> f64 {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("threads");
+    let policy = Policy {
+        dev: true,
+        ..Policy::default()
+    };
+    let outbound = Outbound::new(policy, Options::on(runtime.handle().clone())).expect("a client");
+    receiver.reset().await;
+    let secret = signature::new_secret();
+    let (started, time) = (Instant::now(), Duration::from_secs(3));
+    let tasks: Vec<_> = (0..64)
+        .map(|task| {
+            let url = url::Url::parse(&receiver.hook(task % paths)).expect("a URL");
+            let (outbound, secret) = (outbound.clone(), secret.clone());
+            runtime.spawn(async move {
+                while started.elapsed() < time {
+                    let body = Bytes::from(format!(
+                        r#"{{"id":"x","data":"t={} {}"}}"#,
+                        micros_now(),
+                        "x".repeat(980)
+                    ));
+                    let mut headers = HeaderMap::new();
+                    let signed = signature::sign(&secret, 1_700_000_000, &body);
+                    headers.insert("x-webhook-signature", HeaderValue::from_str(&signed).expect("hex"));
+                    headers.insert("content-type", HeaderValue::from_static("application/json"));
+                    let exchange = outbound.post(&url, headers, body, Duration::from_secs(5)).await;
+                    exchange.outcome.expect("an answer");
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    let elapsed = started.elapsed().as_secs_f64();
+    runtime.shutdown_background();
+    receiver.count().await as f64 / elapsed
+}
+
+pub struct Api {
+    client: reqwest::Client,
+    url: String,
+    key: String,
+}
+
+impl Api {
+    pub async fn post(&self, path: &str, body: Value) -> Value {
+        let request = self
+            .client
+            .post(format!("{}{path}", self.url))
+            .bearer_auth(&self.key)
+            .json(&body);
+        let answer = request.send().await.expect("an answer");
+        assert!(
+            answer.status().is_success(),
+            "{path}: {}",
+            answer.text().await.expect("a body")
+        );
+        answer.json().await.expect("JSON")
+    }
+    pub async fn get(&self, path: &str) -> Value {
+        let request = self.client.get(format!("{}{path}", self.url)).bearer_auth(&self.key);
+        request.send().await.expect("an answer").json().await.expect("JSON")
+    }
+}
+
+pub fn client() -> reqwest::Client {
+    #[expect(clippy::disallowed_methods, reason = "talks to the run's own servers")]
+    reqwest::Client::builder().no_proxy().build().expect("a client")
+}
+
+pub fn name_of(database: &str) -> &'static str {
+    if database.starts_with("sqlite") {
+        "SQLite, synchronous=FULL"
+    } else {
+        "PostgreSQL"
+    }
+}
+
+/// User and system time of this process.
+pub fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<f64> = stat
+        .rsplit(") ")
+        .next()
+        .unwrap_or_default()
+        .split(' ')
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    // The 14th and 15th of all, in ticks of a hundredth second; the state, which is no number, is left out.
+    fields
+        .get(10)
+        .zip(fields.get(11))
+        .map_or(0.0, |(user, system)| (user + system) / 100.0)
+}
+
+pub fn resident_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / 1024.0
+}
