@@ -128,7 +128,7 @@ impl App {
             ids.clone(),
             Arc::new(Hints { deps: hints.clone() }),
         );
-        let (writer, writer_task) = spawn_on(&handle, async move {
+        let (writer, writer_task) = spawn_on(&threads.writer()?, async move {
             Writer::start(write_db, write_clock, write_ids, after).await
         })
         .await
@@ -146,6 +146,7 @@ impl App {
             keyring,
             outbound: outbound(&settings, &handle)?,
             post: settings.post()?,
+            recoveries: Default::default(),
             limits: settings.limits()?,
             base_url: settings.public_url().into(),
             runtime: handle,
@@ -238,10 +239,10 @@ impl App {
             arbiter.stop();
             let _ = arbiter.join();
         }
-        if let Some(runtime) = self.threads.0.take() {
+        for runtime in self.threads.take() {
             let ended = web::block(move || runtime.shutdown_timeout(Duration::from_secs(5))).await;
             if let Err(error) = ended {
-                tracing::warn!(%error, "the runtime did not end");
+                tracing::warn!(%error, "a runtime did not end");
             }
         }
         self.lock.release().await;
@@ -268,32 +269,45 @@ fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Out
 const ACTOR_THREADS: usize = 2;
 const HTTP_THREADS: usize = 2;
 
-/// The threads that drive database, deliveries and calls. Dropped, they end without waiting: an async context may not wait.
-struct Threads(Option<tokio::runtime::Runtime>);
+/// The threads that drive the outside: database, deliveries and calls; and one for the writer alone, so that its next step
+/// never waits behind hundreds of answers. Dropped, they end without waiting: an async context may not wait.
+struct Threads {
+    io: Option<tokio::runtime::Runtime>,
+    writer: Option<tokio::runtime::Runtime>,
+}
 
 impl Threads {
     fn start() -> Result<Self, CannotStart> {
-        let mut builder = tokio::runtime::Builder::new_multi_thread();
-        let built = builder
-            .worker_threads(2)
-            .thread_name("callboard-io")
-            .enable_all()
-            .build();
-        built
-            .map(|runtime| Threads(Some(runtime)))
-            .map_err(|error| CannotStart(format!("threads cannot be started: {error}")))
+        Ok(Threads {
+            io: Some(runtime("callboard-io", 2)?),
+            writer: Some(runtime("callboard-writer", 1)?),
+        })
     }
     fn handle(&self) -> Result<tokio::runtime::Handle, CannotStart> {
-        self.0
-            .as_ref()
-            .map(|runtime| runtime.handle().clone())
-            .ok_or_else(|| CannotStart("the threads have ended".into()))
+        handle(&self.io)
     }
+    fn writer(&self) -> Result<tokio::runtime::Handle, CannotStart> {
+        handle(&self.writer)
+    }
+    fn take(&mut self) -> impl Iterator<Item = tokio::runtime::Runtime> + use<> {
+        self.writer.take().into_iter().chain(self.io.take())
+    }
+}
+
+fn runtime(name: &str, threads: usize) -> Result<tokio::runtime::Runtime, CannotStart> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let built = builder.worker_threads(threads).thread_name(name).enable_all().build();
+    built.map_err(|error| CannotStart(format!("threads cannot be started: {error}")))
+}
+
+fn handle(runtime: &Option<tokio::runtime::Runtime>) -> Result<tokio::runtime::Handle, CannotStart> {
+    let running = runtime.as_ref().map(|runtime| runtime.handle().clone());
+    running.ok_or_else(|| CannotStart("the threads have ended".into()))
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        for runtime in self.take() {
             runtime.shutdown_background();
         }
     }

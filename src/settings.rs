@@ -105,7 +105,8 @@ impl Settings {
         };
         let names = std::env::vars().filter_map(|(name, _)| Some((name.strip_prefix("CALLBOARD_")?.to_owned(), name)));
         names
-            .filter(|(short, _)| !short.starts_with("TEST_") && !known(short))
+            // The last two are `callboard listen`'s.
+            .filter(|(short, _)| !short.starts_with("TEST_") && !known(short) && !["KEY", "URL"].contains(&short.as_str()))
             .map(|(_, name)| name)
             .collect()
     }

@@ -3,7 +3,7 @@ use crate::{
     calls::Calls,
     carrier::Carriers,
     clock::Clock,
-    delivery::{machine::Schedule, prune::Retention},
+    delivery::{machine::Schedule, prune::Retention, recovery::Running},
     ids::Ids,
     keyring::Keyring,
     mail::Post,
@@ -35,6 +35,8 @@ pub struct Shared {
     pub outbound: Outbound,
     /// Where e-mails go.
     pub post: Post,
+    /// Recoveries that are being worked off.
+    pub recoveries: Running,
     pub limits: Limits,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,

@@ -47,7 +47,7 @@ impl KeysUsed {
 
 const RECONCILE_EVERY: Duration = Duration::from_secs(30);
 const FLUSH_EVERY: Duration = Duration::from_secs(3);
-const PRUNE_EVERY: Duration = Duration::from_secs(600);
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// How long an answer can be had again with its `Idempotency-Key`. Source: CONTRACT §1.
 const KEEP_IDEMPOTENCY_KEYS: Duration = Duration::from_secs(24 * 3600);

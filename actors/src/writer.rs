@@ -326,16 +326,12 @@ impl Engine {
             ))),
         };
         match &outcome {
-            Ok(()) | Err(Error::Stale) => {}
-            Err(error) => {
+            Err(error @ (Error::Unavailable(_) | Error::Internal(_) | Error::Corrupt { .. })) => {
                 self.in_doubt = true;
-                if matches!(
-                    error,
-                    Error::Unavailable(_) | Error::Internal(_) | Error::Corrupt { .. }
-                ) {
-                    tracing::warn!(%error, items = items.len(), "a transaction failed");
-                }
+                tracing::warn!(%error, items = items.len(), "a transaction failed");
             }
+            // A job, or a rule of the database, said no before the commit.
+            Ok(()) | Err(_) => {}
         }
         outcome
     }

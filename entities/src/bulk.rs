@@ -27,7 +27,7 @@ pub enum OnConflict {
 }
 
 /// Rows per statement, largest first: few sizes, so that few statements are prepared.
-const CHUNKS: [usize; 5] = [256, 64, 16, 4, 1];
+const CHUNKS: [usize; 10] = [512, 256, 128, 64, 32, 16, 8, 4, 2, 1];
 /// SQLite takes 32,766 parameters in one statement, PostgreSQL 65,535.
 const MAX_PARAMETERS: usize = 32_766;
 
@@ -42,26 +42,44 @@ where
 {
     let columns: Vec<_> = <M::Entity as EntityTrait>::Column::iter().collect();
     let mut written = 0;
-    let mut rest = rows;
-    while !rest.is_empty() {
-        let size = CHUNKS
-            .into_iter()
-            .find(|size| *size <= rest.len() && size * columns.len() <= MAX_PARAMETERS)
-            .unwrap_or(1);
-        let (chunk, tail) = rest.split_at(size);
+    for chunk in chunks(rows, columns.len()) {
         let values = chunk
             .iter()
             .flat_map(|row| columns.iter().map(|column| row.get(*column)))
             .collect::<Vec<Value>>();
-        let text = insert_text::<M::Entity>(size, on_conflict, db.get_database_backend());
+        let text = insert_text::<M::Entity>(chunk.len(), on_conflict, db.get_database_backend());
         let statement = Statement::from_sql_and_values(db.get_database_backend(), text.as_ref(), values);
         written += db.execute_raw(statement).await?.rows_affected();
-        rest = tail;
     }
     if on_conflict == OnConflict::ReplacePredecessor && written != rows.len() as u64 {
         return Err(Error::Stale);
     }
     Ok(written)
+}
+
+/// Cuts rows into slices of few sizes, so that few statements are prepared, and each of them often used.
+pub fn chunks<T>(rows: &[T], columns: usize) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let fits = |size: &usize| *size <= rest.len() && size * columns <= MAX_PARAMETERS;
+        let (chunk, tail) = rest.split_at(CHUNKS.into_iter().find(fits)?);
+        rest = tail;
+        Some(chunk)
+    })
+}
+
+/// Adds `(?, ?), (?, ?)`: so many rows of placeholders.
+pub fn placeholders(text: &mut String, backend: DbBackend, rows: usize, columns: usize) {
+    for row in 0..rows {
+        text.push_str(if row == 0 { "(" } else { ", (" });
+        for column in 0..columns {
+            if column > 0 {
+                text.push_str(", ");
+            }
+            placeholder(text, backend, row * columns + column + 1);
+        }
+        text.push(')');
+    }
 }
 
 type Texts = Mutex<HashMap<(TypeId, usize, OnConflict, bool), Arc<str>>>;
@@ -83,7 +101,7 @@ where
 ///
 /// On SQLite it has no number: a numbered one is a name to SQLite, looked up by a walk over all names before it, and binding
 /// thousands of values then takes longer than writing them.
-pub fn placeholder(text: &mut String, backend: DbBackend, n: usize) {
+fn placeholder(text: &mut String, backend: DbBackend, n: usize) {
     match backend {
         DbBackend::Sqlite => text.push('?'),
         // Writing to a String cannot fail.
@@ -98,16 +116,7 @@ fn build_insert<E: EntityTrait>(rows: usize, on_conflict: OnConflict, backend: D
         .map(|key| key.into_column().as_str().to_owned())
         .collect();
     let mut text = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
-    for row in 0..rows {
-        text.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..columns.len() {
-            if column > 0 {
-                text.push_str(", ");
-            }
-            placeholder(&mut text, backend, row * columns.len() + column + 1);
-        }
-        text.push(')');
-    }
+    placeholders(&mut text, backend, rows, columns.len());
     if on_conflict == OnConflict::Fail {
         return text;
     }

@@ -2,7 +2,9 @@
 use crate::{
     agent, api_key, bulk,
     bulk::OnConflict,
-    campaign, contact, delivery, delivery_attempt, endpoint_health, endpoint_hour,
+    campaign, contact,
+    delivery::{self, PutAway},
+    delivery_attempt, endpoint_health, endpoint_hour,
     error::{Error, Result},
     event,
     ids::{CampaignId, EndpointId, Owned},
@@ -42,7 +44,7 @@ pub struct Changes {
     pub deliveries: Vec<delivery::Model>,
     /// Outcomes of attempts.
     pub delivery_updates: Vec<delivery::Model>,
-    /// What becomes of everything that an endpoint has not received.
+    /// What becomes of everything that an endpoint has not received. One slice of it here; its lane sees to the rest.
     pub queues: Vec<(EndpointId, Queue)>,
     pub attempts: Vec<delivery_attempt::Model>,
     pub healths: Vec<endpoint_health::Model>,
@@ -208,16 +210,17 @@ impl Changes {
         delivery::update(db, &self.delivery_updates).await?;
         for (endpoint, queue) in &self.queues {
             match queue {
-                Queue::CancelOpen => delivery::cancel(db, *endpoint, false).await?,
-                Queue::CancelAll => delivery::cancel(db, *endpoint, true).await?,
-                Queue::Hold => delivery::hold_open(db, *endpoint).await?,
+                Queue::CancelOpen => delivery::put_away(db, *endpoint, PutAway::CancelOpen).await?,
+                Queue::CancelAll => {
+                    delivery::put_away(db, *endpoint, PutAway::CancelHeld).await?;
+                    delivery::put_away(db, *endpoint, PutAway::CancelOpen).await?
+                }
+                Queue::Hold => delivery::put_away(db, *endpoint, PutAway::HoldOpen).await?,
             };
         }
         bulk::save(db, &self.attempts, OnConflict::Keep).await?;
         bulk::save(db, &self.healths, OnConflict::Replace).await?;
-        for hour in &self.hours {
-            endpoint_hour::add(db, hour).await?;
-        }
+        endpoint_hour::add(db, &self.hours).await?;
         bulk::save(db, &self.mails, OnConflict::Fail).await?;
         // A campaign's first row of counts is born with it.
         let born: Vec<_> = self

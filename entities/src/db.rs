@@ -185,6 +185,8 @@ impl Db {
     pub async fn checkpoint(&self) -> Result<()> {
         if self.write.get_database_backend() == sea_orm::DbBackend::Sqlite {
             self.write.execute_unprepared("PRAGMA wal_checkpoint(TRUNCATE)").await?;
+            // Keeps the planner's statistics, of a sample, in step with what is stored.
+            self.write.execute_unprepared("PRAGMA optimize").await?;
         }
         Ok(())
     }
@@ -213,7 +215,8 @@ fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
             .statement_cache_capacity(256)
             .pragma("cache_size", "-16384")
             .pragma("mmap_size", "268435456")
-            .pragma("temp_store", "memory");
+            .pragma("temp_store", "memory")
+            .pragma("analysis_limit", "400");
         if read_only {
             // Not `read_only(true)`: a reader of a WAL database writes its shared-memory file.
             return options.pragma("query_only", "on");

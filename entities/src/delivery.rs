@@ -6,6 +6,7 @@ use crate::{
     ids::{DeliveryId, EndpointId, EventId, Owned, TenantId},
     page::{self, Listed, Page},
     values::{Env, Moment},
+    webhook_endpoint,
 };
 use schemars::JsonSchema;
 use sea_orm::{
@@ -83,7 +84,7 @@ pub struct Model {
     pub event_id: EventId,
     pub event_seq: i64,
     pub origin: Origin,
-    /// For a replay: the endpoint's first delivery of the event, if there was one.
+    /// For a replay: the delivery that it repeats, if there was one.
     pub replay_of: Option<DeliveryId>,
     pub status: Status,
     pub failed_reason: Option<FailedReason>,
@@ -118,9 +119,10 @@ impl Model {
     }
 }
 
-/// Written out, not bound: only so do the databases see that the small index of open deliveries serves.
+/// Written out, not bound: only so do the databases see that the small index of open deliveries serves. The time, which every
+/// open one has, makes SQLite prefer that index to a walk over the endpoint's whole log, even without statistics.
 fn is_open() -> Expr {
-    Expr::cust("status IN ('pending', 'retrying')")
+    Expr::cust("status IN ('pending', 'retrying') AND next_attempt_at >= 0")
 }
 fn is_held() -> Expr {
     Expr::cust("status = 'held'")
@@ -159,14 +161,10 @@ pub async fn next_due_at(db: &impl ConnectionTrait, endpoint: EndpointId, after:
 
 /// Endpoints with something to send: each needs its delivery lane.
 pub async fn endpoints_at_work(db: &impl ConnectionTrait) -> Result<Vec<Owned<EndpointId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::EndpointId]);
-    let rows: Vec<(TenantId, Env, EndpointId)> = select.filter(is_open()).distinct().into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, endpoint)| Owned::new(tenant, env, endpoint))
-        .collect())
+    // The index alone answers this; whose they are the endpoints' own rows tell.
+    let select = Entity::find().select_only().column(Column::EndpointId);
+    let ids: Vec<EndpointId> = select.filter(is_open()).distinct().into_tuple().all(db).await?;
+    webhook_endpoint::keys(db, &ids).await
 }
 
 /// The deliveries of one event, oldest first.
@@ -174,8 +172,15 @@ pub async fn of_event(db: &impl ConnectionTrait, event: &event::Model) -> Result
     let select = Entity::find()
         .filter(Column::TenantId.eq(event.tenant_id))
         .filter(Column::EventSeq.eq(event.seq));
-    Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
+    Ok(select
+        .order_by(Column::Id, Order::Asc)
+        .limit(MAX_OF_EVENT)
+        .all(db)
+        .await?)
 }
+
+/// Deliveries of one event that are shown: its first, and replays of it.
+const MAX_OF_EVENT: u64 = 1000;
 
 /// What a list of deliveries is narrowed to.
 #[derive(Clone, Debug, Default)]
@@ -203,12 +208,13 @@ pub async fn log(
         select = select.filter(Column::Origin.eq(origin));
     }
     if let Some(event_type) = filter.event_type {
-        let seqs = event::Entity::find()
+        // Per delivery: the types of all the tenant's events may be many.
+        let of_type = event::Entity::find()
             .select_only()
             .column(event::Column::Seq)
-            .filter(event::Column::TenantId.eq(endpoint.tenant_id))
+            .filter(Expr::col((event::Entity, event::Column::Seq)).equals((Entity, Column::EventSeq)))
             .filter(event::Column::EventType.eq(event_type));
-        select = select.filter(Column::EventSeq.in_subquery(seqs.into_query()));
+        select = select.filter(Expr::exists(of_type.into_query()));
     }
     page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
 }
@@ -254,61 +260,85 @@ pub async fn waiting(db: &impl ConnectionTrait, endpoint: Option<EndpointId>) ->
     })
 }
 
-/// Ends what an endpoint that is no longer there, or does not want it, would have received.
-pub async fn cancel(db: &impl ConnectionTrait, endpoint: EndpointId, held_too: bool) -> Result<u64> {
-    let which = if held_too { is_open().or(is_held()) } else { is_open() };
-    let update = Entity::update_many()
-        .col_expr(Column::Status, Expr::value(Status::Cancelled))
-        .col_expr(Column::NextAttemptAt, Expr::value(Option::<Moment>::None));
-    Ok(update
+/// Deliveries that one statement moves: a queue of millions must not keep the writer from everything else.
+const SLICE: u64 = 2000;
+
+/// Cancels, or holds, a slice of what the endpoint has not received. Whoever asks goes on until [`has_open`] says no.
+pub async fn put_away(db: &impl ConnectionTrait, endpoint: EndpointId, what: PutAway) -> Result<u64> {
+    let (which, status) = match what {
+        PutAway::CancelOpen => (is_open(), Status::Cancelled),
+        PutAway::CancelHeld => (is_held(), Status::Cancelled),
+        PutAway::HoldOpen => (is_open(), Status::Held),
+    };
+    let ids: Vec<DeliveryId> = Entity::find()
+        .select_only()
+        .column(Column::Id)
         .filter(Column::EndpointId.eq(endpoint))
         .filter(which)
-        .exec(db)
-        .await?
-        .rows_affected)
-}
-
-/// Keeps what a suspended endpoint would have received, until it is recovered.
-pub async fn hold_open(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<u64> {
+        .limit(SLICE)
+        .into_tuple()
+        .all(db)
+        .await?;
+    if ids.is_empty() {
+        return Ok(0);
+    }
     let update = Entity::update_many()
-        .col_expr(Column::Status, Expr::value(Status::Held))
+        .col_expr(Column::Status, Expr::value(status))
         .col_expr(Column::NextAttemptAt, Expr::value(Option::<Moment>::None));
-    let open = update.filter(Column::EndpointId.eq(endpoint)).filter(is_open());
-    Ok(open.exec(db).await?.rows_affected)
+    let these = update
+        .filter(Column::EndpointId.eq(endpoint))
+        .filter(Column::Id.is_in(ids));
+    Ok(these.exec(db).await?.rows_affected)
 }
 
-/// The next slice of what a recovery sends again: held or failed, made from `since` until before `until`, oldest first.
-pub async fn missed(
+/// What becomes of what an endpoint has not received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutAway {
+    CancelOpen,
+    CancelHeld,
+    HoldOpen,
+}
+
+pub async fn has_held(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<bool> {
+    let select = Entity::find().filter(Column::EndpointId.eq(endpoint)).filter(is_held());
+    Ok(select.limit(1).one(db).await?.is_some())
+}
+
+/// The endpoint's log after a delivery, oldest first: a slice for a recovery to look at.
+pub async fn log_after(
     db: &impl ConnectionTrait,
     endpoint: EndpointId,
-    (since, until): (Moment, Moment),
-    after: Option<DeliveryId>,
+    after: DeliveryId,
     limit: u64,
 ) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::EndpointId.eq(endpoint))
-        // Ids are made after `created_at` and grow: nothing older needs a look.
-        .filter(Column::Id.gt(after.unwrap_or(DeliveryId::floor(since))))
-        .filter(Column::Origin.eq(Origin::Live))
-        .filter(Column::Status.is_in([Status::Held, Status::Failed]))
-        .filter(Column::CreatedAt.gte(since))
-        .filter(Column::CreatedAt.lt(until));
+        .filter(Column::Id.gt(after));
     Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
 }
 
-/// Which of these events were sent again to the endpoint, or are about to be.
-pub async fn replayed(db: &impl ConnectionTrait, endpoint: EndpointId, seqs: &[i64]) -> Result<HashSet<i64>> {
-    let replays: Vec<i64> = Entity::find()
-        .select_only()
-        .column(Column::EventSeq)
+/// Those of the endpoint's deliveries, oldest first.
+pub async fn of_ids(db: &impl ConnectionTrait, endpoint: EndpointId, ids: &[DeliveryId]) -> Result<Vec<Model>> {
+    let select = Entity::find()
         .filter(Column::EndpointId.eq(endpoint))
+        .filter(Column::Id.is_in(ids.iter().copied()));
+    Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
+}
+
+/// Which of these events the endpoint has received, live or as a replay, or is about to.
+pub async fn on_their_way(db: &impl ConnectionTrait, endpoint: EndpointId, seqs: &[i64]) -> Result<HashSet<i64>> {
+    // Found by the events, of which there are few, not in the endpoint's log.
+    let found: Vec<(EndpointId, i64)> = Entity::find()
+        .select_only()
+        .columns([Column::EndpointId, Column::EventSeq])
         .filter(Column::EventSeq.is_in(seqs.iter().copied()))
-        .filter(Column::Origin.eq(Origin::Replay))
+        .filter(Column::Origin.ne(Origin::Test))
         .filter(Column::Status.is_in([Status::Pending, Status::Retrying, Status::Succeeded]))
         .into_tuple()
         .all(db)
         .await?;
-    Ok(replays.into_iter().collect())
+    let to_it = found.into_iter().filter(|(receiver, _)| *receiver == endpoint);
+    Ok(to_it.map(|(_, seq)| seq).collect())
 }
 
 /// Lets held deliveries go: they are due at once.
@@ -326,22 +356,14 @@ pub async fn release(db: &impl ConnectionTrait, endpoint: EndpointId, ids: &[Del
 /// Writes the outcome of attempts. A delivery that was cancelled meanwhile stays cancelled.
 pub async fn update(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
     const COLUMNS: usize = 7;
-    for chunk in rows.chunks(100) {
+    for chunk in bulk::chunks(rows, COLUMNS) {
         // A common table of the new values, joined by key: one statement for many rows on either database.
         let mut text = String::from(
             "WITH v (endpoint_id, id, status, failed_reason, attempts, first_attempt_at, next_attempt_at) AS (VALUES ",
         );
-        let mut values: Vec<Value> = Vec::with_capacity(chunk.len() * COLUMNS);
-        for (index, row) in chunk.iter().enumerate() {
-            text.push_str(if index == 0 { "(" } else { ", (" });
-            for column in 1..=COLUMNS {
-                if column > 1 {
-                    text.push_str(", ");
-                }
-                bulk::placeholder(&mut text, db.get_database_backend(), index * COLUMNS + column);
-            }
-            text.push(')');
-            values.extend([
+        bulk::placeholders(&mut text, db.get_database_backend(), chunk.len(), COLUMNS);
+        let values = chunk.iter().flat_map(|row| {
+            [
                 row.endpoint_id.into(),
                 row.id.into(),
                 Value::from(sea_orm::ActiveEnum::to_value(&row.status)),
@@ -349,8 +371,9 @@ pub async fn update(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
                 row.attempts.into(),
                 row.first_attempt_at.into(),
                 row.next_attempt_at.into(),
-            ]);
-        }
+            ]
+        });
+        let values: Vec<Value> = values.collect();
         text.push_str(
             ") UPDATE deliveries SET status = v.status, failed_reason = v.failed_reason, attempts = v.attempts, \
              first_attempt_at = v.first_attempt_at, next_attempt_at = v.next_attempt_at FROM v \

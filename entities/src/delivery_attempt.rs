@@ -1,12 +1,26 @@
 //! The log of attempts: what was tried, and what came back.
 use crate::{error::Result, ids::DeliveryId, values::Moment};
-use sea_orm::{FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
-use serde::{Deserialize, Serialize};
+use sea_orm::{DeriveValueType, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use std::{fmt, str::FromStr};
 
 /// The answer's headers, names in lower case; the first 64.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
-#[serde(transparent)]
+///
+/// Stored as text, not as JSON: nothing queries it, and every attempt writes one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, DeriveValueType)]
+#[sea_orm(value_type = "String")]
 pub struct ResponseHeaders(pub Vec<(String, String)>);
+
+impl fmt::Display for ResponseHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(&self.0).map_err(|_| fmt::Error)?)
+    }
+}
+impl FromStr for ResponseHeaders {
+    type Err = serde_json::Error;
+    fn from_str(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text).map(ResponseHeaders)
+    }
+}
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -36,7 +50,7 @@ pub struct Model {
     /// The same in words.
     #[sea_orm(column_type = "Text", nullable)]
     pub error_message: Option<String>,
-    #[sea_orm(column_type = "JsonBinary")]
+    #[sea_orm(column_type = "Text")]
     pub response_headers: ResponseHeaders,
     /// The first 16 KiB, as text.
     #[sea_orm(column_type = "Text", nullable)]

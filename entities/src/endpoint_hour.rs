@@ -1,6 +1,7 @@
 //! Attempts of one endpoint, counted by the hour: what its statistics are made of.
 use crate::{bulk, error::Result, ids::EndpointId, values::Moment};
 use sea_orm::{FromQueryResult, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
+use std::collections::BTreeMap;
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -39,34 +40,48 @@ impl Model {
     }
 }
 
-/// Adds counts; one row per endpoint and hour.
-pub async fn add(db: &impl ConnectionTrait, by: &Model) -> Result<()> {
-    let mut text = String::from(
-        "INSERT INTO endpoint_hours (endpoint_id, hour, attempts, succeeded, failed, duration_ms, longest_ms) VALUES (",
-    );
-    for column in 1..=7 {
-        if column > 1 {
-            text.push_str(", ");
-        }
-        bulk::placeholder(&mut text, db.get_database_backend(), column);
+/// Adds counts to the stored ones.
+pub async fn add(db: &impl ConnectionTrait, by: &[Model]) -> Result<()> {
+    const COLUMNS: usize = 7;
+    // One statement takes no row twice.
+    let mut sums: BTreeMap<(EndpointId, Moment), Model> = BTreeMap::new();
+    for row in by {
+        let sum = sums
+            .entry((row.endpoint_id, row.hour))
+            .or_insert_with(|| Model::empty(row.endpoint_id, row.hour));
+        sum.attempts += row.attempts;
+        sum.succeeded += row.succeeded;
+        sum.failed += row.failed;
+        sum.duration_ms += row.duration_ms;
+        sum.longest_ms = sum.longest_ms.max(row.longest_ms);
     }
-    text.push_str(
-        ") ON CONFLICT (endpoint_id, hour) DO UPDATE SET attempts = endpoint_hours.attempts + excluded.attempts, \
-         succeeded = endpoint_hours.succeeded + excluded.succeeded, failed = endpoint_hours.failed + excluded.failed, \
-         duration_ms = endpoint_hours.duration_ms + excluded.duration_ms, \
-         longest_ms = CASE WHEN excluded.longest_ms > endpoint_hours.longest_ms THEN excluded.longest_ms ELSE endpoint_hours.longest_ms END",
-    );
-    let values: [Value; 7] = [
-        by.endpoint_id.into(),
-        by.hour.into(),
-        by.attempts.into(),
-        by.succeeded.into(),
-        by.failed.into(),
-        by.duration_ms.into(),
-        by.longest_ms.into(),
-    ];
-    db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
-        .await?;
+    let sums: Vec<Model> = sums.into_values().collect();
+    for chunk in bulk::chunks(&sums, COLUMNS) {
+        let mut text = String::from(
+            "INSERT INTO endpoint_hours (endpoint_id, hour, attempts, succeeded, failed, duration_ms, longest_ms) VALUES ",
+        );
+        bulk::placeholders(&mut text, db.get_database_backend(), chunk.len(), COLUMNS);
+        text.push_str(
+            " ON CONFLICT (endpoint_id, hour) DO UPDATE SET attempts = endpoint_hours.attempts + excluded.attempts, \
+             succeeded = endpoint_hours.succeeded + excluded.succeeded, failed = endpoint_hours.failed + excluded.failed, \
+             duration_ms = endpoint_hours.duration_ms + excluded.duration_ms, longest_ms = CASE \
+             WHEN excluded.longest_ms > endpoint_hours.longest_ms THEN excluded.longest_ms ELSE endpoint_hours.longest_ms END",
+        );
+        let values = chunk.iter().flat_map(|row| {
+            [
+                Value::from(row.endpoint_id),
+                row.hour.into(),
+                row.attempts.into(),
+                row.succeeded.into(),
+                row.failed.into(),
+                row.duration_ms.into(),
+                row.longest_ms.into(),
+            ]
+        });
+        let values: Vec<Value> = values.collect();
+        db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
+            .await?;
+    }
     Ok(())
 }
 
@@ -94,6 +109,11 @@ pub async fn sum(db: &impl ConnectionTrait, endpoint: EndpointId, since: Moment)
         .column_as(sum("duration_ms"), "duration_ms")
         .column_as(Expr::cust("CAST(COALESCE(MAX(longest_ms), 0) AS BIGINT)"), "longest_ms");
     Ok(select.into_model::<Sum>().one(db).await?.unwrap_or_default())
+}
+
+pub async fn any_before(db: &impl ConnectionTrait, before: Moment) -> Result<bool> {
+    let select = Entity::find().filter(Column::Hour.lt(before));
+    Ok(select.limit(1).one(db).await?.is_some())
 }
 
 pub async fn prune(db: &impl ConnectionTrait, before: Moment) -> Result<u64> {

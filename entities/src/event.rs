@@ -2,6 +2,7 @@
 use crate::{
     error::{Error, Result},
     ids::{EventId, TenantId},
+    meta,
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
@@ -28,8 +29,10 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The highest sequence number; 0 before the first event.
+/// The highest sequence number that was ever given; 0 before the first event. Pruning leaves it where it was.
 pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+    let pruned = meta::get(db, meta::PRUNED_SEQ).await?;
+    let pruned = pruned.and_then(|seq| seq.parse().ok()).unwrap_or(0);
     let last: Option<i64> = Entity::find()
         .select_only()
         .column(Column::Seq)
@@ -38,7 +41,7 @@ pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
         .into_tuple()
         .one(db)
         .await?;
-    Ok(last.unwrap_or(0))
+    Ok(last.unwrap_or(0).max(pruned))
 }
 
 /// The newest event's id, of whatever tenant.
@@ -140,6 +143,9 @@ pub async fn prune(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<u64> {
     let these = Entity::delete_many()
         .filter(Column::Seq.is_in(seqs.iter().copied()))
         .filter(Column::Seq.not_in_subquery(needed.into_query()));
+    // Numbers are never given twice, not even after the last event is gone.
+    let last = last_seq(db).await?;
+    meta::set(db, meta::PRUNED_SEQ, &last.to_string()).await?;
     Ok(these.exec(db).await?.rows_affected)
 }
 

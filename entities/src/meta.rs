@@ -17,6 +17,11 @@ pub const SECRET_CHECK: &str = "secret_check";
 /// SHA-256 of the one-time set-up token, hex.
 pub const SETUP_TOKEN: &str = "setup_token_sha256";
 
+/// The highest sequence number of events when some were last pruned.
+pub const PRUNED_SEQ: &str = "pruned_seq";
+/// The last delivery of which the answers were forgotten.
+pub const FORGOTTEN_ANSWERS: &str = "forgotten_answers";
+
 pub async fn get(db: &impl ConnectionTrait, key: &str) -> Result<Option<String>> {
     Ok(Entity::find_by_id(key.to_owned()).one(db).await?.map(|row| row.value))
 }

@@ -137,6 +137,19 @@ pub async fn active(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Re
     Ok(select.all(db).await?)
 }
 
+/// Whose these are, deleted ones too.
+pub async fn keys(db: &impl ConnectionTrait, ids: &[EndpointId]) -> Result<Vec<Owned<EndpointId>>> {
+    let mut keys = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(1000) {
+        let rows = Entity::find()
+            .filter(Column::Id.is_in(ids.iter().copied()))
+            .all(db)
+            .await?;
+        keys.extend(rows.iter().map(Model::key));
+    }
+    Ok(keys)
+}
+
 /// Endpoints whose previous secret must be forgotten in time.
 pub async fn in_overlap(db: &impl ConnectionTrait) -> Result<Vec<Owned<EndpointId>>> {
     let select = present().filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));

@@ -342,7 +342,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 integer("status").to_owned(),
                 text_null("error_code").to_owned(),
                 text_null("error_message").to_owned(),
-                json_binary("response_headers").to_owned(),
+                text("response_headers").to_owned(),
                 text_null("response_body").to_owned(),
             ],
         )),
@@ -408,7 +408,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
     ]
 }
 
-const INDEXES: [&str; 26] = [
+const INDEXES: [&str; 27] = [
     "CREATE UNIQUE INDEX tenants_slug ON tenants (slug)",
     "CREATE UNIQUE INDEX users_email ON users (email)",
     "CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash)",
@@ -435,6 +435,7 @@ const INDEXES: [&str; 26] = [
     "CREATE INDEX deliveries_due ON deliveries (endpoint_id, next_attempt_at, event_seq) WHERE status IN ('pending', 'retrying')",
     "CREATE INDEX deliveries_held ON deliveries (endpoint_id, id) WHERE status = 'held'",
     "CREATE INDEX webhook_endpoints_overlap ON webhook_endpoints (id) WHERE previous_secret_expires_at IS NOT NULL",
+    "CREATE INDEX endpoint_hours_age ON endpoint_hours (hour)",
     "CREATE INDEX recoveries_endpoint ON recoveries (endpoint_id, id)",
     "CREATE INDEX recoveries_running ON recoveries (id) WHERE status = 'running'",
     "CREATE INDEX mails_due ON mails (next_attempt_at) WHERE status = 'queued'",

@@ -73,7 +73,15 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     };
     if let Some(request) = route.request {
         let schema = request(generator);
-        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+        // A body without a required field may be left out.
+        let name = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|path| path.rsplit('/').next());
+        let named = name.and_then(|name| generator.definitions().get(name));
+        let required = named.is_none_or(|schema| schema.get("required").is_some());
+        operation["requestBody"] =
+            json!({ "required": required, "content": { "application/json": { "schema": schema } } });
     }
     let mut success = json!({ "description": "Success." });
     if let Some(response) = route.response {

@@ -87,7 +87,7 @@ table! {
     POST "/v1/webhook_endpoints/{id}/recover" Needs(WebhooksWrite), webhook_endpoints::recover, "Send again what was held or failed; finishes later. Progress: `recovery` in its stats.", takes webhook_endpoints::Recover, gives views::RecoveryView, 202;
     POST "/v1/webhook_endpoints/{id}/rotate_secret" Needs(WebhooksWrite), webhook_endpoints::rotate_secret, "Replace the signing secret. The answer holds the new one, once; the old one signs along for a while.", takes webhook_endpoints::Rotation, gives views::EndpointView, 200;
     POST "/v1/webhook_endpoints/{id}/revoke_previous_secret" Needs(WebhooksWrite), webhook_endpoints::revoke_previous_secret, "End the overlap of a rotation now.", gives views::EndpointView, 200;
-    GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), webhook_endpoints::deliveries, "The delivery log with all attempts; `status`, `event_type` and `origin` narrow.", gives views::List<views::DeliveryView>, 200;
+    GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), webhook_endpoints::deliveries, "List deliveries with all attempts; `status`, `event_type` and `origin` narrow.", gives views::List<views::DeliveryView>, 200;
     GET "/v1/webhook_endpoints/{id}/stats" Needs(WebhooksRead), webhook_endpoints::stats, "Attempts by outcome, durations, what waits, the latest recovery.", gives views::EndpointStatsView, 200;
 
     GET "/v1/events" Needs(WebhooksRead), events::list, "List events; `type` and `subject_id` narrow.", gives views::List<views::EventView>, 200;

@@ -287,7 +287,7 @@ pub struct DeliveryView {
     pub event_type: String,
     pub endpoint_id: EndpointId,
     pub origin: delivery::Origin,
-    /// For a replay: the endpoint's first delivery of the event, if there was one.
+    /// For a replay: the delivery that it repeats, if there was one.
     pub replay_of: Option<DeliveryId>,
     pub status: delivery::Status,
     pub failed_reason: Option<delivery::FailedReason>,

@@ -6,4 +6,5 @@ mod http;
 mod outbound;
 mod process;
 mod scenarios;
+mod snippets;
 mod world;

@@ -29,6 +29,8 @@ use std::{
 pub struct Plan {
     pub database: String,
     pub events: usize,
+    /// Tasks that hand them in, each awaiting its commit.
+    pub producers: usize,
     /// Of each paced part.
     pub seconds: usize,
     /// `speed`, `latency`, `isolation` or `backlog`; all without.
@@ -64,7 +66,7 @@ impl Plan {
         let tenant = tenant_with(&service, &receiver, 0..endpoints).await;
         receiver.reset().await;
         let (cpu, started) = (cpu_seconds(), Instant::now());
-        produce(service.deps(), tenant, events).await;
+        produce(service.deps(), tenant, events, self.producers).await;
         let committed = started.elapsed().as_secs_f64();
         settled(&service).await;
         let elapsed = started.elapsed().as_secs_f64();
@@ -158,7 +160,7 @@ impl Plan {
         api.post("/v1/webhook_endpoints", json!({ "url": hangs, "event_types": ["*"] }))
             .await;
         let before = resident_mib();
-        produce(service.deps(), tenant, 100_000).await;
+        produce(service.deps(), tenant, 100_000, self.producers).await;
         service.pause(2000).await;
         let open = delivery::count_open(&service.deps().db.read).await.expect("a count");
         println!(
@@ -229,10 +231,10 @@ fn event(deps: &Deps, tenant: TenantId) -> Commit {
     commit
 }
 
-/// Hands events in from 256 tasks, each awaiting its commit.
-async fn produce(deps: &Deps, tenant: TenantId, events: usize) {
+/// Hands events in from many tasks, each awaiting its commit.
+async fn produce(deps: &Deps, tenant: TenantId, events: usize, producers: usize) {
     let left = Arc::new(AtomicUsize::new(events));
-    let tasks: Vec<_> = (0..256)
+    let tasks: Vec<_> = (0..producers)
         .map(|_| {
             let (deps, left) = (deps.clone(), left.clone());
             let runtime = deps.runtime.clone();

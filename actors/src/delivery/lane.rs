@@ -6,7 +6,7 @@
 //! during one commit share the next.
 use super::{
     attempt::{self, Report, Target},
-    machine::{self, Verdict},
+    machine::{self, Attempt, Verdict},
     queue::{Item, Queue, WINDOW_BYTES, window},
     settle::{self, Settled, Standing, Tried},
     width::Width,
@@ -22,7 +22,8 @@ use entities::{
     Error, Result,
     changes::Queue as QueueChange,
     delivery::{self, Model as Delivery, Origin},
-    endpoint_health, event,
+    endpoint_health::{self, Model as Health},
+    event,
     ids::{DeliveryId, EndpointId, Owned},
     values::Moment,
     webhook_endpoint::{self as endpoint, Ordering, Status},
@@ -93,6 +94,8 @@ pub struct Lane {
     target: Option<Arc<Target>>,
     ordering: Ordering,
     standing: Standing,
+    /// The standing has been read; and it is up to date.
+    known: bool,
     loaded: bool,
     width: Width,
     queue: Queue,
@@ -100,6 +103,11 @@ pub struct Lane {
     /// Outcomes that wait for the commit under way.
     tried: Vec<Tried>,
     committing: bool,
+    /// The last commit failed: nothing more is sent until one stands.
+    failing: bool,
+    /// Live deliveries that end failed by outcomes not committed yet, since the last success; and was one of them a 410?
+    failures: i32,
+    gone: bool,
     /// The rows may hold more that is due.
     more_in_rows: bool,
     reading: bool,
@@ -107,7 +115,8 @@ pub struct Lane {
     outdated: bool,
     /// The service ends: nothing new is sent, what was answered is written down.
     stopping: bool,
-    /// Deliveries arrived during a read that may not have seen them.
+    /// Deliveries that arrived during that read, and that there were too many of them to keep.
+    meanwhile: Vec<Item>,
     missed: bool,
     next_due_at: Option<Moment>,
     /// While idle: when the actor goes.
@@ -121,16 +130,21 @@ impl Lane {
             target: None,
             ordering: Ordering::None,
             standing: Standing::new(link.id.id),
+            known: false,
             loaded: false,
             width: Width::new(usize::MAX),
             queue: Queue::default(),
             in_flight: 0,
             tried: Vec::new(),
             committing: false,
+            failing: false,
+            failures: 0,
+            gone: false,
             more_in_rows: true,
             reading: false,
             outdated: false,
             stopping: false,
+            meanwhile: Vec::new(),
             missed: false,
             next_due_at: None,
             rest_at: None,
@@ -141,14 +155,26 @@ impl Lane {
     }
 
     fn arrived(&mut self, new: Vec<Item>) {
+        if self.reading {
+            // The read under way may have begun before they were there.
+            self.meanwhile.extend(new);
+            if self.meanwhile.len() > window(self.width.get()) {
+                self.meanwhile.clear();
+                self.missed = true;
+            }
+            return;
+        }
+        self.take(new);
+    }
+
+    /// What has just been committed goes straight to the queue, unless older ones wait in the rows: they come first.
+    fn take(&mut self, new: Vec<Item>) {
         for item in new {
-            // Not while older ones wait in the rows: they come first. Nor during a read, which may bring the same ones.
-            let takes = self.target.is_some() && !self.more_in_rows && !self.reading;
+            let takes = self.target.is_some() && !self.more_in_rows;
             if takes && self.queue.has_room(self.width.get()) {
                 self.queue.push(item, self.ordering);
             } else {
                 self.more_in_rows = true;
-                self.missed = self.reading;
             }
         }
     }
@@ -165,18 +191,32 @@ impl Lane {
             self.read(busy.clone(), ctx);
         }
         if let Some(target) = self.target.clone()
+            && self.loaded
             && self.paused_until().is_none()
         {
             // Nothing more is sent while what was sent cannot be written down.
             while self.in_flight < self.width.get()
                 && self.tried.len() < MAX_UNSETTLED
+                && !self.failing
+                && !self.may_be_suspended()
                 && let Some(item) = self.queue.pop()
             {
                 self.begin(&target, item, busy, ctx);
             }
-            self.commit(ctx);
         }
+        self.commit(ctx);
         self.rest_or_wait(ctx);
+    }
+
+    /// Do outcomes that are not committed yet suspend the endpoint? Then nothing more is sent until it is known.
+    fn may_be_suspended(&self) -> bool {
+        let streak = self
+            .standing
+            .endpoint
+            .as_ref()
+            .map_or(0, |endpoint| endpoint.failure_streak);
+        let unsettled = self.committing || !self.tried.is_empty();
+        unsettled && (self.gone || streak + self.failures >= self.deps.limits.suspend_after)
     }
 
     fn paused_until(&self) -> Option<Moment> {
@@ -187,6 +227,7 @@ impl Lane {
     fn begin(&mut self, target: &Arc<Target>, (delivery, event): Item, busy: &Busy, ctx: &Context<Self>) {
         let now = self.deps.clock.now();
         if machine::is_expired(&delivery, &self.deps.limits.schedule, now) {
+            self.failures += i32::from(delivery.origin == Origin::Live);
             return self.tried.push(Tried { delivery, report: None });
         }
         if delivery.attempts == 0 && delivery.origin == Origin::Live {
@@ -217,6 +258,7 @@ impl Lane {
             Verdict::Delivered | Verdict::Refused => self.width.succeeded(),
             Verdict::TryAgain => self.width.failed(number),
         }
+        self.foresee(&delivery, &report);
         // At once, not with the commit: those behind it have only to wait for the attempt.
         self.queue.tried(&delivery, subject);
         let pause = machine::pause_until(&report.outcome, &self.deps.limits.schedule, self.deps.clock.now());
@@ -227,9 +269,28 @@ impl Lane {
         });
     }
 
+    /// Counts what a live delivery's outcome will count for, before it is committed.
+    fn foresee(&mut self, delivery: &Delivery, report: &Report) {
+        let attempt = Attempt {
+            outcome: report.outcome.clone(),
+            started_at: report.started_at,
+            jitter: 1.0,
+        };
+        let now = self.deps.clock.now();
+        let after = machine::attempted(delivery.clone(), &attempt, &self.deps.limits.schedule, now);
+        match (delivery.origin, after.status) {
+            (Origin::Live, delivery::Status::Succeeded) => self.failures = 0,
+            (Origin::Live, delivery::Status::Failed) => {
+                self.failures += 1;
+                self.gone |= report.outcome.status() == 410;
+            }
+            _ => {}
+        }
+    }
+
     /// Commits the outcomes that have gathered; those that arrive meanwhile share the next commit.
     fn commit(&mut self, ctx: &mut Context<Self>) {
-        if self.committing || self.tried.is_empty() {
+        if self.committing || self.tried.is_empty() || !self.known {
             return;
         }
         self.committing = true;
@@ -263,14 +324,16 @@ impl Lane {
             }
             self.due_at(delivery.next_attempt_at);
         }
-        // An attempt that ended during the commit may have asked for a longer pause.
-        let paused_until = self.standing.health.paused_until.max(standing.health.paused_until);
+        self.failing = false;
+        if self.tried.is_empty() {
+            (self.failures, self.gone) = (0, false);
+        }
+        let health = newer(&self.standing.health, standing.health.clone());
         // A reload may have read a newer endpoint than the one that was counted on.
-        let version = |standing: &Standing| standing.endpoint.as_ref().map(|endpoint| endpoint.version);
         if version(&standing) >= version(&self.standing) {
             self.standing = standing;
         }
-        self.standing.health.paused_until = paused_until;
+        self.standing.health = health;
         if !self.standing.is_active() {
             self.stop_sending();
         }
@@ -279,6 +342,7 @@ impl Lane {
     /// What was answered must not be sent again for want of a commit: keep it and try again.
     fn unsettled(&mut self, error: &Error, mut tried: Vec<Tried>, busy: Busy, ctx: &mut Context<Self>) {
         tracing::warn!(%error, outcomes = tried.len(), "outcomes of deliveries could not be committed; trying again");
+        self.failing = true;
         tried.append(&mut self.tried);
         self.tried = tried;
         let clock = self.deps.clock.clone();
@@ -314,52 +378,64 @@ impl Lane {
         let in_hand = self.queue.in_hand().clone();
         let limit = window(self.width.get()) + in_hand.len();
         let read = async move {
-            let settings = if loaded { None } else { Some(settings(&deps, id).await) };
-            let due = due(&deps, id.id, limit, &in_hand).await;
-            (settings, due, busy)
+            let read = async {
+                let settings = if loaded { None } else { Some(settings(&deps, id).await?) };
+                Ok((settings, due(&deps, id.id, limit, &in_hand).await?))
+            };
+            // A database that vanished without a word must not keep the lane waiting for ever.
+            let late = |_| Err(Error::Unavailable("a read took too long".into()));
+            (tokio::time::timeout(READ_LIMIT, read).await.unwrap_or_else(late), busy)
         };
-        ctx.spawn(read.into_actor(self).map(|(settings, due, busy), lane, ctx| {
+        ctx.spawn(read.into_actor(self).map(|(read, busy), lane, ctx| {
             lane.reading = false;
-            if let Err(error) = lane.take_in(settings, due) {
-                tracing::warn!(%error, "a delivery lane could not read its rows; trying again");
-                drop(busy);
-                lane.due_at(Some(lane.deps.clock.now().plus_seconds(1)));
-                return lane.rest_or_wait(ctx);
+            match read {
+                Ok((settings, due)) => lane.take_in(settings, due),
+                Err(error) => {
+                    tracing::warn!(%error, "a delivery lane could not read its rows; trying again");
+                    drop(busy);
+                    lane.more_in_rows = true;
+                    lane.due_at(Some(lane.deps.clock.now().plus_seconds(1)));
+                    return lane.rest_or_wait(ctx);
+                }
             }
             lane.pump(&busy, ctx);
         }));
     }
 
-    fn take_in(&mut self, settings: Option<Result<Settings>>, due: Result<Due>) -> Result<()> {
-        if let Some(settings) = settings {
-            let Settings { target, standing } = settings?;
-            self.loaded = !std::mem::take(&mut self.outdated);
+    fn take_in(&mut self, settings: Option<Settings>, due: Due) {
+        // The endpoint changed meanwhile: what was read of it and of its queue may be over. Read again.
+        if std::mem::take(&mut self.outdated)
+            || settings.as_ref().is_some_and(|read| read.is_older_than(&self.standing))
+        {
+            (self.loaded, self.more_in_rows) = (false, true);
+            return;
+        }
+        if let Some(Settings { target, standing }) = settings {
+            (self.loaded, self.known) = (true, true);
             self.target = target.map(Arc::new);
-            let paused_until = self.standing.health.paused_until.max(standing.health.paused_until);
-            self.standing = standing;
-            self.standing.health.paused_until = paused_until;
+            self.standing = Standing {
+                endpoint: standing.endpoint,
+                health: newer(&self.standing.health, standing.health),
+            };
             if let Some(endpoint) = &self.standing.endpoint {
                 self.ordering = endpoint.ordering;
                 self.width
                     .set_max(usize::try_from(endpoint.max_concurrency).unwrap_or(1));
             }
         }
-        let Due {
-            deliveries,
-            more,
-            next_due_at,
-        } = due?;
         if self.target.is_none() {
             self.stop_sending();
+            self.meanwhile.clear();
             self.more_in_rows = false;
-            return Ok(());
+            return;
         }
-        self.more_in_rows = more || std::mem::take(&mut self.missed);
-        self.due_at(next_due_at);
-        for item in deliveries {
+        self.more_in_rows = due.more || std::mem::take(&mut self.missed);
+        self.due_at(due.next_due_at);
+        for item in due.deliveries {
             self.queue.push(item, self.ordering);
         }
-        Ok(())
+        let meanwhile = std::mem::take(&mut self.meanwhile);
+        self.take(meanwhile);
     }
 
     /// Sets the alarm for the next retry or the pause's end, or goes when there is nothing left.
@@ -427,6 +503,26 @@ struct Settings {
     standing: Standing,
 }
 
+impl Settings {
+    fn is_older_than(&self, known: &Standing) -> bool {
+        // One that is deleted has no version, and nothing comes after it.
+        self.standing.endpoint.is_some() && version(&self.standing) < version(known)
+    }
+}
+
+fn version(standing: &Standing) -> Option<i32> {
+    standing.endpoint.as_ref().map(|endpoint| endpoint.version)
+}
+
+/// The newer of what is known and what was read or committed: an attempt since then may have asked for a longer pause.
+fn newer(known: &Health, other: Health) -> Health {
+    Health {
+        last_success_at: known.last_success_at.max(other.last_success_at),
+        paused_until: known.paused_until.max(other.paused_until),
+        ..other
+    }
+}
+
 async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
     let mut standing = Standing::new(id.id);
     standing.endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
@@ -444,27 +540,33 @@ async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
     Ok(Settings { target, standing })
 }
 
-/// Deliveries that are open although their endpoint is not active: made good, should a crash or a race have left some.
+/// Deliveries that are open although their endpoint is not active: the rest of a queue that was too long for the transaction
+/// that stopped it, or what a crash left. Slice by slice, each with a look at what the endpoint is by then.
 async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
-    if !delivery::has_open(&deps.db.read, id.id).await? {
-        return Ok(());
-    }
-    deps.writer
-        .run(move |db| {
-            Box::pin(async move {
-                let endpoint = settle::found(endpoint::load(db, id).await)?;
-                let queue = match endpoint.map(|endpoint| endpoint.status) {
-                    Some(Status::Active) => return Ok(((), Commit::default())),
-                    Some(Status::Suspended) => QueueChange::Hold,
-                    Some(Status::Disabled) => QueueChange::CancelOpen,
-                    None => QueueChange::CancelAll,
-                };
-                let mut commit = Commit::default();
-                commit.changes.queues.push((id.id, queue));
-                Ok(((), commit))
+    loop {
+        let endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
+        let left = delivery::has_open(&deps.db.read, id.id).await?
+            || (endpoint.is_none() && delivery::has_held(&deps.db.read, id.id).await?);
+        if !left || endpoint.is_some_and(|endpoint| endpoint.status == Status::Active) {
+            return Ok(());
+        }
+        deps.writer
+            .run(move |db| {
+                Box::pin(async move {
+                    let endpoint = settle::found(endpoint::load(db, id).await)?;
+                    let queue = match endpoint.map(|endpoint| endpoint.status) {
+                        Some(Status::Active) => return Ok(((), Commit::default())),
+                        Some(Status::Suspended) => QueueChange::Hold,
+                        Some(Status::Disabled) => QueueChange::CancelOpen,
+                        None => QueueChange::CancelAll,
+                    };
+                    let mut commit = Commit::default();
+                    commit.changes.queues.push((id.id, queue));
+                    Ok(((), commit))
+                })
             })
-        })
-        .await
+            .await?;
+    }
 }
 
 struct Due {
@@ -473,6 +575,8 @@ struct Due {
     next_due_at: Option<Moment>,
 }
 
+/// A read of the lane's rows, with what there is to put away.
+const READ_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 /// Events read at once: their bodies may be large.
 const READ: usize = 64;
 
@@ -490,12 +594,13 @@ async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<
         let seqs: Vec<i64> = rows.iter().map(|row| row.event_seq).collect();
         let events = event::of_seqs(&deps.db.read, &seqs).await?;
         let events: HashMap<i64, Committed> = events.into_iter().map(|event| (event.seq, Arc::new(event))).collect();
-        for row in rows {
-            if let Some(event) = events.get(&row.event_seq) {
-                bytes += event.body.len();
-                deliveries.push((row.clone(), event.clone()));
-            }
+        let (there, gone): (Vec<_>, Vec<_>) = rows.iter().partition(|row| events.contains_key(&row.event_seq));
+        for row in there {
+            let event = &events[&row.event_seq];
+            bytes += event.body.len();
+            deliveries.push((row.clone(), event.clone()));
         }
+        cancel(deps, gone).await?;
     }
     let next_due_at = delivery::next_due_at(&deps.db.read, endpoint, now).await?;
     Ok(Due {
@@ -503,6 +608,21 @@ async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<
         more,
         next_due_at,
     })
+}
+
+/// A replay of an event that was pruned at that moment has nothing left to send.
+async fn cancel(deps: &Deps, gone: Vec<&Delivery>) -> Result<()> {
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let cancelled = gone.into_iter().map(|delivery| Delivery {
+        status: delivery::Status::Cancelled,
+        next_attempt_at: None,
+        ..delivery.clone()
+    });
+    let mut commit = Commit::default();
+    commit.changes.delivery_updates = cancelled.collect();
+    deps.writer.commit(commit).await
 }
 
 impl Actor for Lane {

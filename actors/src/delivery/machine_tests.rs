@@ -686,11 +686,14 @@ proptest! {
 
     #[test]
     fn a_final_state_is_final(steps in lives(), (outcome, late_s) in later()) {
-        for Step { after, now, .. } in steps.into_iter().filter(|step| is_final(step.after.status)) {
+        for Step { after, now, .. } in steps {
             let now = now.plus_seconds(late_s);
             let attempt = Attempt { outcome: outcome.clone(), started_at: now, jitter: 0.5 };
-            prop_assert_eq!(&attempted(after.clone(), &attempt, &Schedule::default(), now), &after);
-            prop_assert_eq!(&expired(after.clone()), &after);
+            let cancelled = put_away(after.clone(), Status::Cancelled);
+            for ended in [after, cancelled].into_iter().filter(|delivery| is_final(delivery.status)) {
+                prop_assert_eq!(&attempted(ended.clone(), &attempt, &Schedule::default(), now), &ended);
+                prop_assert_eq!(&expired(ended.clone()), &ended);
+            }
         }
     }
 

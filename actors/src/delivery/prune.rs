@@ -26,7 +26,7 @@ impl Default for Retention {
 /// Events, or attempts, in one transaction.
 const SLICE: u64 = 500;
 /// Slices in one run: a backlog is worked off over some runs.
-const SLICES: usize = 200;
+const SLICES: usize = 2000;
 /// Ids named in one statement.
 const NAMED: usize = 500;
 
@@ -63,13 +63,10 @@ async fn events(deps: &Deps, before: Moment) -> Result<()> {
     Ok(())
 }
 
-/// Where the forgetting of answers has got to: a delivery's id.
-const FORGOTTEN: &str = "answers_forgotten";
-
 async fn answers(deps: &Deps, before: Moment) -> Result<()> {
     for _ in 0..SLICES {
         let before = DeliveryId::floor(before);
-        let after = meta::get(&deps.db.read, FORGOTTEN)
+        let after = meta::get(&deps.db.read, meta::FORGOTTEN_ANSWERS)
             .await?
             .and_then(|id| id.parse().ok());
         if !delivery_attempt::any_between(&deps.db.read, after, before).await? {
@@ -79,7 +76,7 @@ async fn answers(deps: &Deps, before: Moment) -> Result<()> {
             .run(move |db| {
                 Box::pin(async move {
                     if let Some(last) = delivery_attempt::forget_answers(db, after, before, SLICE).await? {
-                        meta::set(db, FORGOTTEN, &last.to_string()).await?;
+                        meta::set(db, meta::FORGOTTEN_ANSWERS, &last.to_string()).await?;
                     }
                     Ok(((), Commit::default()))
                 })
@@ -90,6 +87,9 @@ async fn answers(deps: &Deps, before: Moment) -> Result<()> {
 }
 
 async fn rest(deps: &Deps, before: Moment) -> Result<()> {
+    if !endpoint_hour::any_before(&deps.db.read, before).await? {
+        return Ok(());
+    }
     deps.writer
         .run(move |db| {
             Box::pin(async move {

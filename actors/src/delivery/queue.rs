@@ -9,14 +9,14 @@ use uuid::Uuid;
 
 /// Deliveries that wait in memory, for each that may be sent at once; the rest of a backlog stays in its rows. A receiver
 /// that hangs is sent one at a time, so it costs little memory too.
-const WINDOW: usize = 32;
-const LEAST_WINDOW: usize = 64;
+const WINDOW: usize = 64;
+const LEAST_WINDOW: usize = 16;
 /// Bytes of their bodies, so that long transcripts fill no memory.
 pub const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 
 /// Deliveries that wait in memory at most, in a lane of this width.
 pub fn window(width: usize) -> usize {
-    (WINDOW * width).max(LEAST_WINDOW)
+    if width > 1 { WINDOW * width } else { LEAST_WINDOW }
 }
 
 pub type Item = (Delivery, Committed);
@@ -97,11 +97,19 @@ impl Queue {
 
     /// Gives back everything that waits: its rows have it. What was popped stays in hand.
     pub fn clear(&mut self) {
-        let waiting = self
-            .ready
-            .drain(..)
-            .chain(self.behind.drain().flat_map(|(_, waiting)| waiting));
-        for (delivery, _) in waiting {
+        for (delivery, event) in self.ready.drain(..) {
+            self.in_hand.remove(&delivery.id);
+            // Its turn had not begun. Where one is under way, whatever comes next still waits for it.
+            let waiting = if is_first(&delivery) {
+                self.behind.remove(&event.subject_id)
+            } else {
+                None
+            };
+            for (delivery, _) in waiting.into_iter().flatten() {
+                self.in_hand.remove(&delivery.id);
+            }
+        }
+        for (delivery, _) in self.behind.values_mut().flat_map(|waiting| waiting.drain(..)) {
             self.in_hand.remove(&delivery.id);
         }
         (self.len, self.bytes) = (0, 0);
@@ -186,6 +194,26 @@ mod tests {
         assert_eq!(pop(&mut queue), None, "the third still waits for the first");
         tried(&mut queue, &item(1, 7, 0));
         assert_eq!(pop(&mut queue), Some(3));
+    }
+
+    #[test]
+    fn what_is_given_back_keeps_the_turn_of_what_is_under_way() {
+        let mut queue = Queue::default();
+        for (number, subject) in [(1, 7), (2, 7), (3, 8), (4, 8)] {
+            queue.push(item(number, subject, 0), Ordering::Session);
+        }
+        assert_eq!(pop(&mut queue), Some(1));
+        queue.clear();
+        assert_eq!((queue.in_hand().len(), queue.behind.len()), (1, 1));
+        queue.push(item(2, 7, 0), Ordering::Session);
+        queue.push(item(3, 8, 0), Ordering::Session);
+        assert_eq!(
+            (pop(&mut queue), pop(&mut queue)),
+            (Some(3), None),
+            "the second waits for the first"
+        );
+        tried(&mut queue, &item(1, 7, 0));
+        assert_eq!(pop(&mut queue), Some(2));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! | held | pending, due at once |
 //! | held, and its 24 hours since the first attempt are over | cancelled, and a replay goes out in its place |
 //! | failed | a replay goes out |
-//! | either, and a replay of it has arrived or is on its way | nothing |
+//! | any, and the event has arrived or is on its way otherwise | nothing; one that is held is cancelled |
 //!
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
 use super::{lane::Wake, machine};
@@ -14,14 +14,18 @@ use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
     event,
-    ids::{EndpointId, Owned, RecoveryId},
+    ids::{DeliveryId, EndpointId, Owned, RecoveryId},
     recovery::{self, Model as Recovery, Status},
     values::Moment,
     webhook_endpoint::{self as endpoint, Status as EndpointStatus},
 };
 use futures_util::FutureExt;
 use sea_orm::DatabaseTransaction;
-use std::{collections::HashMap, panic::AssertUnwindSafe};
+use std::{
+    collections::{HashMap, HashSet},
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// Deliveries dealt with in one transaction.
 const SLICE: u64 = 500;
@@ -40,7 +44,8 @@ pub async fn start(
         env: endpoint.env,
         endpoint_id: endpoint.id,
         since,
-        until: until.unwrap_or(now),
+        // What this very job sends again, and fails, is none of its own business.
+        until: until.map_or(now, |until| until.min(now)),
         status: Status::Running,
         after_id: None,
         released: 0,
@@ -84,36 +89,74 @@ async fn check(db: &DatabaseTransaction, job: &Recovery) -> Result<()> {
     }
 }
 
+/// Jobs that are being worked off, so that a reconcile starts none a second time.
+#[derive(Clone, Default)]
+pub struct Running(Arc<Mutex<HashSet<RecoveryId>>>);
+
+impl Running {
+    fn begin(&self, id: RecoveryId) -> Option<AtWork> {
+        let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        fresh.then(|| AtWork(self.clone(), id))
+    }
+}
+
+struct AtWork(Running, RecoveryId);
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+    }
+}
+
 /// Works a job off, in the background. What stops it is taken up again by the reconcile.
 pub fn run(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) {
+    let Some(at_work) = deps.recoveries.begin(id) else {
+        return;
+    };
     let (deps, busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.clone().spawn(async move {
-        let _busy = busy;
+        let (_busy, _at_work) = (busy, at_work);
         match AssertUnwindSafe(slices(&deps, id, endpoint)).catch_unwind().await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, recovery = %id, "a recovery was interrupted; it goes on soon"),
             Err(panic) => {
-                tracing::error!(panic = panic_text(&*panic), recovery = %id, "a recovery panicked; it goes on soon")
+                tracing::error!(panic = panic_text(&*panic), recovery = %id, "a recovery panicked; it goes on soon");
             }
         }
     });
 }
 
+/// Looks at the log with a reader, slice by slice; the writer gets only what there is to do.
 async fn slices(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) -> Result<()> {
+    let Some(job) = recovery::load(&deps.db.read, id).await? else {
+        return Ok(());
+    };
+    let mut after = job.after_id.unwrap_or(DeliveryId::floor(job.since));
     loop {
+        let seen = delivery::log_after(&deps.db.read, endpoint.id, after, SLICE).await?;
+        let ends = (seen.len() as u64) < SLICE || seen.last().is_some_and(|last| last.created_at >= job.until);
+        after = seen.last().map_or(after, |last| last.id);
+        let missed: Vec<DeliveryId> = seen
+            .iter()
+            .filter(|delivery| is_missed(delivery, &job))
+            .map(|row| row.id)
+            .collect();
+        if missed.is_empty() && !ends {
+            continue;
+        }
         let (ids, clock, schedule) = (deps.ids.clone(), deps.clock.clone(), deps.limits.schedule.clone());
         let goes_on = deps
             .writer
             .run(move |db| {
-                let (ids, clock, schedule) = (ids.clone(), clock.clone(), schedule.clone());
+                let (ids, clock, schedule, missed) = (ids.clone(), clock.clone(), schedule.clone(), missed.clone());
                 Box::pin(async move {
-                    let Some(job) = recovery::load(db, id)
+                    let Some(mut job) = recovery::load(db, id)
                         .await?
                         .filter(|job| job.status == Status::Running)
                     else {
                         return Ok((false, Commit::default()));
                     };
-                    slice(db, job, &ids, &schedule, clock.now()).await
+                    job.after_id = Some(after);
+                    slice(db, job, &missed, ends, &ids, &schedule, clock.now()).await
                 })
             })
             .await?;
@@ -126,10 +169,19 @@ async fn slices(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) -> Res
     }
 }
 
+/// Live ones, and replays that came to no better end.
+fn is_missed(delivery: &Delivery, job: &Recovery) -> bool {
+    let missed = matches!(delivery.status, DeliveryStatus::Held | DeliveryStatus::Failed);
+    let span = delivery.created_at >= job.since && delivery.created_at < job.until;
+    missed && span && delivery.origin != Origin::Test
+}
+
 /// One slice: answers whether another follows.
 async fn slice(
     db: &DatabaseTransaction,
     mut job: Recovery,
+    missed: &[DeliveryId],
+    ends: bool,
     ids: &crate::ids::Ids,
     schedule: &machine::Schedule,
     now: Moment,
@@ -139,39 +191,44 @@ async fn slice(
         Err(Error::NotFound(_)) => false,
         Err(error) => return Err(error),
     };
-    let missed = if receives {
-        delivery::missed(db, job.endpoint_id, (job.since, job.until), job.after_id, SLICE).await?
-    } else {
-        Vec::new()
-    };
-    let seqs: Vec<i64> = missed.iter().map(|delivery| delivery.event_seq).collect();
-    let replayed = delivery::replayed(db, job.endpoint_id, &seqs).await?;
-    let (released, again): (Vec<_>, Vec<_>) = missed
-        .iter()
-        .filter(|delivery| !replayed.contains(&delivery.event_seq))
-        .partition(|delivery| delivery.status == DeliveryStatus::Held && !machine::is_expired(delivery, schedule, now));
-    let released: Vec<_> = released.into_iter().map(|delivery| delivery.id).collect();
-    delivery::release(db, job.endpoint_id, &released, now).await?;
     let mut commit = Commit::default();
-    commit.changes.deliveries = replays(db, &again, ids, now).await?;
-    commit.changes.delivery_updates = again
-        .iter()
-        .filter(|delivery| delivery.status == DeliveryStatus::Held)
-        .map(|delivery| Delivery {
-            status: DeliveryStatus::Cancelled,
-            ..(*delivery).clone()
-        })
-        .collect();
-    job.released += i64::try_from(released.len()).unwrap_or(0);
-    job.replayed += i64::try_from(again.len()).unwrap_or(0);
-    job.after_id = missed.last().map(|delivery| delivery.id).or(job.after_id);
-    let goes_on = missed.len() as u64 == SLICE;
-    if !goes_on {
+    if receives {
+        let missed = delivery::of_ids(db, job.endpoint_id, missed).await?;
+        let missed: Vec<_> = missed
+            .into_iter()
+            .filter(|delivery| is_missed(delivery, &job))
+            .collect();
+        let seqs: Vec<i64> = missed.iter().map(|delivery| delivery.event_seq).collect();
+        let mut on_their_way = delivery::on_their_way(db, job.endpoint_id, &seqs).await?;
+        // Once each: an event may have failed more than once, live and as a replay.
+        let (fresh, known): (Vec<_>, Vec<_>) = missed
+            .iter()
+            .partition(|delivery| on_their_way.insert(delivery.event_seq));
+        let (released, again): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|delivery| {
+            delivery.status == DeliveryStatus::Held && !machine::is_expired(delivery, schedule, now)
+        });
+        let released: Vec<_> = released.into_iter().map(|delivery| delivery.id).collect();
+        delivery::release(db, job.endpoint_id, &released, now).await?;
+        commit.changes.deliveries = replays(db, &again, ids, now).await?;
+        let superseded = again
+            .iter()
+            .chain(&known)
+            .filter(|delivery| delivery.status == DeliveryStatus::Held);
+        commit.changes.delivery_updates = superseded
+            .map(|delivery| Delivery {
+                status: DeliveryStatus::Cancelled,
+                ..(*delivery).clone()
+            })
+            .collect();
+        job.released += i64::try_from(released.len()).unwrap_or(0);
+        job.replayed += i64::try_from(commit.changes.deliveries.len()).unwrap_or(0);
+    }
+    if ends || !receives {
         job.status = if receives { Status::Completed } else { Status::Stopped };
         job.ended_at = Some(now);
     }
     recovery::save(db, &job).await?;
-    Ok((goes_on, commit))
+    Ok((job.status == Status::Running, commit))
 }
 
 async fn replays(

@@ -115,13 +115,22 @@ fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Moment,
             Some(report) => {
                 let after = attempted(delivery, report, limits, now, jitter);
                 note(&mut standing.health, &mut hour, report, limits, now);
-                commit.changes.attempts.push(report.log(&after));
+                let mut log = report.log(&after);
+                // The forgetting of answers has gone past this delivery already.
+                if report.outcome.verdict() == Verdict::Delivered
+                    && now > after.created_at.plus(limits.retention.answers)
+                {
+                    log.response_body = None;
+                }
+                commit.changes.attempts.push(log);
                 after
             }
             None => machine::expired(delivery.clone()),
         };
         hour.failed += i64::from(after.status == Status::Failed);
-        effects.extend(count(&mut standing, &after, limits, now)?);
+        // One whose time was over before it was tried again has no answer of its own.
+        let last_status = report.as_ref().map_or(0, |report| report.outcome.status());
+        effects.extend(count(&mut standing, &after, last_status, limits, now)?);
         deliveries.push(after);
     }
     if standing.status() == Some(EndpointStatus::Suspended) {
@@ -178,11 +187,17 @@ fn note(health: &mut Health, hour: &mut Hour, report: &Report, limits: &Limits, 
 }
 
 /// A live delivery that has ended counts for its endpoint's streak.
-fn count(standing: &mut Standing, after: &Delivery, limits: &Limits, now: Moment) -> Result<Vec<Effect>> {
+fn count(
+    standing: &mut Standing,
+    after: &Delivery,
+    last_status: u16,
+    limits: &Limits,
+    now: Moment,
+) -> Result<Vec<Effect>> {
     let command = match (after.origin, after.status) {
         (Origin::Live, Status::Succeeded) => endpoint::machine::Command::CountSuccess,
         (Origin::Live, Status::Failed) => endpoint::machine::Command::CountFailure {
-            last_status: u16::try_from(standing.health.last_status).unwrap_or(0),
+            last_status,
             suspend_after: limits.suspend_after,
         },
         _ => return Ok(Vec::new()),

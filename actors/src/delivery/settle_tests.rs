@@ -467,11 +467,8 @@ fn its_health_is_what_the_last_attempt_said() {
         let health = &after.standing.health;
         let seen = (health.last_status, health.last_success_at);
         assert_eq!(seen, (last_status, last_success_at));
-        assert_eq!(
-            &after.commit.changes.healths,
-            &[health.clone()],
-            "the lane knows what was written"
-        );
+        let written = after.commit.changes.healths.iter().collect::<Vec<_>>();
+        assert_eq!(written, [health], "the lane knows what was written");
     }
     let mut standing = of(endpoint(0));
     standing.health.last_success_at = Some(at(5));

@@ -152,13 +152,12 @@ fn apply(mut endpoint: Endpoint, change: Change, now: Moment) -> (Endpoint, Vec<
 }
 
 fn enable(mut endpoint: Endpoint, now: Moment) -> (Endpoint, Vec<Effect>) {
-    match endpoint.status {
-        Status::Active => (endpoint, Vec::new()),
-        Status::Suspended | Status::Disabled => {
-            wake(&mut endpoint);
-            changed(endpoint, Vec::new(), now)
-        }
+    let before = endpoint.clone();
+    wake(&mut endpoint);
+    if endpoint == before {
+        return (endpoint, Vec::new());
     }
+    changed(endpoint, Vec::new(), now)
 }
 
 /// It receives again, with a clean record. What is held stays so until it is recovered.

@@ -157,9 +157,9 @@ fn table() -> Vec<Line> {
         (&["active", "disabled", "overlapping"], CountSuccess, Unchanged),
 
         // suspended, disabled -> active by its user
-        (&["suspended", "suspended and overlapping", "disabled"], Enable, To("active", CHANGED)),
+        (&["suspended", "suspended and overlapping", "disabled", "failing"], Enable, To("active", CHANGED)),
         (&["suspended", "suspended and overlapping", "disabled"], set(Switch::Active), To("active", CHANGED)),
-        (&["active", "failing", "overlapping"], Enable, Unchanged),
+        (&["active", "overlapping"], Enable, Unchanged),
         (&["active", "failing", "overlapping"], set(Switch::Active), Unchanged),
 
         // active, suspended -> disabled by its user; what is open is cancelled before the lane hears of it

@@ -15,6 +15,10 @@ pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail
         410 => "it answered 410, which says that it is gone".to_owned(),
         status => format!("the last answer was HTTP {status}"),
     };
+    let failed = match failure_streak {
+        1 => "a delivery failed for good".to_owned(),
+        streak => format!("{streak} deliveries in a row failed for good"),
+    };
     let body = format!(
         "Callboard has suspended a webhook endpoint of your workspace.\n\
          \n\
@@ -22,15 +26,16 @@ pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail
          URL          {url}\n\
          Environment  {env}\n\
          Suspended    {disabled_at}\n\
-         Why          {failure_streak} deliveries in a row failed for good; {answer}\n\
+         Why          {failed}; {answer}\n\
          \n\
-         Nothing is lost: new events are held for 30 days.\n\
+         Nothing is lost: new events are held, for as long as events are kept (30 days, if the operator has set no other time).\n\
          \n\
          When your receiver works again:\n\
          1. POST /v1/webhook_endpoints/{endpoint_id}/test      sends one event and tells you the answer\n\
          2. POST /v1/webhook_endpoints/{endpoint_id}/enable    new events are sent again\n\
-         3. POST /v1/webhook_endpoints/{endpoint_id}/recover   with {{\"since\":\"{since}\"}} what was missed is sent\n",
-        // What failed began to do so at most a day before.
+         3. POST /v1/webhook_endpoints/{endpoint_id}/recover   with {{\"since\":\"{since}\"}} what was missed since then is sent;\n\
+         \x20                                                        take an earlier time if the trouble is older\n",
+        // A delivery takes at most a day to fail; the streak may be older.
         since = disabled_at.plus_seconds(-24 * 3600),
         env = endpoint.env.as_str(),
     );

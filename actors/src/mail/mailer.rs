@@ -8,7 +8,7 @@ use crate::{
 };
 use actix::prelude::*;
 use entities::{
-    Result,
+    Error, Result,
     mail::{self, Model as Row, Status},
     values::Moment,
 };
@@ -39,6 +39,8 @@ const DELAYS: [Duration; 9] = [
 /// Without a server a mail waits this long for one to be configured, looked at every hour.
 const UNCONFIGURED_FOR: Duration = Duration::from_secs(3 * 24 * 3600);
 const UNCONFIGURED_LOOK: Duration = Duration::from_secs(3600);
+/// A round that takes longer is given up: a read may never return.
+const LIMIT: Duration = Duration::from_secs(1800);
 /// Mails read at once.
 const BATCH: u64 = 20;
 
@@ -64,7 +66,10 @@ impl Mailer {
         let deps = self.deps.clone();
         let runtime = deps.runtime.clone();
         // On the threads for the outside: a slow server keeps no other actor waiting.
-        let emptied = runtime.spawn(async move { empty(&deps).await });
+        let emptied = runtime.spawn(async move {
+            let late = |_| Err(Error::Unavailable("the outbox of mails took too long".into()));
+            tokio::time::timeout(LIMIT, empty(&deps)).await.unwrap_or_else(late)
+        });
         ctx.wait(emptied.into_actor(self).map(move |emptied, mailer, ctx| {
             let _busy = busy;
             let next_due_at = match emptied {
@@ -110,17 +115,33 @@ async fn empty(deps: &Deps) -> Result<Option<Moment>> {
             let sent = deps.post.deliver(&row).await;
             let row = attempted(row, sent, deps.clock.now());
             log(&row);
-            // A crash before this line sends it again, with the same Message-ID.
-            deps.writer
-                .run(move |db| {
-                    let row = row.clone();
-                    Box::pin(async move {
-                        mail::save(db, &[row]).await?;
-                        Ok(((), Commit::default()))
-                    })
-                })
-                .await?;
+            write_down(deps, row).await;
         }
+    }
+}
+
+/// Until it stands: what was sent must not be sent again for want of a commit. A crash before that sends it again, with the
+/// same Message-ID.
+async fn write_down(deps: &Deps, row: Row) {
+    let mut tries = 0;
+    loop {
+        let row = row.clone();
+        let written = deps
+            .writer
+            .run(move |db| {
+                let row = row.clone();
+                Box::pin(async move {
+                    mail::save(db, &[row]).await?;
+                    Ok(((), Commit::default()))
+                })
+            })
+            .await;
+        let Err(error) = written else { return };
+        if deps.is_draining() {
+            return tracing::warn!(%error, "what became of an e-mail was not stored");
+        }
+        tries += 1;
+        deps.clock.back_off(tries).await;
     }
 }
 

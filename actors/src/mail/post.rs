@@ -31,6 +31,9 @@ pub enum Undelivered {
 /// A server that does not answer a step of the talk.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Replies about the login: required, too weak, refused, not encrypted.
+const LOGIN: [u16; 4] = [530, 534, 535, 538];
+
 impl Post {
     /// `smtp://` (STARTTLS when the server has it), `smtps://`; with `user:password@` if the server asks for it.
     pub fn smtp(url: &str, from: &str) -> Result<Self, String> {
@@ -41,14 +44,13 @@ impl Post {
         }
         // Passwords go over TLS only; a server on the same machine may do without.
         let local = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-        if url.scheme() == "smtp" && url.query().is_none() {
+        if url.scheme() == "smtp" && !url.query_pairs().any(|(name, _)| name == "tls") {
             let credentials = !url.username().is_empty();
-            let tls = match (local, credentials) {
-                (true, _) => None,
-                (false, true) => Some("tls=required"),
-                (false, false) => Some("tls=opportunistic"),
-            };
-            url.set_query(tls);
+            match (local, credentials) {
+                (true, _) => {}
+                (false, true) => drop(url.query_pairs_mut().append_pair("tls", "required")),
+                (false, false) => drop(url.query_pairs_mut().append_pair("tls", "opportunistic")),
+            }
         }
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.as_str())
             .map_err(|error| format!("cannot be used ({error})"))?
@@ -73,7 +75,9 @@ impl Post {
             Post::Smtp { transport, from } => {
                 let message = message(mail, from)?;
                 transport.send(message).await.map(drop).map_err(|error| {
-                    if error.is_permanent() {
+                    // A wrong password is the operator's slip, and will be mended: the mail waits for that.
+                    let login = error.status().is_some_and(|code| LOGIN.contains(&u16::from(code)));
+                    if error.is_permanent() && !login {
                         Undelivered::Final(error.to_string())
                     } else {
                         Undelivered::Passing(error.to_string())

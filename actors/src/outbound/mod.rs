@@ -137,7 +137,8 @@ impl Outbound {
         let client = Client::builder(OnRuntime(options.runtime))
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(50))
-            .pool_max_idle_per_host(64)
+            // Many endpoints may share a host: fewer would open and close connections all the time.
+            .pool_max_idle_per_host(1024)
             .http1_max_buf_size(HEAD_LIMIT)
             // Only when nothing of a request was written: the receiver closed the kept connection a moment before.
             .retry_canceled_requests(true)

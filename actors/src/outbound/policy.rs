@@ -124,9 +124,18 @@ fn embedded_v4(ip: IpAddr) -> IpAddr {
 
 fn is_link_local(ip: IpAddr) -> bool {
     match ip {
-        // The second is a cloud's own service address outside the link-local range.
-        IpAddr::V4(ip) => ip.is_link_local() || ip == Ipv4Addr::new(168, 63, 129, 16),
-        IpAddr::V6(ip) => ip.segments()[0] & 0xffc0 == 0xfe80 || ip.segments() == [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254],
+        // The named ones are clouds' own service addresses outside the link-local range.
+        IpAddr::V4(ip) => {
+            let services = [[168, 63, 129, 16], [100, 100, 100, 200], [192, 0, 0, 192]];
+            ip.is_link_local() || services.contains(&ip.octets())
+        }
+        IpAddr::V6(ip) => {
+            let services = [
+                [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254],
+                [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254],
+            ];
+            ip.segments()[0] & 0xffc0 == 0xfe80 || services.contains(&ip.segments())
+        }
     }
 }
 

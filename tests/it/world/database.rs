@@ -10,6 +10,7 @@ pub enum Backend {
 
 pub struct Database {
     pub url: String,
+    mails: tempfile::TempDir,
     folder: Option<tempfile::TempDir>,
     /// On PostgreSQL: where to drop which database.
     server: Option<(String, String)>,
@@ -24,6 +25,7 @@ impl Database {
                 let url = format!("sqlite://{}", folder.path().join("test.db").display());
                 Some(Database {
                     url,
+                    mails: tempfile::tempdir().unwrap(),
                     folder: Some(folder),
                     server: None,
                 })
@@ -43,11 +45,17 @@ impl Database {
                 let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
                 Some(Database {
                     url,
+                    mails: tempfile::tempdir().unwrap(),
                     folder: None,
                     server: Some((server, name)),
                 })
             }
         }
+    }
+
+    /// Where `--dev` writes e-mails.
+    pub fn mail_folder(&self) -> String {
+        self.mails.path().display().to_string()
     }
 
     pub async fn drop(&mut self) {

@@ -92,6 +92,7 @@ impl World {
                 ("bind", bind.clone()),
                 ("base_url", String::new()),
                 ("database_url", database.url.clone()),
+                ("mail_folder", database.mail_folder()),
                 ("secret_key", actors::keyring::Keyring::generate()),
             ],
         )
