@@ -36,6 +36,10 @@ impl Serve {
         for name in Settings::unknown_names() {
             tracing::warn!(name, "this is no setting; see `callboard config --defaults`");
         }
+        // Each connection, to clients and to receivers, is an open file; the usual limit of 1,024 is soon reached.
+        if let Err(error) = rlimit::increase_nofile_limit(65_536) {
+            tracing::warn!(%error, "the limit of open files could not be raised");
+        }
         // The port first: nothing is touched if somebody else has it.
         let listener = listen(&settings)?;
         if !settings.webhook_allow_targets.is_empty() {

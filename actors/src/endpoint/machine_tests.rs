@@ -626,7 +626,7 @@ proptest! {
         for one in moves.iter().filter(|one| one.before.deleted_at.is_none()) {
             match one.command {
                 Command::CountFailure { .. } => streak += 1,
-                Command::CountSuccess => streak = 0,
+                Command::CountSuccess | Command::Enable => streak = 0,
                 _ if one.enters(Status::Active) => streak = 0,
                 _ => {}
             }

@@ -224,6 +224,46 @@ on_both! {
         assert_eq!(receiver.requests().len(), 2);
     }
 
+    /// Once ten have failed nothing more is sent, however many are waiting: only what was under way then still goes out.
+    async fn a_burst_stops_at_the_tenth_failure(world: &mut World) {
+        let tenant = world.tenant().await;
+        let receiver = Receiver::start();
+        let id = tenant.webhook(&receiver).await;
+        receiver.answer_next(std::iter::repeat_n(400, 1000));
+        let contacts: Vec<_> = (0..300).map(|n| json!({ "phone_number": format!("no number {n}") })).collect();
+        tenant.api.post("/v1/campaigns/run", json!({ "name": "Burst", "agent_id": tenant.agent().await, "contacts": contacts })).await.ok();
+        world.advance(seconds(30)).await;
+        let sent = receiver.requests().len();
+        assert!((10..10 + 8).contains(&sent), "{sent}");
+        let now = endpoint(&tenant, &id).await;
+        assert_eq!((now["status"].as_str(), now["failure_streak"].as_u64()), (Some("suspended"), Some(sent as u64)), "what was under way counts too");
+        assert_eq!(stats(&tenant, &id).await["open"]["held"], 303 - sent);
+    }
+
+    /// More than one transaction puts away.
+    async fn a_long_queue_is_held_and_cancelled_whole(world: &mut World) {
+        let tenant = world.tenant().await;
+        let receiver = Receiver::start();
+        let id = tenant.webhook(&receiver).await;
+        receiver.answer_next_with(429, "retry-after", "600");
+        one_event(&tenant).await;
+        world.settle().await;
+        let contacts: Vec<_> = (0..4500).map(|n| json!({ "phone_number": format!("no number {n}") })).collect();
+        tenant.api.post("/v1/campaigns/run", json!({ "name": "Long", "agent_id": tenant.agent().await, "contacts": contacts })).await.ok();
+        world.advance(seconds(60)).await;
+        assert_eq!((receiver.requests().len(), stats(&tenant, &id).await["open"]["pending"].as_u64()), (1, Some(4503)));
+        receiver.answer_next([410]);
+        receiver.answer_next(std::iter::repeat_n(200, 10));
+        world.advance(seconds(600)).await;
+        let (sent, held) = (receiver.requests().len(), stats(&tenant, &id).await["open"].clone());
+        assert!(sent < 10, "{sent}");
+        assert_eq!((held["pending"].as_u64(), held["retrying"].as_u64()), (Some(0), Some(0)));
+        assert!(held["held"].as_u64().unwrap() > 4490, "{held}");
+        tenant.api.delete(&format!("/v1/webhook_endpoints/{id}")).await.ok();
+        world.settle().await;
+        assert_eq!(world.rows("deliveries WHERE status IN ('pending', 'retrying', 'held')").await, 0);
+    }
+
     /// The count, the suspension and what is held stand or fall together.
     async fn a_commit_that_fails_suspends_nothing_by_halves(world: &mut World) {
         let tenant = world.tenant().await;
