@@ -205,28 +205,40 @@ const NOTICE: &str = "webhook.endpoint_disabled_notice";
 
 impl Subscriptions {
     async fn load(db: &Db) -> Result<Self> {
-        let mut all = Subscriptions::default();
-        for row in endpoint::receiving(&db.read).await? {
-            all.apply(&row);
+        const PAGE: u64 = 500;
+        let (mut all, mut after) = (Subscriptions::default(), None);
+        loop {
+            let page = endpoint::receiving(&db.read, after, PAGE).await?;
+            after = page.last().map(|row| row.id);
+            let ends = (page.len() as u64) < PAGE;
+            for row in page {
+                all.add(row);
+            }
+            if ends {
+                return Ok(all);
+            }
         }
-        Ok(all)
     }
 
     fn apply(&mut self, row: &endpoint::Model) {
         let of_tenant = self.0.entry((row.tenant_id, row.env)).or_default();
         of_tenant.retain(|known| known.key.id != row.id);
+        if row.deleted_at.is_none() {
+            self.add(row.subscriber());
+        }
+    }
+
+    fn add(&mut self, row: endpoint::Subscriber) {
         let suspended = match row.status {
             endpoint::Status::Active => false,
             endpoint::Status::Suspended => true,
             endpoint::Status::Disabled => return,
         };
-        if row.deleted_at.is_none() {
-            of_tenant.push(Receiver {
-                key: row.key(),
-                event_types: Arc::new(row.event_types.clone()),
-                suspended,
-            });
-        }
+        self.0.entry((row.tenant_id, row.env)).or_default().push(Receiver {
+            key: Owned::new(row.tenant_id, row.env, row.id),
+            event_types: Arc::new(row.event_types),
+            suspended,
+        });
     }
 }
 
@@ -325,13 +337,10 @@ impl Engine {
                 LIMIT.as_secs()
             ))),
         };
-        match &outcome {
-            Err(error @ (Error::Unavailable(_) | Error::Internal(_) | Error::Corrupt { .. })) => {
-                self.in_doubt = true;
-                tracing::warn!(%error, items = items.len(), "a transaction failed");
-            }
-            // A job, or a rule of the database, said no before the commit.
-            Ok(()) | Err(_) => {}
+        // Other errors are a job, or a rule of the database, that said no before the commit.
+        if let Err(error @ (Error::Unavailable(_) | Error::Internal(_) | Error::Corrupt { .. })) = &outcome {
+            self.in_doubt = true;
+            tracing::warn!(%error, items = items.len(), "a transaction failed");
         }
         outcome
     }

@@ -70,6 +70,13 @@ pub async fn save(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
     Ok(())
 }
 
+pub async fn any_before(db: &impl ConnectionTrait, created_before: Moment) -> Result<bool> {
+    let select = Entity::find()
+        .filter(is_queued().not())
+        .filter(Column::CreatedAt.lt(created_before));
+    Ok(select.limit(1).one(db).await?.is_some())
+}
+
 pub async fn prune(db: &impl ConnectionTrait, created_before: Moment) -> Result<u64> {
     let ended = Entity::delete_many()
         .filter(is_queued().not())

@@ -7,7 +7,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, Order, QueryOrder,
+    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect,
     entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
@@ -76,6 +76,13 @@ pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
 pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
     Ok(())
+}
+
+pub async fn any_before(db: &impl ConnectionTrait, created_before: Moment) -> Result<bool> {
+    let select = Entity::find()
+        .filter(is_running().not())
+        .filter(Column::CreatedAt.lt(created_before));
+    Ok(select.limit(1).one(db).await?.is_some())
 }
 
 pub async fn prune(db: &impl ConnectionTrait, created_before: Moment) -> Result<u64> {

@@ -6,7 +6,10 @@ use crate::{
     values::{Env, Moment, WebhookUrl},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, FromQueryResult, Order, QueryOrder, QuerySelect,
+    entity::prelude::*, sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -91,6 +94,16 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
+    pub fn subscriber(&self) -> Subscriber {
+        Subscriber {
+            id: self.id,
+            tenant_id: self.tenant_id,
+            env: self.env,
+            event_types: self.event_types.clone(),
+            status: self.status,
+        }
+    }
+
     pub fn key(&self) -> Owned<EndpointId> {
         Owned::new(self.tenant_id, self.env, self.id)
     }
@@ -123,9 +136,34 @@ pub async fn count(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Res
         .await?)
 }
 
-/// All for which deliveries are made, of all tenants: what the writer fans out to.
-pub async fn receiving(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
-    Ok(present().filter(Column::Status.ne(Status::Disabled)).all(db).await?)
+/// What the writer must know of an endpoint to fan out to it.
+#[derive(Clone, Debug, FromQueryResult)]
+pub struct Subscriber {
+    pub id: EndpointId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub event_types: Patterns,
+    pub status: Status,
+}
+
+/// A page of those for which deliveries are made, of all tenants, by id.
+pub async fn receiving(db: &impl ConnectionTrait, after: Option<EndpointId>, limit: u64) -> Result<Vec<Subscriber>> {
+    let columns = [
+        Column::Id,
+        Column::TenantId,
+        Column::Env,
+        Column::EventTypes,
+        Column::Status,
+    ];
+    let mut select = present()
+        .select_only()
+        .columns(columns)
+        .filter(Column::Status.ne(Status::Disabled));
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    let page = select.order_by(Column::Id, Order::Asc).limit(limit);
+    Ok(page.into_model().all(db).await?)
 }
 
 /// A tenant's endpoints that receive now.

@@ -87,7 +87,11 @@ async fn answers(deps: &Deps, before: Moment) -> Result<()> {
 }
 
 async fn rest(deps: &Deps, before: Moment) -> Result<()> {
-    if !endpoint_hour::any_before(&deps.db.read, before).await? {
+    let db = &deps.db.read;
+    let any = endpoint_hour::any_before(db, before).await?
+        || recovery::any_before(db, before).await?
+        || mail::any_before(db, before).await?;
+    if !any {
         return Ok(());
     }
     deps.writer

@@ -36,12 +36,17 @@ impl Request {
     }
 }
 
+struct Reply {
+    status: u16,
+    header: Option<(&'static str, String)>,
+}
+
 #[derive(Default)]
 struct State {
     secret: Mutex<Option<String>>,
     requests: Mutex<Vec<Request>>,
-    /// Answers to the next requests, with a header each; after them 200.
-    answers: Mutex<VecDeque<(u16, Option<(&'static str, String)>)>>,
+    /// Answers to the next requests; after them 200.
+    answers: Mutex<VecDeque<Reply>>,
     arrived: tokio::sync::Notify,
 }
 
@@ -78,13 +83,16 @@ impl Receiver {
 
     /// The next requests are answered with these statuses.
     pub fn answer_next(&self, statuses: impl IntoIterator<Item = u16>) {
-        let answers = statuses.into_iter().map(|status| (status, None));
+        let answers = statuses.into_iter().map(|status| Reply { status, header: None });
         self.state.answers.lock().unwrap().extend(answers);
     }
 
     /// The next request is answered with this status and header.
     pub fn answer_next_with(&self, status: u16, name: &'static str, value: &str) {
-        let answer = (status, Some((name, value.to_owned())));
+        let answer = Reply {
+            status,
+            header: Some((name, value.to_owned())),
+        };
         self.state.answers.lock().unwrap().push_back(answer);
     }
 
@@ -139,9 +147,10 @@ async fn receive(state: Data<State>, request: HttpRequest, raw: Bytes) -> HttpRe
         verified,
     });
     state.arrived.notify_waiters();
-    let (status, header) = state.answers.lock().unwrap().pop_front().unwrap_or((200, None));
+    let reply = state.answers.lock().unwrap().pop_front();
+    let status = reply.as_ref().map_or(200, |reply| reply.status);
     let mut response = HttpResponse::build(StatusCode::from_u16(status).unwrap());
-    if let Some(header) = header {
+    if let Some(header) = reply.and_then(|reply| reply.header) {
         response.insert_header(header);
     }
     response.body("the receiver's own words")
