@@ -1,8 +1,8 @@
 //! The delivery actor of one endpoint: keeps its retry queue moving, a few attempts at a time.
 //!
-//! The rows are the queue; the lane holds a window of what is due ([`Queue`]). New deliveries come straight from the commit
+//! The rows are the queue; the lane holds a window of what is due (`Queue`). New deliveries come straight from the commit
 //! that made them; what does not fit is read from the rows later, as is everything after a restart. How many are sent at
-//! once follows what the receiver takes ([`Width`]). Outcomes are committed in groups ([`settle`]): those that arrive
+//! once follows what the receiver takes (`Width`). Outcomes are committed in groups (`settle`): those that arrive
 //! during one commit share the next.
 use super::{
     attempt::{self, Report, Target},

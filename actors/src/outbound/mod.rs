@@ -1,6 +1,6 @@
 //! The one client for every address that a user gives us.
 //!
-//! HTTPS and public addresses only ([`policy`]), checked on the resolved address at every connect ([`connect`]). Redirects
+//! HTTPS and public addresses only (`policy`), checked on the resolved address at every connect (`connect`). Redirects
 //! are not followed and proxies of the environment are ignored: either would connect past the check. Built on hyper's own
 //! client, because only there the stages of a connection can be timed and its address be known.
 mod connect;

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use std::{cell::Cell, net::TcpListener, time::Duration};
 
 /// Real time for one scenario, on a slow machine with many tests at once.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs one scenario on one database. A world that leaves undone work behind fails its test.
 pub fn run(backend: Backend, scenario: impl AsyncFnOnce(&mut World)) {
