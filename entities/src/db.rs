@@ -66,6 +66,14 @@ pub enum Lock {
     Advisory(DatabaseConnection),
 }
 
+/// Looks at a lock that somebody else holds, a tenth of a second apart.
+const LOCK_TRIES: usize = 30;
+
+#[expect(clippy::disallowed_methods, reason = "the database server keeps its own time")]
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
 /// The same for every Callboard: "callb" in ASCII.
 const ADVISORY_KEY: i64 = 0x63_61_6c_6c_62;
 
@@ -100,11 +108,15 @@ impl Lock {
                     .await
                     .map_err(|error| format!("cannot open {}: {error}", location.shown()))?;
                 let lock = Lock::Advisory(connection);
-                match lock.is_held().await {
-                    Ok(true) => Ok(lock),
-                    Ok(false) => Err(taken),
-                    Err(error) => Err(format!("cannot lock {}: {error}", location.shown())),
+                // The server takes a moment to notice that a process was killed: its successor waits for that.
+                for _ in 0..LOCK_TRIES {
+                    match lock.is_held().await {
+                        Ok(true) => return Ok(lock),
+                        Ok(false) => pause().await,
+                        Err(error) => return Err(format!("cannot lock {}: {error}", location.shown())),
+                    }
                 }
+                Err(taken)
             }
         }
     }

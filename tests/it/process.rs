@@ -62,13 +62,12 @@ impl Place {
             .stdin(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        loop {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "serve ended before it was ready");
-            if line.contains("Callboard is ready") {
-                break;
-            }
+        let mut said = String::new();
+        while !said.contains("Callboard is ready") {
+            assert!(
+                log.read_line(&mut said).unwrap() > 0,
+                "serve ended before it was ready:\n{said}"
+            );
         }
         // The rest of the log is read away, so that the process never waits for us.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
@@ -481,6 +480,7 @@ fn killed_in_the_middle(backend: Backend) {
         assert_eq!(done["counts"]["total"], 500);
         check_every_contact(&api, &path).await;
         check_every_event(&api, &receiver).await;
+        check_every_delivery(&api, &receiver, endpoint["id"].as_str().unwrap()).await;
         // Only what was under way at a kill may come twice.
         let twice: usize = receiver.counts_by_id().values().map(|count| count - 1).sum();
         assert!(twice <= kills * MAX_IN_FLIGHT, "{twice} repeats after {kills} kills");
@@ -561,6 +561,31 @@ async fn check_every_event(api: &Calls, receiver: &crate::world::Receiver) {
         count("session.created")
     );
     assert_eq!(count("campaign.completed"), 1);
+}
+
+/// Each event has exactly one delivery, which succeeded and says so because of an answer.
+async fn check_every_delivery(api: &Calls, receiver: &crate::world::Receiver, endpoint: &str) {
+    let path = format!("/v1/webhook_endpoints/{endpoint}");
+    let open = |stats: &Value| stats["open"]["pending"].as_i64().unwrap() + stats["open"]["retrying"].as_i64().unwrap();
+    api.until(&format!("{path}/stats"), |stats| open(stats) == 0).await;
+    let mut events = BTreeSet::new();
+    for delivery in api.all(&format!("{path}/deliveries")).await {
+        assert_eq!(
+            (delivery["origin"].as_str(), delivery["status"].as_str()),
+            (Some("live"), Some("succeeded"))
+        );
+        let attempts = delivery["attempts"].as_array().unwrap();
+        assert_eq!(attempts.last().unwrap()["status"], 200, "{delivery}");
+        assert!(
+            attempts.iter().enumerate().all(|(at, attempt)| attempt["n"] == at + 1),
+            "{delivery}"
+        );
+        assert!(
+            events.insert(delivery["event_id"].as_str().unwrap().to_owned()),
+            "two deliveries of one event"
+        );
+    }
+    assert_eq!(events, receiver.counts_by_id().into_keys().collect());
 }
 
 #[test]
