@@ -37,7 +37,7 @@ fn main() {
                 let plan = webhooks::Plan {
                     database,
                     events: number("--events", 100_000),
-                    producers: number("--producers", 1024),
+                    producers: number("--producers", 256),
                     seconds: number("--seconds", 10),
                     only: option("--only"),
                 };
