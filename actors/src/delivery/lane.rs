@@ -7,7 +7,8 @@
 use super::{
     attempt::{self, Report, Target},
     machine::{self, Attempt, Verdict},
-    queue::{Item, Queue, WINDOW_BYTES, window},
+    queue::{Item, Queue, window},
+    rows::{self, Due, Settings},
     settle::{self, Settled, Standing, Tried},
     width::Width,
 };
@@ -15,23 +16,17 @@ use crate::{
     clock::{Busy, Clock},
     deps::Deps,
     registry::{Child, Link, Stop},
-    writer::{Commit, Committed},
 };
 use actix::prelude::*;
 use entities::{
-    Error, Result,
-    changes::Queue as QueueChange,
+    Error,
     delivery::{self, Model as Delivery, Origin},
-    endpoint_health::{self, Model as Health},
-    event,
-    ids::{DeliveryId, EndpointId, Owned},
+    endpoint_health::Model as Health,
+    ids::{EndpointId, Owned},
     values::Moment,
-    webhook_endpoint::{self as endpoint, Ordering, Status},
+    webhook_endpoint::Ordering,
 };
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// Deliveries that have just been committed.
@@ -330,7 +325,7 @@ impl Lane {
         }
         let health = newer(&self.standing.health, standing.health.clone());
         // A reload may have read a newer endpoint than the one that was counted on.
-        if version(&standing) >= version(&self.standing) {
+        if rows::version(&standing) >= rows::version(&self.standing) {
             self.standing = standing;
         }
         self.standing.health = health;
@@ -379,8 +374,12 @@ impl Lane {
         let limit = window(self.width.get()) + in_hand.len();
         let read = async move {
             let read = async {
-                let settings = if loaded { None } else { Some(settings(&deps, id).await?) };
-                Ok((settings, due(&deps, id.id, limit, &in_hand).await?))
+                let settings = if loaded {
+                    None
+                } else {
+                    Some(rows::settings(&deps, id).await?)
+                };
+                Ok((settings, rows::due(&deps, id.id, limit, &in_hand).await?))
             };
             // A database that vanished without a word must not keep the lane waiting for ever.
             let late = |_| Err(Error::Unavailable("a read took too long".into()));
@@ -497,23 +496,6 @@ impl Drop for InFlight {
     }
 }
 
-struct Settings {
-    /// `None`: nothing is sent.
-    target: Option<Target>,
-    standing: Standing,
-}
-
-impl Settings {
-    fn is_older_than(&self, known: &Standing) -> bool {
-        // One that is deleted has no version, and nothing comes after it.
-        self.standing.endpoint.is_some() && version(&self.standing) < version(known)
-    }
-}
-
-fn version(standing: &Standing) -> Option<i32> {
-    standing.endpoint.as_ref().map(|endpoint| endpoint.version)
-}
-
 /// The newer of what is known and what was read or committed: an attempt since then may have asked for a longer pause.
 fn newer(known: &Health, other: Health) -> Health {
     Health {
@@ -523,107 +505,8 @@ fn newer(known: &Health, other: Health) -> Health {
     }
 }
 
-async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
-    let mut standing = Standing::new(id.id);
-    standing.endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
-    if let Some(health) = endpoint_health::find(&deps.db.read, id.id).await? {
-        standing.health = health;
-    }
-    let active = standing
-        .endpoint
-        .as_ref()
-        .filter(|endpoint| endpoint.status == Status::Active);
-    let target = active.map(|endpoint| Target::of(deps, endpoint)).transpose()?;
-    if target.is_none() {
-        put_away(deps, id).await?;
-    }
-    Ok(Settings { target, standing })
-}
-
-/// Deliveries that are open although their endpoint is not active: the rest of a queue that was too long for the transaction
-/// that stopped it, or what a crash left. Slice by slice, each with a look at what the endpoint is by then.
-async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
-    loop {
-        let endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
-        let left = delivery::has_open(&deps.db.read, id.id).await?
-            || (endpoint.is_none() && delivery::has_held(&deps.db.read, id.id).await?);
-        if !left || endpoint.is_some_and(|endpoint| endpoint.status == Status::Active) {
-            return Ok(());
-        }
-        deps.writer
-            .run(move |db| {
-                Box::pin(async move {
-                    let endpoint = settle::found(endpoint::load(db, id).await)?;
-                    let queue = match endpoint.map(|endpoint| endpoint.status) {
-                        Some(Status::Active) => return Ok(((), Commit::default())),
-                        Some(Status::Suspended) => QueueChange::Hold,
-                        Some(Status::Disabled) => QueueChange::CancelOpen,
-                        None => QueueChange::CancelAll,
-                    };
-                    let mut commit = Commit::default();
-                    commit.changes.queues.push((id.id, queue));
-                    Ok(((), commit))
-                })
-            })
-            .await?;
-    }
-}
-
-struct Due {
-    deliveries: Vec<Item>,
-    more: bool,
-    next_due_at: Option<Moment>,
-}
-
 /// A read of the lane's rows, with what there is to put away.
 const READ_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
-/// Events read at once: their bodies may be large.
-const READ: usize = 64;
-
-async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<DeliveryId>) -> Result<Due> {
-    let now = deps.clock.now();
-    let rows = delivery::due(&deps.db.read, endpoint, now, limit as u64).await?;
-    let mut more = rows.len() == limit;
-    let rows: Vec<_> = rows.into_iter().filter(|row| !in_hand.contains(&row.id)).collect();
-    let (mut deliveries, mut bytes): (Vec<Item>, usize) = (Vec::new(), 0);
-    for rows in rows.chunks(READ) {
-        if bytes >= WINDOW_BYTES {
-            more = true;
-            break;
-        }
-        let seqs: Vec<i64> = rows.iter().map(|row| row.event_seq).collect();
-        let events = event::of_seqs(&deps.db.read, &seqs).await?;
-        let events: HashMap<i64, Committed> = events.into_iter().map(|event| (event.seq, Arc::new(event))).collect();
-        let (there, gone): (Vec<_>, Vec<_>) = rows.iter().partition(|row| events.contains_key(&row.event_seq));
-        for row in there {
-            let event = &events[&row.event_seq];
-            bytes += event.body.len();
-            deliveries.push((row.clone(), event.clone()));
-        }
-        cancel(deps, gone).await?;
-    }
-    let next_due_at = delivery::next_due_at(&deps.db.read, endpoint, now).await?;
-    Ok(Due {
-        deliveries,
-        more,
-        next_due_at,
-    })
-}
-
-/// A replay of an event that was pruned at that moment has nothing left to send.
-async fn cancel(deps: &Deps, gone: Vec<&Delivery>) -> Result<()> {
-    if gone.is_empty() {
-        return Ok(());
-    }
-    let cancelled = gone.into_iter().map(|delivery| Delivery {
-        status: delivery::Status::Cancelled,
-        next_attempt_at: None,
-        ..delivery.clone()
-    });
-    let mut commit = Commit::default();
-    commit.changes.delivery_updates = cancelled.collect();
-    deps.writer.commit(commit).await
-}
 
 impl Actor for Lane {
     type Context = Context<Self>;

@@ -6,5 +6,6 @@ pub mod prune;
 mod queue;
 pub mod recovery;
 pub mod replay;
+mod rows;
 mod settle;
 mod width;

@@ -1,0 +1,142 @@
+//! What a lane reads: its endpoint, and what is due. What must not be sent any more is put away on the occasion.
+use super::{
+    attempt::Target,
+    queue::{Item, WINDOW_BYTES},
+    settle::{self, Standing},
+};
+use crate::{
+    deps::Deps,
+    writer::{Commit, Committed},
+};
+use entities::{
+    Result,
+    changes::Queue as QueueChange,
+    delivery::{self, Model as Delivery},
+    endpoint_health, event,
+    ids::{DeliveryId, EndpointId, Owned},
+    values::Moment,
+    webhook_endpoint::{self as endpoint, Status},
+};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+/// What a lane must know of its endpoint.
+pub struct Settings {
+    /// `None`: nothing is sent.
+    pub target: Option<Target>,
+    pub standing: Standing,
+}
+
+impl Settings {
+    pub fn is_older_than(&self, known: &Standing) -> bool {
+        // One that is deleted has no version, and nothing comes after it.
+        self.standing.endpoint.is_some() && version(&self.standing) < version(known)
+    }
+}
+
+pub fn version(standing: &Standing) -> Option<i32> {
+    standing.endpoint.as_ref().map(|endpoint| endpoint.version)
+}
+
+pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
+    let mut standing = Standing::new(id.id);
+    standing.endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
+    if let Some(health) = endpoint_health::find(&deps.db.read, id.id).await? {
+        standing.health = health;
+    }
+    let active = standing
+        .endpoint
+        .as_ref()
+        .filter(|endpoint| endpoint.status == Status::Active);
+    let target = active.map(|endpoint| Target::of(deps, endpoint)).transpose()?;
+    if target.is_none() {
+        put_away(deps, id).await?;
+    }
+    Ok(Settings { target, standing })
+}
+
+/// Deliveries that are open although their endpoint is not active: the rest of a queue that was too long for the transaction
+/// that stopped it, or what a crash left. Slice by slice, each with a look at what the endpoint is by then.
+async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
+    loop {
+        let endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
+        let left = delivery::has_open(&deps.db.read, id.id).await?
+            || (endpoint.is_none() && delivery::has_held(&deps.db.read, id.id).await?);
+        if !left || endpoint.is_some_and(|endpoint| endpoint.status == Status::Active) {
+            return Ok(());
+        }
+        deps.writer
+            .run(move |db| {
+                Box::pin(async move {
+                    let endpoint = settle::found(endpoint::load(db, id).await)?;
+                    let queue = match endpoint.map(|endpoint| endpoint.status) {
+                        Some(Status::Active) => return Ok(((), Commit::default())),
+                        Some(Status::Suspended) => QueueChange::Hold,
+                        Some(Status::Disabled) => QueueChange::CancelOpen,
+                        None => QueueChange::CancelAll,
+                    };
+                    let mut commit = Commit::default();
+                    commit.changes.queues.push((id.id, queue));
+                    Ok(((), commit))
+                })
+            })
+            .await?;
+    }
+}
+
+/// What is due.
+pub struct Due {
+    pub deliveries: Vec<Item>,
+    pub more: bool,
+    pub next_due_at: Option<Moment>,
+}
+
+/// Events read at once: their bodies may be large.
+const READ: usize = 64;
+
+pub async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<DeliveryId>) -> Result<Due> {
+    let now = deps.clock.now();
+    let rows = delivery::due(&deps.db.read, endpoint, now, limit as u64).await?;
+    let mut more = rows.len() == limit;
+    let rows: Vec<_> = rows.into_iter().filter(|row| !in_hand.contains(&row.id)).collect();
+    let (mut deliveries, mut bytes): (Vec<Item>, usize) = (Vec::new(), 0);
+    for rows in rows.chunks(READ) {
+        if bytes >= WINDOW_BYTES {
+            more = true;
+            break;
+        }
+        let seqs: Vec<i64> = rows.iter().map(|row| row.event_seq).collect();
+        let events = event::of_seqs(&deps.db.read, &seqs).await?;
+        let events: HashMap<i64, Committed> = events.into_iter().map(|event| (event.seq, Arc::new(event))).collect();
+        let (there, gone): (Vec<_>, Vec<_>) = rows.iter().partition(|row| events.contains_key(&row.event_seq));
+        for row in there {
+            let event = &events[&row.event_seq];
+            bytes += event.body.len();
+            deliveries.push((row.clone(), event.clone()));
+        }
+        cancel(deps, gone).await?;
+    }
+    let next_due_at = delivery::next_due_at(&deps.db.read, endpoint, now).await?;
+    Ok(Due {
+        deliveries,
+        more,
+        next_due_at,
+    })
+}
+
+/// A replay of an event that was pruned at that moment has nothing left to send.
+async fn cancel(deps: &Deps, gone: Vec<&Delivery>) -> Result<()> {
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let cancelled = gone.into_iter().map(|delivery| Delivery {
+        status: delivery::Status::Cancelled,
+        next_attempt_at: None,
+        ..delivery.clone()
+    });
+    let mut commit = Commit::default();
+    commit.changes.delivery_updates = cancelled.collect();
+    deps.writer.commit(commit).await
+}
