@@ -162,6 +162,11 @@ impl App {
             // What could be read goes on; the rest is tried again every 30 seconds.
             tracing::error!(%error, "something that was interrupted could not be taken up again");
         }
+        // Before anything is measured: what has no recorder is lost.
+        let recorder = metrics();
+        if let Err(error) = housekeeping::measure(&deps).await {
+            tracing::warn!(%error, "the queues could not be measured; it is tried again in a minute");
+        }
         let keys_used = KeysUsed::default();
         housekeeping::start(&deps, keys_used.clone());
         watch_lock(&deps, lock.clone());
@@ -170,7 +175,7 @@ impl App {
             limits: gate::Limits::new(&clock),
             running: idempotency::Running::default(),
             keys_used,
-            metrics: metrics(),
+            metrics: recorder,
             streams: Streams {
                 slots: Arc::new(tokio::sync::Semaphore::new(MAX_STREAMS)),
                 by_tenant: Mutex::default(),

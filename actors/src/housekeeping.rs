@@ -101,7 +101,7 @@ where
 }
 
 /// What waits to be delivered, for the metrics.
-async fn measure(deps: &Deps) -> Result<()> {
+pub async fn measure(deps: &Deps) -> Result<()> {
     let waiting = delivery::waiting(&deps.db.read, None).await?;
     for (status, count) in [
         ("pending", waiting.pending),

@@ -2,6 +2,7 @@
 use crate::keyring::hex;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use sha2::Sha256;
 
 /// A new `whsec_` secret: 32 random bytes in base64.
@@ -34,6 +35,47 @@ pub fn sign_standard(secret: &str, id: &str, timestamp: i64, body: &[u8]) -> Str
         .unwrap_or_default();
     let mac = hmac(&key, &[id.as_bytes(), b".", base(timestamp).as_bytes(), body]);
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+/// What is delivered, as its headers say it.
+pub struct Message<'a> {
+    pub id: &'a str,
+    pub event_type: &'a str,
+    pub body: &'a [u8],
+    pub is_replay: bool,
+}
+
+impl Message<'_> {
+    /// The specification's headers and the Standard Webhooks set. During a rotation the previous secret signs along.
+    pub fn headers(&self, timestamp: i64, secret: &str, previous: Option<&str>) -> HeaderMap {
+        let Message {
+            id, event_type, body, ..
+        } = *self;
+        let mut headers = HeaderMap::new();
+        let mut put = |name: &'static str, value: &str| {
+            // Ids, types, numbers and signatures are always valid header values.
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        };
+        let mut standard = sign_standard(secret, id, timestamp, body);
+        if let Some(previous) = previous {
+            put("x-webhook-signature-previous", &sign(previous, timestamp, body));
+            standard = format!("{standard} {}", sign_standard(previous, id, timestamp, body));
+        }
+        put("content-type", "application/json");
+        put("x-webhook-id", id);
+        put("x-webhook-event", event_type);
+        put("x-webhook-timestamp", &timestamp.to_string());
+        put("x-webhook-signature", &sign(secret, timestamp, body));
+        put("webhook-id", id);
+        put("webhook-timestamp", &timestamp.to_string());
+        put("webhook-signature", &standard);
+        if self.is_replay {
+            put("x-webhook-replay", "true");
+        }
+        headers
+    }
 }
 
 /// The receiver's side: is this delivery ours, and fresh? In constant time. `now` and `timestamp` are Unix seconds.

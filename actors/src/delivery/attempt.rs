@@ -65,38 +65,17 @@ impl Target {
         })
     }
 
-    /// The specification's headers, the Standard Webhooks set, and the user's own. Timestamp and signatures are fresh.
+    /// Signed by the secret, and for as long as they overlap by the one before; and the user's own headers.
     fn sign(&self, event: &event::Model, origin: Origin, timestamp: i64, now: Moment) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        let (id, body) = (event.id.to_string(), event.body.as_bytes());
-        let mut put = |name: &'static str, value: &str| {
-            // Ids, numbers and signatures are always valid header values.
-            if let Ok(value) = HeaderValue::from_str(value) {
-                headers.insert(HeaderName::from_static(name), value);
-            }
+        let previous = self.previous.as_ref().filter(|(_, until)| now < *until);
+        let message = signature::Message {
+            id: &event.id.to_string(),
+            event_type: &event.event_type,
+            body: event.body.as_bytes(),
+            is_replay: origin == Origin::Replay,
         };
-        let mut standard = signature::sign_standard(&self.secret, &id, timestamp, body);
-        if let Some((previous, _)) = self.previous.as_ref().filter(|(_, until)| now < *until) {
-            put(
-                "x-webhook-signature-previous",
-                &signature::sign(previous, timestamp, body),
-            );
-            standard = format!(
-                "{standard} {}",
-                signature::sign_standard(previous, &id, timestamp, body)
-            );
-        }
-        put("content-type", "application/json");
-        put("x-webhook-id", &id);
-        put("x-webhook-event", &event.event_type);
-        put("x-webhook-timestamp", &timestamp.to_string());
-        put("x-webhook-signature", &signature::sign(&self.secret, timestamp, body));
-        put("webhook-id", &id);
-        put("webhook-timestamp", &timestamp.to_string());
-        put("webhook-signature", &standard);
-        if origin == Origin::Replay {
-            put("x-webhook-replay", "true");
-        }
+        let mut headers = message.headers(timestamp, &self.secret, previous.map(|(secret, _)| secret.as_str()));
+        headers.extend(self.headers.clone());
         headers
     }
 }

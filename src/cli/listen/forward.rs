@@ -3,10 +3,7 @@ use super::{Event, client};
 use crate::app::CannotStart;
 use actors::{clock::Clock, signature};
 use entities::{ids::EventId, values::Moment};
-use reqwest::{
-    Client, Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
-};
+use reqwest::{Client, Url};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -72,7 +69,13 @@ impl Forward {
     }
 
     async fn post(&self, event: &Event, replay: bool) -> reqwest::Result<u16> {
-        let headers = headers(&self.secret, event, self.clock.unix_seconds(), replay);
+        let message = signature::Message {
+            id: &event.id.to_string(),
+            event_type: &event.event_type,
+            body: &event.body,
+            is_replay: replay,
+        };
+        let headers = message.headers(self.clock.unix_seconds(), &self.secret, None);
         let request = self.client.post(self.url.clone()).headers(headers);
         // Covers all of it, to the end of the answer.
         let request = request.body(event.body.clone()).timeout(TIMEOUT);
@@ -98,33 +101,6 @@ impl Forward {
             _ => format!("{url} broke off, or does not speak HTTP: {why}"),
         }
     }
-}
-
-/// The headers of a delivery. Timestamp and signature are fresh.
-fn headers(secret: &str, event: &Event, timestamp: i64, replay: bool) -> HeaderMap {
-    let id = event.id.to_string();
-    let mut headers = HeaderMap::new();
-    let mut put = |name: &'static str, value: &str| {
-        // Ids, types, numbers and signatures are always valid header values.
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-    };
-    put("content-type", "application/json");
-    put("x-webhook-id", &id);
-    put("x-webhook-event", &event.event_type);
-    put("x-webhook-timestamp", &timestamp.to_string());
-    put("x-webhook-signature", &signature::sign(secret, timestamp, &event.body));
-    put("webhook-id", &id);
-    put("webhook-timestamp", &timestamp.to_string());
-    put(
-        "webhook-signature",
-        &signature::sign_standard(secret, &id, timestamp, &event.body),
-    );
-    if replay {
-        put("x-webhook-replay", "true");
-    }
-    headers
 }
 
 /// Why an answer is no success.

@@ -201,7 +201,7 @@ on_both! {
         for (path, kind) in [("/healthz", "ok"), ("/readyz", "ready")] {
             assert_eq!(browser.get(path).await.ok()["status"], kind);
         }
-        assert!(browser.get("/metrics").await.body.as_str().unwrap().contains("callboard_deliveries_open"));
+        assert!(browser.get("/metrics").await.body.as_str().unwrap().contains("callboard_deliveries_waiting"));
         assert_eq!(browser.get("/openapi.json").await.ok()["openapi"], "3.1.0");
     }
 }
