@@ -17,7 +17,7 @@ use entities::{
     db::Db,
     ids::TenantId,
     login, membership, meta, tenant, user,
-    values::{Country, Env, Moment, Role, Scopes, Text},
+    values::{Country, Env, Moment, Role, Scopes, Text, Zone},
 };
 use sea_orm::ConnectionTrait;
 use zeroize::Zeroizing;
@@ -142,8 +142,29 @@ pub struct NewWorkspace {
     pub slug: String,
     pub name: String,
     pub country: Country,
+    pub timezone: Zone,
     pub email: String,
     pub password_hash: String,
+}
+
+/// Where most people of a country are that has several zones.
+const MAIN_ZONES: [(&str, &str); 9] = [
+    ("US", "America/New_York"),
+    ("CA", "America/Toronto"),
+    ("MX", "America/Mexico_City"),
+    ("BR", "America/Sao_Paulo"),
+    ("GB", "Europe/London"),
+    ("ES", "Europe/Madrid"),
+    ("PT", "Europe/Lisbon"),
+    ("RU", "Europe/Moscow"),
+    ("AU", "Australia/Sydney"),
+];
+
+/// The zone of a country, as far as it can be told.
+pub fn zone_of(country: Country) -> Zone {
+    let main = MAIN_ZONES.iter().find(|(name, _)| *name == country.to_string());
+    let by_prefix = || actors::zone::of_prefix(&country.calling_code()?).first().copied().map(Zone::from);
+    main.and_then(|(_, zone)| zone.parse().ok()).or_else(by_prefix).unwrap_or(Zone::NEW_YORK)
 }
 
 impl NewWorkspace {
@@ -153,8 +174,9 @@ impl NewWorkspace {
         let name = Text::<1, 100>::parse(name)
             .map_err(|why| Error::invalid("name", why))?
             .into_string();
-        let country = country.parse().map_err(|why: String| Error::invalid("country", why))?;
+        let country: Country = country.parse().map_err(|why: String| Error::invalid("country", why))?;
         Ok(NewWorkspace {
+            timezone: zone_of(country),
             slug: slug.to_owned(),
             name,
             country,
@@ -194,6 +216,7 @@ impl NewWorkspace {
             slug: self.slug.clone(),
             name: self.name.clone(),
             country: self.country.to_string(),
+            timezone: self.timezone,
             concurrency_limit: limit,
             version: 1,
             created_at: now,

@@ -7,7 +7,7 @@ use crate::{
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
 use actors::{
     calls::Calls,
-    carrier::{Carriers, Sandbox},
+    carrier::{Carriers, Sandbox, SandboxOptions},
     clock::Clock,
     deps::{Deps, Shared},
     housekeeping::{self, KeysUsed},
@@ -141,12 +141,14 @@ impl App {
             writer,
             calls: Calls::default(),
             carriers: Carriers {
-                sandbox: Sandbox::new(settings.sandbox_speed),
+                sandbox: sandbox(&settings)?,
             },
             keyring,
             outbound: outbound(&settings, &handle)?,
             post: settings.post()?,
             recoveries: Default::default(),
+            imports: Default::default(),
+            board: Default::default(),
             limits: settings.limits()?,
             base_url: settings.public_url().into(),
             runtime: handle,
@@ -261,6 +263,15 @@ impl Drop for App {
             arbiter.stop();
         }
     }
+}
+
+fn sandbox(settings: &Settings) -> Result<Sandbox, CannotStart> {
+    let options = SandboxOptions {
+        speed: settings.sandbox_speed,
+        calls_per_second: settings.sandbox_calls_per_second,
+        log: settings.sandbox_log.clone().into(),
+    };
+    Sandbox::new(options).map_err(|error| CannotStart(format!("sandbox_log: cannot open {} ({error})", settings.sandbox_log)))
 }
 
 fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Outbound, CannotStart> {

@@ -35,7 +35,13 @@ pub struct Settings {
     pub mail_folder: String,
     pub max_calls_per_second: f64,
     pub max_concurrency: i32,
+    pub number_cap_24h: i32,
+    pub number_cap_7d: i32,
+    pub allow_costly_numbers: bool,
+    pub call_price_cents_per_minute: i32,
     pub sandbox_speed: f64,
+    pub sandbox_calls_per_second: f64,
+    pub sandbox_log: String,
     pub drain_seconds: u64,
     pub trusted_proxy: bool,
 }
@@ -137,6 +143,12 @@ impl Settings {
                 self.sandbox_speed
             ));
         }
+        if !(0.0..=100_000.0).contains(&self.sandbox_calls_per_second) {
+            return bad(format!(
+                "sandbox_calls_per_second: {} must lie between 0 and 100000",
+                self.sandbox_calls_per_second
+            ));
+        }
         Ok(())
     }
 
@@ -216,6 +228,17 @@ impl Settings {
                 self.max_concurrency
             )));
         }
+        for (name, cap) in [("number_cap_24h", self.number_cap_24h), ("number_cap_7d", self.number_cap_7d)] {
+            if !(0..=1000).contains(&cap) {
+                return Err(BadSetting(format!("{name}: {cap} must lie between 0 and 1000")));
+            }
+        }
+        if !(0..=1_000_000).contains(&self.call_price_cents_per_minute) {
+            return Err(BadSetting(format!(
+                "call_price_cents_per_minute: {} must lie between 0 and 1000000",
+                self.call_price_cents_per_minute
+            )));
+        }
         if !(1..=1000).contains(&self.webhook_suspend_after) {
             return Err(BadSetting(format!(
                 "webhook_suspend_after: {} must lie between 1 and 1000",
@@ -253,6 +276,10 @@ impl Settings {
             schedule,
             suspend_after: self.webhook_suspend_after,
             retention,
+            number_cap_24h: self.number_cap_24h,
+            number_cap_7d: self.number_cap_7d,
+            call_price_cents_per_minute: self.call_price_cents_per_minute,
+            allow_costly_numbers: self.allow_costly_numbers,
         })
     }
 
@@ -375,6 +402,10 @@ mod tests {
             ("max_concurrency", "0"),
             ("max_calls_per_second", "0"),
             ("sandbox_speed", "0"),
+            ("sandbox_calls_per_second", "-1"),
+            ("number_cap_24h", "-1"),
+            ("number_cap_7d", "1001"),
+            ("call_price_cents_per_minute", "-1"),
             ("webhook_ca_file", "/nowhere/ca.pem"),
             ("webhook_timeout_ms", "10"),
             ("webhook_suspend_after", "0"),

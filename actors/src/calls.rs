@@ -1,5 +1,6 @@
 //! The calls that this process has placed, or is about to. What is live in the database and not here was cut off by a crash.
 use crate::carrier::Outgoing;
+use chrono_tz::Tz;
 use entities::{campaign::Retry, contact, ids::SessionId};
 use std::{
     collections::HashMap,
@@ -12,8 +13,8 @@ pub struct Calls(Mutex<HashMap<SessionId, Call>>);
 /// A call in hand, with what its end will need.
 pub struct Call {
     pub outgoing: Arc<Outgoing>,
-    /// The contact's row after the dispatch, and its campaign's plan of retries: saves reading them again at the end.
-    pub contact: Option<(contact::Model, Retry)>,
+    /// The contact's row after the dispatch, its campaign's plan of retries and its zone: saves reading them at the end.
+    pub contact: Option<(contact::Model, Retry, Tz)>,
 }
 
 impl Calls {
@@ -39,15 +40,8 @@ impl Calls {
     pub fn outgoing(&self, session: SessionId) -> Option<Arc<Outgoing>> {
         self.lock().get(&session).map(|call| call.outgoing.clone())
     }
-    pub fn contact(&self, session: SessionId) -> Option<contact::Model> {
-        self.lock()
-            .get(&session)
-            .and_then(|call| call.contact.as_ref().map(|(contact, _)| contact.clone()))
-    }
-    pub fn retry(&self, session: SessionId) -> Option<Retry> {
-        self.lock()
-            .get(&session)
-            .and_then(|call| call.contact.as_ref().map(|(_, retry)| retry.clone()))
+    pub fn contact(&self, session: SessionId) -> Option<(contact::Model, Retry, Tz)> {
+        self.lock().get(&session).and_then(|call| call.contact.clone())
     }
     /// The kept row has turned out to be old.
     pub fn forget_contact(&self, session: SessionId) {

@@ -3,15 +3,20 @@ use crate::{
     calls::Calls,
     carrier::Carriers,
     clock::Clock,
-    delivery::{machine::Schedule, prune::Retention, recovery::Running},
+    delivery::{machine::Schedule, prune::Retention},
+    dispatcher::Board,
     ids::Ids,
+    job::Running,
     keyring::Keyring,
     mail::Post,
     outbound::Outbound,
     tree::Tree,
     writer::Writer,
 };
-use entities::db::Db;
+use entities::{
+    db::Db,
+    ids::{ImportId, RecoveryId},
+};
 use std::{
     ops::Deref,
     sync::{
@@ -36,7 +41,11 @@ pub struct Shared {
     /// Where e-mails go.
     pub post: Post,
     /// Recoveries that are being worked off.
-    pub recoveries: Running,
+    pub recoveries: Running<RecoveryId>,
+    /// Imports that are being worked off.
+    pub imports: Running<ImportId>,
+    /// What holds each campaign up.
+    pub board: Board,
     pub limits: Limits,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,
@@ -57,6 +66,12 @@ pub struct Limits {
     /// Live deliveries that end failed in a row, until their endpoint is suspended.
     pub suspend_after: i32,
     pub retention: Retention,
+    /// Direct calls to one number in 24 hours and in 7 days; 0: no cap.
+    pub number_cap_24h: i32,
+    pub number_cap_7d: i32,
+    pub call_price_cents_per_minute: i32,
+    /// Premium-rate, shared-cost and satellite numbers may be called.
+    pub allow_costly_numbers: bool,
 }
 
 impl Deps {

@@ -1,11 +1,14 @@
 //! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
-use crate::{campaign, contact, deps::Deps, event::Event, mail::Mail, session, writer::Commit};
+use crate::{campaign, contact, deps::Deps, event::Event, hours, mail::Mail, shell::Do, writer::Commit};
 use entities::{
     Error, Result,
+    campaign::CompletedReason,
+    campaign_hour,
     changes::{Guard, Queue},
     contact::Status,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
     mail, membership, tally, transcript,
+    values::Env,
 };
 
 /// The list of everything the service can do.
@@ -34,26 +37,31 @@ pub enum Effect {
     MailOwners(Mail),
 
     // Work for the outside: its row says that it is under way.
-    PlaceCall {
-        session: Owned<SessionId>,
-    },
     HangUp {
         session: Owned<SessionId>,
     },
-    /// Cancels what a campaign has not called, in slices.
-    CancelContacts {
+    /// Puts away what a campaign has not called, in slices: it was canceled, or its time is over.
+    PutAwayContacts {
         campaign: Owned<CampaignId>,
+        reason: CompletedReason,
     },
 
     // Hints: may be lost; the receiver finds the same thing in its rows.
     /// What the tenant's campaigns are has changed.
     CampaignsChanged(TenantId),
+    /// Who is in a campaign, or may be called, has changed.
+    ContactsChanged(Owned<CampaignId>),
     /// A session waits for a slot.
     SessionQueued(TenantId),
     /// A call has ended and its slot is free.
     SlotFreed {
         tenant_id: TenantId,
         session_id: SessionId,
+    },
+    /// A trunk had no room for a call.
+    TrunkCongested {
+        tenant_id: TenantId,
+        env: Env,
     },
     /// A campaign may have nothing left to do.
     CheckDrained(Owned<CampaignId>),
@@ -65,7 +73,7 @@ pub enum Effect {
 pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], commit: &mut Commit) -> Result<()> {
     for effect in effects {
         match effect {
-            Effect::Require(guard) => commit.changes.guards.push(*guard),
+            Effect::Require(guard) => commit.changes.guards.push(guard.clone()),
             Effect::Emit(event) => commit.events.push(event.draft(owner)),
             Effect::SaveTranscript { session_id, turns } => {
                 commit.changes.transcripts.push(transcript::Model {
@@ -76,10 +84,11 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             Effect::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
             Effect::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Effect::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
-            Effect::PlaceCall { .. }
-            | Effect::HangUp { .. }
-            | Effect::CancelContacts { .. }
+            Effect::HangUp { .. }
+            | Effect::PutAwayContacts { .. }
+            | Effect::TrunkCongested { .. }
             | Effect::CampaignsChanged(_)
+            | Effect::ContactsChanged(_)
             | Effect::SessionQueued(_)
             | Effect::SlotFreed { .. }
             | Effect::CheckDrained(_)
@@ -116,16 +125,20 @@ async fn finish_attempt(
     attempt: &contact::machine::Attempt,
     commit: &mut Commit,
 ) -> Result<()> {
-    let kept = deps.calls.contact(attempt.session_id);
-    let before = match kept {
-        Some(contact) => contact,
-        None => entities::contact::load(&deps.db.read, key).await?,
+    let (before, retry, zone) = match deps.calls.contact(attempt.session_id) {
+        Some(kept) => kept,
+        None => {
+            let contact = entities::contact::load(&deps.db.read, key).await?;
+            let campaign = Owned::new(key.tenant_id, key.env, contact.campaign_id);
+            let plan = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?.plan;
+            let zone = match plan.schedule.timezone {
+                Some(zone) => zone,
+                None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,
+            };
+            (contact, plan.retry, zone.tz())
+        }
     };
     let campaign = Owned::new(key.tenant_id, key.env, before.campaign_id);
-    let retry = match deps.calls.retry(attempt.session_id) {
-        Some(retry) => retry,
-        None => entities::campaign::load(&deps.db.read, campaign).await?.plan.retry,
-    };
     let command = contact::machine::Command::Finish(attempt.clone());
     let (after, events) = contact::machine::transition(before.clone(), command, &retry, deps.clock.now())?;
     if after == before {
@@ -136,6 +149,15 @@ async fn finish_attempt(
         sessions.completed_sessions += 1;
     } else {
         sessions.failed_sessions += 1;
+    }
+    sessions.cost_cents += attempt.actual_cost_cents.0;
+    if let Some(dialed_at) = attempt.dialed_at {
+        commit.changes.campaign_hours.push(campaign_hour::Model {
+            answered: attempt.answered.into(),
+            ended: 1,
+            duration_seconds: attempt.duration_seconds.into(),
+            ..campaign_hour::Model::empty(campaign.id, hours::hour_of(zone, dialed_at))
+        });
     }
     contact_moved(commit, &before, after, &events);
     Ok(())
@@ -159,7 +181,8 @@ pub fn contact_moved(
     commit.changes.contacts.push(after);
 }
 
-fn count_of(tally: &mut tally::Model, status: Status) -> &mut i64 {
+/// The count of contacts that are in that state.
+pub fn count_of(tally: &mut tally::Model, status: Status) -> &mut i64 {
     match status {
         Status::Pending => &mut tally.pending,
         Status::Waiting => &mut tally.waiting,
@@ -182,17 +205,28 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::FinishAttempt { .. }
             | Effect::Deliveries { .. } => {}
             Effect::MailOwners(_) => tree.mailer.tell((), crate::mail::Wake::new(&deps.clock)),
-            Effect::PlaceCall { session } => session::actor::place(deps, session).await,
             Effect::HangUp { session } => {
                 if let Some(carrier) = deps.carriers.of(session.env) {
                     carrier.hang_up(session.id);
                 }
                 deps.calls.remove(session.id);
             }
-            Effect::CancelContacts { campaign } => campaign::actor::cancel_contacts(deps.clone(), campaign),
+            Effect::PutAwayContacts { campaign, reason } => {
+                campaign::actor::put_away(deps.clone(), campaign, reason);
+            }
+            Effect::TrunkCongested { tenant_id, env } => {
+                tree.dispatchers
+                    .tell(tenant_id, crate::dispatcher::Congested::new(env, &deps.clock));
+            }
             Effect::CampaignsChanged(tenant) => tree
                 .dispatchers
                 .tell(tenant, crate::dispatcher::Wake::campaigns(&deps.clock)),
+            Effect::ContactsChanged(campaign) => {
+                let command = campaign::machine::Command::Reconsider;
+                tree.campaigns.tell(campaign, Do::tell(command, &deps.clock));
+                tree.dispatchers
+                    .tell(campaign.tenant_id, crate::dispatcher::Wake::campaigns(&deps.clock));
+            }
             Effect::SessionQueued(tenant) => tree
                 .dispatchers
                 .tell(tenant, crate::dispatcher::Wake::queue(&deps.clock)),

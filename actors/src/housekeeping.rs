@@ -71,6 +71,9 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         deps.db.checkpoint().await?;
         tidy(&deps).await
     });
+    every(deps, TIDY_EVERY, "removing deleted campaigns", |deps| async move {
+        clear_away(&deps).await
+    });
     every(
         deps,
         PRUNE_EVERY,
@@ -114,6 +117,23 @@ pub async fn measure(deps: &Deps) -> Result<()> {
         .oldest_due_at
         .map_or(0.0, |at| deps.clock.now().since(at).as_secs_f64());
     metrics::gauge!("callboard_delivery_oldest_due_seconds").set(overdue);
+    Ok(())
+}
+
+/// Contacts of deleted campaigns that one transaction removes.
+const SLICE: u64 = 1_000;
+
+/// Removes what deleted campaigns have left behind, slice by slice.
+async fn clear_away(deps: &Deps) -> Result<()> {
+    while let Some(campaign) = entities::campaign::first_deleted(&deps.db.read).await? {
+        let slice = deps.writer.run(move |db| {
+            Box::pin(async move {
+                let removed = entities::contact::remove_some(db, campaign, SLICE).await?;
+                Ok((removed, Commit::default()))
+            })
+        });
+        slice.await?;
+    }
     Ok(())
 }
 

@@ -33,6 +33,8 @@ pub trait Stored: Clone + PartialEq + Unpin + Send + 'static {
     fn recovery(&self, _: &Deps) -> Option<Self::Command> {
         None
     }
+    /// Grows with each commit of its row.
+    fn version(&self) -> i32;
     /// Is this state, committed by somebody else a moment ago, still worth taking over?
     fn may_be_adopted(&self, _: &Deps) -> bool {
         true
@@ -194,8 +196,9 @@ impl<M: Stored> Handler<Adopt<M>> for Shell<M> {
         // Somebody may have been here since the commit, and may even have ended it.
         if state.may_be_adopted(&self.deps) {
             state.adopted(&self.deps);
-            let kept = self.kept.take().unwrap_or(state);
-            self.settle(Some(kept), None, ctx);
+            // What is kept may be older than that commit, or newer.
+            let kept = self.kept.take().filter(|kept| kept.version() > state.version());
+            self.settle(Some(kept.unwrap_or(state)), None, ctx);
         } else {
             // Whatever it has become, the rows tell.
             let kept = self.kept.take();

@@ -117,6 +117,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         lanes(deps, tree).await,
         endpoints(deps, tree).await,
         recoveries(deps).await,
+        imports(deps).await,
         mails(deps, tree).await,
         sessions(deps, tree).await,
         campaigns(deps, tree).await,
@@ -146,6 +147,13 @@ async fn recoveries(deps: &Deps) -> Result<()> {
     Ok(())
 }
 
+async fn imports(deps: &Deps) -> Result<()> {
+    for job in entities::import::running(&deps.db.read).await? {
+        crate::import::run(deps, job);
+    }
+    Ok(())
+}
+
 async fn mails(deps: &Deps, tree: &Tree) -> Result<()> {
     if mail::next_due_at(&deps.db.read).await?.is_some() {
         tree.mailer.tell((), MailWake::new(&deps.clock));
@@ -166,7 +174,9 @@ async fn sessions(deps: &Deps, tree: &Tree) -> Result<()> {
 }
 
 async fn campaigns(deps: &Deps, tree: &Tree) -> Result<()> {
-    for campaign in entities::campaign::unattended(&deps.db.read).await? {
+    // Until the next look their actors keep their alarms.
+    let soon = deps.clock.now().plus_seconds(60);
+    for campaign in entities::campaign::unattended(&deps.db.read, soon).await? {
         tree.campaigns.tell(campaign, Do::tell(Campaign::TICK, &deps.clock));
         crate::campaign::actor::check_drained(deps.clone(), campaign);
     }

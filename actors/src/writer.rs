@@ -9,8 +9,8 @@ use crate::{
     supervise::panic_text,
 };
 use entities::{
-    Error, Result,
-    changes::{Applied, Changes},
+    Error, Result, campaign_move,
+    changes::{Applied, Changes, Guard},
     db::Db,
     delivery::{self, Origin},
     event as stored,
@@ -21,7 +21,7 @@ use entities::{
 use futures_util::{FutureExt, future::BoxFuture};
 use sea_orm::DatabaseTransaction;
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
@@ -95,7 +95,7 @@ impl Writer {
         let (sender, receiver) = mpsc::channel(INBOX);
         let (watchers, _) = broadcast::channel(WATCH_WINDOW);
         let fail_next = Arc::new(AtomicU32::new(0));
-        let next_seq = stored::last_seq(&db.read).await? + 1;
+        let next_seq = next_seq(&db).await?;
         let subscriptions = Arc::new(Subscriptions::load(&db).await?);
         let engine = Engine {
             db,
@@ -325,7 +325,7 @@ impl Engine {
             return Err(Error::Unavailable("database is locked (test switch)".into()));
         }
         if self.in_doubt {
-            self.next_seq = stored::last_seq(&self.db.read).await? + 1;
+            self.next_seq = next_seq(&self.db).await?;
             self.subscriptions = Arc::new(Subscriptions::load(&self.db).await?);
             self.in_doubt = false;
         }
@@ -363,7 +363,7 @@ impl Engine {
                 }
             }
         }
-        let applied = changes.apply(&transaction).await?;
+        let applied = changes.apply(&transaction, self.clock.now()).await?;
         transaction.commit().await?;
         self.committed(draught, applied);
         Ok(())
@@ -373,7 +373,7 @@ impl Engine {
         for row in &changes.endpoints {
             Arc::make_mut(&mut draught.subscriptions).apply(row);
         }
-        all.merge(changes.clone());
+        all.merge(self.placed(changes.clone(), draught));
         for draft in events {
             let id = draft.id.unwrap_or_else(|| self.ids.next());
             let now = self.clock.now();
@@ -416,6 +416,35 @@ impl Engine {
         }
     }
 
+    /// Gives the facts whose order counts, and which no event tells, their place among all commits.
+    fn placed(&self, mut changes: Changes, draught: &mut Draught) -> Changes {
+        if changes.dials.is_empty() && changes.dnc.is_empty() && changes.campaigns.is_empty() {
+            return changes;
+        }
+        let seq = draught.next_seq;
+        draught.next_seq += 1;
+        for dial in &mut changes.dials {
+            dial.seq = seq;
+        }
+        for entry in &mut changes.dnc {
+            if entry.version == 1 {
+                entry.added_seq = seq;
+            }
+            if entry.removed_at.is_some() {
+                entry.removed_seq = Some(seq);
+            }
+        }
+        let now = self.clock.now();
+        // A campaign whose draft and start are one commit has moved twice; the last is what counts.
+        let moves: BTreeMap<_, _> = changes
+            .campaigns
+            .iter()
+            .map(|row| (row.id, campaign_move::Model::of(row, seq, now)))
+            .collect();
+        changes.campaign_moves.extend(moves.into_values());
+        changes
+    }
+
     fn committed(&mut self, draught: Draught, applied: Applied) {
         self.subscriptions = draught.subscriptions;
         self.next_seq = draught.next_seq;
@@ -437,11 +466,21 @@ impl Engine {
     }
 }
 
+/// What follows the last place that anything was given.
+async fn next_seq(db: &Db) -> Result<i64> {
+    let last = [
+        stored::last_seq(&db.read).await?,
+        entities::dnc::last_seq(&db.read).await?,
+        campaign_move::last_seq(&db.read).await?,
+    ];
+    Ok(last.into_iter().max().unwrap_or(0) + 1)
+}
+
 /// Does it depend on a campaign's counts? Then it is written alone, after all that count.
 fn drains(commit: &Commit) -> bool {
     commit
         .changes
         .guards
         .iter()
-        .any(|guard| matches!(guard, entities::changes::Guard::Drained { .. }))
+        .any(|guard| matches!(guard, Guard::Drained { .. } | Guard::Counted { .. }))
 }

@@ -97,11 +97,21 @@ where
         .clone()
 }
 
+/// Adds `?, ?, ?`: `count` placeholders, the first of them the `first`th.
+pub fn list(text: &mut String, backend: DbBackend, count: usize, first: usize) {
+    for at in 0..count {
+        if at > 0 {
+            text.push_str(", ");
+        }
+        placeholder(text, backend, first + at);
+    }
+}
+
 /// Adds the `n`th placeholder, from 1.
 ///
 /// On SQLite it has no number: a numbered one is a name to SQLite, looked up by a walk over all names before it, and binding
 /// thousands of values then takes longer than writing them.
-fn placeholder(text: &mut String, backend: DbBackend, n: usize) {
+pub fn placeholder(text: &mut String, backend: DbBackend, n: usize) {
     match backend {
         DbBackend::Sqlite => text.push('?'),
         // Writing to a String cannot fail.

@@ -2,25 +2,52 @@
 use crate::{
     agent, api_key, bulk,
     bulk::OnConflict,
-    campaign, contact,
+    campaign, campaign_hour, campaign_move, contact,
     delivery::{self, PutAway},
-    delivery_attempt, endpoint_health, endpoint_hour,
+    delivery_attempt, dial, dispatch_block, dnc, endpoint_health, endpoint_hour,
     error::{Error, Result},
     event,
-    ids::{CampaignId, EndpointId, Owned},
-    mail, membership, session, tally, tenant, transcript, user, webhook_endpoint,
+    ids::{CampaignId, EndpointId, Owned, SessionId, TenantId},
+    mail, membership, session, tally, tenant, transcript, user,
+    values::{E164, Env, Moment},
+    webhook_endpoint,
 };
 use sea_orm::ConnectionTrait;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// A condition that must hold inside the transaction; if it does not, nothing is written and the answer is `Stale`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Guard {
-    /// The campaign is running and not being canceled: a pause takes effect before the next dial.
-    Dispatchable(CampaignId),
+    /// The campaign is as it was known, running and not at its end: a pause or a changed rule takes effect before the next
+    /// dial.
+    Dispatchable(CampaignId, i32),
+    /// The tenant is as it was known, and nothing keeps it from dialling: a limit or a suspension too.
+    Free(TenantId, Env, i32),
+    /// This number may be called at this moment.
+    Callable(Callable),
     /// The campaign has `total` contacts and all of them have reached a terminal state.
     Drained { campaign_id: CampaignId, total: i64 },
+    /// The campaign has `total` contacts, of which so many wait to be called.
+    Counted {
+        campaign_id: CampaignId,
+        total: i64,
+        waiting: i64,
+    },
+}
+
+/// The law, looked at once more when a dial is committed; in doubt nobody is called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Callable {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub session_id: SessionId,
+    pub phone_number: E164,
+    pub dialed_at: Moment,
+    /// Between these the call may start, by the hours of everybody concerned.
+    pub hours: (Moment, Moment),
+    /// Calls to the number in any 24 hours and in any 7 days, this one included.
+    pub caps: (Option<i32>, Option<i32>),
 }
 
 /// Rows with a `version` are inserted at 1 and else replace exactly their predecessor.
@@ -37,6 +64,12 @@ pub struct Changes {
     pub contacts: Vec<contact::Model>,
     pub sessions: Vec<session::Model>,
     pub transcripts: Vec<transcript::Model>,
+    /// Intents to call.
+    pub dials: Vec<dial::Model>,
+    pub dnc: Vec<dnc::Model>,
+    pub campaign_moves: Vec<campaign_move::Model>,
+    /// Differences, added to the hour's counts.
+    pub campaign_hours: Vec<campaign_hour::Model>,
     /// Differences, added up per campaign.
     pub tallies: BTreeMap<Owned<CampaignId>, tally::Model>,
     /// New events with the deliveries that carry them.
@@ -92,6 +125,10 @@ impl Changes {
             contacts,
             sessions,
             transcripts,
+            dials,
+            dnc,
+            campaign_moves,
+            campaign_hours,
             tallies,
             events,
             deliveries,
@@ -113,6 +150,10 @@ impl Changes {
         self.contacts.extend(contacts);
         self.sessions.extend(sessions);
         self.transcripts.extend(transcripts);
+        self.dials.extend(dials);
+        self.dnc.extend(dnc);
+        self.campaign_moves.extend(campaign_moves);
+        self.campaign_hours.extend(campaign_hours);
         for (campaign, by) in tallies {
             let sum = self.tally(campaign);
             sum.total += by.total;
@@ -125,6 +166,7 @@ impl Changes {
             sum.canceled += by.canceled;
             sum.completed_sessions += by.completed_sessions;
             sum.failed_sessions += by.failed_sessions;
+            sum.cost_cents += by.cost_cents;
         }
         self.events.extend(events);
         self.deliveries.extend(deliveries);
@@ -149,6 +191,8 @@ impl Changes {
             delivery_updates,
             attempts,
             transcripts,
+            dials,
+            campaign_hours,
             ..
         } = self;
         self.written().is_empty()
@@ -166,14 +210,18 @@ impl Changes {
             && delivery_updates.is_empty()
             && attempts.is_empty()
             && transcripts.is_empty()
+            && dials.is_empty()
+            && campaign_hours.is_empty()
     }
 
     /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
     pub fn touched(&self) -> Vec<(&'static str, Uuid)> {
         let mut keys = Vec::new();
         keys.extend(self.guards.iter().map(|guard| match guard {
-            Guard::Dispatchable(campaign) => ("campaign", campaign.0),
-            Guard::Drained { campaign_id, .. } => ("tally", campaign_id.0),
+            Guard::Dispatchable(campaign, _) => ("campaign", campaign.0),
+            Guard::Free(tenant, ..) => ("tenant", tenant.0),
+            Guard::Callable(call) => ("dnc", call.tenant_id.0),
+            Guard::Drained { campaign_id, .. } | Guard::Counted { campaign_id, .. } => ("tally", campaign_id.0),
         }));
         keys.extend(self.written());
         keys
@@ -188,13 +236,15 @@ impl Changes {
         keys.extend(self.campaigns.iter().map(|row| ("campaign", row.id.0)));
         keys.extend(self.contacts.iter().map(|row| ("contact", row.id.0)));
         keys.extend(self.sessions.iter().map(|row| ("session", row.id.0)));
+        // One key for a tenant's whole list: no dial of that tenant is in one transaction with a change of it.
+        keys.extend(self.dnc.iter().map(|row| ("dnc", row.tenant_id.0)));
         keys.extend(self.tallies.keys().map(|campaign| ("tally", campaign.id.0)));
         keys
     }
 
     /// Writes it all. The caller's transaction makes it one.
-    pub async fn apply(&self, db: &impl ConnectionTrait) -> Result<Applied> {
-        self.check_guards(db).await?;
+    pub async fn apply(&self, db: &impl ConnectionTrait, now: Moment) -> Result<Applied> {
+        self.check_guards(db, now).await?;
         bulk::save(db, &self.tenants, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.users, OnConflict::Fail).await?;
         bulk::save(db, &self.memberships, OnConflict::Fail).await?;
@@ -205,6 +255,10 @@ impl Changes {
         bulk::save(db, &self.contacts, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.sessions, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.transcripts, OnConflict::Replace).await?;
+        bulk::save(db, &self.dials, OnConflict::Fail).await?;
+        bulk::save(db, &self.dnc, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.campaign_moves, OnConflict::Fail).await?;
+        campaign_hour::add(db, &self.campaign_hours).await?;
         bulk::save(db, &self.events, OnConflict::Fail).await?;
         bulk::save(db, &self.deliveries, OnConflict::Fail).await?;
         delivery::update(db, &self.delivery_updates).await?;
@@ -239,24 +293,89 @@ impl Changes {
         Ok(applied)
     }
 
-    async fn check_guards(&self, db: &impl ConnectionTrait) -> Result<()> {
-        let mut running = Vec::new();
+    async fn check_guards(&self, db: &impl ConnectionTrait, now: Moment) -> Result<()> {
+        let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         for guard in &self.guards {
-            match *guard {
-                Guard::Dispatchable(campaign) => running.push(campaign),
+            match guard {
+                Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
+                Guard::Free(tenant, env, version) => drop(tenants.insert((*tenant, *env, *version))),
+                Guard::Callable(call) => calls.push(call),
+                Guard::Counted {
+                    campaign_id,
+                    total,
+                    waiting,
+                } => {
+                    let tally = tally::load(db, *campaign_id).await?;
+                    if tally.total != *total || tally.pending + tally.waiting != *waiting {
+                        return Err(Error::Stale);
+                    }
+                }
                 Guard::Drained { campaign_id, total } => {
-                    let tally = tally::load(db, campaign_id).await?;
-                    if tally.unfinished() != 0 || tally.total != total {
+                    let tally = tally::load(db, *campaign_id).await?;
+                    if tally.unfinished() != 0 || tally.total != *total {
                         return Err(Error::Stale);
                     }
                 }
             }
         }
-        running.sort();
-        running.dedup();
-        if !running.is_empty() && campaign::count_dispatchable(db, &running).await? != running.len() as u64 {
+        let campaigns: Vec<_> = campaigns.into_iter().collect();
+        if !campaigns.is_empty() && !campaign::still_dispatchable(db, &campaigns).await? {
             return Err(Error::Stale);
         }
-        Ok(())
+        for (tenant, env, version) in tenants {
+            let blocked = dispatch_block::of(db, tenant).await?.iter().any(|block| block.env == env);
+            if blocked || !tenant::is_version(db, tenant, version).await? {
+                return Err(Error::Stale);
+            }
+        }
+        check_calls(db, &calls, now).await
+    }
+}
+
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// Hours, the do-not-call list and the caps of everybody who is to be called.
+async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Moment) -> Result<()> {
+    let in_hours = |call: &&Callable| {
+        let (opens, closes) = call.hours;
+        [now, call.dialed_at].iter().all(|at| opens <= *at && *at <= closes)
+    };
+    if !calls.iter().all(in_hours) {
+        return Err(Error::Stale);
+    }
+    let mut by_owner: BTreeMap<(TenantId, Env), Vec<&Callable>> = BTreeMap::new();
+    for call in calls {
+        by_owner.entry((call.tenant_id, call.env)).or_default().push(call);
+    }
+    for (owner, calls) in by_owner {
+        let numbers: Vec<E164> = calls.iter().map(|call| call.phone_number.clone()).collect();
+        if !dnc::barred(db, owner, &numbers).await?.is_empty() {
+            return Err(Error::Stale);
+        }
+        let capped: Vec<_> = calls.into_iter().filter(|call| call.caps != (None, None)).collect();
+        let Some(first) = capped.iter().map(|call| call.dialed_at).min() else { continue };
+        let numbers: Vec<E164> = capped.iter().map(|call| call.phone_number.clone()).collect();
+        let mut recent = dial::recent(db, owner, &numbers, first.plus_millis(-7 * DAY_MS)).await?;
+        for call in capped {
+            // Two calls to one number may meet in one transaction: each counts for the next.
+            let before = recent.entry(call.phone_number.clone()).or_default();
+            if call.is_capped(before) {
+                return Err(Error::Stale);
+            }
+            before.push(call.dialed_at);
+        }
+    }
+    Ok(())
+}
+
+impl Callable {
+    /// Was the number called too often already, at these moments?
+    pub fn is_capped(&self, before: &[Moment]) -> bool {
+        let reached = |cap: Option<i32>, days: i64| {
+            let since = self.dialed_at.plus_millis(-days * DAY_MS);
+            let count = before.iter().filter(|at| **at > since).count();
+            cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
+        };
+        reached(self.caps.0, 1) || reached(self.caps.1, 7)
     }
 }

@@ -4,11 +4,11 @@ use crate::{
     error::{Error, Result},
     ids::{CampaignId, ContactId, Owned, SessionId, TenantId},
     page::{self, Listed, Page},
-    values::{Country, E164, Env, Moment, Variables},
+    values::{Country, E164, Env, Moment, Variables, Zone},
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, ExprTrait, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr,
+    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,12 @@ pub enum SkipReason {
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
+    /// Called in vain; its next attempt is due at `next_attempt_at`.
     Retry,
+    /// Its own `not_before`.
+    NotBefore,
+    /// Its number was called so often that a cap keeps it until `next_attempt_at`.
+    Cap,
 }
 
 #[sea_orm::model]
@@ -80,19 +85,31 @@ pub struct Model {
     pub last_name: Option<String>,
     #[sea_orm(column_type = "JsonBinary")]
     pub variables: Variables,
+    /// Where the person is, if it was said.
+    pub timezone: Option<Zone>,
+    /// The zones whose hours count for it, as one name: contacts of one name keep the same hours. Empty: unknown;
+    /// [`UNCALLABLE`]: there is nothing to call.
+    pub zone: String,
+    /// Not called before this.
+    pub not_before: Option<Moment>,
     /// Higher ones are called first.
     pub priority: i32,
     pub status: Status,
     pub wait_reason: Option<WaitReason>,
     pub attempts: i32,
     pub last_session_id: Option<SessionId>,
-    /// When a waiting contact is due.
+    /// Attempts beyond its campaign's `max_attempts`, granted by hand.
+    pub granted_attempts: i32,
+    /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
     pub skip_reason: Option<SkipReason>,
     pub version: i32,
     pub created_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
+
+/// The `zone` of a contact whose number is none, or none that may be called.
+pub const UNCALLABLE: &str = "!";
 
 impl Model {
     pub fn key(&self) -> Owned<ContactId> {
@@ -150,9 +167,41 @@ pub async fn with_external_ids(
     Ok(found)
 }
 
-/// Waiting contacts that are due, the longest due first.
+// Written out, not bound: only so do the databases see that the small indexes of the queues serve.
+const FRESH: &str = "status = 'pending' AND next_attempt_at IS NULL";
+const DUE: &str = "next_attempt_at IS NOT NULL";
+
+/// The zones of contacts that were never called and wait for nothing.
+pub async fn fresh_zones(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<String>> {
+    zones(db, campaign, FRESH).await
+}
+
+/// The zones of contacts that wait for a time.
+pub async fn due_zones(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<String>> {
+    zones(db, campaign, DUE).await
+}
+
+/// A leap per zone, however many contacts there are.
+async fn zones(db: &impl ConnectionTrait, campaign: CampaignId, queue: &str) -> Result<Vec<String>> {
+    let text = format!(
+        "WITH RECURSIVE found(zone) AS (SELECT MIN(zone) FROM contacts WHERE campaign_id = $1 AND {queue} UNION ALL \
+         SELECT (SELECT MIN(zone) FROM contacts WHERE campaign_id = $1 AND {queue} AND zone > found.zone) FROM found \
+         WHERE found.zone IS NOT NULL) SELECT zone FROM found WHERE zone IS NOT NULL"
+    );
+    let statement = Statement::from_sql_and_values(db.get_database_backend(), text, [campaign.into()]);
+    let rows = db.query_all_raw(statement).await?;
+    Ok(rows.iter().map(|row| row.try_get_by_index(0)).collect::<Result<_, _>>()?)
+}
+
+fn of(campaign: CampaignId, queue: &'static str) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::CampaignId.eq(campaign))
+        .filter(Expr::cust(queue))
+}
+
+/// Contacts whose time has come, the longest due first.
 pub async fn due(db: &impl ConnectionTrait, campaign: CampaignId, now: Moment, limit: u64) -> Result<Vec<Model>> {
-    let select = of(campaign, Status::Waiting).filter(Column::NextAttemptAt.lte(now));
+    let select = of(campaign, DUE).filter(Column::NextAttemptAt.lte(now));
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
         .limit(limit)
@@ -160,50 +209,117 @@ pub async fn due(db: &impl ConnectionTrait, campaign: CampaignId, now: Moment, l
         .await?)
 }
 
-/// Contacts not called yet: by priority, then in the list's order.
-pub async fn fresh(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
-    let select = of(campaign, Status::Pending)
+/// When the time of the campaign's next contact comes.
+pub async fn next_due_at(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Option<Moment>> {
+    let select = of(campaign, DUE).select_only().column(Column::NextAttemptAt);
+    Ok(select
+        .order_by(Column::NextAttemptAt, Order::Asc)
+        .limit(1)
+        .into_tuple()
+        .one(db)
+        .await?)
+}
+
+/// A zone's contacts that were never called and wait for nothing: by priority, then in the list's order.
+pub async fn fresh(db: &impl ConnectionTrait, campaign: CampaignId, zone: &str, limit: u64) -> Result<Vec<Model>> {
+    let select = of(campaign, FRESH)
+        .filter(Column::Zone.eq(zone))
         .order_by(Column::Priority, Order::Desc)
         .order_by(Column::Id, Order::Asc);
     Ok(select.limit(limit).all(db).await?)
 }
 
-/// When the campaign's next waiting contact is due.
-pub async fn next_due_at(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Option<Moment>> {
-    let first = of(campaign, Status::Waiting)
-        .order_by(Column::NextAttemptAt, Order::Asc)
-        .limit(1)
-        .one(db)
-        .await?;
-    Ok(first.and_then(|row| row.next_attempt_at))
-}
-
-fn of(campaign: CampaignId, status: Status) -> sea_orm::Select<Entity> {
-    // Written out, not bound: only so do the databases see that the small indexes of the two queues serve.
-    let is_of_status = match status {
-        Status::Pending => Expr::cust("status = 'pending'"),
-        Status::Waiting => Expr::cust("status = 'waiting'"),
-        other => Column::Status.eq(other),
-    };
-    Entity::find()
-        .filter(Column::CampaignId.eq(campaign))
-        .filter(is_of_status)
-}
-
-/// Cancels at most `limit` contacts that are not being called; answers how many were pending and how many waiting.
-pub async fn cancel_some(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<(i64, i64)> {
-    let mut canceled = (0, 0);
-    for (status, count) in [(Status::Pending, &mut canceled.0), (Status::Waiting, &mut canceled.1)] {
-        let rows = of(campaign, status).limit(limit).all(db).await?;
-        let update = Entity::update_many()
-            .col_expr(Column::Status, Expr::value(Status::Canceled))
-            .col_expr(Column::NextAttemptAt, Expr::value(Option::<Moment>::None))
-            .col_expr(Column::Version, Expr::col(Column::Version).add(1));
-        let done = update
-            .filter(Column::Id.is_in(rows.iter().map(|row| row.id)))
-            .exec(db)
-            .await?;
-        *count = i64::try_from(done.rows_affected).unwrap_or(i64::MAX);
+/// Contacts that are neither being called nor at an end, at most `limit`.
+pub async fn unfinished(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
+    let mut rows = Vec::new();
+    for queue in [FRESH, DUE] {
+        let left = limit.saturating_sub(rows.len() as u64);
+        if left > 0 {
+            rows.extend(of(campaign, queue).limit(left).all(db).await?);
+        }
     }
-    Ok(canceled)
+    Ok(rows)
+}
+
+/// Pending contacts by zone.
+pub async fn count_by_zone(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<(String, i64)>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::Zone)
+        .column_as(Expr::cust("COUNT(*)"), "contacts")
+        .filter(Column::CampaignId.eq(campaign))
+        .filter(Expr::cust("status IN ('pending', 'waiting')"))
+        .group_by(Column::Zone);
+    Ok(select.into_tuple().all(db).await?)
+}
+
+/// The campaign's contacts in the order of their ids, a page at a time.
+pub async fn after(
+    db: &impl ConnectionTrait,
+    campaign: CampaignId,
+    after: Option<ContactId>,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let mut select = Entity::find().filter(Column::CampaignId.eq(campaign));
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// Removes one that was never called.
+pub async fn remove(db: &impl ConnectionTrait, id: ContactId) -> Result<()> {
+    Entity::delete_by_id(id).exec(db).await?;
+    Ok(())
+}
+
+/// Removes at most `limit` contacts of a campaign that was deleted.
+pub async fn remove_some(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<u64> {
+    let ids: Vec<ContactId> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::CampaignId.eq(campaign))
+        .limit(limit)
+        .into_tuple()
+        .all(db)
+        .await?;
+    let removed = Entity::delete_many().filter(Column::Id.is_in(ids)).exec(db).await?;
+    Ok(removed.rows_affected)
+}
+
+/// Pending contacts of a test campaign whose number is neither of the sandbox nor verified.
+pub async fn count_unverified(db: &impl ConnectionTrait, tenant: TenantId, campaign: CampaignId) -> Result<i64> {
+    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $2 AND status IN ('pending', 'waiting') AND zone <> '!' \
+        AND NOT (phone_number LIKE '+1500%' AND LENGTH(phone_number) = 12 AND SUBSTR(phone_number, 6, 1) BETWEEN '2' AND '9') \
+        AND NOT EXISTS (SELECT 1 FROM verified_numbers WHERE tenant_id = $1 \
+        AND verified_numbers.phone_number = contacts.phone_number)";
+    count(db, TEXT, [tenant.into(), campaign.into()]).await
+}
+
+/// Contacts whose number was dialled at least `cap` times since then.
+pub async fn count_capped(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    campaign: CampaignId,
+    (cap, since): (i32, Moment),
+) -> Result<i64> {
+    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $3 AND status IN ('pending', 'waiting') AND \
+        (SELECT COUNT(*) FROM dials WHERE dials.tenant_id = $1 AND dials.env = $2 \
+        AND dials.phone_number = contacts.phone_number AND dialed_at > $4) >= $5";
+    let cap = i64::from(cap);
+    count(db, TEXT, [tenant.into(), env.into(), campaign.into(), since.into(), cap.into()]).await
+}
+
+async fn count<const N: usize>(db: &impl ConnectionTrait, text: &str, values: [sea_orm::Value; N]) -> Result<i64> {
+    let statement = Statement::from_sql_and_values(db.get_database_backend(), text, values);
+    let row = db.query_one_raw(statement).await?;
+    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0))
+}
+
+/// The campaign's contact with this number.
+pub async fn of_number(db: &impl ConnectionTrait, campaign: CampaignId, number: &str) -> Result<Option<Model>> {
+    let select = Entity::find()
+        .filter(Column::CampaignId.eq(campaign))
+        .filter(Column::PhoneNumber.eq(number));
+    Ok(select.one(db).await?)
 }

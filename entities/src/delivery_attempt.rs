@@ -1,6 +1,6 @@
 //! The log of attempts: what was tried, and what came back.
 use crate::{error::Result, ids::DeliveryId, values::Moment};
-use sea_orm::{DeriveValueType, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{DeriveValueType, FromQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use std::{fmt, str::FromStr};
 
 /// The answer's headers, names in lower case; the first 64.
@@ -114,4 +114,36 @@ pub async fn forget_answers(
         .exec(db)
         .await?;
     Ok(Some(last))
+}
+
+/// An attempt without what was said in it.
+#[derive(Clone, Debug, PartialEq, Eq, FromQueryResult)]
+pub struct Outcome {
+    pub delivery_id: DeliveryId,
+    pub n: i32,
+    pub started_at: Moment,
+    pub duration_ms: i32,
+    pub status: i32,
+    pub error_code: Option<String>,
+}
+
+/// How the attempts of these deliveries went, in order: for the audit.
+pub async fn outcomes(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<Vec<Outcome>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([
+            Column::DeliveryId,
+            Column::N,
+            Column::StartedAt,
+            Column::DurationMs,
+            Column::Status,
+            Column::ErrorCode,
+        ])
+        .filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
+    Ok(select
+        .order_by(Column::DeliveryId, Order::Asc)
+        .order_by(Column::N, Order::Asc)
+        .into_model()
+        .all(db)
+        .await?)
 }

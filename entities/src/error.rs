@@ -1,4 +1,5 @@
 //! The one error type. `src/http/error.rs` holds the table from these variants to status, code and message.
+use crate::values::Moment;
 use sea_orm::{DbErr, RuntimeErr, SqlErr, sqlx};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -40,6 +41,18 @@ pub enum Error {
     /// A test key may only call the sandbox block and verified numbers.
     #[error("test keys may call +1500[2-9]xxxxxx and verified numbers only")]
     NumberNotVerified,
+    /// On the do-not-call list.
+    #[error("the number is on the do-not-call list")]
+    RecipientOnDnc,
+    /// Nobody may be called there now.
+    #[error("outside the calling hours; {}", opens(.next_open_at))]
+    OutsideCallingHours { next_open_at: Option<Moment> },
+    /// The number was called too often.
+    #[error("the number was called as often as the caps allow; again from {until}")]
+    DailyCapReached { until: Moment },
+    /// The prepaid credits are used up.
+    #[error("the credits are used up: top up, and calls go on")]
+    InsufficientCredits,
     /// The database does not answer, is busy or full, or the part is restarting: try again.
     #[error("temporarily unavailable: {0}")]
     Unavailable(String),
@@ -53,6 +66,13 @@ pub enum Error {
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
+}
+
+fn opens(next: &Option<Moment>) -> String {
+    match next {
+        Some(at) => format!("they begin at {at}"),
+        None => "they do not begin within a year".into(),
+    }
 }
 
 impl Error {
@@ -75,6 +95,10 @@ impl Error {
             | Error::PlanLimit(_)
             | Error::NotConfigured(_)
             | Error::NumberNotVerified
+            | Error::RecipientOnDnc
+            | Error::OutsideCallingHours { .. }
+            | Error::DailyCapReached { .. }
+            | Error::InsufficientCredits
             | Error::Corrupt { .. }
             | Error::Internal(_) => false,
         }

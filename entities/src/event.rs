@@ -163,3 +163,12 @@ pub async fn types(
     let rows: Vec<(EventId, String)> = select.into_tuple().all(db).await?;
     Ok(rows.into_iter().collect())
 }
+
+/// All events of all tenants in their order, a page at a time: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Seq.gt(after));
+    }
+    Ok(select.order_by(Column::Seq, Order::Asc).limit(limit).all(db).await?)
+}

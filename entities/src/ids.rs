@@ -56,6 +56,10 @@ ids! {
     MailId,
     /// A number that test keys may call.
     VerifiedNumberId,
+    /// A number or address on the do-not-call list.
+    DncId,
+    /// A list that is being read in.
+    ImportId,
 }
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.

@@ -3,7 +3,7 @@ use crate::{
     error::{Error, Result},
     ids::{AgentId, CampaignId, ContactId, Owned, SessionId, TenantId},
     page::{self, Listed, Page},
-    values::{Cents, E164, Env, Metadata, Moment, Variables},
+    values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
 };
 use schemars::JsonSchema;
 use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
@@ -29,6 +29,9 @@ pub enum Status {
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// Waits for its time.
+    Scheduled,
+    /// Waits for a slot.
     Queued,
     Dialing,
     Ringing,
@@ -107,6 +110,14 @@ pub struct Model {
     pub metadata: Metadata,
     pub ring_timeout_seconds: i32,
     pub max_duration_seconds: i32,
+    /// Not dialled before this.
+    pub scheduled_at: Option<Moment>,
+    /// How long it waits for a slot.
+    pub queue_ttl_seconds: i32,
+    /// Where the person is, if it was said.
+    pub timezone: Option<Zone>,
+    /// What a minute of talk cost when the session was made.
+    pub price_cents_per_minute: i32,
     /// While queued: when waiting for a slot is given up.
     pub queued_until: Option<Moment>,
     pub dialed_at: Option<Moment>,
@@ -257,9 +268,10 @@ pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Re
     Ok((of_campaigns, of_the_api))
 }
 
-/// Sessions of the tenant and env that wait for a slot.
+/// Sessions of the tenant and env that wait for their time or for a slot.
 pub async fn count_queued(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
-    Ok(owned(tenant, env).filter(is_queued()).count(db).await?)
+    let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
+    Ok(owned(tenant, env).filter(waits).count(db).await?)
 }
 
 /// Those of `ids` that have not ended.
@@ -273,4 +285,22 @@ pub async fn not_ended(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<V
         found.extend(select.filter(is_open()).into_tuple::<SessionId>().all(db).await?);
     }
     Ok(found)
+}
+
+/// These sessions, in no order.
+pub async fn of_ids(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<Vec<Model>> {
+    let mut found = Vec::new();
+    for chunk in ids.chunks(500) {
+        found.extend(Entity::find().filter(Column::Id.is_in(chunk.iter().copied())).all(db).await?);
+    }
+    Ok(found)
+}
+
+/// All sessions of all tenants, a page at a time: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
 }

@@ -19,6 +19,8 @@ pub struct Model {
     pub canceled: i64,
     pub completed_sessions: i64,
     pub failed_sessions: i64,
+    /// What its calls have cost.
+    pub cost_cents: i64,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
@@ -36,6 +38,7 @@ impl Model {
             canceled: 0,
             completed_sessions: 0,
             failed_sessions: 0,
+            cost_cents: 0,
         }
     }
     /// Contacts that have not reached a terminal state.
@@ -71,8 +74,8 @@ struct Remaining {
 pub async fn add(db: &impl ConnectionTrait, by: &Model) -> Result<i64> {
     const TEXT: &str = "UPDATE campaign_tallies SET total = total + $2, pending = pending + $3, waiting = waiting + $4, \
         dispatched = dispatched + $5, completed = completed + $6, failed = failed + $7, skipped = skipped + $8, \
-        canceled = canceled + $9, completed_sessions = completed_sessions + $10, failed_sessions = failed_sessions + $11 \
-        WHERE campaign_id = $1 RETURNING pending + waiting + dispatched AS unfinished";
+        canceled = canceled + $9, completed_sessions = completed_sessions + $10, failed_sessions = failed_sessions + $11, \
+        cost_cents = cost_cents + $12 WHERE campaign_id = $1 RETURNING pending + waiting + dispatched AS unfinished";
     let counts = [
         by.total,
         by.pending,
@@ -84,6 +87,7 @@ pub async fn add(db: &impl ConnectionTrait, by: &Model) -> Result<i64> {
         by.canceled,
         by.completed_sessions,
         by.failed_sessions,
+        by.cost_cents,
     ];
     let mut values: Vec<Value> = vec![by.campaign_id.into()];
     values.extend(counts.into_iter().map(Value::from));

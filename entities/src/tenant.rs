@@ -2,7 +2,7 @@
 use crate::{
     error::{Error, Result},
     ids::TenantId,
-    values::Moment,
+    values::{Moment, Zone},
 };
 use sea_orm::{Order, QueryOrder, entity::prelude::*};
 
@@ -18,6 +18,8 @@ pub struct Model {
     pub name: String,
     /// ISO 3166-1 alpha-2; how numbers without `+` are read.
     pub country: String,
+    /// Where it is, for calls whose zone is unknown.
+    pub timezone: Zone,
     /// Calls at once, in each env. At most the operator's maximum.
     pub concurrency_limit: i32,
     pub version: i32,
@@ -30,6 +32,12 @@ pub async fn load(db: &impl ConnectionTrait, id: TenantId) -> Result<Model> {
         .one(db)
         .await?
         .ok_or(Error::NotFound("workspace"))
+}
+
+/// Is it as it was known, and free to dial? Asked inside the transaction that commits a dial.
+pub async fn is_version(db: &impl ConnectionTrait, id: TenantId, version: i32) -> Result<bool> {
+    let found = Entity::find_by_id(id).filter(Column::Version.eq(version));
+    Ok(found.count(db).await? > 0)
 }
 
 pub async fn by_slug(db: &impl ConnectionTrait, slug: &str) -> Result<Model> {

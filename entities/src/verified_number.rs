@@ -5,7 +5,7 @@ use crate::{
     ids::{TenantId, VerifiedNumberId},
     values::{E164, Moment},
 };
-use sea_orm::entity::prelude::*;
+use sea_orm::{QuerySelect, entity::prelude::*};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -29,4 +29,18 @@ pub async fn contains(db: &impl ConnectionTrait, tenant: TenantId, number: &E164
 /// A second time changes nothing.
 pub async fn add(db: &impl ConnectionTrait, row: Model) -> Result<()> {
     bulk::save(db, &[row], OnConflict::Keep).await.map(drop)
+}
+
+/// Those of `numbers` that are verified.
+pub async fn among(db: &impl ConnectionTrait, tenant: TenantId, numbers: &[E164]) -> Result<Vec<E164>> {
+    let mut found = Vec::new();
+    for chunk in numbers.chunks(500) {
+        let select = Entity::find()
+            .select_only()
+            .column(Column::PhoneNumber)
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::PhoneNumber.is_in(chunk.iter().cloned()));
+        found.extend(select.into_tuple::<E164>().all(db).await?);
+    }
+    Ok(found)
 }

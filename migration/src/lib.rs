@@ -3,12 +3,16 @@ pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::prelude::*;
 
 mod m2026_11_20_000001_initial;
+mod m2026_11_21_000002_calling_rules;
 
 pub struct Migrator;
 
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m2026_11_20_000001_initial::Migration)]
+        vec![
+            Box::new(m2026_11_20_000001_initial::Migration),
+            Box::new(m2026_11_21_000002_calling_rules::Migration),
+        ]
     }
 }

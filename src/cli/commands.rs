@@ -14,10 +14,11 @@ use entities::{
     Error, api_key,
     changes::Changes,
     db::Db,
+    dispatch_block,
     membership,
     page::Page,
     tenant, user,
-    values::{Country, E164, Env, Moment, Role, Scopes, Text},
+    values::{Country, E164, Env, Moment, Role, Scopes, Text, Zone},
     verified_number, webhook_endpoint,
 };
 use migration::MigratorTrait;
@@ -44,6 +45,9 @@ pub enum Workspace {
         /// How numbers without + are read: ISO 3166-1 alpha-2
         #[arg(long, default_value = "US")]
         country: String,
+        /// Where calls are placed whose zone is unknown, as Europe/Berlin; default: the country's
+        #[arg(long)]
+        timezone: Option<Zone>,
     },
     /// Let somebody into a workspace: a viewer reads, an admin also changes, an owner also manages members
     AddMember {
@@ -100,6 +104,20 @@ pub enum Keys {
 }
 
 #[derive(Subcommand)]
+pub enum Tenant {
+    /// Stop a workspace's dialling, from the next dial on; calls that are live run on
+    Suspend {
+        #[arg(long)]
+        workspace: String,
+    },
+    /// Let a workspace dial again
+    Resume {
+        #[arg(long)]
+        workspace: String,
+    },
+}
+
+#[derive(Subcommand)]
 pub enum Secrets {
     /// Seal everything with the current key that a previous one sealed. Run it while `serve` is stopped.
     Rotate,
@@ -137,7 +155,7 @@ async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock, Ids), Can
 
 async fn write(db: &Db, changes: Changes) -> Result<(), Error> {
     let transaction = db.begin().await?;
-    changes.apply(&transaction).await?;
+    changes.apply(&transaction, Clock::wall().now()).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -156,9 +174,11 @@ impl Workspace {
                 owner_email,
                 owner_password_stdin: _,
                 country,
+                timezone,
             } => {
                 let password = password_from_stdin()?;
-                let new = NewWorkspace::parse(&slug, &name, &country, &owner_email, &password)?;
+                let mut new = NewWorkspace::parse(&slug, &name, &country, &owner_email, &password)?;
+                new.timezone = timezone.unwrap_or(new.timezone);
                 let limit = DEFAULT_CONCURRENCY.min(settings.max_concurrency);
                 let (tenant, owner, changes) = new.rows(&db.read, &ids, clock.now(), limit).await?;
                 write(&db, changes).await?;
@@ -382,6 +402,41 @@ async fn all_keys(db: &Db, tenant: entities::ids::TenantId) -> Result<Vec<api_ke
         if !listed.has_more {
             return Ok(keys);
         }
+    }
+}
+
+impl Tenant {
+    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        let (_, db, clock, _) = open(config).await?;
+        let (workspace, suspends) = match &self {
+            Tenant::Suspend { workspace } => (workspace, true),
+            Tenant::Resume { workspace } => (workspace, false),
+        };
+        let tenant = tenant::by_slug(&db.read, workspace).await?;
+        let transaction = db.begin().await.map_err(Error::from)?;
+        for env in [Env::Live, Env::Test] {
+            let reason = dispatch_block::Reason::Suspension;
+            if suspends {
+                let block = dispatch_block::Model {
+                    tenant_id: tenant.id,
+                    env,
+                    reason,
+                    since: clock.now(),
+                };
+                dispatch_block::add(&transaction, &[block]).await?;
+            } else {
+                dispatch_block::remove(&transaction, tenant.id, env, reason).await?;
+            }
+        }
+        transaction.commit().await.map_err(Error::from)?;
+        if json {
+            print(&json!({ "workspace": WorkspaceView::from(&tenant), "suspended": suspends }));
+        } else if suspends {
+            println!("Workspace {} dials no more; contacts that wait are skipped after 24 hours", tenant.slug);
+        } else {
+            println!("Workspace {} dials again, within half a minute", tenant.slug);
+        }
+        Ok(())
     }
 }
 

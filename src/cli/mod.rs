@@ -1,4 +1,5 @@
 //! The command line.
+pub mod audit;
 pub mod commands;
 pub mod demo;
 pub mod listen;
@@ -45,9 +46,15 @@ pub enum Command {
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(commands::Keys),
+    /// Stop a workspace's dialling, or let it go on
+    #[command(subcommand)]
+    Tenant(commands::Tenant),
     /// Seal stored secrets anew
     #[command(subcommand)]
     Secrets(commands::Secrets),
+    /// Show what is stored to a program that checks whether it is right
+    #[command(subcommand)]
+    Audit(audit::Audit),
     /// Bring the database's schema up to date
     Migrate,
     /// Print the settings in force, secrets hidden

@@ -1,11 +1,10 @@
 //! Campaigns.
 use super::{
-    contacts::{self, Given},
     error::{ApiError, ApiResult},
-    extract::{Id, Json, MIB, Nothing, Params},
+    extract::{self, Id, Json, MIB, Nothing, OptionalJson, Params},
     gate::Caller,
     sessions::check_carrier,
-    views::{CampaignRunView, CampaignStatsView, CampaignView, ContactsAddedView, List},
+    views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List, OutlookView},
 };
 use crate::app::State;
 use actix_web::{
@@ -13,16 +12,21 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    campaign::machine::{self, Campaign, Command},
+    campaign::{
+        machine::{self, Campaign, Command},
+        outlook,
+    },
+    contact::intake::{self, Added, Given},
     effect,
     writer::Commit,
 };
 use entities::{
     Error, agent,
     campaign::{self as store, AgentSnapshot, Plan},
-    contact,
+    campaign_hour, contact, dispatch_block,
     ids::CampaignId,
     session, tally,
+    values::Text,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,7 +34,11 @@ use serde::Deserialize;
 /// POST /v1/campaigns
 pub async fn create(state: Data<State>, caller: Caller, Json(plan): Json<Plan>) -> ApiResult<HttpResponse> {
     check(&state, &caller, &plan).await?;
-    let (campaign, effects) = Campaign::draft(caller.own(caller.new_id(&state)), plan, state.deps.clock.now());
+    create_draft(&state, &caller, plan).await
+}
+
+async fn create_draft(state: &State, caller: &Caller, plan: Plan) -> ApiResult<HttpResponse> {
+    let (campaign, effects) = Campaign::draft(caller.own(caller.new_id(state)), plan, state.deps.clock.now());
     let mut commit = Commit::default();
     effect::facts(&state.deps, campaign.key, &effects, &mut commit).await?;
     commit.changes.campaigns.push(campaign.row());
@@ -39,7 +47,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(plan): Json<Plan>) 
         Ok(()) | Err(Error::Stale) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(HttpResponse::Created().json(view(&state, &caller, campaign.key.id).await?))
+    Ok(HttpResponse::Created().json(view(state, caller, campaign.key.id).await?))
 }
 
 /// A campaign with its contacts, started at once.
@@ -69,8 +77,7 @@ pub async fn run(
     let agent = agent_of(&state, &caller, &plan).await?;
     let deps = state.deps.clone();
     let key = caller.own(caller.new_id::<CampaignId>(&state));
-    let country = country(&state, &caller).await?;
-    let sorted = contacts::sort(&deps, key, country, given);
+    let sorted = intake::sort(&deps, key, country(&state, &caller).await?, given);
     if sorted.rows.is_empty() {
         let why = sorted
             .rejected
@@ -82,7 +89,7 @@ pub async fn run(
             format!("none can be accepted; the first: {why}"),
         ));
     }
-    let mut answer = ContactsAddedView {
+    let mut answer = Added {
         accepted: 0,
         duplicates: sorted.duplicates,
         rejected: sorted.rejected,
@@ -150,13 +157,13 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let db = &state.deps.db.read;
     let campaigns = store::list(db, caller.tenant_id(), caller.env(), status, page).await?;
     let tallies = tally::of(db, campaigns.rows.iter().map(|row| row.id)).await?;
-    let empty = |id| tally::Model::new(id);
+    let blocked = Blocked::of(&state, &caller).await?;
     Ok(web::Json(List::of(
         campaigns,
         |row| row.id.0,
         |row| {
-            let tally = tallies.get(&row.id).cloned().unwrap_or_else(|| empty(row.id));
-            CampaignView::of(row, &tally)
+            let tally = tallies.get(&row.id).cloned().unwrap_or_else(|| tally::Model::new(row.id));
+            CampaignView::of(row, &tally, &blocked)
         },
     )))
 }
@@ -219,6 +226,70 @@ pub async fn cancel(
     command(&state, &caller, id, Command::Cancel).await
 }
 
+/// PATCH /v1/campaigns/{id}: a JSON merge patch. Rules hold from the next dial on.
+pub async fn change(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<CampaignId>,
+    Json(patch): Json<serde_json::Value>,
+) -> ApiResult<web::Json<CampaignView>> {
+    let before = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let mut plan = serde_json::to_value(&before.plan).map_err(|error| Error::Internal(error.to_string()))?;
+    extract::merge_keeping_nulls(&mut plan, patch);
+    let plan: Plan = extract::parse_value(plan)?;
+    check(&state, &caller, &plan).await?;
+    command(&state, &caller, id, Command::Change(Box::new(plan))).await
+}
+
+/// DELETE /v1/campaigns/{id}: a draft or a completed one. Its sessions and events stay.
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<CampaignId>) -> ApiResult<HttpResponse> {
+    let tree = state.tree()?;
+    tree.ask(&tree.campaigns, &state.deps, caller.own(id), Command::Delete).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Duplicate {
+    /// Default: the same with `(copy)`.
+    #[serde(default)]
+    pub name: Option<Text<1, 200>>,
+}
+
+/// POST /v1/campaigns/{id}/duplicate: a new draft with the same settings and no contacts.
+pub async fn duplicate(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<CampaignId>,
+    OptionalJson(asked): OptionalJson<Duplicate>,
+) -> ApiResult<HttpResponse> {
+    let mut plan = store::load(&state.deps.db.read, caller.own(id)).await?.plan;
+    let copy = || Text::parse(&format!("{} (copy)", &plan.name.chars().take(190).collect::<String>()));
+    plan.name = match asked.name {
+        Some(name) => name,
+        None => copy().map_err(|why| ApiError::validation("name", why))?,
+    };
+    // A time that has passed says nothing of the new one.
+    let now = state.deps.clock.now();
+    plan.schedule.starts_at = plan.schedule.starts_at.filter(|at| *at > now);
+    plan.schedule.ends_at = plan.schedule.ends_at.filter(|at| *at > now);
+    create_draft(&state, &caller, plan).await
+}
+
+/// POST /v1/campaigns/{id}/preflight
+pub async fn preflight(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<CampaignId>,
+    _: Nothing,
+) -> ApiResult<web::Json<OutlookView>> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let outlook = outlook::look(&state.deps, &row).await?;
+    let has_agent = agent_of(&state, &caller, &row.plan).await.is_ok();
+    let has_carrier = check_carrier(&state, caller.env()).is_ok();
+    Ok(web::Json(OutlookView::of(&row, outlook, has_agent, has_carrier, state.deps.clock.now())))
+}
+
 async fn command(
     state: &State,
     caller: &Caller,
@@ -228,8 +299,12 @@ async fn command(
     let tree = state.tree()?;
     let campaign = tree.ask(&tree.campaigns, &state.deps, caller.own(id), command).await?;
     let tally = tally::load(&state.deps.db.read, id).await?;
-    Ok(web::Json(CampaignView::of(campaign.row(), &tally)))
+    let blocked = Blocked::of(state, caller).await?;
+    Ok(web::Json(CampaignView::of(campaign.row(), &tally, &blocked)))
 }
+
+/// Hours of which the statistics tell.
+const STATS_HOURS: u64 = 7 * 24;
 
 /// GET /v1/campaigns/{id}/stats
 pub async fn stats(
@@ -237,41 +312,54 @@ pub async fn stats(
     caller: Caller,
     Id(id): Id<CampaignId>,
 ) -> ApiResult<web::Json<CampaignStatsView>> {
-    let db = &state.deps.db.read;
+    let (deps, db) = (&state.deps, &state.deps.db.read);
     let row = store::load(db, caller.own(id)).await?;
     let tally = tally::load(db, id).await?;
-    let live = session::live(db, caller.tenant_id())
-        .await?
-        .iter()
-        .filter(|live| live.campaign_id == Some(id))
-        .count();
-    let ended = tally.completed_sessions + tally.failed_sessions;
-    let seconds = row.started_at.map(|started| {
-        row.completed_at
-            .unwrap_or_else(|| state.deps.clock.now())
-            .since(started)
-            .as_secs_f64()
-    });
-    Ok(web::Json(CampaignStatsView {
-        campaign_id: id,
-        status: row.status,
-        counts: (&tally).into(),
-        completed_sessions: tally.completed_sessions,
-        failed_sessions: tally.failed_sessions,
-        live_sessions: i64::try_from(live).unwrap_or(i64::MAX),
-        sessions_per_second: seconds
-            .filter(|seconds| *seconds > 0.0)
-            .map(|seconds| ended as f64 / seconds),
-        answer_rate: (ended > 0).then(|| tally.completed_sessions as f64 / ended as f64),
-        started_at: row.started_at,
-        completed_at: row.completed_at,
-    }))
+    let live = session::live(db, caller.tenant_id()).await?;
+    let hours = campaign_hour::last(db, id, STATS_HOURS).await?;
+    let tenant = entities::tenant::load(db, caller.tenant_id()).await?;
+    let running = row.status == store::Status::Running;
+    let finishes_at = if running && tally.pending + tally.waiting > 0 {
+        outlook::finishes_at(deps, &row).await?
+    } else {
+        None
+    };
+    Ok(web::Json(CampaignStatsView::of(super::views::Stats {
+        tally,
+        live: live.iter().filter(|live| live.campaign_id == Some(id)).count(),
+        slots: row
+            .plan
+            .pacing
+            .max_concurrency
+            .map_or(i32::MAX, |max| max.get())
+            .min(tenant.concurrency_limit)
+            .min(deps.limits.max_concurrency),
+        hours,
+        dials_per_second: deps.board.dials_per_second(id, deps.clock.now()),
+        limiting_factor: deps.board.limiting(id).filter(|_| running),
+        finishes_at,
+        now: deps.clock.now(),
+        row,
+    })))
 }
 
 async fn view(state: &State, caller: &Caller, id: CampaignId) -> ApiResult<CampaignView> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let tally = tally::load(&state.deps.db.read, id).await?;
-    Ok(CampaignView::of(row, &tally))
+    let blocked = Blocked::of(state, caller).await?;
+    Ok(CampaignView::of(row, &tally, &blocked))
+}
+
+impl Blocked {
+    /// What keeps the caller's campaigns from dialling.
+    async fn of(state: &State, caller: &Caller) -> ApiResult<Self> {
+        let blocks = dispatch_block::of(&state.deps.db.read, caller.tenant_id()).await?;
+        let blocks = blocks.into_iter().filter(|block| block.env == caller.env());
+        Ok(Blocked {
+            workspace: blocks.map(|block| block.reason).collect(),
+            board: state.deps.clone(),
+        })
+    }
 }
 
 /// How the workspace's numbers without `+` are read.
@@ -328,6 +416,21 @@ async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     }
     if plan.retry.rules.values().any(|rule| rule.delays_minutes.len() > 10) {
         return Err(ApiError::validation("retry.rules", "a rule has more than 10 delays"));
+    }
+    let schedule = &plan.schedule;
+    if schedule.windows.as_ref().is_some_and(|windows| windows.len() > 50) {
+        return Err(ApiError::validation("schedule.windows", "has more than 50 entries"));
+    }
+    if schedule.windows.as_ref().is_some_and(Vec::is_empty) {
+        return Err(ApiError::validation("schedule.windows", "is empty: nobody could ever be called; leave it out for the default"));
+    }
+    if schedule.blackout_dates.len() > 366 {
+        return Err(ApiError::validation("schedule.blackout_dates", "has more than 366 entries"));
+    }
+    if let (Some(starts_at), Some(ends_at)) = (schedule.starts_at, schedule.ends_at)
+        && starts_at >= ends_at
+    {
+        return Err(ApiError::validation("schedule.ends_at", "must be later than `starts_at`"));
     }
     if let Some(id) = plan.agent_id
         && let Err(Error::NotFound(_)) = agent::load(&state.deps.db.read, caller.tenant_id(), id).await

@@ -54,8 +54,8 @@ impl ApiError {
         let message = format!("the body is larger than {limit} bytes; send less at once");
         ApiError::Frame(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message, None)
     }
-    pub fn unsupported_media_type() -> Self {
-        let message = "send JSON with `Content-Type: application/json`".into();
+    pub fn unsupported_media_type(wanted: &str) -> Self {
+        let message = format!("send it with `Content-Type: {wanted}`");
         ApiError::Frame(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "unsupported_media_type",
@@ -84,8 +84,8 @@ impl ApiError {
             Error::Invalid { field, reason } => (
                 S::UNPROCESSABLE_ENTITY,
                 "validation_failed",
-                format!("{field} {reason}"),
-                Some(field.clone()),
+                format!("{field} {reason}").trim_start().to_owned(),
+                Some(field.clone()).filter(|field| !field.is_empty()),
             ),
             Error::InvalidState { .. } => (S::CONFLICT, "invalid_state", error.to_string(), None),
             Error::AlreadyExists { field } => (S::CONFLICT, "already_exists", error.to_string(), Some((*field).into())),
@@ -105,6 +105,20 @@ impl ApiError {
                 error.to_string(),
                 Some("to_number".into()),
             ),
+            Error::RecipientOnDnc => (S::CONFLICT, "recipient_on_dnc", error.to_string(), Some("to_number".into())),
+            Error::OutsideCallingHours { .. } => (
+                S::CONFLICT,
+                "outside_calling_hours",
+                error.to_string(),
+                Some("to_number".into()),
+            ),
+            Error::DailyCapReached { .. } => (
+                S::CONFLICT,
+                "daily_cap_reached",
+                error.to_string(),
+                Some("to_number".into()),
+            ),
+            Error::InsufficientCredits => (S::PAYMENT_REQUIRED, "insufficient_credits", error.to_string(), None),
             Error::Unavailable(_) => (
                 S::SERVICE_UNAVAILABLE,
                 "unavailable",

@@ -6,7 +6,10 @@ use actix_web::{
     http::{Method, header},
     web::BytesMut,
 };
-use actors::event::CATALOGUE;
+use actors::{
+    event::CATALOGUE,
+    shape::{self, Misshapen},
+};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{page::Page, values::Moment};
 use futures_util::{StreamExt, future::LocalBoxFuture};
@@ -59,6 +62,26 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
     }
 }
 
+/// A CSV file as the body, of at most `LIMIT` bytes, UTF-8.
+pub struct Csv<const LIMIT: usize>(pub String);
+
+impl<const LIMIT: usize> FromRequest for Csv<LIMIT> {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let is_csv = request.content_type().eq_ignore_ascii_case("text/csv");
+        let mut payload = payload.take();
+        Box::pin(async move {
+            if !is_csv {
+                return Err(ApiError::unsupported_media_type("text/csv"));
+            }
+            let body = read(&mut payload, LIMIT).await?;
+            let text = String::from_utf8(body.to_vec());
+            text.map(Csv).map_err(|_| ApiError::validation("", "the file is no UTF-8: save it as CSV UTF-8"))
+        })
+    }
+}
+
 /// No body, or an empty object: for actions that take no arguments.
 pub struct Nothing;
 
@@ -86,7 +109,7 @@ fn check_declared(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
             .content_type()
             .eq_ignore_ascii_case("application/merge-patch+json");
     if !merge_patch && !request.content_type().eq_ignore_ascii_case("application/json") {
-        return Err(ApiError::unsupported_media_type());
+        return Err(ApiError::unsupported_media_type("application/json"));
     }
     let length = request
         .headers()
@@ -140,41 +163,15 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(ApiError::validation("", "send a JSON object"));
     }
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(body)).map_err(|error| {
-        let path = error.path().to_string();
-        shape_error(&path, error.inner())
-    })
+    shape::parse_text(body).map_err(misshapen)
 }
 
 /// The same for a value that has been parsed as JSON.
 pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ApiError> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        shape_error(&path, error.inner())
-    })
+    shape::parse_value(value).map_err(misshapen)
 }
 
-fn shape_error(path: &str, error: &serde_json::Error) -> ApiError {
-    let text = error.to_string();
-    let parent = if path == "." { "" } else { path };
-    let message = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(message, _)| message);
-    // serde names unknown and missing fields in its text and their parent in the path.
-    let field = ["unknown field `", "missing field `"]
-        .iter()
-        .find_map(|start| message.strip_prefix(start)?.split_once('`'));
-    let param = match field {
-        Some((field, _)) if parent.is_empty() || parent.ends_with(field) => {
-            if parent.is_empty() {
-                field.to_owned()
-            } else {
-                parent.to_owned()
-            }
-        }
-        Some((field, _)) => format!("{parent}.{field}"),
-        None => parent.to_owned(),
-    };
+fn misshapen(Misshapen { param, message }: Misshapen) -> ApiError {
     ApiError::validation(param, message)
 }
 
@@ -194,6 +191,15 @@ fn has_nul(body: &[u8]) -> bool {
 
 /// RFC 7396: changes what is named, removes what is null.
 pub fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
+    patched(target, patch, |_| false);
+}
+
+/// The same for settings of which some mean something as null: a plain value becomes null, a group of them its defaults.
+pub fn merge_keeping_nulls(target: &mut serde_json::Value, patch: serde_json::Value) {
+    patched(target, patch, |before| !before.is_object() && !before.is_array());
+}
+
+fn patched(target: &mut serde_json::Value, patch: serde_json::Value, keeps_null: fn(&serde_json::Value) -> bool) {
     use serde_json::Value;
     let Value::Object(patch) = patch else {
         *target = patch;
@@ -204,10 +210,12 @@ pub fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
     }
     if let Value::Object(fields) = target {
         for (name, value) in patch {
-            if value.is_null() {
-                fields.remove(&name);
+            if !value.is_null() {
+                patched(fields.entry(name).or_insert(Value::Null), value, keeps_null);
+            } else if fields.get(&name).is_some_and(keeps_null) {
+                fields.insert(name, Value::Null);
             } else {
-                merge(fields.entry(name).or_insert(Value::Null), value);
+                fields.remove(&name);
             }
         }
     }
@@ -386,5 +394,8 @@ mod tests {
         let mut target = serde_json::json!({"a": 1, "b": {"c": 2, "d": 3}});
         merge(&mut target, serde_json::json!({"a": null, "b": {"c": 4}, "e": [1]}));
         assert_eq!(target, serde_json::json!({"b": {"c": 4, "d": 3}, "e": [1]}));
+        let mut plan = serde_json::json!({"caps": {"per_day": 3}, "list": [1], "group": {"a": 1}});
+        merge_keeping_nulls(&mut plan, serde_json::json!({"caps": {"per_day": null}, "list": null, "group": null}));
+        assert_eq!(plan, serde_json::json!({"caps": {"per_day": null}}));
     }
 }

@@ -402,7 +402,7 @@ async fn admit_user(state: &State, request: &ServiceRequest, role: Option<Role>)
 pub fn same_origin(request: &HttpRequest) -> ApiResult<()> {
     let has_body = *request.method() != Method::DELETE;
     if has_body && !request.content_type().eq_ignore_ascii_case("application/json") {
-        return Err(ApiError::unsupported_media_type());
+        return Err(ApiError::unsupported_media_type("application/json"));
     }
     let foreign = || ApiError::forbidden("this request does not come from the dashboard's own pages");
     if let Some(site) = header_text(request, "sec-fetch-site") {

@@ -3,9 +3,9 @@
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
 use super::{
-    agents, api_keys, campaigns, concurrency, contacts, docs, events,
+    agents, api_keys, campaigns, concurrency, contacts, dnc, docs, events,
     gate::{self, Access, Access::*},
-    login, me, sessions, system, views, webhook_endpoints,
+    imports, login, me, report, sessions, system, views, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -61,14 +61,31 @@ table! {
     GET "/v1/campaigns" Needs(CampaignsRead), campaigns::list, "List campaigns; `status` narrows.", gives views::List<views::CampaignView>, 200;
     POST "/v1/campaigns/run" Needs(CampaignsWrite), campaigns::run, "Create a campaign with its contacts and start it.", takes campaigns::Run, gives views::CampaignRunView, 201;
     GET "/v1/campaigns/{id}" Needs(CampaignsRead), campaigns::get, "Get a campaign with its counts.", gives views::CampaignView, 200;
-    POST "/v1/campaigns/{id}/start" Needs(CampaignsWrite), campaigns::start, "Start a draft.", gives views::CampaignView, 200;
+    PATCH "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::change, "Change a campaign (JSON merge patch). Rules hold from the next dial on; who calls is fixed by the start.", takes super::openapi::Patch<entities::campaign::Plan>, gives views::CampaignView, 200;
+    DELETE "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::delete, "Delete a draft or a completed campaign with its contacts. Its sessions and events stay.", 204;
+    POST "/v1/campaigns/{id}/start" Needs(CampaignsWrite), campaigns::start, "Start a draft. With `schedule.starts_at` ahead it is armed, and starts then.", gives views::CampaignView, 200;
     POST "/v1/campaigns/{id}/pause" Needs(CampaignsWrite), campaigns::pause, "Dispatch nothing more; calls in flight run on.", gives views::CampaignView, 200;
     POST "/v1/campaigns/{id}/resume" Needs(CampaignsWrite), campaigns::resume, "Go on after a pause.", gives views::CampaignView, 200;
     POST "/v1/campaigns/{id}/cancel" Needs(CampaignsWrite), campaigns::cancel, "Cancel what was not called; it completes when the calls in flight have ended.", gives views::CampaignView, 200;
-    GET "/v1/campaigns/{id}/stats" Needs(CampaignsRead), campaigns::stats, "Counts, live calls, answer rate.", gives views::CampaignStatsView, 200;
-    POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. One number is in a campaign once: duplicates are merged and counted.", takes contacts::Add, gives views::ContactsAddedView, 200;
+    GET "/v1/campaigns/{id}/stats" Needs(CampaignsRead), campaigns::stats, "Counts, pace, slots, answer rate by hour, what limits it, the expected finish.", gives views::CampaignStatsView, 200;
+    GET "/v1/campaigns/{id}/report.csv" Needs(CampaignsRead), report::campaign, "All contacts with their last call, as a CSV file.", 200;
+    POST "/v1/campaigns/{id}/duplicate" Needs(CampaignsWrite), campaigns::duplicate, "Create a draft with the same settings and no contacts.", takes campaigns::Duplicate, gives views::CampaignView, 201;
+    POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), campaigns::preflight, "What is to be expected: who can be called, who is skipped and why, zones, the finish.", gives views::OutlookView, 200;
+    POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. One number is in a campaign once: duplicates are merged and counted.", takes contacts::Add, gives actors::contact::intake::Added, 200;
+    POST "/v1/campaigns/{id}/contacts/import" Needs(CampaignsWrite), contacts::import, "Read contacts from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives super::imports::ImportView, 202;
     GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; `status` narrows.", gives views::List<views::ContactView>, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsRead), contacts::get, "Get a contact.", gives views::ContactView, 200;
+    PATCH "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::change, "Change a contact that waits to be called (JSON merge patch).", takes super::openapi::Patch<actors::contact::intake::Given>, gives views::ContactView, 200;
+    DELETE "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::delete, "Remove a contact that was never called.", 204;
+    POST "/v1/campaigns/{id}/contacts/{contact_id}/retry" Needs(CampaignsWrite), contacts::retry, "Call a failed, skipped or canceled contact once more.", gives views::ContactView, 200;
+    GET "/v1/campaigns/{id}/contacts/{contact_id}/eligibility" Needs(CampaignsRead), contacts::eligibility, "Whether a contact may be called now: every rule with its verdict.", gives views::EligibilityView, 200;
+    GET "/v1/imports/{id}" Needs(CampaignsRead), imports::get, "How far an import is, and which rows were refused.", gives imports::ImportView, 200;
+
+    POST "/v1/dnc" Needs(CampaignsWrite), dnc::create, "Put a number or an address on the do-not-call list; 200 if it is there already.", takes dnc::Create, gives dnc::DncView, 201;
+    GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; `phone_number`, `email` and `source` narrow.", gives views::List<dnc::DncView>, 200;
+    POST "/v1/dnc/import" Needs(CampaignsWrite), dnc::import, "Read entries from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
+    GET "/v1/dnc/check" Needs(CampaignsRead), dnc::check, "Is this `phone_number` or `email` on the do-not-call list?", gives dnc::CheckView, 200;
+    DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; `status`, `campaign_id` and `contact_id` narrow.", gives views::List<views::SessionView>, 200;

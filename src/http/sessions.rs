@@ -10,17 +10,16 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    effect,
-    session::machine::{Command, Session},
-    writer::Commit,
+use actors::session::{
+    intake::{self, IfClosed},
+    machine::Command,
 };
 use entities::{
     Error, agent,
     ids::{AgentId, SessionId},
     session::{self as store, Filter, Model, Phase, Status},
     transcript,
-    values::{Bounded, Cents, E164, Env, Metadata, Text, Variables},
+    values::{Bounded, Cents, E164, Env, Metadata, Moment, Text, Variables, Zone},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,6 +43,12 @@ pub struct Create {
     pub client_reference_id: Option<Text<1, 200>>,
     #[serde(default, deserialize_with = "Metadata::limited")]
     pub metadata: Metadata,
+    /// Not dialled before this; at most 90 days ahead.
+    #[serde(default)]
+    pub scheduled_at: Option<Moment>,
+    /// What becomes of it outside the calling hours.
+    #[serde(default)]
+    pub if_closed: IfClosed,
     /// How long to wait for a free slot; 0 refuses with 429 when none is free.
     #[serde(default = "five_minutes")]
     pub queue_ttl_seconds: Bounded<0, 86_400>,
@@ -70,13 +75,13 @@ pub struct Person {
     pub first_name: Option<Text<1, 200>>,
     #[serde(default)]
     pub last_name: Option<Text<1, 200>>,
+    /// Where the person is, if you know better than the number's prefix.
+    #[serde(default)]
+    pub timezone: Option<Zone>,
 }
 
-/// Calls that may wait for a slot, per tenant and env.
-const MAX_QUEUED: u64 = 10_000;
-
-/// A call that finds a free slot when it is made gets this long to take it.
-const AT_ONCE_SECONDS: i32 = 5;
+/// A call can be scheduled so far ahead.
+const FURTHEST_SECONDS: i64 = 90 * 24 * 3600;
 
 /// POST /v1/sessions
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
@@ -86,28 +91,10 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         found => found?,
     };
     check_carrier(&state, caller.env())?;
-    if caller.env() == Env::Test && !asked.to_number.is_sandbox() {
-        let verified = entities::verified_number::contains(&deps.db.read, caller.tenant_id(), &asked.to_number).await?;
-        if !verified {
-            return Err(Error::NumberNotVerified.into());
-        }
-    }
-    if store::count_queued(&deps.db.read, caller.tenant_id(), caller.env()).await? >= MAX_QUEUED {
-        return Err(ApiError::TooMany(
-            "concurrency_full",
-            format!("{MAX_QUEUED} calls are waiting for a slot already"),
-            5,
-        ));
-    }
-    if asked.queue_ttl_seconds.get() == 0 {
-        let tenant = entities::tenant::load(&deps.db.read, caller.tenant_id()).await?;
-        let (of_campaigns, of_the_api) = store::in_use(&deps.db.read, caller.tenant_id(), caller.env()).await?;
-        let limit = tenant.concurrency_limit.min(deps.limits.max_concurrency);
-        if of_campaigns + of_the_api >= u64::try_from(limit).unwrap_or(0) {
-            return Err(Error::ConcurrencyFull { limit }.into());
-        }
-    }
     let now = deps.clock.now();
+    if asked.scheduled_at.is_some_and(|at| at > now.plus_seconds(FURTHEST_SECONDS)) {
+        return Err(ApiError::validation("scheduled_at", "is more than 90 days ahead"));
+    }
     let definition = &agent.definition;
     let max_duration_seconds = asked
         .max_duration_seconds
@@ -141,6 +128,10 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         metadata: asked.metadata,
         ring_timeout_seconds: asked.ring_timeout_seconds.get(),
         max_duration_seconds: max_duration_seconds.min(definition.max_duration_seconds.get()),
+        scheduled_at: asked.scheduled_at,
+        queue_ttl_seconds: asked.queue_ttl_seconds.get(),
+        timezone: asked.contact.timezone,
+        price_cents_per_minute: deps.limits.call_price_cents_per_minute,
         queued_until: None,
         dialed_at: None,
         started_at: None,
@@ -152,22 +143,9 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         version: 1,
         created_at: now,
     };
-    let until = now.plus_seconds(asked.queue_ttl_seconds.get().max(AT_ONCE_SECONDS).into());
-    let (session, effects) = Session::queued(row, deps.base_url.clone(), until);
-    let mut commit = Commit::default();
-    effect::facts(deps, session.key(), &effects, &mut commit).await?;
-    commit.changes.sessions.push(session.row());
-    let row = match deps.writer.commit(commit).await {
-        Ok(()) => session.row(),
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale) => store::load(&deps.db.read, session.key()).await?,
-        Err(error) => return Err(error.into()),
-    };
-    let tree = state.tree()?;
-    // The actor sets the alarm that gives up waiting for a slot.
-    tree.sessions
-        .tell(session.key(), actors::shell::Do::tell(Command::Tick, &deps.clock));
-    effect::perform(deps, effects).await;
+    let row = intake::check(deps, row, asked.if_closed).await?;
+    intake::check_room(deps, &row).await?;
+    let row = intake::create(deps, row, now).await?;
     Ok(HttpResponse::Created().json(SessionView::of(row, &deps.base_url)))
 }
 

@@ -1,16 +1,20 @@
 //! The shell's bindings for campaigns.
 use super::machine::{self, Campaign, Command, Phase};
 use crate::{
+    contact::machine as contact,
     deps::Deps,
-    effect::Effect,
+    effect::{Effect, contact_moved},
     shell::{Do, Stored},
     writer::Commit,
 };
 use entities::{
     Result,
+    campaign::CompletedReason,
+    contact::{SkipReason, WaitReason},
     ids::{CampaignId, Owned},
     values::Moment,
 };
+use sea_orm::DatabaseTransaction;
 
 impl Stored for Campaign {
     type Key = CampaignId;
@@ -34,8 +38,11 @@ impl Stored for Campaign {
         self.version += 1;
         commit.changes.campaigns.push(self.row());
     }
+    fn version(&self) -> i32 {
+        self.version
+    }
     fn is_at_rest(&self) -> bool {
-        !matches!(self.phase, Phase::Running { .. } | Phase::Canceling { .. })
+        !matches!(self.phase, Phase::Running { .. } | Phase::Closing { .. }) && self.next_deadline().is_none()
     }
 }
 
@@ -58,26 +65,27 @@ pub fn check_drained(deps: Deps, campaign: Owned<CampaignId>) {
     });
 }
 
-/// Contacts canceled in one transaction: small enough that others are not kept waiting.
+/// Contacts put away in one transaction: small enough that others are not kept waiting.
 const SLICE: u64 = 500;
 
-/// Cancels what the campaign has not called, slice by slice, then looks whether it is over.
-pub fn cancel_contacts(deps: Deps, campaign: Owned<CampaignId>) {
+/// Puts away what the campaign has not called, slice by slice, then looks whether it is over.
+pub fn put_away(deps: Deps, campaign: Owned<CampaignId>, reason: CompletedReason) {
     let busy = deps.clock.busy();
     deps.runtime.clone().spawn(async move {
         loop {
-            let canceled = deps
-                .writer
-                .run(move |transaction| Box::pin(cancel_slice(transaction, campaign)))
-                .await;
-            match canceled {
+            let job_deps = deps.clone();
+            let slice = deps.writer.run(move |db| {
+                let deps = job_deps.clone();
+                Box::pin(async move { slice(&deps, db, campaign, reason).await })
+            });
+            match slice.await {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.retryable() => {
                     deps.clock.back_off(10).await;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "canceling a campaign's contacts failed; the reconcile tries again");
+                    tracing::error!(%error, "putting a campaign's contacts away failed; the reconcile tries again");
                     break;
                 }
             }
@@ -87,12 +95,28 @@ pub fn cancel_contacts(deps: Deps, campaign: Owned<CampaignId>) {
     });
 }
 
-async fn cancel_slice(db: &sea_orm::DatabaseTransaction, campaign: Owned<CampaignId>) -> Result<(i64, Commit)> {
-    let (pending, waiting) = entities::contact::cancel_some(db, campaign.id, SLICE).await?;
+/// Canceled ones say nothing; when the campaign's time is over, each contact is told by its real cause.
+async fn slice(
+    deps: &Deps,
+    db: &DatabaseTransaction,
+    campaign: Owned<CampaignId>,
+    reason: CompletedReason,
+) -> Result<(usize, Commit)> {
+    let rows = entities::contact::unfinished(db, campaign.id, SLICE).await?;
+    let retry = entities::campaign::load_even_deleted(db, campaign).await?.plan.retry;
     let mut commit = Commit::default();
-    let tally = commit.changes.tally(campaign);
-    tally.pending -= pending;
-    tally.waiting -= waiting;
-    tally.canceled += pending + waiting;
-    Ok((pending + waiting, commit))
+    for contact in &rows {
+        let command = match (reason, contact.wait_reason) {
+            (CompletedReason::Canceled, _) => contact::Command::Cancel,
+            (CompletedReason::Ended | CompletedReason::Finished, Some(WaitReason::Cap)) => {
+                contact::Command::Skip(SkipReason::DailyCapReached)
+            }
+            (CompletedReason::Ended | CompletedReason::Finished, _) => {
+                contact::Command::Skip(SkipReason::QuietHoursExpired)
+            }
+        };
+        let (after, events) = contact::transition(contact.clone(), command, &retry, deps.clock.now())?;
+        contact_moved(&mut commit, contact, after, &events);
+    }
+    Ok((rows.len(), commit))
 }

@@ -1,11 +1,16 @@
-//! A campaign: draft -> running <-> paused, running -> completed. Completed is final.
+//! A campaign: draft -> armed -> running <-> paused, running -> closing -> completed. Completed is final.
 //!
-//! `cancel` leads to completed too: first nothing more is dispatched and what was not called is canceled (Canceling, which
-//! reads as `running` with `cancel_requested_at`), and when the calls in flight have ended, completed.
+//! | status (specification) | phase here |
+//! |---|---|
+//! | `draft` | Draft; Armed: started, and waiting for `schedule.starts_at` |
+//! | `running` | Running; Closing: canceled or over, what was not called is put away and calls in flight run to their end |
+//! | `paused` | Paused: by hand, or for the quiet hours of everybody who is left |
+//! | `completed` | Completed |
+//!
 //! Source: specification, "Campaign"; CONTRACT §4.
 use crate::{
     effect::Effect,
-    event::{CampaignCompleted, CampaignCreated, CampaignPaused, CampaignStarted},
+    event::{CampaignCompleted, CampaignCreated, CampaignPaused, CampaignPausedQuietHours, CampaignStarted},
 };
 use entities::{
     Error, Result,
@@ -24,6 +29,8 @@ pub struct Campaign {
     /// The agent as it was at the start.
     pub agent: Option<Arc<AgentSnapshot>>,
     pub phase: Phase,
+    /// It is gone for its users.
+    pub deleted_at: Option<Moment>,
     pub created_at: Moment,
     pub version: i32,
 }
@@ -32,24 +39,36 @@ pub struct Campaign {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
     Draft,
+    Armed {
+        armed_at: Moment,
+    },
     Running {
         started_at: Moment,
     },
     Paused {
         started_at: Moment,
         paused_at: Moment,
-        reason: PauseReason,
+        cause: Cause,
     },
-    Canceling {
+    Closing {
         started_at: Option<Moment>,
         since: Moment,
+        reason: CompletedReason,
     },
     Completed {
         started_at: Option<Moment>,
-        canceled_at: Option<Moment>,
+        closed_at: Option<Moment>,
         at: Moment,
         reason: CompletedReason,
     },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Until `resume`.
+    Manual,
+    /// Until somebody may be called again.
+    QuietHours { next_open_at: Moment },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,11 +79,22 @@ pub enum Command {
         agent: Box<AgentSnapshot>,
         contacts: i64,
     },
+    /// Other settings.
+    Change(Box<Plan>),
     Pause,
     Resume,
+    /// Everybody who is left is in their quiet hours until then: `waiting` of `total` contacts.
+    Rest {
+        next_open_at: Moment,
+        total: i64,
+        waiting: i64,
+    },
+    /// Who is left has changed: is everybody still in their quiet hours?
+    Reconsider,
     Cancel,
     /// Every contact has reached a terminal state, by these counts.
     Drained(Tally),
+    Delete,
 }
 
 impl Campaign {
@@ -80,6 +110,7 @@ impl Campaign {
             plan: Arc::new(plan),
             agent: None,
             phase: Phase::Draft,
+            deleted_at: None,
             created_at: now,
             version: 1,
         };
@@ -102,15 +133,20 @@ impl Campaign {
             status: Status::Draft,
             pause_reason: None,
             cancel_requested_at: None,
+            armed_at: None,
+            next_open_at: None,
+            wake_at: next_deadline(self),
             started_at: None,
             paused_at: None,
             completed_at: None,
             completed_reason: None,
+            deleted_at: self.deleted_at,
             version: self.version,
             created_at: self.created_at,
         };
         match self.phase {
             Phase::Draft => {}
+            Phase::Armed { armed_at } => row.armed_at = Some(armed_at),
             Phase::Running { started_at } => {
                 row.status = Status::Running;
                 row.started_at = Some(started_at);
@@ -118,27 +154,35 @@ impl Campaign {
             Phase::Paused {
                 started_at,
                 paused_at,
-                reason,
+                cause,
             } => {
                 row.status = Status::Paused;
                 row.started_at = Some(started_at);
                 row.paused_at = Some(paused_at);
-                row.pause_reason = Some(reason);
+                (row.pause_reason, row.next_open_at) = match cause {
+                    Cause::Manual => (Some(PauseReason::Manual), None),
+                    Cause::QuietHours { next_open_at } => (Some(PauseReason::QuietHours), Some(next_open_at)),
+                };
             }
-            Phase::Canceling { started_at, since } => {
+            Phase::Closing {
+                started_at,
+                since,
+                reason,
+            } => {
                 row.status = Status::Running;
                 row.started_at = started_at;
                 row.cancel_requested_at = Some(since);
+                row.completed_reason = Some(reason);
             }
             Phase::Completed {
                 started_at,
-                canceled_at,
+                closed_at,
                 at,
                 reason,
             } => {
                 row.status = Status::Completed;
                 row.started_at = started_at;
-                row.cancel_requested_at = canceled_at;
+                row.cancel_requested_at = closed_at;
                 row.completed_at = Some(at);
                 row.completed_reason = Some(reason);
             }
@@ -155,16 +199,20 @@ impl Campaign {
         };
         let started_at = || row.started_at.ok_or_else(|| missing("started_at"));
         let phase = match (row.status, row.cancel_requested_at) {
-            (Status::Draft, _) => Phase::Draft,
-            (Status::Completed, canceled_at) => Phase::Completed {
+            (Status::Draft, _) => match row.armed_at {
+                Some(armed_at) => Phase::Armed { armed_at },
+                None => Phase::Draft,
+            },
+            (Status::Completed, closed_at) => Phase::Completed {
                 started_at: row.started_at,
-                canceled_at,
+                closed_at,
                 at: row.completed_at.ok_or_else(|| missing("completed_at"))?,
                 reason: row.completed_reason.ok_or_else(|| missing("completed_reason"))?,
             },
-            (Status::Running | Status::Paused, Some(since)) => Phase::Canceling {
+            (Status::Running | Status::Paused, Some(since)) => Phase::Closing {
                 started_at: row.started_at,
                 since,
+                reason: row.completed_reason.unwrap_or(CompletedReason::Canceled),
             },
             (Status::Running, None) => Phase::Running {
                 started_at: started_at()?,
@@ -172,7 +220,12 @@ impl Campaign {
             (Status::Paused, None) => Phase::Paused {
                 started_at: started_at()?,
                 paused_at: row.paused_at.ok_or_else(|| missing("paused_at"))?,
-                reason: row.pause_reason.ok_or_else(|| missing("pause_reason"))?,
+                cause: match row.pause_reason.ok_or_else(|| missing("pause_reason"))? {
+                    PauseReason::Manual => Cause::Manual,
+                    PauseReason::QuietHours => Cause::QuietHours {
+                        next_open_at: row.next_open_at.ok_or_else(|| missing("next_open_at"))?,
+                    },
+                },
             },
         };
         Ok(Campaign {
@@ -180,6 +233,7 @@ impl Campaign {
             plan: Arc::new(row.plan),
             agent: row.agent.map(Arc::new),
             phase,
+            deleted_at: row.deleted_at,
             created_at: row.created_at,
             version: row.version,
         })
@@ -190,63 +244,122 @@ impl Campaign {
 pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
     use Command::*;
     use Phase::*;
+    let over = campaign.plan.schedule.ends_at.is_some_and(|end| now >= end);
     match (&campaign.phase, command) {
         (Draft, Start { contacts: 0, .. }) => Err(refused("draft", "start", "it has no contacts: add some first")),
-        (Draft, Start { agent, .. }) => start(campaign, *agent, now),
-        (Running { started_at }, Pause) => pause(*started_at, campaign, now),
-        (Paused { started_at, .. }, Resume) => resume(*started_at, campaign),
-        (Draft, Cancel) => cancel(None, campaign, now),
-        (Running { started_at } | Paused { started_at, .. }, Cancel) => cancel(Some(*started_at), campaign, now),
-        (Running { started_at }, Drained(tally)) => complete(
-            campaign.clone(),
-            Some(*started_at),
-            None,
-            CompletedReason::Finished,
-            &tally,
-            now,
-        ),
-        (Canceling { started_at, since }, Drained(tally)) => complete(
-            campaign.clone(),
-            *started_at,
-            Some(*since),
-            CompletedReason::Canceled,
-            &tally,
-            now,
-        ),
+        (Draft, Start { .. }) if over => Err(refused("draft", "start", "its `schedule.ends_at` has passed")),
+        (Draft, Start { agent, .. }) => start_or_arm(campaign, *agent, now),
+        (Armed { .. }, Tick) if campaign.starts_at() <= now => start(campaign, now),
 
-        // A campaign found canceling after a crash goes on with it.
-        (Canceling { .. }, Tick) => Ok((
-            campaign.clone(),
-            vec![Effect::CancelContacts { campaign: campaign.key }],
-        )),
+        (Running { started_at } | Paused { started_at, .. }, Tick) if over => {
+            close(Some(*started_at), CompletedReason::Ended, campaign, now)
+        }
+        (Paused { started_at, cause: Cause::QuietHours { next_open_at }, .. }, Tick) if now >= *next_open_at => {
+            resume(*started_at, campaign)
+        }
+        (Paused { started_at, cause: Cause::QuietHours { .. }, .. }, Reconsider) => resume(*started_at, campaign),
+
+        (Running { started_at }, Rest { next_open_at, total, waiting }) if next_open_at > now => {
+            rest(*started_at, next_open_at, (total, waiting), campaign, now)
+        }
+        (Running { started_at }, Pause) => pause(*started_at, campaign, now),
+        // A manual pause overrides that for the quiet hours.
+        (Paused { started_at, cause: Cause::QuietHours { .. }, .. }, Pause) => pause(*started_at, campaign, now),
+        (Paused { started_at, cause: Cause::Manual, .. }, Resume) => resume(*started_at, campaign),
+        (Draft | Armed { .. }, Cancel) => close(None, CompletedReason::Canceled, campaign, now),
+        (Running { started_at } | Paused { started_at, .. }, Cancel) => {
+            close(Some(*started_at), CompletedReason::Canceled, campaign, now)
+        }
+
+        (Draft, Change(plan)) => Ok((changed(campaign, *plan), Vec::new())),
+        (Armed { .. } | Running { .. } | Paused { .. }, Change(plan)) => change_rules(campaign, *plan),
+
+        (Running { started_at }, Drained(tally)) => {
+            complete(Some(*started_at), None, CompletedReason::Finished, campaign.clone(), &tally, now)
+        }
+        (Closing { started_at, since, reason }, Drained(tally)) => {
+            complete(*started_at, Some(*since), *reason, campaign.clone(), &tally, now)
+        }
+        // One that is found closing after a crash goes on with it.
+        (Closing { reason, .. }, Tick) => {
+            let rest = Effect::PutAwayContacts { campaign: campaign.key, reason: *reason };
+            Ok((campaign, vec![rest]))
+        }
+        (Draft | Completed { .. }, Delete) => {
+            Ok((Campaign { deleted_at: Some(now), ..campaign }, Vec::new()))
+        }
+
         // Asked twice, or told late: no change, not an error.
         (_, Tick) => Ok((campaign, Vec::new())),
-        (Paused { .. }, Pause) | (Running { .. }, Start { .. } | Resume) | (Canceling { .. }, Cancel) => {
-            Ok((campaign, Vec::new()))
-        }
+        (Paused { .. }, Pause)
+        | (Armed { .. } | Running { .. }, Start { .. })
+        | (Running { .. }, Resume)
+        | (Closing { .. }, Cancel) => Ok((campaign, Vec::new())),
+        (
+            Draft | Armed { .. } | Running { .. } | Paused { .. } | Closing { .. } | Completed { .. },
+            Rest { .. } | Reconsider,
+        ) => Ok((campaign, Vec::new())),
         // A paused campaign completes when it is resumed. Source: specification, "Campaign": completion leaves `running`.
-        (Paused { .. } | Completed { .. } | Draft, Drained(_)) => Ok((campaign, Vec::new())),
+        (Paused { .. } | Completed { .. } | Draft | Armed { .. }, Drained(_)) => Ok((campaign, Vec::new())),
 
+        (Paused { cause: Cause::QuietHours { .. }, .. }, Resume) => {
+            Err(refused("paused", "be resumed", "everybody who is left is in their quiet hours; it resumes by itself at `next_open_at`"))
+        }
         (Draft, Pause) => Err(refused("draft", "be paused", "it has not been started")),
         (Draft, Resume) => Err(refused("draft", "be resumed", "it has not been started: use start")),
+        (Armed { .. }, Pause) => Err(refused("armed", "be paused", "it has not begun: change `schedule.starts_at`, or cancel it")),
+        (Armed { .. }, Resume) => Err(refused("armed", "be resumed", "it begins by itself at `schedule.starts_at`")),
         (Paused { .. }, Start { .. }) => Err(refused("paused", "be started", "use resume")),
-        (Canceling { .. }, Start { .. }) => Err(refused("canceling", "be started", "it was canceled: duplicate it")),
-        (Canceling { .. }, Pause) => Err(refused("canceling", "be paused", "it was canceled")),
-        (Canceling { .. }, Resume) => Err(refused("canceling", "be resumed", "it was canceled")),
-        (Completed { .. }, Start { .. }) => Err(refused("completed", "be started", "create a new one")),
+        (Closing { .. }, Start { .. }) => Err(refused("closing", "be started", "its time is over: duplicate it")),
+        (Closing { .. }, Pause) => Err(refused("closing", "be paused", "its time is over")),
+        (Closing { .. }, Resume) => Err(refused("closing", "be resumed", "its time is over: duplicate it")),
+        (Closing { .. }, Change(_)) => Err(refused("closing", "be changed", "its time is over: duplicate it")),
+        (Completed { .. }, Start { .. }) => Err(refused("completed", "be started", "duplicate it")),
         (Completed { .. }, Pause) => Err(refused("completed", "be paused", "it is over")),
         (Completed { .. }, Resume) => Err(refused("completed", "be resumed", "it is over")),
         (Completed { .. }, Cancel) => Err(refused("completed", "be canceled", "it is over")),
+        (Completed { .. }, Change(_)) => Err(refused("completed", "be changed", "it is over: duplicate it")),
+        (Armed { .. }, Delete) => Err(refused("armed", "be deleted", "cancel it first")),
+        (Running { .. }, Delete) => Err(refused("running", "be deleted", "cancel it first")),
+        (Paused { .. }, Delete) => Err(refused("paused", "be deleted", "cancel it first")),
+        (Closing { .. }, Delete) => Err(refused("closing", "be deleted", "wait until it has completed")),
     }
 }
 
 /// The next moment at which `Tick` can matter.
-pub fn next_deadline(_: &Campaign) -> Option<Moment> {
-    None
+pub fn next_deadline(campaign: &Campaign) -> Option<Moment> {
+    let ends_at = campaign.plan.schedule.ends_at;
+    match campaign.phase {
+        Phase::Armed { .. } => Some(campaign.starts_at()),
+        Phase::Running { .. } | Phase::Paused { cause: Cause::Manual, .. } => ends_at,
+        Phase::Paused { cause: Cause::QuietHours { next_open_at }, .. } => {
+            Some(ends_at.map_or(next_open_at, |end| end.min(next_open_at)))
+        }
+        Phase::Draft | Phase::Closing { .. } | Phase::Completed { .. } => None,
+    }
 }
 
-fn start(mut campaign: Campaign, agent: AgentSnapshot, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
+impl Campaign {
+    /// When an armed campaign begins.
+    fn starts_at(&self) -> Moment {
+        match (self.plan.schedule.starts_at, &self.phase) {
+            (Some(at), _) => at,
+            (None, Phase::Armed { armed_at }) => *armed_at,
+            (None, _) => self.created_at,
+        }
+    }
+}
+
+fn start_or_arm(mut campaign: Campaign, agent: AgentSnapshot, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
     campaign.agent = Some(Arc::new(agent));
+    if campaign.plan.schedule.starts_at.is_some_and(|at| at > now) {
+        campaign.phase = Phase::Armed { armed_at: now };
+        return Ok((campaign, Vec::new()));
+    }
+    start(campaign, now)
+}
+
+fn start(mut campaign: Campaign, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
     campaign.phase = Phase::Running { started_at: now };
     let started = CampaignStarted {
         campaign_id: campaign.key.id,
@@ -255,23 +368,54 @@ fn start(mut campaign: Campaign, agent: AgentSnapshot, now: Moment) -> Result<(C
     let effects = vec![
         Effect::Emit(started.into()),
         Effect::CampaignsChanged(campaign.key.tenant_id),
+        Effect::CheckDrained(campaign.key),
     ];
     Ok((campaign, effects))
 }
 
 fn pause(started_at: Moment, mut campaign: Campaign, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
-    let reason = PauseReason::Manual;
     campaign.phase = Phase::Paused {
         started_at,
         paused_at: now,
-        reason,
+        cause: Cause::Manual,
     };
     let paused = CampaignPaused {
         campaign_id: campaign.key.id,
         paused_at: now,
-        reason,
+        reason: PauseReason::Manual,
     };
     let effects = vec![
+        Effect::Emit(paused.into()),
+        Effect::CampaignsChanged(campaign.key.tenant_id),
+    ];
+    Ok((campaign, effects))
+}
+
+/// The automatic pause: calls in flight run on.
+fn rest(
+    started_at: Moment,
+    next_open_at: Moment,
+    (total, waiting): (i64, i64),
+    mut campaign: Campaign,
+    now: Moment,
+) -> Result<(Campaign, Vec<Effect>)> {
+    campaign.phase = Phase::Paused {
+        started_at,
+        paused_at: now,
+        cause: Cause::QuietHours { next_open_at },
+    };
+    let paused = CampaignPausedQuietHours {
+        campaign_id: campaign.key.id,
+        paused_at: now,
+        next_open_at,
+    };
+    let effects = vec![
+        // A contact added at this moment may be callable.
+        Effect::Require(Guard::Counted {
+            campaign_id: campaign.key.id,
+            total,
+            waiting,
+        }),
         Effect::Emit(paused.into()),
         Effect::CampaignsChanged(campaign.key.tenant_id),
     ];
@@ -287,21 +431,61 @@ fn resume(started_at: Moment, mut campaign: Campaign) -> Result<(Campaign, Vec<E
     Ok((campaign, effects))
 }
 
-fn cancel(started_at: Option<Moment>, mut campaign: Campaign, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
-    campaign.phase = Phase::Canceling { started_at, since: now };
+/// Other rules, from the next dial on. Who calls, and how, is fixed by the start.
+fn change_rules(campaign: Campaign, plan: Plan) -> Result<(Campaign, Vec<Effect>)> {
+    let before = &*campaign.plan;
+    let fixed = [
+        ("channel", before.channel == plan.channel),
+        ("session_type", before.session_type == plan.session_type),
+        ("agent_id", before.agent_id == plan.agent_id),
+        ("voice_id", before.voice_id == plan.voice_id),
+        ("from_numbers", before.from_numbers == plan.from_numbers),
+    ];
+    if let Some((field, _)) = fixed.into_iter().find(|(_, same)| !same) {
+        return Err(Error::invalid(field, "is fixed once the campaign was started: duplicate the campaign"));
+    }
+    let mut campaign = changed(campaign, plan);
+    if let Phase::Paused { started_at, cause: Cause::QuietHours { .. }, .. } = campaign.phase {
+        // Whether everybody is in their quiet hours is decided anew.
+        campaign.phase = Phase::Running { started_at };
+    }
+    let effects = vec![Effect::CampaignsChanged(campaign.key.tenant_id)];
+    Ok((campaign, effects))
+}
+
+fn changed(mut campaign: Campaign, plan: Plan) -> Campaign {
+    campaign.plan = Arc::new(plan);
+    campaign
+}
+
+/// Nothing more is dialled; what was not called is put away, and calls in flight run to their end.
+fn close(
+    started_at: Option<Moment>,
+    reason: CompletedReason,
+    mut campaign: Campaign,
+    now: Moment,
+) -> Result<(Campaign, Vec<Effect>)> {
+    campaign.phase = Phase::Closing {
+        started_at,
+        since: now,
+        reason,
+    };
     let effects = vec![
         Effect::CampaignsChanged(campaign.key.tenant_id),
-        Effect::CancelContacts { campaign: campaign.key },
+        Effect::PutAwayContacts {
+            campaign: campaign.key,
+            reason,
+        },
     ];
     Ok((campaign, effects))
 }
 
 /// What happens when a campaign is over: this list, in this order.
 fn complete(
-    mut campaign: Campaign,
     started_at: Option<Moment>,
-    canceled_at: Option<Moment>,
+    closed_at: Option<Moment>,
     reason: CompletedReason,
+    mut campaign: Campaign,
     tally: &Tally,
     now: Moment,
 ) -> Result<(Campaign, Vec<Effect>)> {
@@ -310,7 +494,7 @@ fn complete(
     }
     campaign.phase = Phase::Completed {
         started_at,
-        canceled_at,
+        closed_at,
         at: now,
         reason,
     };

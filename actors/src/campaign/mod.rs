@@ -1,3 +1,4 @@
 //! Campaigns: lists of contacts that are worked through.
 pub mod actor;
 pub mod machine;
+pub mod outlook;

@@ -1,7 +1,8 @@
 //! Who connects calls. One trait; the sandbox is its implementation for test keys.
+mod log;
 mod sandbox;
 
-pub use sandbox::Sandbox;
+pub use sandbox::{Options as SandboxOptions, Sandbox};
 
 use crate::deps::Deps;
 use entities::{
@@ -41,7 +42,7 @@ impl Outgoing {
 pub trait Carrier: Send + Sync {
     /// Returns at once. Called at most once for a session.
     fn place(&self, deps: &Deps, call: Arc<Outgoing>);
-    /// Ends a call, if it is still there. Reports nothing.
+    /// Ends a call, if it is still there. Reports nothing to its session.
     fn hang_up(&self, session: SessionId);
 }
 

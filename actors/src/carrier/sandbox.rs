@@ -10,7 +10,7 @@
 //! | others | a talk: completed |
 //!
 //! In a talk the sandbox plays the person and the agent's own brain the agent; both sides' words go through the session.
-use super::{Carrier, Outgoing};
+use super::{Carrier, Outgoing, log::Log};
 use crate::{
     brain::{self, Line},
     clock::Busy,
@@ -18,56 +18,117 @@ use crate::{
     session::machine::{Command, Refusal},
     shell::Do,
 };
-use entities::{ids::SessionId, session::EndedBy, transcript::Speaker};
+use entities::{ids::SessionId, session::EndedBy, transcript::Speaker, values::Moment};
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::task::AbortHandle;
 
-pub struct Sandbox {
+/// How the sandbox behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
     /// Ringing and talking times are divided by it.
-    speed: f64,
-    live: Arc<Mutex<HashMap<SessionId, AbortHandle>>>,
+    pub speed: f64,
+    /// Calls beyond so many a second are refused, as by a trunk that is full; 0: none is.
+    pub calls_per_second: f64,
+    /// Where its calls are noted; empty: nowhere.
+    pub log: PathBuf,
 }
 
-impl Sandbox {
-    pub fn new(speed: f64) -> Self {
-        Sandbox {
-            speed,
-            live: Arc::default(),
+pub struct Sandbox {
+    speed: f64,
+    room: Option<Mutex<Room>>,
+    log: Arc<Log>,
+    live: Arc<Mutex<Live>>,
+}
+
+type Live = HashMap<SessionId, (AbortHandle, Arc<Outgoing>)>;
+
+/// Calls of the current second.
+struct Room {
+    per_second: f64,
+    second: i64,
+    calls: f64,
+}
+
+impl Room {
+    fn take(&mut self, now: Moment) -> bool {
+        let second = now.millis().div_euclid(1000);
+        if second != self.second {
+            (self.second, self.calls) = (second, 0.0);
         }
+        self.calls += 1.0;
+        self.calls <= self.per_second
     }
 }
 
-fn lock(live: &Mutex<HashMap<SessionId, AbortHandle>>) -> MutexGuard<'_, HashMap<SessionId, AbortHandle>> {
+impl Sandbox {
+    pub fn new(options: Options) -> std::io::Result<Self> {
+        let room = Room {
+            per_second: options.calls_per_second,
+            second: 0,
+            calls: 0.0,
+        };
+        Ok(Sandbox {
+            speed: options.speed,
+            room: (options.calls_per_second > 0.0).then_some(Mutex::new(room)),
+            log: Arc::new(Log::open(&options.log)?),
+            live: Arc::default(),
+        })
+    }
+
+    fn has_room(&self, now: Moment) -> bool {
+        let Some(room) = &self.room else { return true };
+        room.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+    }
+}
+
+fn lock(live: &Mutex<Live>) -> MutexGuard<'_, Live> {
     live.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Carrier for Sandbox {
     fn place(&self, deps: &Deps, call: Arc<Outgoing>) {
+        self.log.placed(&call);
         let session = call.session.id;
         let busy = deps.clock.busy();
-        let line = SandboxCall {
+        let mut line = SandboxCall {
             deps: deps.clone(),
             speed: self.speed,
-            call,
+            call: call.clone(),
             busy: Some(busy),
         };
+        if !self.has_room(deps.clock.now()) {
+            self.log.ended(call.session, &call.to, Some("never_accepted"));
+            deps.runtime.spawn(async move {
+                line.wait(50).await;
+                line.tell(Command::Refuse(Refusal::Congested));
+            });
+            return;
+        }
         // Held while the task starts, so that it cannot end before it is entered.
         let mut live = lock(&self.live);
-        let entries = self.live.clone();
+        let (entries, log) = (self.live.clone(), self.log.clone());
+        let ended = call.clone();
         let task = deps.runtime.spawn(async move {
             line.run().await;
-            lock(&entries).remove(&session);
+            // Whoever takes the entry out says that the call has ended: it is said once.
+            let entry = lock(&entries).remove(&session);
+            if entry.is_some() {
+                log.ended(ended.session, &ended.to, None);
+            }
         });
-        live.insert(session, task.abort_handle());
+        live.insert(session, (task.abort_handle(), call));
     }
 
     fn hang_up(&self, session: SessionId) {
-        if let Some(task) = lock(&self.live).remove(&session) {
+        let entry = lock(&self.live).remove(&session);
+        if let Some((task, call)) = entry {
             task.abort();
+            self.log.ended(call.session, &call.to, None);
         }
     }
 }

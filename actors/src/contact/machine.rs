@@ -1,4 +1,5 @@
 //! A contact: pending -> dispatched -> completed | failed | waiting -> dispatched; pending -> skipped; pending, waiting -> canceled.
+//! A retry by hand opens failed, skipped and canceled ones again, for one attempt more.
 //!
 //! A retry is a new session of the same contact: `contact_dispatched` comes once per attempt, `contact_completed` or
 //! `contact_failed` once per contact, `contact_skipped` only with zero attempts. Source: CONTRACT §4.
@@ -22,6 +23,10 @@ pub enum Command {
     Finish(Attempt),
     /// It is not to be called at all.
     Skip(SkipReason),
+    /// It is not to be called before then.
+    Defer { until: Moment, reason: WaitReason },
+    /// Somebody wants it called once more, at that moment at the earliest.
+    Retry { not_before: Moment },
     /// Its campaign was canceled.
     Cancel,
 }
@@ -30,6 +35,9 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
     pub session_id: SessionId,
+    pub dialed_at: Option<Moment>,
+    /// A person or a machine picked up.
+    pub answered: bool,
     pub status: session::Status,
     pub reason: EndReason,
     pub duration_seconds: i32,
@@ -47,7 +55,9 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Pending, Command::Skip(reason)) => Ok(skip(contact, reason)),
         // It was called before, so it is not skipped: it has failed.
         (Waiting, Command::Skip(_)) => Ok(give_up(contact)),
+        (Pending | Waiting, Command::Defer { until, reason }) => Ok((defer(contact, until, reason), Vec::new())),
         (Pending | Waiting, Command::Cancel) => Ok((step(contact, Canceled), Vec::new())),
+        (Failed | Skipped | Canceled, Command::Retry { not_before }) => Ok((reopen(contact, retry, not_before), Vec::new())),
         // A session reports its end once more after a crash between commit and answer: no change.
         (_, Command::Finish(_)) => Ok((contact, Vec::new())),
         (Canceled, Command::Cancel) | (Skipped, Command::Skip(_)) => Ok((contact, Vec::new())),
@@ -56,6 +66,12 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         }
         (Dispatched | Completed | Failed | Canceled, Command::Skip(_)) => Err(refused(contact.status, "be skipped")),
         (Dispatched | Completed | Failed | Skipped, Command::Cancel) => Err(refused(contact.status, "be canceled")),
+        (Dispatched | Completed | Failed | Skipped | Canceled, Command::Defer { .. }) => {
+            Err(refused(contact.status, "be deferred"))
+        }
+        (Pending | Waiting | Dispatched | Completed, Command::Retry { .. }) => {
+            Err(refused(contact.status, "be retried"))
+        }
     }
 }
 
@@ -90,7 +106,8 @@ fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (C
     if attempt.status == session::Status::Completed {
         return (step(contact, Status::Completed), vec![completed.into()]);
     }
-    if let Some(due) = next_attempt(retry, attempt, contact.attempts, now) {
+    let most = retry.max_attempts.get() + contact.granted_attempts;
+    if let Some(due) = next_attempt(retry, attempt, (contact.attempts, most), now) {
         let mut contact = step(contact, Status::Waiting);
         contact.wait_reason = Some(WaitReason::Retry);
         contact.next_attempt_at = Some(due);
@@ -136,6 +153,31 @@ fn give_up(contact: Contact) -> (Contact, Vec<Event>) {
     )
 }
 
+fn defer(contact: Contact, until: Moment, reason: WaitReason) -> Contact {
+    let status = contact.status;
+    let mut contact = step(contact, status);
+    contact.next_attempt_at = Some(until);
+    contact.wait_reason = Some(reason);
+    contact
+}
+
+/// One attempt more than there were, or than there could be.
+fn reopen(contact: Contact, retry: &Retry, not_before: Moment) -> Contact {
+    if contact.attempts == 0 {
+        let mut contact = step(contact, Status::Pending);
+        contact.skip_reason = None;
+        return match contact.not_before {
+            Some(at) if at > not_before => defer(contact, at, WaitReason::NotBefore),
+            Some(_) | None => contact,
+        };
+    }
+    let mut contact = step(contact, Status::Waiting);
+    contact.granted_attempts = (contact.attempts + 1 - retry.max_attempts.get()).max(contact.granted_attempts);
+    contact.next_attempt_at = Some(not_before);
+    contact.wait_reason = Some(WaitReason::Retry);
+    contact
+}
+
 fn step(mut contact: Contact, status: Status) -> Contact {
     contact.status = status;
     contact.wait_reason = None;
@@ -145,7 +187,7 @@ fn step(mut contact: Contact, status: Status) -> Contact {
 }
 
 /// When a contact that was not reached is called again; `None`: never.
-fn next_attempt(retry: &Retry, attempt: &Attempt, attempts: i32, now: Moment) -> Option<Moment> {
+fn next_attempt(retry: &Retry, attempt: &Attempt, (attempts, most): (i32, i32), now: Moment) -> Option<Moment> {
     let outcome = match (attempt.status, attempt.reason) {
         // The person may have talked, the number does not exist, or somebody wanted it so: final.
         (_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled) => return None,
@@ -156,10 +198,8 @@ fn next_attempt(retry: &Retry, attempt: &Attempt, attempts: i32, now: Moment) ->
         (session::Status::Queued | session::Status::InProgress | session::Status::Completed, _) => return None,
     };
     let rule = retry.rules.get(&outcome).cloned().unwrap_or_default();
-    let max_attempts = rule
-        .max_attempts
-        .map_or(retry.max_attempts, |max| max.min(retry.max_attempts));
-    if rule.never || attempts >= max_attempts.get() {
+    let max_attempts = rule.max_attempts.map_or(most, |max| max.get().min(most));
+    if rule.never || attempts >= max_attempts {
         return None;
     }
     let nth = usize::try_from(attempts - 1).unwrap_or(0);
@@ -171,8 +211,9 @@ fn next_attempt(retry: &Retry, attempt: &Attempt, attempts: i32, now: Moment) ->
     Some(now.plus_seconds(i64::from(delay.max(retry.min_gap_minutes.get())) * 60))
 }
 
-fn refused(status: Status, command: &'static str) -> Error {
-    let state = match status {
+/// The state as the API writes it.
+pub fn state_of(status: Status) -> &'static str {
+    match status {
         Status::Pending => "pending",
         Status::Waiting => "waiting",
         Status::Dispatched => "dispatched",
@@ -180,10 +221,13 @@ fn refused(status: Status, command: &'static str) -> Error {
         Status::Failed => "failed",
         Status::Skipped => "skipped",
         Status::Canceled => "canceled",
-    };
+    }
+}
+
+fn refused(status: Status, command: &'static str) -> Error {
     Error::InvalidState {
         kind: "contact",
-        state,
+        state: state_of(status),
         command,
         hint: "see the contact's status",
     }

@@ -1,2 +1,4 @@
-//! Contacts: one person in one campaign. Moved by the dispatcher and by their sessions; too many to be actors.
+//! Contacts: the people in a campaign's list.
+pub mod edit;
+pub mod intake;
 pub mod machine;

@@ -9,7 +9,7 @@
 //!
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
 use super::{lane::Wake, machine};
-use crate::{deps::Deps, supervise::panic_text, writer::Commit};
+use crate::{deps::Deps, job, writer::Commit};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
@@ -19,13 +19,8 @@ use entities::{
     values::Moment,
     webhook_endpoint::{self as endpoint, Status as EndpointStatus},
 };
-use futures_util::FutureExt;
 use sea_orm::DatabaseTransaction;
-use std::{
-    collections::{HashMap, HashSet},
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
 /// Deliveries dealt with in one transaction.
 const SLICE: u64 = 500;
@@ -89,40 +84,13 @@ async fn check(db: &DatabaseTransaction, job: &Recovery) -> Result<()> {
     }
 }
 
-/// Jobs that are being worked off, so that a reconcile starts none a second time.
-#[derive(Clone, Default)]
-pub struct Running(Arc<Mutex<HashSet<RecoveryId>>>);
-
-impl Running {
-    fn begin(&self, id: RecoveryId) -> Option<AtWork> {
-        let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-        fresh.then(|| AtWork(self.clone(), id))
-    }
-}
-
-struct AtWork(Running, RecoveryId);
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
-    }
-}
-
 /// Works a job off, in the background. What stops it is taken up again by the reconcile.
 pub fn run(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) {
-    let Some(at_work) = deps.recoveries.begin(id) else {
-        return;
+    let work = {
+        let deps = deps.clone();
+        async move { slices(&deps, id, endpoint).await }
     };
-    let (deps, busy) = (deps.clone(), deps.clock.busy());
-    deps.runtime.clone().spawn(async move {
-        let (_busy, _at_work) = (busy, at_work);
-        match AssertUnwindSafe(slices(&deps, id, endpoint)).catch_unwind().await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, recovery = %id, "a recovery was interrupted; it goes on soon"),
-            Err(panic) => {
-                tracing::error!(panic = panic_text(&*panic), recovery = %id, "a recovery panicked; it goes on soon");
-            }
-        }
-    });
+    job::run(deps, &deps.recoveries, id, "recovery", work);
 }
 
 /// Looks at the log with a reader, slice by slice; the writer gets only what there is to do.

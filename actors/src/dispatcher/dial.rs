@@ -1,10 +1,22 @@
-//! One contact's turn: may it be called, and the intent to call it, ready for its commit.
-use super::queue::Queue;
-use crate::{calls::Call, carrier::Outgoing, contact, deps::Deps, effect, session::machine::Session, writer::Commit};
+//! The intent to call somebody, ready for its commit: everything that stands or falls with it.
+use super::queue::{Queue, Turn};
+use crate::{
+    calls::Call,
+    carrier::Outgoing,
+    contact,
+    deps::Deps,
+    effect::{self, Effect},
+    hours,
+    session::machine::{self, Session},
+    writer::Commit,
+};
 use entities::{
     Result,
-    contact::{Model as Contact, SkipReason},
-    ids::{SessionId, TenantId},
+    campaign::AgentSnapshot,
+    campaign_hour,
+    changes::{Callable, Guard},
+    contact::{Model as Contact, SkipReason, WaitReason},
+    ids::{CampaignId, SessionId, TenantId},
     session as sessions,
     values::{Cents, E164, Env, Moment, Variables},
 };
@@ -14,67 +26,146 @@ use std::sync::Arc;
 pub struct Dial {
     pub call: Call,
     pub session: Session,
+    /// When it is placed.
+    pub at: Moment,
     pub commit: Commit,
 }
 
-/// The number to call, if this contact may be called at all.
-pub async fn callable(deps: &Deps, tenant: TenantId, env: Env, contact: &Contact) -> Result<Option<E164>> {
-    let Some(number) = contact.e164() else { return Ok(None) };
-    match env {
-        Env::Test if !number.is_sandbox() => {
-            let verified = entities::verified_number::contains(&deps.db.read, tenant, &number).await?;
-            Ok(verified.then_some(number))
-        }
-        Env::Test | Env::Live => Ok(Some(number)),
-    }
+/// The tenant as the dispatcher knows it: a dial stands only if it is still so.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    pub tenant: TenantId,
+    pub version: i32,
 }
 
-/// That a contact is not called, ready for its commit.
-pub fn skip(deps: &Deps, contact: &Contact, queue: &Queue, reason: SkipReason) -> Result<Commit> {
-    let command = contact::machine::Command::Skip(reason);
+/// That a contact is not called at all, or not now, ready for its commit.
+pub fn settle(deps: &Deps, contact: &Contact, queue: &Queue, outcome: Outcome) -> Result<Commit> {
+    let command = match outcome {
+        Outcome::Skip(reason) => contact::machine::Command::Skip(reason),
+        Outcome::Defer(until, reason) => contact::machine::Command::Defer { until, reason },
+    };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, deps.clock.now())?;
     let mut commit = Commit::default();
     commit
         .changes
         .guards
-        .push(entities::changes::Guard::Dispatchable(queue.id));
+        .push(Guard::Dispatchable(queue.id, queue.version));
     effect::contact_moved(&mut commit, contact, after, &events);
     Ok(commit)
 }
 
-/// The intent to call a contact, ready for its commit.
-pub fn dial(deps: &Deps, queue: &mut Queue, contact: Contact, number: E164) -> Result<Dial> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Skip(SkipReason),
+    Defer(Moment, WaitReason),
+}
+
+/// The intent to call a contact at that moment.
+pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment) -> Result<Dial> {
     let now = deps.clock.now();
+    let Turn { contact, number, hours } = turn;
     let id: SessionId = deps.ids.next();
-    let row = session_row(queue, &contact, id, number, now);
-    let call = Outgoing::new(&row, queue.agent.clone());
-    let (session, effects) = Session::dialed(row, deps.base_url.clone(), now);
+    let row = session_row(deps, queue, &contact, id, number, now);
+    let outgoing = Outgoing::new(&row, queue.agent.clone());
+    let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let command = contact::machine::Command::Dispatch { session_id: id };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
 
-    let mut commit = Commit::default();
+    let caps = &queue.plan.caps;
+    let caps = (
+        caps.per_number_24h.map(|cap| cap.get()),
+        caps.per_number_7d.map(|cap| cap.get()),
+    );
+    let mut commit = intent(known, &session, at, hours, caps);
     commit
         .changes
         .guards
-        .push(entities::changes::Guard::Dispatchable(queue.id));
-    commit.changes.sessions.push(session.row());
+        .push(Guard::Dispatchable(queue.id, queue.version));
+    commit.changes.campaign_hours.push(campaign_hour::Model {
+        dialed: 1,
+        ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
+    });
     for effect in &effects {
-        if let effect::Effect::Emit(event) = effect {
+        if let Effect::Emit(event) = effect {
             commit.events.push(event.draft(session.key()));
         }
     }
     effect::contact_moved(&mut commit, &contact, after.clone(), &events);
     let call = Call {
-        outgoing: Arc::new(call),
-        contact: Some((after, queue.plan.retry.clone())),
+        outgoing: Arc::new(outgoing),
+        contact: Some((after, queue.plan.retry.clone(), queue.rules.zone)),
     };
-    Ok(Dial { call, session, commit })
+    Ok(Dial { call, session, at, commit })
 }
 
-/// Seconds a phone rings before a campaign's call is given up.
-const RING_TIMEOUT_SECONDS: i32 = 30;
+/// The intent to place a call that has waited for its slot.
+pub fn dial_queued(
+    known: Known,
+    session: Session,
+    agent: Arc<AgentSnapshot>,
+    (at, hours): (Moment, (Moment, Moment)),
+    caps: (Option<i32>, Option<i32>),
+    campaign: Option<(CampaignId, i32)>,
+    now: Moment,
+) -> Result<Dial> {
+    let (mut session, _) = machine::transition(session, machine::Command::Dispatch { at }, now)?;
+    session.version += 1;
+    let outgoing = Outgoing::new(&session.call, agent);
+    let mut commit = intent(known, &session, at, hours, caps);
+    if let Some((campaign, version)) = campaign {
+        commit.changes.guards.push(Guard::Dispatchable(campaign, version));
+    }
+    let call = Call {
+        outgoing: Arc::new(outgoing),
+        contact: None,
+    };
+    Ok(Dial { call, session, at, commit })
+}
 
-fn session_row(queue: &mut Queue, contact: &Contact, id: SessionId, to_number: E164, now: Moment) -> sessions::Model {
+/// What every dial writes, and on which conditions.
+fn intent(
+    known: Known,
+    session: &Session,
+    at: Moment,
+    hours: (Moment, Moment),
+    caps: (Option<i32>, Option<i32>),
+) -> Commit {
+    let call = &session.call;
+    let mut commit = Commit::default();
+    commit.changes.guards.extend([
+        Guard::Free(known.tenant, call.env, known.version),
+        Guard::Callable(Callable {
+            tenant_id: call.tenant_id,
+            env: call.env,
+            session_id: call.id,
+            phone_number: call.to_number.clone(),
+            dialed_at: at,
+            hours,
+            caps,
+        }),
+    ]);
+    commit.changes.sessions.push(session.row());
+    commit.changes.dials.push(entities::dial::Model {
+        tenant_id: call.tenant_id,
+        env: call.env,
+        phone_number: call.to_number.clone(),
+        session_id: call.id,
+        n: session.version,
+        campaign_id: call.campaign_id,
+        dialed_at: at,
+        seq: 0,
+    });
+    commit
+}
+
+fn session_row(
+    deps: &Deps,
+    queue: &mut Queue,
+    contact: &Contact,
+    id: SessionId,
+    to_number: E164,
+    now: Moment,
+) -> sessions::Model {
     let agent = &queue.agent.definition;
     let voice_id = queue
         .plan
@@ -107,8 +198,12 @@ fn session_row(queue: &mut Queue, contact: &Contact, id: SessionId, to_number: E
         attempt: contact.attempts + 1,
         variables: variables(&queue.plan.variables, contact),
         metadata: queue.plan.metadata.clone(),
-        ring_timeout_seconds: RING_TIMEOUT_SECONDS,
+        ring_timeout_seconds: super::queue::RING_TIMEOUT_SECONDS,
         max_duration_seconds,
+        scheduled_at: None,
+        queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
+        timezone: contact.timezone,
+        price_cents_per_minute: price(deps, contact.env),
         queued_until: None,
         dialed_at: None,
         started_at: None,
@@ -120,6 +215,14 @@ fn session_row(queue: &mut Queue, contact: &Contact, id: SessionId, to_number: E
         version: 1,
         created_at: now,
     }
+}
+
+/// A campaign's call that the trunk sent back waits this long for its turn.
+const SENT_BACK_TTL_SECONDS: i32 = 3600;
+
+/// What a minute of talk costs.
+pub fn price(deps: &Deps, _: Env) -> i32 {
+    deps.limits.call_price_cents_per_minute
 }
 
 /// What the agent may mention: the campaign's variables, under the contact's own, and the contact's names.

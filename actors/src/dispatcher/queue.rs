@@ -1,84 +1,126 @@
-//! What one running campaign has to dispatch: a small window of its contacts, and its rate.
-use crate::{clock::Clock, deps::Deps};
+//! What one running campaign has to dispatch: a small window of its contacts, its hours and its pace.
+//!
+//! Fresh contacts are read by groups that keep the same hours, so that a closed group costs nothing; what waits for a time
+//! is read when the time has come. Memory does not grow with the list.
+use super::pace::Pace;
+use crate::{
+    deps::Deps,
+    eligibility::{self, Person, Rule, Terms, Verdict},
+    hours::{self, Rules, Spell, Standing},
+};
 use entities::{
     Error, Result,
     campaign::{AgentSnapshot, Model as Row, Plan},
-    contact::{self, Model as Contact},
-    ids::CampaignId,
-    values::{E164, Env, Moment},
+    campaign_hour,
+    contact::{self, Model as Contact, Status},
+    ids::{CampaignId, TenantId},
+    values::{E164, Env, Moment, Zone},
 };
-use governor::{
-    Quota, RateLimiter,
-    middleware::NoOpMiddleware,
-    nanos::Nanos,
-    state::{InMemoryState, NotKeyed},
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
 };
-use std::{collections::VecDeque, num::NonZeroU32, sync::Arc, time::Duration};
 
-pub type Limiter = RateLimiter<NotKeyed, InMemoryState, Clock, NoOpMiddleware<Nanos>>;
-
-/// A limiter on our clock. Its burst is so small that no second holds more than the rate and this burst. Source: CONTRACT §5.
-pub fn limiter(per_second: f64, clock: &Clock) -> Limiter {
-    let period = Duration::from_secs_f64(1.0 / per_second.max(0.001));
-    // At most a fiftieth of the rate; at least one.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a positive number, at most some hundreds"
-    )]
-    let burst = NonZeroU32::new((per_second / 50.0) as u32).unwrap_or(NonZeroU32::MIN);
-    let quota = Quota::with_period(period)
-        .unwrap_or_else(|| unreachable!("a period is never zero"))
-        .allow_burst(burst);
-    RateLimiter::direct_with_clock(quota, clock.clone())
-}
-
-/// Takes a token, or says when there will be one.
-pub fn take(limiter: &Limiter, clock: &Clock) -> Result<(), Moment> {
-    limiter.check().map_err(|not_yet| {
-        let wait = not_yet.wait_time_from(governor::clock::Clock::now(clock));
-        // Up to the next millisecond: the clock's own step.
-        clock.now().plus_millis(
-            i64::try_from(wait.as_micros().div_ceil(1000))
-                .unwrap_or(i64::MAX)
-                .max(1),
-        )
-    })
-}
-
-/// Contacts read at once: memory does not grow with the list.
+/// Contacts read at once.
 const WINDOW: u64 = 128;
+/// Contacts read at once of each of many groups.
+const SMALL_WINDOW: u64 = 16;
+/// Seconds a phone rings before a campaign's call is given up.
+pub const RING_TIMEOUT_SECONDS: i32 = 30;
+/// What of the calling hours must be left when a call starts: all its ringing, and a moment for one that is placed late.
+pub const RING_MS: i64 = ring_ms(RING_TIMEOUT_SECONDS);
+pub const fn ring_ms(ring_timeout_seconds: i32) -> i64 {
+    ring_timeout_seconds as i64 * 1000 + 2000
+}
 
 pub struct Queue {
     pub id: CampaignId,
+    pub version: i32,
     pub env: Env,
     pub plan: Plan,
     pub agent: Arc<AgentSnapshot>,
-    pub weight: i64,
-    pub max_concurrency: Option<i32>,
-    limiter: Limiter,
-    /// A token that was taken and not used.
-    pub token: bool,
-    /// No token before this.
-    not_before: Option<Moment>,
-    window: VecDeque<Contact>,
-    /// No contact is left that was never called.
-    exhausted: bool,
-    /// When the next waiting contact is due, as far as is known.
+    pub rules: Rules,
+    pub pace: Pace,
+    pub day: Day,
+    pub budget: Budget,
+    groups: BTreeMap<String, Group>,
+    /// Read because their time had come.
+    due: VecDeque<Candidate>,
+    /// When the next contact's time comes, as far as is known.
     next_due_at: Option<Moment>,
-    /// A call has ended, so a contact may have begun to wait.
-    look_for_waiting: bool,
+    /// Contacts may have begun to wait, or to be fresh, since the rows were read.
+    look_for_due: bool,
+    /// A call has ended, so there may be more that was spent.
+    look_for_costs: bool,
+    /// Since when the contact whose turn it is finds no slot.
+    pub turn_since: Option<Moment>,
     next_from: usize,
 }
 
+/// Calls of a campaign in its local day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Day {
+    pub dialed: i64,
+    pub ends: Moment,
+}
+
+/// What a campaign has cost, and what its calls in flight may cost yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
+    pub spent_cents: i64,
+    pub reserved_cents: i64,
+}
+
+/// Contacts that keep the same hours.
+struct Group {
+    standing: Standing,
+    /// What is known of its hours, and until when that holds.
+    hours: HoursNow,
+    fresh: VecDeque<Candidate>,
+    /// No fresh contact is left.
+    exhausted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HoursNow {
+    Unknown,
+    Open(Spell),
+    Closed { until: Moment },
+    /// Nobody of the group can be called any more.
+    Never,
+}
+
+/// A contact with what is known of it.
+pub struct Candidate {
+    pub contact: Contact,
+    pub number: Option<E164>,
+    pub verdict: Verdict,
+    pub rule: Option<Rule>,
+}
+
+/// A contact that may be called, and between which moments the call may start.
+pub struct Turn {
+    pub contact: Contact,
+    pub number: E164,
+    pub hours: (Moment, Moment),
+}
+
+/// What the tenant's own state says to all its campaigns.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances {
+    pub tenant: TenantId,
+    pub zone: Zone,
+    pub suspended_since: Option<Moment>,
+    pub credits_gone: bool,
+}
+
 impl Queue {
-    /// `old` is the same campaign's queue before: its rate runs on.
-    pub fn of(row: Row, old: Option<Queue>, deps: &Deps) -> Result<Self> {
+    /// `old` is the same campaign's queue before: its pace runs on.
+    pub async fn of(row: Row, old: Option<Queue>, zone: Zone, deps: &Deps) -> Result<Self> {
         let rate = row.plan.pacing.calls_per_second.get();
-        let same_rate = old.filter(|old| old.plan.pacing.calls_per_second.get() == rate);
-        let (limiter, token, not_before, next_from) = match same_rate {
-            Some(old) => (old.limiter, old.token, old.not_before, old.next_from),
-            None => (limiter(rate, &deps.clock), false, None, 0),
+        let (pace, next_from, turn_since) = match old {
+            Some(old) => (old.pace.at_rate(rate), old.next_from, old.turn_since),
+            None => (Pace::new(rate), 0, None),
         };
         let missing = || Error::Corrupt {
             table: "campaigns",
@@ -86,87 +128,277 @@ impl Queue {
             id: row.id.to_string(),
         };
         let agent = row.agent.clone().ok_or_else(missing)?;
-        Ok(Queue {
+        let rules = Rules::new(&row.plan.schedule, row.env, zone);
+        let db = &deps.db.read;
+        let (begins, ends) = hours::day_of(rules.zone, deps.clock.now());
+        let dialed = match row.plan.caps.campaign_per_day {
+            Some(_) => campaign_hour::dialed_since(db, row.id, begins).await?,
+            None => 0,
+        };
+        let spent_cents = match row.plan.caps.budget_cents {
+            Some(_) => entities::tally::load(db, row.id).await?.cost_cents,
+            None => 0,
+        };
+        let mut queue = Queue {
             id: row.id,
+            version: row.version,
             env: row.env,
-            weight: i64::from(row.plan.pacing.weight.get()),
-            max_concurrency: row.plan.pacing.max_concurrency.map(|max| max.get()),
             plan: row.plan,
             agent: Arc::new(agent),
-            limiter,
-            token,
-            not_before,
-            window: VecDeque::new(),
-            exhausted: false,
+            rules,
+            pace,
+            day: Day { dialed, ends },
+            budget: Budget {
+                spent_cents,
+                reserved_cents: 0,
+            },
+            groups: BTreeMap::new(),
+            due: VecDeque::new(),
             next_due_at: None,
-            look_for_waiting: true,
+            look_for_due: true,
+            look_for_costs: false,
+            turn_since,
             next_from,
+        };
+        for name in contact::fresh_zones(db, queue.id).await? {
+            queue.group(&name);
+        }
+        Ok(queue)
+    }
+
+    fn group(&mut self, name: &str) -> &mut Group {
+        let rules = &self.rules;
+        self.groups.entry(name.to_owned()).or_insert_with(|| Group {
+            standing: rules.of(name),
+            hours: HoursNow::Unknown,
+            fresh: VecDeque::new(),
+            exhausted: false,
         })
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.window.is_empty()
+    pub fn weight(&self) -> i64 {
+        i64::from(self.plan.pacing.weight.get())
     }
-    pub fn peek(&self) -> Option<&Contact> {
-        self.window.front()
+
+    /// A call has ended: its contact may have begun to wait, and it may have cost something.
+    pub fn one_ended(&mut self) {
+        self.look_for_due = true;
+        self.look_for_costs = self.plan.caps.budget_cents.is_some();
     }
-    pub fn pop(&mut self) -> Option<Contact> {
-        self.window.pop_front()
+
+    /// A contact was put off.
+    pub fn one_deferred(&mut self) {
+        self.look_for_due = true;
     }
-    /// A contact is at hand and the rate allows it.
-    pub fn is_ready(&self, now: Moment) -> bool {
-        !self.is_empty() && (self.token || self.not_before.is_none_or(|at| at <= now))
+
+    /// Reads the next contacts of everybody who may be called now, if none of them are at hand.
+    pub async fn refill(&mut self, deps: &Deps, now: Moment, so: Circumstances) -> Result<()> {
+        let db = &deps.db.read;
+        if self.look_for_costs {
+            self.budget.spent_cents = entities::tally::load(db, self.id).await?.cost_cents;
+            self.look_for_costs = false;
+        }
+        // The hours of who was read may have ended since: they are put off.
+        let is_late = |due: &Candidate| due.verdict == Verdict::Yes && self.spell_of(&due.contact.zone, now).is_none();
+        if self.due.front().is_some_and(is_late) {
+            self.due.clear();
+            self.look_for_due = true;
+        }
+        if self.due.is_empty() && (self.look_for_due || self.next_due_at.is_some_and(|at| at <= now)) {
+            let due = contact::due(db, self.id, now, WINDOW).await?;
+            self.next_due_at = if due.is_empty() {
+                contact::next_due_at(db, self.id).await?
+            } else {
+                Some(now)
+            };
+            self.look_for_due = false;
+            self.due = self.judged(deps, due, now, so).await?.into();
+        }
+        let ends_at = self.rules.ends_at;
+        for group in self.groups.values_mut() {
+            group.look(now, ends_at);
+        }
+        let wanting = |group: &Group| !group.exhausted && group.fresh.is_empty() && !group.is_closed();
+        let names: Vec<String> = self
+            .groups
+            .iter()
+            .filter(|(_, group)| wanting(group))
+            .map(|(name, _)| name.clone())
+            .collect();
+        let size = if names.len() > 4 { SMALL_WINDOW } else { WINDOW };
+        for name in names {
+            let read = contact::fresh(db, self.id, &name, size).await?;
+            let exhausted = (read.len() as u64) < size;
+            let judged = self.judged(deps, read, now, so).await?;
+            let group = self.group(&name);
+            group.exhausted = exhausted;
+            group.fresh = judged.into();
+        }
+        self.groups.retain(|_, group| !(group.exhausted && group.fresh.is_empty()));
+        Ok(())
+    }
+
+    /// What is known of each, for all of them at once.
+    async fn judged(
+        &mut self,
+        deps: &Deps,
+        contacts: Vec<Contact>,
+        now: Moment,
+        so: Circumstances,
+    ) -> Result<Vec<Candidate>> {
+        let numbers: Vec<Option<E164>> = contacts.iter().map(Contact::e164).collect();
+        let known: Vec<E164> = numbers.iter().flatten().cloned().collect();
+        let people = people(deps, (so.tenant, self.env), known, now).await?;
+        let terms = Terms {
+            caps: &self.plan.caps,
+            ends_at: self.rules.ends_at,
+            ring_ms: RING_MS,
+            suspended_since: so.suspended_since,
+            credits_gone: so.credits_gone,
+        };
+        let judged = contacts.into_iter().zip(numbers).map(|(contact, number)| {
+            let mut person = number.as_ref().and_then(|number| people.get(number)).cloned().unwrap_or_default();
+            person.not_before = contact.not_before;
+            let standing = self.rules.of(&contact.zone);
+            // Fresh contacts' hours are their group's; who waits for a time is put off to the next opening.
+            let rules = if contact.next_attempt_at.is_some() {
+                &Rule::ALL[..]
+            } else {
+                &Rule::ALL[..6]
+            };
+            let found = eligibility::first_no(rules, &person, &standing, &terms, now);
+            Candidate {
+                contact,
+                number,
+                verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
+                rule: found.map(|(rule, _)| rule),
+            }
+        });
+        Ok(judged.collect())
+    }
+
+    /// A contact that is not called now: it is skipped, or put off. Costs neither token nor slot.
+    pub fn pop_settled(&mut self) -> Option<Candidate> {
+        let is_settled = |candidate: &Candidate| candidate.verdict != Verdict::Yes;
+        if self.due.front().is_some_and(is_settled) {
+            return self.due.pop_front();
+        }
+        for group in self.groups.values_mut() {
+            if group.fresh.front().is_some_and(is_settled) {
+                return group.fresh.pop_front();
+            }
+            if let Some(reason) = group.ends_as()
+                && let Some(candidate) = group.fresh.pop_front()
+            {
+                return Some(Candidate {
+                    verdict: Verdict::Never(reason),
+                    ..candidate
+                });
+            }
+        }
+        None
+    }
+
+    /// Its own caps are reached for good, or for a day and it does not want to wait.
+    pub fn caps_end_it(&mut self, price_cents_per_minute: i32, now: Moment) -> bool {
+        let skips = self.plan.caps.on_cap == entities::campaign::OnCap::Skip;
+        match self.allowance(price_cents_per_minute, now) {
+            Allowance::Yes | Allowance::WhenOneEnds => false,
+            Allowance::From(at) => skips || self.rules.ends_at.is_some_and(|end| at >= end),
+            Allowance::Never => skips,
+        }
+    }
+
+    /// A contact that the campaign's own caps leave out.
+    pub fn pop_capped(&mut self) -> Option<Candidate> {
+        let groups = self.groups.values_mut().find_map(|group| group.fresh.pop_front());
+        let candidate = self.due.pop_front().or(groups)?;
+        Some(Candidate {
+            verdict: Verdict::Never(contact::SkipReason::DailyCapReached),
+            ..candidate
+        })
+    }
+
+    /// Whose turn it is: due retries, then priority, then position.
+    fn head(&self, at: Moment) -> Option<Head<'_>> {
+        let ready = |candidate: &&Candidate| candidate.verdict == Verdict::Yes;
+        let due = self.due.front().filter(ready).filter(|due| self.spell_of(&due.contact.zone, at).is_some());
+        if due.is_some_and(|due| due.contact.status == Status::Waiting) {
+            return Some(Head::Due);
+        }
+        let fresh = self
+            .groups
+            .iter()
+            .filter(|(_, group)| group.spell(at).is_some())
+            .filter_map(|(name, group)| Some((name, group.fresh.front().filter(ready)?)))
+            .max_by_key(|(_, candidate)| rank(candidate));
+        match (due, fresh) {
+            (Some(due), Some((_, fresh))) if rank(due) > rank(fresh) => Some(Head::Due),
+            (_, Some((name, _))) => Some(Head::Fresh(name)),
+            (Some(_), None) => Some(Head::Due),
+            (None, None) => None,
+        }
+    }
+
+    pub fn has_turn(&self, at: Moment) -> bool {
+        self.head(at).is_some()
+    }
+
+    /// Takes the contact whose turn it is, for a call that starts at `at`.
+    pub fn pop_turn(&mut self, at: Moment) -> Option<Turn> {
+        let (candidate, spell) = match self.head(at)? {
+            Head::Due => {
+                let spell = self.due.front().and_then(|due| self.spell_of(&due.contact.zone, at))?;
+                (self.due.pop_front()?, spell)
+            }
+            Head::Fresh(name) => {
+                let name = name.to_owned();
+                let group = self.groups.get_mut(&name)?;
+                let spell = group.spell(at)?;
+                (group.fresh.pop_front()?, spell)
+            }
+        };
+        self.turn_since = None;
+        Some(Turn {
+            number: candidate.number?,
+            contact: candidate.contact,
+            hours: (spell.from, spell.until.plus_millis(-RING_MS)),
+        })
+    }
+
+    fn spell_of(&self, zone: &str, at: Moment) -> Option<Spell> {
+        match self.rules.of(zone) {
+            Standing::Hours(hours) => hours.spell(at).filter(|spell| at.plus_millis(RING_MS) <= spell.until),
+            Standing::Uncallable => None,
+        }
     }
 
     /// When this campaign may have something to dispatch that it has not now.
     pub fn wake_at(&self) -> Option<Moment> {
-        if self.is_empty() {
-            self.next_due_at
-        } else {
-            self.not_before
-        }
+        let openings = self.groups.values().filter_map(|group| match group.hours {
+            HoursNow::Closed { until } => Some(until),
+            HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Never => None,
+        });
+        openings.chain(self.next_due_at).min()
     }
 
-    pub fn take_token(&mut self, clock: &Clock) -> bool {
-        if !self.token {
-            match take(&self.limiter, clock) {
-                Ok(()) => {
-                    self.token = true;
-                    self.not_before = None;
-                }
-                Err(at) => self.not_before = Some(at),
+    /// If everybody who is left is in their quiet hours: when the first of them may be called again.
+    pub async fn rests_until(&self, deps: &Deps, now: Moment) -> Result<Option<Moment>> {
+        let is_closed = |group: &Group| matches!(group.hours, HoursNow::Closed { .. });
+        if !self.due.is_empty() || !self.groups.values().all(is_closed) {
+            return Ok(None);
+        }
+        let mut opens = self.groups.values().filter_map(Group::opens_at).min();
+        for zone in contact::due_zones(&deps.db.read, self.id).await? {
+            match self.rules.of(&zone) {
+                Standing::Hours(hours) => match hours.next_opening(now, RING_MS) {
+                    Some(at) if at > now => opens = Some(opens.map_or(at, |opens| opens.min(at))),
+                    Some(_) | None => return Ok(None),
+                },
+                Standing::Uncallable => return Ok(None),
             }
         }
-        self.token
-    }
-
-    pub fn one_ended(&mut self) {
-        self.look_for_waiting = true;
-    }
-
-    /// Reads the next contacts if none are at hand: retries that are due, then fresh ones.
-    pub async fn refill(&mut self, deps: &Deps, now: Moment) -> Result<()> {
-        if !self.window.is_empty() {
-            return Ok(());
-        }
-        let db = &deps.db.read;
-        if self.look_for_waiting || self.next_due_at.is_some_and(|at| at <= now) {
-            // A campaign without retries never has one waiting.
-            if self.plan.retry.max_attempts.get() > 1 {
-                self.window.extend(contact::due(db, self.id, now, WINDOW).await?);
-                self.next_due_at = if self.window.is_empty() {
-                    contact::next_due_at(db, self.id).await?
-                } else {
-                    Some(now)
-                };
-            }
-            self.look_for_waiting = false;
-        }
-        if self.window.is_empty() && !self.exhausted {
-            self.window.extend(contact::fresh(db, self.id, WINDOW).await?);
-            self.exhausted = self.window.is_empty();
-        }
-        Ok(())
+        Ok(opens)
     }
 
     /// The caller ids take turns.
@@ -178,4 +410,140 @@ impl Queue {
         self.next_from = (self.next_from + 1) % numbers.len();
         numbers.get(self.next_from).cloned()
     }
+
+    /// What one of its calls costs at most.
+    pub fn dearest_call(&self, price_cents_per_minute: i32) -> i64 {
+        let seconds = self.agent.definition.max_duration_seconds.get();
+        crate::session::machine::cost(price_cents_per_minute, seconds).0
+    }
+
+    /// May it dial one more call today, and within its budget? If not, from when on; `None`: never.
+    pub fn allowance(&mut self, price_cents_per_minute: i32, at: Moment) -> Allowance {
+        if let Some(budget) = self.plan.caps.budget_cents {
+            let most = self.budget.spent_cents + self.budget.reserved_cents + self.dearest_call(price_cents_per_minute);
+            if most > i64::from(budget.get()) {
+                // A call in flight may turn out cheaper than it might have been.
+                return if self.budget.reserved_cents > 0 { Allowance::WhenOneEnds } else { Allowance::Never };
+            }
+        }
+        if at >= self.day.ends {
+            self.day = Day {
+                dialed: 0,
+                ends: hours::day_of(self.rules.zone, at).1,
+            };
+        }
+        match self.plan.caps.campaign_per_day {
+            Some(most) if self.day.dialed >= i64::from(most.get()) => Allowance::From(self.day.ends),
+            Some(_) | None => Allowance::Yes,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    Yes,
+    /// The day's calls are used up.
+    From(Moment),
+    /// The calls in flight may use up the budget.
+    WhenOneEnds,
+    /// The budget is used up.
+    Never,
+}
+
+enum Head<'a> {
+    Due,
+    Fresh(&'a str),
+}
+
+/// Higher priorities first, then the list's order.
+fn rank(candidate: &Candidate) -> (i32, std::cmp::Reverse<entities::ids::ContactId>) {
+    (candidate.contact.priority, std::cmp::Reverse(candidate.contact.id))
+}
+
+impl Group {
+    /// Looks at the clock, if what is known of the hours is over.
+    fn look(&mut self, now: Moment, ends_at: Option<Moment>) {
+        let known = match self.hours {
+            HoursNow::Unknown => false,
+            HoursNow::Open(spell) => now.plus_millis(RING_MS) <= spell.until,
+            HoursNow::Closed { until } => now < until,
+            HoursNow::Never => true,
+        };
+        let Standing::Hours(hours) = &self.standing else {
+            self.hours = HoursNow::Never;
+            return;
+        };
+        if known {
+            return;
+        }
+        self.hours = match hours.next_opening(now, RING_MS) {
+            Some(at) if ends_at.is_some_and(|end| at >= end) => HoursNow::Never,
+            Some(at) if at > now => HoursNow::Closed { until: at },
+            Some(_) => hours.spell(now).map_or(HoursNow::Never, HoursNow::Open),
+            None => HoursNow::Never,
+        };
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self.hours, HoursNow::Closed { .. } | HoursNow::Unknown)
+    }
+
+    fn opens_at(&self) -> Option<Moment> {
+        match self.hours {
+            HoursNow::Closed { until } => Some(until),
+            HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Never => None,
+        }
+    }
+
+    /// Why none of its contacts can be called any more.
+    fn ends_as(&self) -> Option<contact::SkipReason> {
+        match (&self.standing, self.hours) {
+            (Standing::Uncallable, _) => Some(contact::SkipReason::Invalid),
+            (Standing::Hours(_), HoursNow::Never) => Some(contact::SkipReason::QuietHoursExpired),
+            (Standing::Hours(_), HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Closed { .. }) => None,
+        }
+    }
+
+    /// The open spell in which a call may start at `at` and ring.
+    fn spell(&self, at: Moment) -> Option<Spell> {
+        match self.hours {
+            HoursNow::Open(spell) if spell.from <= at && at.plus_millis(RING_MS) <= spell.until => Some(spell),
+            HoursNow::Open(_) | HoursNow::Unknown | HoursNow::Closed { .. } | HoursNow::Never => None,
+        }
+    }
+}
+
+/// What is known of these numbers: three look-ups for all of them.
+pub async fn people(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    mut numbers: Vec<E164>,
+    now: Moment,
+) -> Result<BTreeMap<E164, Person>> {
+    numbers.sort();
+    numbers.dedup();
+    let db = &deps.db.read;
+    let barred = entities::dnc::barred(db, owner, &numbers).await?;
+    let week_ago = now.plus_seconds(-7 * 24 * 3600);
+    let mut recent = entities::dial::recent(db, owner, &numbers, week_ago).await?;
+    let verified = match owner.1 {
+        Env::Live => Vec::new(),
+        Env::Test => {
+            let others: Vec<E164> = numbers.iter().filter(|number| !number.is_sandbox()).cloned().collect();
+            entities::verified_number::among(db, owner.0, &others).await?
+        }
+    };
+    let people = numbers.into_iter().map(|number| {
+        let person = Person {
+            has_number: match owner.1 {
+                Env::Live => !number.is_sandbox(),
+                Env::Test => number.is_sandbox() || verified.contains(&number),
+            },
+            is_barred: barred.contains(&number),
+            recent: recent.remove(&number).unwrap_or_default(),
+            not_before: None,
+        };
+        (number, person)
+    });
+    Ok(people.collect())
 }

@@ -30,6 +30,9 @@ impl Stored for Endpoint {
         self.version += 1;
         commit.changes.endpoints.push(self.clone());
     }
+    fn version(&self) -> i32 {
+        self.version
+    }
     /// Settings change rarely: read them when they do. A secret that signs along must be forgotten in time.
     fn is_at_rest(&self) -> bool {
         self.next_deadline().is_none()

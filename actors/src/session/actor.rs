@@ -1,20 +1,11 @@
 //! The shell's bindings for sessions.
-use super::machine::{self, Command, Phase, Refusal, Session};
-use crate::{
-    calls::Call,
-    carrier::Outgoing,
-    deps::Deps,
-    effect::Effect,
-    shell::{Do, Stored},
-    writer::Commit,
-};
+use super::machine::{self, Command, Phase, Session};
+use crate::{deps::Deps, effect::Effect, shell::Stored, writer::Commit};
 use entities::{
     Result,
-    campaign::AgentSnapshot,
     ids::{Owned, SessionId},
     values::Moment,
 };
-use std::sync::Arc;
 
 impl Stored for Session {
     type Key = SessionId;
@@ -55,6 +46,9 @@ impl Stored for Session {
             self.turns.clone_from(&before.turns);
         }
     }
+    fn version(&self) -> i32 {
+        self.version
+    }
     /// A call that has ended since the dispatcher's commit is in hand no more.
     fn may_be_adopted(&self, deps: &Deps) -> bool {
         deps.calls.contains(self.call.id)
@@ -68,42 +62,4 @@ impl Stored for Session {
     fn found_stale(deps: &Deps, id: Owned<SessionId>) {
         deps.calls.forget_contact(id.id);
     }
-}
-
-/// Hands a call of the API to its carrier, from within its actor. The intent is committed: it is dialled at most once.
-pub async fn place(deps: &Deps, session: Owned<SessionId>) {
-    let refused = match (prepare(deps, session).await, deps.carriers.of(session.env)) {
-        (Ok(outgoing), Some(carrier)) => return carrier.place(deps, outgoing),
-        (Ok(_), None) => "no carrier is configured",
-        (Err(error), _) => {
-            tracing::error!(%error, "a call could not be prepared");
-            "the call could not be prepared"
-        }
-    };
-    if let Some(tree) = deps.tree() {
-        tree.sessions.tell(
-            session,
-            Do::tell(Command::Refuse(Refusal::Rejected(refused.into())), &deps.clock),
-        );
-    }
-}
-
-/// Gathers what a call needs that was not dispatched by a campaign.
-async fn prepare(deps: &Deps, session: Owned<SessionId>) -> Result<Arc<Outgoing>> {
-    let row = entities::session::load(&deps.db.read, session).await?;
-    let agent = entities::agent::load_even_deleted(&deps.db.read, row.tenant_id, row.agent_id).await?;
-    let agent = Arc::new(AgentSnapshot {
-        id: agent.id,
-        version: agent.version,
-        definition: agent.definition,
-    });
-    let outgoing = Arc::new(Outgoing::new(&row, agent));
-    deps.calls.insert(
-        session.id,
-        Call {
-            outgoing: outgoing.clone(),
-            contact: None,
-        },
-    );
-    Ok(outgoing)
 }

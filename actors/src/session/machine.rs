@@ -1,8 +1,9 @@
-//! A session: one call. Queued -> Dialing -> Conversing -> Ended, and Ended from each of them. Ended is final.
+//! A session: one call. Scheduled -> Queued -> Dialing -> Conversing -> Ended, and Ended from each of them. Ended is final.
+//! A trunk that has no room for a call sends it back to the queue.
 //!
 //! | status (specification) | phase here |
 //! |---|---|
-//! | `queued` | Queued, Dialing |
+//! | `queued` | Scheduled, Queued, Dialing |
 //! | `in_progress` | Conversing |
 //! | `completed`, `failed`, `no_answer`, `voicemail`, `busy` | Ended |
 //!
@@ -36,6 +37,10 @@ pub struct Session {
 /// Data lives only in the state where it exists.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
+    /// Waits for its time.
+    Scheduled {
+        at: Moment,
+    },
     /// Waits for a slot.
     Queued {
         until: Moment,
@@ -71,8 +76,12 @@ pub struct End {
 pub enum Command {
     /// Look at the time.
     Tick,
-    /// A slot is free: place the call.
-    Dispatch,
+    /// A slot is free: place the call, at that moment.
+    Dispatch { at: Moment },
+    /// It may not be called now; the hours open again then.
+    Postpone { until: Moment },
+    /// It may not be called at all.
+    Bar(Bar),
     /// The other side's phone rings.
     Ring,
     /// A person picked up.
@@ -100,34 +109,46 @@ pub enum Refusal {
     NoAnswer,
     InvalidNumber(String),
     Rejected(String),
+    /// The trunk has no room and never accepted the call: SIP 503 and 429.
+    Congested,
+}
+
+/// Why a call that waited is not placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bar {
+    OnDnc,
+    CapReached,
+    OutsideHours,
 }
 
 impl Session {
-    /// A session that waits for a slot until `until`.
-    pub fn queued(call: Row, base_url: Arc<str>, until: Moment) -> (Self, Vec<Effect>) {
-        let session = Session {
-            call: Arc::new(call),
-            phase: Phase::Queued { until },
-            turns: Vec::new(),
-            base_url,
-            version: 1,
+    /// A session that waits for a slot, from its `scheduled_at` or from now on.
+    pub fn queued(call: Row, base_url: Arc<str>, now: Moment) -> (Self, Vec<Effect>) {
+        let phase = match call.scheduled_at {
+            Some(at) if at > now => Phase::Scheduled { at },
+            Some(_) | None => queue(&call, now),
         };
+        let session = Self::born(call, base_url, phase);
         let effects = vec![session.created(), Effect::SessionQueued(session.call.tenant_id)];
         (session, effects)
     }
 
     /// A session that is dialled at once: its slot is taken with its birth.
-    pub fn dialed(call: Row, base_url: Arc<str>, now: Moment) -> (Self, Vec<Effect>) {
-        let phase = dialing(&call, now);
-        let session = Session {
+    pub fn dialed(call: Row, base_url: Arc<str>, at: Moment) -> (Self, Vec<Effect>) {
+        let phase = dialing(&call, at);
+        let session = Self::born(call, base_url, phase);
+        let effects = vec![session.created()];
+        (session, effects)
+    }
+
+    fn born(call: Row, base_url: Arc<str>, phase: Phase) -> Self {
+        Session {
             call: Arc::new(call),
             phase,
             turns: Vec::new(),
             base_url,
             version: 1,
-        };
-        let effects = vec![session.created(), Effect::PlaceCall { session: session.key() }];
-        (session, effects)
+        }
     }
 
     pub fn key(&self) -> Owned<SessionId> {
@@ -150,7 +171,7 @@ impl Session {
 
     pub fn status(&self) -> Status {
         match &self.phase {
-            Phase::Queued { .. } | Phase::Dialing { .. } => Status::Queued,
+            Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Dialing { .. } => Status::Queued,
             Phase::Conversing { .. } => Status::InProgress,
             Phase::Ended(end) => end.status,
         }
@@ -171,12 +192,27 @@ impl End {
     }
 }
 
-fn dialing(call: &Row, now: Moment) -> Phase {
+fn dialing(call: &Row, at: Moment) -> Phase {
     Phase::Dialing {
-        dialed_at: now,
-        give_up_at: now.plus_seconds(call.ring_timeout_seconds.into()),
+        dialed_at: at,
+        give_up_at: at.plus_seconds(call.ring_timeout_seconds.into()),
         ringing: false,
     }
+}
+
+/// A call that finds a free slot gets this long to take it, even if it does not want to wait.
+const AT_ONCE_SECONDS: i64 = 5;
+
+fn queue(call: &Row, now: Moment) -> Phase {
+    Phase::Queued {
+        until: now.plus_seconds(i64::from(call.queue_ttl_seconds).max(AT_ONCE_SECONDS)),
+    }
+}
+
+/// Whole cents for begun ones; nothing for a call that nobody answered.
+pub fn cost(price_cents_per_minute: i32, duration_seconds: i32) -> Cents {
+    let sixtieths = i64::from(price_cents_per_minute.max(0)) * i64::from(duration_seconds.max(0));
+    Cents((sixtieths + 59) / 60)
 }
 
 /// The whole life of a session. Pure: no clock, database, network or randomness.
@@ -185,7 +221,19 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
     use Phase::*;
     let slot_never_came = "no slot became free before `queue_ttl_seconds` passed";
     match (&session.phase, command) {
-        (Queued { .. }, Dispatch) => dispatch(session, now),
+        (Scheduled { at }, Tick) if now >= *at => enqueue(session, now),
+        (Scheduled { .. }, End) => end(session, Status::Failed, EndReason::Canceled, EndedBy::Api, None, now),
+
+        (Queued { .. }, Dispatch { at }) => dispatch(session, at),
+        (Queued { .. }, Postpone { until }) if until > now => postpone(session, until),
+        (Queued { .. }, Bar(bar)) => end(
+            session,
+            Status::Failed,
+            EndReason::Canceled,
+            EndedBy::System,
+            Some(why_barred(bar).into()),
+            now,
+        ),
         (Queued { until }, Tick) if now >= *until => end(
             session,
             Status::Failed,
@@ -206,6 +254,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             None,
             now,
         ),
+        (Dialing { .. }, Refuse(Refusal::Congested)) => send_back(session, now),
         (Dialing { .. }, Refuse(refusal)) => refuse(session, refusal, now),
         (Dialing { give_up_at, .. }, Tick) if now >= *give_up_at => end(
             session,
@@ -264,16 +313,27 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
 
         // Ticks come early and carriers repeat themselves: a second time is no change, not an error.
         (_, Tick) => Ok((session, Vec::new())),
-        (Queued { .. }, Shutdown | Lose)
-        | (Dialing { .. } | Conversing { .. }, Dispatch)
+        (Scheduled { .. } | Queued { .. }, Shutdown | Lose)
+        | (Scheduled { .. } | Dialing { .. } | Conversing { .. }, Dispatch { .. } | Postpone { .. } | Bar(_))
+        | (Queued { .. }, Postpone { .. })
         | (Conversing { .. }, Ring | Answer) => Ok((session, Vec::new())),
         (
             Ended(_),
-            Dispatch | Ring | Answer | AnswerByMachine | Refuse(_) | Utter(..) | HangUp(_) | Shutdown | Lose,
+            Dispatch { .. }
+            | Postpone { .. }
+            | Bar(_)
+            | Ring
+            | Answer
+            | AnswerByMachine
+            | Refuse(_)
+            | Utter(..)
+            | HangUp(_)
+            | Shutdown
+            | Lose,
         ) => Ok((session, Vec::new())),
 
         (Ended(_), End) => Err(refused("ended", "end", "it has ended already")),
-        (Queued { .. }, Ring | Answer | AnswerByMachine | Refuse(_) | Utter(..) | HangUp(_)) => {
+        (Scheduled { .. } | Queued { .. }, Ring | Answer | AnswerByMachine | Refuse(_) | Utter(..) | HangUp(_)) => {
             Err(refused("queued", "talk", "it has not been dialled"))
         }
         (Dialing { .. }, Utter(..)) => Err(refused("dialing", "talk", "nobody has answered")),
@@ -284,6 +344,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
 /// The next moment at which `Tick` can matter.
 pub fn next_deadline(session: &Session) -> Option<Moment> {
     match &session.phase {
+        Phase::Scheduled { at } => Some(*at),
         Phase::Queued { until } => Some(*until),
         Phase::Dialing { give_up_at, .. } => Some(*give_up_at),
         Phase::Conversing { end_by, .. } => Some(*end_by),
@@ -291,10 +352,45 @@ pub fn next_deadline(session: &Session) -> Option<Moment> {
     }
 }
 
-fn dispatch(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    session.phase = dialing(&session.call, now);
-    let effects = vec![Effect::PlaceCall { session: session.key() }];
+fn enqueue(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.phase = queue(&session.call, now);
+    let effects = vec![Effect::SessionQueued(session.call.tenant_id)];
     Ok((session, effects))
+}
+
+/// The dispatcher places the call when this is committed.
+fn dispatch(mut session: Session, at: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.phase = dialing(&session.call, at);
+    Ok((session, Vec::new()))
+}
+
+fn postpone(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.phase = Phase::Scheduled { at: until };
+    Ok((session, Vec::new()))
+}
+
+/// The trunk never took the call: it waits for its turn again, and the attempt is still the same.
+fn send_back(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.phase = queue(&session.call, now);
+    let (tenant_id, session_id) = (session.call.tenant_id, session.call.id);
+    let effects = vec![
+        Effect::HangUp { session: session.key() },
+        Effect::TrunkCongested {
+            tenant_id,
+            env: session.call.env,
+        },
+        Effect::SlotFreed { tenant_id, session_id },
+        Effect::SessionQueued(tenant_id),
+    ];
+    Ok((session, effects))
+}
+
+fn why_barred(bar: Bar) -> &'static str {
+    match bar {
+        Bar::OnDnc => "the number came onto the do-not-call list while the call waited",
+        Bar::CapReached => "the number was called too often while the call waited",
+        Bar::OutsideHours => "the calling hours were over before a slot became free",
+    }
 }
 
 fn ring(mut session: Session) -> Result<(Session, Vec<Effect>)> {
@@ -342,6 +438,7 @@ fn refuse(session: Session, refusal: Refusal, now: Moment) -> Result<(Session, V
         Refusal::NoAnswer => (Status::NoAnswer, EndReason::NoAnswer, None),
         Refusal::InvalidNumber(why) => (Status::Failed, EndReason::InvalidNumber, Some(why)),
         Refusal::Rejected(why) => (Status::Failed, EndReason::CarrierRejected, Some(why)),
+        Refusal::Congested => (Status::Failed, EndReason::CarrierRejected, Some("the trunk has no room".into())),
     };
     end(session, status, reason, EndedBy::System, error, now)
 }
@@ -361,7 +458,7 @@ fn end(
         Phase::Conversing {
             dialed_at, started_at, ..
         } => (Some(dialed_at), Some(started_at)),
-        Phase::Queued { .. } | Phase::Ended(_) => (None, None),
+        Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Ended(_) => (None, None),
     };
     let answered_by = match reason {
         EndReason::Voicemail => Some(AnsweredBy::Voicemail),
@@ -379,6 +476,7 @@ fn end(
     };
     let turns = std::mem::take(&mut session.turns);
     let call = session.call.clone();
+    let actual_cost_cents = cost(call.price_cents_per_minute, end.duration_seconds());
     let ended = SessionEnded {
         session_id: call.id,
         client_reference_id: call.client_reference_id.clone(),
@@ -395,7 +493,7 @@ fn end(
         started_at,
         ended_at: now,
         duration_seconds: end.duration_seconds(),
-        actual_cost_cents: Cents(0),
+        actual_cost_cents,
         transcript: turns.clone(),
         transcript_url: (!turns.is_empty())
             .then(|| format!("{}/v1/sessions/{}/transcript.json", session.base_url, call.id)),
@@ -403,10 +501,12 @@ fn end(
     };
     let attempt = Attempt {
         session_id: call.id,
+        dialed_at,
+        answered: end.answered_by.is_some(),
         status,
         reason,
         duration_seconds: end.duration_seconds(),
-        actual_cost_cents: Cents(0),
+        actual_cost_cents,
     };
     session.phase = Phase::Ended(end);
 

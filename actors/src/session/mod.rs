@@ -2,3 +2,4 @@
 pub mod actor;
 pub mod machine;
 mod row;
+pub mod intake;

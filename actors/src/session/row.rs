@@ -1,5 +1,5 @@
 //! A session's row, and the state that a row says.
-use super::machine::{End, Phase, Session, code};
+use super::machine::{End, Phase, Session, code, cost};
 use entities::{
     Error, Result,
     session::{AnsweredBy, Model as Row, Phase as StoredPhase},
@@ -14,6 +14,10 @@ impl Session {
         row.version = self.version;
         row.queued_until = None;
         match &self.phase {
+            Phase::Scheduled { at } => {
+                row.phase = StoredPhase::Scheduled;
+                row.scheduled_at = Some(*at);
+            }
             Phase::Queued { until } => {
                 row.phase = StoredPhase::Queued;
                 row.queued_until = Some(*until);
@@ -43,6 +47,7 @@ impl Session {
                 row.started_at = end.started_at;
                 row.ended_at = Some(end.at);
                 row.duration_seconds = end.duration_seconds();
+                row.actual_cost_cents = cost(self.call.price_cents_per_minute, end.duration_seconds());
                 row.error_code = end.error.as_ref().map(|_| code(end.reason).to_owned());
                 row.error_message = end.error.clone();
             }
@@ -59,6 +64,9 @@ impl Session {
         };
         let dialed_at = || row.dialed_at.ok_or_else(|| missing("dialed_at"));
         let phase = match row.phase {
+            StoredPhase::Scheduled => Phase::Scheduled {
+                at: row.scheduled_at.ok_or_else(|| missing("scheduled_at"))?,
+            },
             StoredPhase::Queued => Phase::Queued {
                 until: row.queued_until.ok_or_else(|| missing("queued_until"))?,
             },

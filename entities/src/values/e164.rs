@@ -43,6 +43,18 @@ impl E164 {
     pub fn is_sandbox(&self) -> bool {
         is_sandbox(&self.0)
     }
+    /// The kinds of numbers that are refused unless the operator allows them: calls to them cost a fortune.
+    pub fn costly_kind(&self) -> Option<&'static str> {
+        if ["+870", "+881", "+882", "+883"].iter().any(|code| self.0.starts_with(code)) {
+            return Some("a satellite or international-network number");
+        }
+        let number = phonenumber::parse(None, &self.0).ok()?;
+        match number.number_type(&phonenumber::metadata::DATABASE) {
+            phonenumber::Type::PremiumRate => Some("a premium-rate number"),
+            phonenumber::Type::SharedCost => Some("a shared-cost number"),
+            _ => None,
+        }
+    }
     /// The digit that fixes a sandbox call's outcome.
     pub fn last_digit(&self) -> u8 {
         self.0.bytes().last().map_or(0, |byte| byte.wrapping_sub(b'0'))
@@ -95,6 +107,12 @@ pub struct Country(phonenumber::country::Id);
 
 impl Country {
     pub const US: Country = Country(phonenumber::country::US);
+
+    /// The digits with which its numbers begin.
+    pub fn calling_code(self) -> Option<String> {
+        let metadata = phonenumber::metadata::DATABASE.by_id(self.0.as_ref())?;
+        Some(metadata.country_code().to_string())
+    }
 }
 impl FromStr for Country {
     type Err = String;
@@ -146,6 +164,17 @@ mod tests {
             &"1".repeat(50),
         ] {
             assert!(us(text).is_err(), "{text}");
+        }
+    }
+    #[test]
+    fn costly_numbers_are_known() {
+        let kind = |text: &str| E164::parse(text, Country::US).unwrap().costly_kind();
+        assert_eq!(kind("+1 900 234 5678"), Some("a premium-rate number"));
+        assert_eq!(kind("+49 900 1234567"), Some("a premium-rate number"));
+        assert_eq!(kind("+49 180 5123456"), Some("a shared-cost number"));
+        assert_eq!(kind("+881 612345678"), Some("a satellite or international-network number"));
+        for text in ["+12125550123", "+4930901820", "+18002345678", "+15002345670"] {
+            assert_eq!(kind(text), None, "{text}");
         }
     }
     #[test]

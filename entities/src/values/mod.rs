@@ -7,6 +7,8 @@ mod role;
 mod scope;
 mod text;
 mod webhook_url;
+mod week;
+mod zone;
 
 /// Why a text is not the value it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,3 +23,5 @@ pub use role::Role;
 pub use scope::{Scope, Scopes};
 pub use text::{Bounded, Metadata, Text, Variables};
 pub use webhook_url::WebhookUrl;
+pub use week::{Day, TimeOfDay};
+pub use zone::Zone;

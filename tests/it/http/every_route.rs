@@ -56,6 +56,8 @@ on_both! {
         let receiver = crate::world::Receiver::start();
         let endpoint = owner.webhook(&receiver).await;
         let event = owner.events().await[0]["id"].as_str().unwrap().to_owned();
+        let entry = owner.api.post("/v1/dnc", json!({ "phone_number": "+15002349999" })).await.ok()["id"].as_str().unwrap().to_owned();
+        let import = owner.api.upload("/v1/dnc/import", "phone_number\n+15002349998\n").await.ok()["id"].as_str().unwrap().to_owned();
         let live = world.api(owner.id, Env::Live, Scopes::all()).await;
         let mut walked = BTreeSet::new();
         for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_)) && route.path.contains("{id}")) {
@@ -66,12 +68,15 @@ on_both! {
                 "sessions" => session["id"].as_str().unwrap(),
                 "webhook_endpoints" => &endpoint,
                 "events" => &event,
+                "dnc" => &entry,
+                "imports" => &import,
                 other => panic!("what is the id of {other}?"),
             };
             walked.insert(kind);
             let body = match route.path.rsplit('/').next().unwrap() {
                 "contacts" => json!({ "contacts": [{ "phone_number": "1" }] }),
                 "recover" => json!({ "since": "2020-01-01T00:00:00Z" }),
+                "{contact_id}" if route.method == "PATCH" => json!({ "first_name": "Mallory" }),
                 _ => json!({}),
             };
             for api in [&stranger.api, &live] {
@@ -79,13 +84,22 @@ on_both! {
                 if kind == "agents" && std::ptr::eq(api, &live) {
                     continue;
                 }
-                let mine = api.send(api.request(route.method.as_str().parse().unwrap(), &path(route, id, &contact)).json(&body)).await;
-                let nobodys = api.send(api.request(route.method.as_str().parse().unwrap(), &path(route, NOBODY, NOBODY)).json(&body)).await;
+                let method = || route.method.as_str().parse().unwrap();
+                let ask = |path: &str| {
+                    let request = api.request(method(), path);
+                    if path.ends_with("/import") {
+                        request.header("content-type", "text/csv").body("phone_number\n+15002340000\n")
+                    } else {
+                        request.json(&body)
+                    }
+                };
+                let mine = api.send(ask(&path(route, id, &contact))).await;
+                let nobodys = api.send(ask(&path(route, NOBODY, NOBODY))).await;
                 assert_eq!(mine.error(), (404, "not_found", None), "{} {}", route.method, route.path);
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 5);
+        assert_eq!(walked.len(), 7);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);

@@ -198,6 +198,7 @@ impl World {
             slug: slug.clone(),
             name: "Tenant".into(),
             country: "US".parse().unwrap(),
+            timezone: "America/New_York".parse().unwrap(),
             email: format!("{slug}@example.com"),
             password_hash: "-".into(),
         };
@@ -310,6 +311,11 @@ impl Api {
     }
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::POST, path).json(&body)).await
+    }
+    /// Sends a CSV file.
+    pub async fn upload(&self, path: &str, csv: impl Into<String>) -> Answer {
+        let request = self.request(Method::POST, path).header("content-type", "text/csv");
+        self.send(request.body(csv.into())).await
     }
     pub async fn patch(&self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::PATCH, path).json(&body)).await

@@ -1,13 +1,15 @@
 //! What clients see of each kind of object.
+mod campaigns;
+
+pub use campaigns::*;
+
 use entities::{
-    agent, api_key, campaign,
-    contact::{self, SkipReason, WaitReason},
-    delivery, delivery_attempt, endpoint_hour, event,
+    agent, api_key, delivery, delivery_attempt, endpoint_hour, event,
     ids::{AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, RecoveryId, SessionId, TenantId},
     page::Listed,
-    recovery, session, tally, tenant,
+    recovery, session, tenant,
     transcript::Turn,
-    values::{Cents, E164, Env, Metadata, Moment, Role, Scopes, Text, Variables, WebhookUrl},
+    values::{Cents, E164, Env, Metadata, Moment, Role, Scopes, Text, Variables, WebhookUrl, Zone},
     webhook_endpoint,
 };
 use schemars::JsonSchema;
@@ -82,6 +84,10 @@ pub struct WorkspaceView {
     pub id: TenantId,
     pub slug: String,
     pub name: String,
+    /// How numbers without `+` are read.
+    pub country: String,
+    /// Where calls are placed whose zone is unknown.
+    pub timezone: Zone,
 }
 impl From<&tenant::Model> for WorkspaceView {
     fn from(tenant: &tenant::Model) -> Self {
@@ -89,6 +95,8 @@ impl From<&tenant::Model> for WorkspaceView {
             id: tenant.id,
             slug: tenant.slug.clone(),
             name: tenant.name.clone(),
+            country: tenant.country.clone(),
+            timezone: tenant.timezone,
         }
     }
 }
@@ -421,6 +429,8 @@ pub struct SessionView {
     pub metadata: Metadata,
     pub ring_timeout_seconds: i32,
     pub max_duration_seconds: i32,
+    /// Not dialled before this.
+    pub scheduled_at: Option<Moment>,
     pub started_at: Option<Moment>,
     pub ended_at: Option<Moment>,
     pub duration_seconds: i32,
@@ -467,6 +477,7 @@ impl SessionView {
             metadata: row.metadata,
             ring_timeout_seconds: row.ring_timeout_seconds,
             max_duration_seconds: row.max_duration_seconds,
+            scheduled_at: row.scheduled_at,
             started_at: row.started_at,
             ended_at: row.ended_at,
             duration_seconds: row.duration_seconds,
@@ -485,154 +496,6 @@ pub struct TranscriptView {
     pub state: &'static str,
     pub language: Text<2, 35>,
     pub turns: Vec<Turn>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct CampaignView {
-    pub id: CampaignId,
-    #[serde(flatten)]
-    pub plan: campaign::Plan,
-    pub env: Env,
-    pub status: campaign::Status,
-    pub pause_reason: Option<campaign::PauseReason>,
-    /// `cancel` was called; calls in flight run to their end.
-    pub cancel_requested_at: Option<Moment>,
-    /// The agent's version when the campaign started.
-    pub agent_version: Option<i32>,
-    pub counts: CountsView,
-    pub started_at: Option<Moment>,
-    pub completed_at: Option<Moment>,
-    pub completed_reason: Option<campaign::CompletedReason>,
-    pub created_at: Moment,
-}
-impl CampaignView {
-    pub fn of(row: campaign::Model, tally: &tally::Model) -> Self {
-        CampaignView {
-            id: row.id,
-            plan: row.plan,
-            env: row.env,
-            status: row.status,
-            pause_reason: row.pause_reason,
-            cancel_requested_at: row.cancel_requested_at,
-            agent_version: row.agent.map(|agent| agent.version),
-            counts: tally.into(),
-            started_at: row.started_at,
-            completed_at: row.completed_at,
-            completed_reason: row.completed_reason,
-            created_at: row.created_at,
-        }
-    }
-}
-
-/// Contacts by status.
-#[derive(Serialize, JsonSchema)]
-pub struct CountsView {
-    pub total: i64,
-    pub pending: i64,
-    pub waiting: i64,
-    pub dispatched: i64,
-    pub completed: i64,
-    pub failed: i64,
-    pub skipped: i64,
-    pub canceled: i64,
-}
-impl From<&tally::Model> for CountsView {
-    fn from(tally: &tally::Model) -> Self {
-        CountsView {
-            total: tally.total,
-            pending: tally.pending,
-            waiting: tally.waiting,
-            dispatched: tally.dispatched,
-            completed: tally.completed,
-            failed: tally.failed,
-            skipped: tally.skipped,
-            canceled: tally.canceled,
-        }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct CampaignStatsView {
-    pub campaign_id: CampaignId,
-    pub status: campaign::Status,
-    pub counts: CountsView,
-    pub completed_sessions: i64,
-    pub failed_sessions: i64,
-    /// Calls of this campaign that are live now.
-    pub live_sessions: i64,
-    /// Calls ended per second since the start.
-    pub sessions_per_second: Option<f64>,
-    /// Completed calls among ended ones, 0 to 1.
-    pub answer_rate: Option<f64>,
-    pub started_at: Option<Moment>,
-    pub completed_at: Option<Moment>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct ContactView {
-    pub id: ContactId,
-    pub campaign_id: CampaignId,
-    pub external_id: Option<String>,
-    pub phone_number: String,
-    pub email: Option<String>,
-    pub first_name: Option<String>,
-    pub last_name: Option<String>,
-    pub variables: Variables,
-    pub priority: i32,
-    pub status: contact::Status,
-    pub wait_reason: Option<WaitReason>,
-    pub attempts: i32,
-    pub last_session_id: Option<SessionId>,
-    pub next_attempt_at: Option<Moment>,
-    pub skip_reason: Option<SkipReason>,
-    pub created_at: Moment,
-}
-impl From<contact::Model> for ContactView {
-    fn from(contact: contact::Model) -> Self {
-        ContactView {
-            id: contact.id,
-            campaign_id: contact.campaign_id,
-            external_id: contact.external_id,
-            phone_number: contact.phone_number,
-            email: contact.email,
-            first_name: contact.first_name,
-            last_name: contact.last_name,
-            variables: contact.variables,
-            priority: contact.priority,
-            status: contact.status,
-            wait_reason: contact.wait_reason,
-            attempts: contact.attempts,
-            last_session_id: contact.last_session_id,
-            next_attempt_at: contact.next_attempt_at,
-            skip_reason: contact.skip_reason,
-            created_at: contact.created_at,
-        }
-    }
-}
-
-/// What became of contacts that were handed in.
-#[derive(Serialize, JsonSchema)]
-pub struct ContactsAddedView {
-    pub accepted: u64,
-    /// Numbers that the campaign holds already, or that were given twice: merged.
-    pub duplicates: u64,
-    pub rejected: Vec<RejectedView>,
-}
-#[derive(Serialize, JsonSchema)]
-pub struct RejectedView {
-    /// The position in the request, from 0.
-    pub index: usize,
-    pub code: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub param: Option<String>,
-    pub message: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct CampaignRunView {
-    #[serde(flatten)]
-    pub campaign: CampaignView,
-    pub contacts: ContactsAddedView,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -1,0 +1,208 @@
+//! What is to be expected of a campaign: who can be called, who cannot and why, and when it will be through.
+use crate::{
+    deps::Deps,
+    dispatcher::queue::RING_MS,
+    hours::{Hours, Rules, Standing},
+};
+use entities::{
+    Result,
+    campaign::{Model as Row, OnCap},
+    campaign_hour,
+    contact::{self, UNCALLABLE},
+    dnc, tenant,
+    values::{Env, Moment},
+};
+
+/// A group of contacts that keep the same hours.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The zones that count; empty: nobody can be called.
+    pub zones: Vec<chrono_tz::Tz>,
+    pub contacts: i64,
+    pub standing: Standing,
+    /// When the first of them may be called; `None`: never.
+    pub opens_at: Option<Moment>,
+}
+
+/// Who will be called, as far as can be told now.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    pub groups: Vec<Group>,
+    pub open: i64,
+    pub eligible: i64,
+    pub invalid: i64,
+    pub barred: i64,
+    /// Numbers that were called as often as the caps allow: put off, or skipped if the campaign says so.
+    pub capped: i64,
+    pub expired: i64,
+    /// Calls per second that can be expected.
+    pub calls_per_second: f64,
+    pub finishes_at: Option<Moment>,
+}
+
+/// Seconds of a call of which nothing is known yet.
+const USUAL_CALL_SECONDS: f64 = 45.0;
+
+/// Reads the contacts by groups; the do-not-call list and the caps number by number.
+pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
+    let (db, now) = (&deps.db.read, deps.clock.now());
+    let tenant = tenant::load(db, row.tenant_id).await?;
+    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
+    let groups = groups(deps, row, &rules, now).await?;
+    let owner = (row.tenant_id, row.env);
+    let count = |wanted: fn(&Group) -> bool| groups.iter().filter(|group| wanted(group)).map(|group| group.contacts).sum();
+    let open: i64 = groups.iter().map(|group| group.contacts).sum();
+    let uncallable: i64 = count(|group| group.standing == Standing::Uncallable);
+    let expired: i64 = count(|group| group.standing != Standing::Uncallable && group.opens_at.is_none());
+    let unverified = match row.env {
+        Env::Live => 0,
+        Env::Test => contact::count_unverified(db, row.tenant_id, row.id).await?,
+    };
+    let barred = dnc::count_barred(db, owner, row.id).await?;
+    let caps = &row.plan.caps;
+    let mut capped = 0;
+    for (cap, days) in [(caps.per_number_24h, 1), (caps.per_number_7d, 7)] {
+        if let Some(cap) = cap {
+            let since = now.plus_seconds(-days * 24 * 3600);
+            capped = contact::count_capped(db, owner, row.id, (cap.get(), since)).await?.max(capped);
+        }
+    }
+    let invalid = uncallable + unverified;
+    let skipped = invalid + barred + expired + if caps.on_cap == OnCap::Skip { capped } else { 0 };
+    let eligible = (open - skipped).max(0);
+    let calls_per_second = rate(deps, row, tenant.concurrency_limit).await?;
+    // Who is skipped is spread over the groups as the others are.
+    let share = if open > 0 { eligible as f64 / open as f64 } else { 0.0 };
+    let finishes_at = finish(&groups, share, calls_per_second, now, rules.ends_at);
+    Ok(Outlook {
+        groups,
+        open,
+        eligible,
+        invalid,
+        barred,
+        capped,
+        expired,
+        calls_per_second,
+        finishes_at,
+    })
+}
+
+/// When a running campaign will be through, at its pace.
+pub async fn finishes_at(deps: &Deps, row: &Row) -> Result<Option<Moment>> {
+    let (db, now) = (&deps.db.read, deps.clock.now());
+    let tenant = tenant::load(db, row.tenant_id).await?;
+    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
+    let groups = groups(deps, row, &rules, now).await?;
+    let rate = rate(deps, row, tenant.concurrency_limit).await?;
+    Ok(finish(&groups, 1.0, rate, now, rules.ends_at))
+}
+
+async fn groups(deps: &Deps, row: &Row, rules: &Rules, now: Moment) -> Result<Vec<Group>> {
+    let starts = row.plan.schedule.starts_at.map_or(now, |at| at.max(now));
+    let counted = contact::count_by_zone(&deps.db.read, row.id).await?;
+    let groups = counted.into_iter().map(|(name, contacts)| {
+        let standing = rules.of(&name);
+        let opens_at = match &standing {
+            Standing::Hours(hours) => hours.next_opening(starts, RING_MS),
+            Standing::Uncallable => None,
+        };
+        let zones = if name == UNCALLABLE { None } else { rules.zones(&name) };
+        Group {
+            zones: zones.unwrap_or_default(),
+            contacts,
+            standing,
+            opens_at: opens_at.filter(|at| rules.ends_at.is_none_or(|end| *at < end)),
+        }
+    });
+    Ok(groups.collect())
+}
+
+/// Its own pace, the workspace's, and what the slots allow.
+async fn rate(deps: &Deps, row: &Row, tenant_limit: i32) -> Result<f64> {
+    let pacing = &row.plan.pacing;
+    let slots = tenant_limit.min(deps.limits.max_concurrency);
+    let slots = pacing.max_concurrency.map_or(slots, |max| max.get().min(slots));
+    let hours = campaign_hour::last(&deps.db.read, row.id, 24).await?;
+    let (ended, seconds) = hours
+        .iter()
+        .fold((0, 0), |(ended, seconds), hour| (ended + hour.ended, seconds + hour.duration_seconds));
+    let per_call = if ended > 0 { (seconds as f64 / ended as f64).max(1.0) } else { USUAL_CALL_SECONDS };
+    let most = pacing.calls_per_second.get().min(deps.limits.max_calls_per_second);
+    Ok(most.min(f64::from(slots) / per_call))
+}
+
+const STEP_SECONDS: i64 = 900;
+/// Further ahead nothing is said.
+const HORIZON_SECONDS: i64 = 60 * 24 * 3600;
+
+/// Steps through the days: whoever is open shares the pace.
+fn finish(groups: &[Group], share: f64, rate: f64, now: Moment, ends_at: Option<Moment>) -> Option<Moment> {
+    let mut left: Vec<(f64, &Hours)> = groups
+        .iter()
+        .filter_map(|group| match &group.standing {
+            Standing::Hours(hours) if group.opens_at.is_some() => Some((group.contacts as f64 * share, hours)),
+            Standing::Hours(_) | Standing::Uncallable => None,
+        })
+        .collect();
+    let mut at = now;
+    while at < now.plus_seconds(HORIZON_SECONDS) {
+        left.retain(|(contacts, _)| *contacts > 0.000_1);
+        if left.is_empty() {
+            return Some(at);
+        }
+        if ends_at.is_some_and(|end| at >= end) {
+            return ends_at;
+        }
+        let open: f64 = left.iter().filter(|(_, hours)| hours.is_open(at, RING_MS)).map(|(contacts, _)| contacts).sum();
+        if open <= 0.0 {
+            // Nobody: on to the first who will be.
+            at = left.iter().filter_map(|(_, hours)| hours.next_opening(at, RING_MS)).min()?.max(at.plus_seconds(1));
+            continue;
+        }
+        let seconds = (open / rate).min(STEP_SECONDS as f64);
+        let served = rate * seconds / open;
+        for (contacts, hours) in &mut left {
+            if hours.is_open(at, RING_MS) {
+                *contacts -= *contacts * served.min(1.0);
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "at most a quarter of an hour")]
+        let millis = (seconds * 1000.0).ceil() as i64;
+        at = at.plus_millis(millis.max(1));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entities::values::Zone;
+
+    fn group(contacts: i64, windows: serde_json::Value) -> Group {
+        let schedule = serde_json::from_value(serde_json::json!({ "windows": windows })).unwrap();
+        let standing = Rules::new(&schedule, Env::Test, Zone::NEW_YORK).of("America/New_York");
+        Group {
+            zones: Vec::new(),
+            contacts,
+            standing,
+            opens_at: Some(now()),
+        }
+    }
+    fn now() -> Moment {
+        // 10:00 in New York.
+        Moment::parse("2027-03-02T15:00:00Z").unwrap()
+    }
+
+    #[test]
+    fn the_finish_counts_open_hours_only() {
+        let all_day = group(7200, serde_json::json!([{ "start": "00:00", "end": "24:00" }]));
+        assert_eq!(finish(std::slice::from_ref(&all_day), 1.0, 1.0, now(), None), Some(now().plus_seconds(7200)));
+        assert_eq!(finish(std::slice::from_ref(&all_day), 0.5, 1.0, now(), None), Some(now().plus_seconds(3600)));
+        let until_eleven = group(7200, serde_json::json!([{ "start": "10:00", "end": "11:00" }]));
+        let found = finish(&[until_eleven], 1.0, 1.0, now(), None).unwrap();
+        let expected = now().plus_seconds(25 * 3600);
+        assert!(found.since(expected).as_secs() < 600 || expected.since(found).as_secs() < 600, "{found}");
+        assert_eq!(finish(&[all_day], 1.0, 0.0001, now(), Some(now().plus_seconds(60))), Some(now().plus_seconds(60)));
+        assert_eq!(finish(&[], 1.0, 1.0, now(), None), Some(now()));
+    }
+}

@@ -1,0 +1,263 @@
+//! Changing one contact by hand: its settings, its removal, one attempt more. Each looks and writes in one transaction.
+use super::{
+    intake::{Given, place},
+    machine::{self, Command},
+};
+use crate::{
+    deps::Deps,
+    dispatcher::queue::{RING_MS, people},
+    effect,
+    eligibility::{self, Rule, Terms, Verdict},
+    hours::{Rules, Standing},
+    writer::Commit,
+};
+use entities::{
+    Error, Result,
+    campaign::{self, Model as Campaign, Status as CampaignStatus},
+    contact::{self as store, Model as Contact, Status, UNCALLABLE, WaitReason},
+    dispatch_block::{self, Reason},
+    ids::{CampaignId, ContactId, Owned},
+    session, tenant,
+    values::{Country, Moment, Text},
+};
+use sea_orm::DatabaseTransaction;
+
+/// A contact and the campaign that it must be in.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub contact: Owned<ContactId>,
+    pub campaign: CampaignId,
+}
+
+impl Target {
+    fn campaign(self) -> Owned<CampaignId> {
+        Owned::new(self.contact.tenant_id, self.contact.env, self.campaign)
+    }
+
+    pub async fn load(self, db: &impl sea_orm::ConnectionTrait) -> Result<Contact> {
+        let contact = store::load(db, self.contact).await?;
+        if contact.campaign_id == self.campaign {
+            Ok(contact)
+        } else {
+            Err(Error::NotFound("contact"))
+        }
+    }
+}
+
+/// The contact as it was handed in: what a merge patch is applied to.
+pub fn given(contact: &Contact) -> serde_json::Value {
+    serde_json::json!({
+        "phone_number": contact.phone_number,
+        "external_id": contact.external_id,
+        "email": contact.email,
+        "first_name": contact.first_name,
+        "last_name": contact.last_name,
+        "timezone": contact.timezone,
+        "variables": contact.variables,
+        "priority": contact.priority,
+        "not_before": contact.not_before,
+    })
+}
+
+/// Other settings for a contact that waits to be called.
+pub async fn change(deps: &Deps, target: Target, given: Given, country: Country) -> Result<Contact> {
+    let job_deps = deps.clone();
+    deps.writer
+        .run(move |db| {
+            let (deps, given) = (job_deps.clone(), given.clone());
+            Box::pin(async move {
+                let before = target.load(db).await?;
+                if !matches!(before.status, Status::Pending | Status::Waiting) {
+                    return Err(refused(&before, "be changed", "only contacts that wait to be called can be"));
+                }
+                let after = changed(&deps, before.clone(), given, country);
+                check_unique(db, &before, &after).await?;
+                let mut commit = Commit::default();
+                commit.changes.contacts.push(after.clone());
+                // No dial that is in preparation may still use the former number.
+                touch(&mut commit, campaign::load(db, target.campaign()).await?);
+                Ok((after, commit))
+            })
+        })
+        .await
+}
+
+fn changed(deps: &Deps, before: Contact, given: Given, country: Country) -> Contact {
+    let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let (phone_number, zone) = place(deps, given.phone_number.into_string(), given.timezone, country);
+    let now = deps.clock.now();
+    // What waits for a retry, or for a cap, goes on waiting for it.
+    let (next_attempt_at, wait_reason) = match before.wait_reason {
+        Some(WaitReason::Retry | WaitReason::Cap) => (before.next_attempt_at, before.wait_reason),
+        Some(WaitReason::NotBefore) | None => {
+            let waits = given.not_before.filter(|at| *at > now);
+            (waits, waits.map(|_| WaitReason::NotBefore))
+        }
+    };
+    Contact {
+        external_id: given.external_id.map(Text::into_string),
+        phone_number,
+        zone,
+        email: text(given.email.map(Text::into_string)),
+        first_name: text(given.first_name.map(Text::into_string)),
+        last_name: text(given.last_name.map(Text::into_string)),
+        timezone: given.timezone,
+        variables: given.variables,
+        priority: given.priority.get(),
+        not_before: given.not_before,
+        next_attempt_at,
+        wait_reason,
+        version: before.version + 1,
+        ..before
+    }
+}
+
+async fn check_unique(db: &DatabaseTransaction, before: &Contact, after: &Contact) -> Result<()> {
+    if after.phone_number != before.phone_number {
+        if before.attempts > 0 {
+            return Err(Error::invalid("phone_number", "is fixed once the contact was called"));
+        }
+        if store::of_number(db, before.campaign_id, &after.phone_number).await?.is_some() {
+            return Err(Error::AlreadyExists { field: "phone_number" });
+        }
+    }
+    if let Some(external_id) = &after.external_id {
+        let same = store::with_external_ids(db, before.campaign_id, std::slice::from_ref(external_id)).await?;
+        if same.iter().any(|other| other.id != before.id) {
+            return Err(Error::AlreadyExists { field: "external_id" });
+        }
+    }
+    Ok(())
+}
+
+/// Removes a contact that was never called.
+pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
+    deps.writer
+        .run(move |db| {
+            Box::pin(async move {
+                let contact = target.load(db).await?;
+                if contact.attempts > 0 || contact.status == Status::Dispatched {
+                    return Err(Error::InUse(
+                        "the contact was called, and its calls refer to it; to keep it from being called again, put its \
+                         number on the do-not-call list"
+                            .into(),
+                    ));
+                }
+                store::remove(db, contact.id).await?;
+                let mut commit = Commit::default();
+                let tally = commit.changes.tally(target.campaign());
+                tally.total -= 1;
+                *effect::count_of(tally, contact.status) -= 1;
+                // No dial that is in preparation may bring it back.
+                touch(&mut commit, campaign::load(db, target.campaign()).await?);
+                Ok(((), commit))
+            })
+        })
+        .await
+}
+
+/// The campaign's version grows: a dispatcher that has read its contacts before reads them again.
+fn touch(commit: &mut Commit, campaign: Campaign) {
+    commit.changes.campaigns.push(Campaign {
+        version: campaign.version + 1,
+        ..campaign
+    });
+}
+
+/// One attempt more for a contact that has come to its end, not sooner than its campaign's gap allows.
+pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
+    let clock = deps.clock.clone();
+    deps.writer
+        .run(move |db| {
+            let clock = clock.clone();
+            Box::pin(async move {
+                let contact = target.load(db).await?;
+                let row = campaign::load(db, target.campaign()).await?;
+                let state = match (row.status, row.cancel_requested_at) {
+                    (CampaignStatus::Completed, _) => Some("completed"),
+                    (_, Some(_)) => Some("closing"),
+                    (CampaignStatus::Draft | CampaignStatus::Running | CampaignStatus::Paused, None) => None,
+                };
+                if let Some(state) = state {
+                    return Err(Error::InvalidState {
+                        kind: "campaign",
+                        state,
+                        command: "call anybody again",
+                        hint: "create a new campaign",
+                    });
+                }
+                let now = clock.now();
+                let not_before = gap_ends(db, &contact, &row).await?.map_or(now, |at| at.max(now));
+                let command = Command::Retry { not_before };
+                let (after, events) = machine::transition(contact.clone(), command, &row.plan.retry, now)?;
+                let mut commit = Commit::default();
+                effect::contact_moved(&mut commit, &contact, after.clone(), &events);
+                Ok((after, commit))
+            })
+        })
+        .await
+}
+
+/// When the gap after its last call is over.
+async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &Campaign) -> Result<Option<Moment>> {
+    let Some(last) = contact.last_session_id else { return Ok(None) };
+    let last = session::load(db, Owned::new(contact.tenant_id, contact.env, last)).await?;
+    let gap = i64::from(row.plan.retry.min_gap_minutes.get()) * 60;
+    Ok(last.ended_at.map(|ended_at| ended_at.plus_seconds(gap)))
+}
+
+/// What the rules say of one contact, each for itself.
+pub struct Eligibility {
+    pub contact: Contact,
+    pub campaign: Campaign,
+    pub rules: Vec<(Rule, Verdict)>,
+    /// The zones that count.
+    pub zones: Vec<chrono_tz::Tz>,
+    /// When the contact's hours are open next; `None`: not within a year.
+    pub next_opening: Option<Moment>,
+}
+
+pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
+    let (db, now) = (&deps.db.read, deps.clock.now());
+    let contact = target.load(db).await?;
+    let campaign = campaign::load(db, target.campaign()).await?;
+    let tenant = tenant::load(db, contact.tenant_id).await?;
+    let blocks = dispatch_block::of(db, contact.tenant_id).await?;
+    let since = |reason| {
+        let found = blocks.iter().find(|block| block.env == contact.env && block.reason == reason);
+        found.map(|block| block.since)
+    };
+    let number = contact.e164();
+    let people = people(deps, (contact.tenant_id, contact.env), number.iter().cloned().collect(), now).await?;
+    let mut person = number.and_then(|number| people.get(&number).cloned()).unwrap_or_default();
+    person.not_before = contact.next_attempt_at.max(contact.not_before);
+    let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone);
+    let standing = rules.of(&contact.zone);
+    let terms = Terms {
+        caps: &campaign.plan.caps,
+        ends_at: rules.ends_at,
+        ring_ms: RING_MS,
+        suspended_since: since(Reason::Suspension),
+        credits_gone: since(Reason::Credits).is_some(),
+    };
+    let verdicts = Rule::ALL.map(|rule| (rule, eligibility::ask(rule, &person, &standing, &terms, now)));
+    Ok(Eligibility {
+        next_opening: match &standing {
+            Standing::Hours(hours) => hours.next_opening(now, RING_MS),
+            Standing::Uncallable => None,
+        },
+        zones: if contact.zone == UNCALLABLE { Vec::new() } else { rules.zones(&contact.zone).unwrap_or_default() },
+        rules: verdicts.to_vec(),
+        contact,
+        campaign,
+    })
+}
+
+fn refused(contact: &Contact, command: &'static str, hint: &'static str) -> Error {
+    Error::InvalidState {
+        kind: "contact",
+        state: machine::state_of(contact.status),
+        command,
+        hint,
+    }
+}

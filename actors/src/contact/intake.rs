@@ -1,0 +1,238 @@
+//! Taking contacts in: from the API or from a file, read, merged, grouped by their hours, and stored.
+//!
+//! One number is in a campaign once, however it was typed: duplicates are merged and counted.
+use crate::{deps::Deps, hours, shape, writer::Commit};
+use entities::{
+    Error, Result, campaign,
+    contact::{self as store, Model, Status, UNCALLABLE, WaitReason},
+    ids::{CampaignId, ContactId, Owned},
+    values::{Bounded, Country, E164, Moment, Text, Variables, Zone},
+};
+use schemars::JsonSchema;
+use sea_orm::DatabaseTransaction;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// One person to call.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// However it is typed; without `+` it is read in the workspace's country. What is no number will be skipped as `invalid`.
+    pub phone_number: Text<1, 40>,
+    /// Your own id for the person; in a campaign once.
+    #[serde(default)]
+    pub external_id: Option<Text<1, 200>>,
+    #[serde(default)]
+    pub email: Option<Text<0, 254>>,
+    #[serde(default)]
+    pub first_name: Option<Text<0, 200>>,
+    #[serde(default)]
+    pub last_name: Option<Text<0, 200>>,
+    /// Where the person is, if you know better than the number's prefix.
+    #[serde(default)]
+    pub timezone: Option<Zone>,
+    #[serde(default, deserialize_with = "Variables::limited")]
+    pub variables: Variables,
+    /// Higher ones are called first.
+    #[serde(default = "zero")]
+    pub priority: Bounded<-1000, 1000>,
+    /// Not called before this.
+    #[serde(default)]
+    pub not_before: Option<Moment>,
+}
+fn zero() -> Bounded<-1000, 1000> {
+    Bounded::new(0).unwrap_or_else(|_| unreachable!("a constant"))
+}
+
+/// An entry that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Rejected {
+    /// The position in the request, from 0.
+    pub index: usize,
+    pub code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
+    pub message: String,
+}
+
+/// Contacts as they were handed in, read, merged and ready to be stored.
+pub struct Sorted {
+    pub rows: Vec<Model>,
+    pub duplicates: u64,
+    pub rejected: Vec<Rejected>,
+    /// Where in the request each row came from.
+    pub positions: HashMap<ContactId, usize>,
+}
+
+/// Reads entries; those that cannot be read are refused, each with its reason.
+pub fn sort(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Vec<serde_json::Value>) -> Sorted {
+    let mut sorted = Sorted {
+        rows: Vec::new(),
+        duplicates: 0,
+        rejected: Vec::new(),
+        positions: HashMap::new(),
+    };
+    let mut by_number: HashMap<String, usize> = HashMap::new();
+    let mut by_external_id: HashMap<String, usize> = HashMap::new();
+    for (index, value) in given.into_iter().enumerate() {
+        let row = match shape::parse_value::<Given>(value) {
+            Ok(given) => row(deps, key, country, given),
+            Err(wrong) => {
+                sorted.rejected.push(Rejected {
+                    index,
+                    code: "validation_failed",
+                    param: Some(wrong.param).filter(|param| !param.is_empty()),
+                    message: wrong.message,
+                });
+                continue;
+            }
+        };
+        let same_number = by_number.get(&row.phone_number).copied();
+        if let Some(external_id) = &row.external_id {
+            if by_external_id
+                .get(external_id)
+                .is_some_and(|at| Some(*at) != same_number)
+            {
+                sorted.rejected.push(taken(index, "this external_id was given before, with another number"));
+                continue;
+            }
+            let at = same_number.unwrap_or(sorted.rows.len());
+            // A duplicate brings its id along only where the first one has none.
+            if same_number.is_none_or(|at| sorted.rows[at].external_id.is_none()) {
+                by_external_id.insert(external_id.clone(), at);
+            }
+        }
+        if let Some(at) = same_number {
+            merge(&mut sorted.rows[at], row);
+            sorted.duplicates += 1;
+            continue;
+        }
+        by_number.insert(row.phone_number.clone(), sorted.rows.len());
+        sorted.positions.insert(row.id, index);
+        sorted.rows.push(row);
+    }
+    sorted
+}
+
+fn taken(index: usize, message: &str) -> Rejected {
+    Rejected {
+        index,
+        code: "already_exists",
+        param: Some("external_id".into()),
+        message: message.into(),
+    }
+}
+
+fn row(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Given) -> Model {
+    let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let (phone_number, zone) = place(deps, given.phone_number.into_string(), given.timezone, country);
+    let now = deps.clock.now();
+    let not_before = given.not_before.filter(|at| *at > now);
+    Model {
+        id: deps.ids.next(),
+        tenant_id: key.tenant_id,
+        env: key.env,
+        campaign_id: key.id,
+        external_id: given.external_id.map(Text::into_string),
+        phone_number,
+        email: text(given.email.map(Text::into_string)),
+        first_name: text(given.first_name.map(Text::into_string)),
+        last_name: text(given.last_name.map(Text::into_string)),
+        variables: given.variables,
+        timezone: given.timezone,
+        zone,
+        not_before: given.not_before,
+        priority: given.priority.get(),
+        status: Status::Pending,
+        wait_reason: not_before.map(|_| WaitReason::NotBefore),
+        attempts: 0,
+        granted_attempts: 0,
+        last_session_id: None,
+        next_attempt_at: not_before,
+        skip_reason: None,
+        version: 1,
+        created_at: now,
+    }
+}
+
+/// A number as it is stored, and the group whose hours it keeps. What cannot be called is kept as it was typed, and skipped
+/// with a reason when its turn comes.
+pub fn place(deps: &Deps, typed: String, timezone: Option<Zone>, country: Country) -> (String, String) {
+    match E164::parse(&typed, country) {
+        Ok(number) => {
+            let costly = number.costly_kind().is_some() && !deps.limits.allow_costly_numbers;
+            let zone = if costly { UNCALLABLE.to_owned() } else { hours::group(&number, timezone) };
+            (number.as_str().to_owned(), zone)
+        }
+        Err(_) => (typed, UNCALLABLE.to_owned()),
+    }
+}
+
+/// The first one stays; what it lacks comes from the second.
+fn merge(first: &mut Model, second: Model) {
+    first.external_id = first.external_id.take().or(second.external_id);
+    first.email = first.email.take().or(second.email);
+    first.first_name = first.first_name.take().or(second.first_name);
+    first.last_name = first.last_name.take().or(second.last_name);
+    for (name, value) in second.variables.0 {
+        if first.variables.0.len() < Variables::MAX {
+            first.variables.0.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// What became of entries that were handed in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Added {
+    pub accepted: u64,
+    /// Numbers that the campaign holds already, or that were given twice: merged.
+    pub duplicates: u64,
+    pub rejected: Vec<Rejected>,
+}
+
+/// Inside a transaction: what is new is added, and counted.
+pub async fn insert(db: &DatabaseTransaction, key: Owned<CampaignId>, sorted: &Sorted) -> Result<(Added, Commit)> {
+    let row = campaign::load(db, key).await?;
+    let closed = match (row.status, row.cancel_requested_at) {
+        (campaign::Status::Completed, _) => Some("completed"),
+        (_, Some(_)) => Some("closing"),
+        (_, None) => None,
+    };
+    if let Some(state) = closed {
+        return Err(Error::InvalidState {
+            kind: "campaign",
+            state,
+            command: "take contacts",
+            hint: "create a new campaign",
+        });
+    }
+    let external_ids: Vec<_> = sorted.rows.iter().filter_map(|row| row.external_id.clone()).collect();
+    let known = store::with_external_ids(db, key.id, &external_ids).await?;
+    let known: HashMap<_, _> = known
+        .into_iter()
+        .map(|row| (row.external_id, row.phone_number))
+        .collect();
+    let is_taken = |row: &Model| {
+        row.external_id.is_some()
+            && known
+                .get(&row.external_id)
+                .is_some_and(|number| *number != row.phone_number)
+    };
+    let (taken_ones, free): (Vec<_>, Vec<_>) = sorted.rows.iter().cloned().partition(is_taken);
+    let accepted = store::add(db, &free).await?;
+    let mut commit = Commit::default();
+    let tally = commit.changes.tally(key);
+    tally.total += i64::try_from(accepted).unwrap_or(i64::MAX);
+    tally.pending += i64::try_from(accepted).unwrap_or(i64::MAX);
+    let mut added = Added {
+        accepted,
+        duplicates: sorted.duplicates + free.len() as u64 - accepted,
+        rejected: sorted.rejected.clone(),
+    };
+    for row in taken_ones {
+        let index = sorted.positions.get(&row.id).copied().unwrap_or(0);
+        added.rejected.push(taken(index, "this external_id is in the campaign with another number"));
+    }
+    added.rejected.sort_by_key(|rejected| rejected.index);
+    Ok((added, commit))
+}

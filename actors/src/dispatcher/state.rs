@@ -1,0 +1,632 @@
+//! What a dispatcher knows, and one round of its work.
+use super::{
+    board::LimitingFactor,
+    dial::{self, Dial, Known, Outcome},
+    fair::RoundRobin,
+    pace::{LEAD, Pace},
+    queue::{Allowance, Circumstances, Queue, people, ring_ms},
+    trunk::Trunk,
+};
+use crate::{
+    campaign::machine::Command as CampaignCommand,
+    deps::Deps,
+    eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict},
+    hours::{self, Rules, Standing},
+    session::machine::{Bar, Command as SessionCommand, Session},
+    shell::{Adopt, Do},
+    writer::Commit,
+};
+use entities::{
+    Error, Result,
+    campaign::{self as campaigns, AgentSnapshot, Caps},
+    contact::{SkipReason, WaitReason},
+    dispatch_block::{self, Reason},
+    ids::{CampaignId, Owned, SessionId, TenantId},
+    session as sessions,
+    values::{Bounded, Env, Moment, Zone},
+};
+use futures_util::future::join_all;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+/// Calls committed together.
+const ROUND: usize = 128;
+
+/// Rebuilt from the rows whenever in doubt.
+pub struct State {
+    known: Known,
+    zone: Zone,
+    limit: i32,
+    pace: Pace,
+    trunks: HashMap<Env, Trunk>,
+    blocks: Vec<dispatch_block::Model>,
+    pub campaigns: BTreeMap<CampaignId, Queue>,
+    ring: RoundRobin<CampaignId>,
+    /// The calls that take a slot.
+    pub live: HashMap<SessionId, (Env, Option<CampaignId>)>,
+    /// Are there sessions in the queue that were not looked at?
+    pub queued: bool,
+    /// The rows must be read again.
+    pub outdated: bool,
+}
+
+/// The moment at which there may be something to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WakeAt(pub Option<Moment>);
+
+impl WakeAt {
+    fn no_later_than(&mut self, at: Moment) {
+        self.0 = Some(self.0.map_or(at, |known| known.min(at)));
+    }
+}
+
+/// One round: dispatches all that may be dispatched now; answers when to look again.
+pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result<(State, WakeAt)> {
+    let mut state = match state {
+        Some(state) if !state.outdated => state,
+        known => State::read(deps, tenant, known).await?,
+    };
+    loop {
+        let mut wake_at = WakeAt::default();
+        if deps.is_draining() {
+            return Ok((state, wake_at));
+        }
+        state.grow_trunks(deps.clock.now(), &mut wake_at);
+        let mut plan = Plan::default();
+        state.gather_queued(deps, &mut plan, &mut wake_at).await?;
+        state.gather(deps, &mut plan, &mut wake_at).await?;
+        if plan.is_empty() {
+            return Ok((state, wake_at));
+        }
+        if !state.commit(deps, plan).await? {
+            // A campaign was paused, or a contact changed: look at the rows again.
+            state = State::read(deps, tenant, Some(state)).await?;
+        }
+    }
+}
+
+/// What one round commits.
+#[derive(Default)]
+struct Plan {
+    dials: Vec<Dial>,
+    /// Contacts that are not called at all, or not now.
+    settled: Vec<Commit>,
+}
+
+impl Plan {
+    fn is_empty(&self) -> bool {
+        self.dials.is_empty() && self.settled.is_empty()
+    }
+    fn len(&self) -> usize {
+        self.dials.len() + self.settled.len()
+    }
+}
+
+/// Slots in use, and who may have more.
+struct Slots {
+    limit: i64,
+    in_use: HashMap<(Env, Option<CampaignId>), i64>,
+}
+
+impl Slots {
+    fn take(&mut self, env: Env, campaign: Option<CampaignId>) {
+        *self.in_use.entry((env, None)).or_default() += 1;
+        if campaign.is_some() {
+            *self.in_use.entry((env, campaign)).or_default() += 1;
+        }
+    }
+    fn used(&self, env: Env, campaign: Option<CampaignId>) -> i64 {
+        self.in_use.get(&(env, campaign)).copied().unwrap_or(0)
+    }
+    fn tenant_has_one(&self, env: Env) -> bool {
+        self.used(env, None) < self.limit
+    }
+    fn campaign_has_one(&self, queue: &Queue) -> bool {
+        let max = queue.plan.pacing.max_concurrency;
+        max.is_none_or(|max| self.used(queue.env, Some(queue.id)) < i64::from(max.get()))
+    }
+}
+
+impl State {
+    /// Reads the tenant, its campaigns and its live calls; paces of campaigns that run on do too.
+    pub async fn read(deps: &Deps, tenant: TenantId, known: Option<State>) -> Result<State> {
+        let db = &deps.db.read;
+        let row = entities::tenant::load(db, tenant).await?;
+        let running = campaigns::dispatchable(db, tenant).await?;
+        let live = sessions::live(db, tenant).await?;
+        let live = live.into_iter().map(|live| (live.id, (live.env, live.campaign_id))).collect();
+        let most = deps.limits.max_calls_per_second;
+        let (mut old, pace, trunks, mut ring) = match known {
+            Some(state) => (state.campaigns, state.pace, state.trunks, state.ring),
+            None => {
+                let trunks = [Env::Live, Env::Test].map(|env| (env, Trunk::new(most)));
+                (BTreeMap::new(), Pace::new(most), trunks.into(), RoundRobin::default())
+            }
+        };
+        let mut campaigns = BTreeMap::new();
+        for campaign in running {
+            let id = campaign.id;
+            let queue = Queue::of(campaign, old.remove(&id), row.timezone, deps).await?;
+            campaigns.insert(id, queue);
+        }
+        for gone in old.into_keys() {
+            deps.board.forget(gone);
+        }
+        ring.keep(campaigns.keys().copied());
+        Ok(State {
+            known: Known {
+                tenant,
+                version: row.version,
+            },
+            zone: row.timezone,
+            limit: row.concurrency_limit.min(deps.limits.max_concurrency),
+            pace,
+            trunks,
+            blocks: dispatch_block::of(db, tenant).await?,
+            campaigns,
+            ring,
+            live,
+            queued: true,
+            outdated: false,
+        })
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.campaigns.is_empty() && self.live.is_empty() && !self.queued
+    }
+
+    /// A trunk had no room for a call.
+    pub fn congested(&mut self, env: Env, now: Moment) {
+        if let Some(trunk) = self.trunks.remove(&env) {
+            self.trunks.insert(env, trunk.congested(now));
+        }
+    }
+
+    fn grow_trunks(&mut self, now: Moment, wake_at: &mut WakeAt) {
+        for env in [Env::Live, Env::Test] {
+            if let Some(trunk) = self.trunks.remove(&env) {
+                let trunk = trunk.grown(now);
+                if let Some(at) = trunk.grows_at() {
+                    wake_at.no_later_than(at);
+                }
+                self.trunks.insert(env, trunk);
+            }
+        }
+    }
+
+    fn since(&self, env: Env, reason: Reason) -> Option<Moment> {
+        let found = self.blocks.iter().find(|block| block.env == env && block.reason == reason);
+        found.map(|block| block.since)
+    }
+
+    fn is_blocked(&self, env: Env) -> bool {
+        self.blocks.iter().any(|block| block.env == env)
+    }
+
+    fn slots(&self, plan: &Plan) -> Slots {
+        let mut slots = Slots {
+            limit: i64::from(self.limit),
+            in_use: HashMap::new(),
+        };
+        let planned = plan.dials.iter().map(|dial| (dial.session.call.env, dial.session.call.campaign_id));
+        for (env, campaign) in self.live.values().copied().chain(planned) {
+            slots.take(env, campaign);
+        }
+        slots
+    }
+
+    /// When the tenant's next call of that env may start.
+    fn earliest(&self, env: Env, now: Moment) -> Moment {
+        let trunk = self.trunks.get(&env).map_or(now, |trunk| trunk.pace.earliest(now));
+        self.pace.earliest(now).max(trunk)
+    }
+
+    /// Takes the tenant's and the trunk's token.
+    fn spend(&mut self, env: Env, at: Moment) -> bool {
+        self.pace.spend(at) && self.trunks.get_mut(&env).is_none_or(|trunk| trunk.pace.spend(at))
+    }
+
+    /// Sessions that wait for a slot: the API's, and those that a trunk sent back. They come first.
+    async fn gather_queued(&mut self, deps: &Deps, plan: &mut Plan, wake_at: &mut WakeAt) -> Result<()> {
+        if !self.queued {
+            return Ok(());
+        }
+        let now = deps.clock.now();
+        let mut slots = self.slots(plan);
+        let (mut after, mut left) = (None, false);
+        loop {
+            let waiting = sessions::queued(&deps.db.read, self.known.tenant, after, ROUND as u64).await?;
+            let Some(last) = waiting.last() else { break };
+            after = Some(last.id);
+            for row in waiting {
+                let (env, campaign) = (row.env, row.campaign_id);
+                let of_campaign = match campaign.map(|id| self.campaigns.get(&id)) {
+                    None => None,
+                    Some(Some(queue)) => Some((queue.id, queue.version)),
+                    // Its campaign is paused: it waits with it.
+                    Some(None) => continue,
+                };
+                if self.is_blocked(env) || !slots.tenant_has_one(env) || plan.len() >= ROUND {
+                    // Woken by what frees it; the other env's calls go on.
+                    left = true;
+                    continue;
+                }
+                let at = self.earliest(env, now);
+                if at > now.plus(LEAD) {
+                    wake_at.no_later_than(at.plus_millis(-lead_ms()));
+                    left = true;
+                    break;
+                }
+                if let Some(dial) = self.turn_of(deps, row, (at, now), of_campaign).await?
+                    && self.spend(env, at)
+                {
+                    slots.take(env, campaign);
+                    plan.dials.push(dial);
+                }
+            }
+            if left {
+                break;
+            }
+        }
+        self.queued = left;
+        Ok(())
+    }
+
+    /// The intent to place a call that waited; `None` if it may not be placed now, which its session is told.
+    async fn turn_of(
+        &self,
+        deps: &Deps,
+        row: sessions::Model,
+        (at, now): (Moment, Moment),
+        campaign: Option<(CampaignId, i32)>,
+    ) -> Result<Option<Dial>> {
+        let queue = campaign.and_then(|(id, _)| self.campaigns.get(&id));
+        let rules = match queue {
+            Some(queue) => queue.rules.clone(),
+            None => Rules::direct(row.env, self.zone),
+        };
+        let direct = direct_caps(deps);
+        // A call that a trunk sent back was counted when it was dialled.
+        let lifted = Caps {
+            per_number_24h: None,
+            per_number_7d: None,
+            ..Caps::default()
+        };
+        let caps = if queue.is_some() { &lifted } else { &direct };
+        let ring_ms = ring_ms(row.ring_timeout_seconds);
+        let terms = Terms {
+            caps,
+            ends_at: rules.ends_at,
+            ring_ms,
+            suspended_since: None,
+            credits_gone: false,
+        };
+        let standing = rules.of(&hours::group(&row.to_number, row.timezone));
+        let people = people(deps, (row.tenant_id, row.env), vec![row.to_number.clone()], now).await?;
+        let person = people.get(&row.to_number).cloned().unwrap_or_default();
+        let asked = [Rule::Dnc, Rule::Caps, Rule::Hours];
+        let command = match eligibility::first_no(&asked, &person, &standing, &terms, at) {
+            None => {
+                let Some(spell) = spell(&standing, at) else { return Ok(None) };
+                let agent = match queue {
+                    Some(queue) => queue.agent.clone(),
+                    None => agent_of(deps, &row).await?,
+                };
+                let caps = (caps.per_number_24h.map(|cap| cap.get()), caps.per_number_7d.map(|cap| cap.get()));
+                let hours = (spell.0, spell.1.plus_millis(-ring_ms));
+                let session = Session::from_row(row, deps.base_url.clone())?;
+                return dial::dial_queued(self.known, session, agent, (at, hours), caps, campaign, now).map(Some);
+            }
+            Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() => {
+                SessionCommand::Postpone { until }
+            }
+            Some((Rule::Dnc, _)) => SessionCommand::Bar(Bar::OnDnc),
+            Some((Rule::Caps, _)) => SessionCommand::Bar(Bar::CapReached),
+            Some(_) => SessionCommand::Bar(Bar::OutsideHours),
+        };
+        if let Some(tree) = deps.tree() {
+            tree.sessions.tell(row.key(), Do::tell(command, &deps.clock));
+        }
+        Ok(None)
+    }
+
+    /// Chooses the campaigns' next calls: as many as tokens, slots and contacts allow, a round at most.
+    async fn gather(&mut self, deps: &Deps, plan: &mut Plan, wake_at: &mut WakeAt) -> Result<()> {
+        let now = deps.clock.now();
+        let mut slots = self.slots(plan);
+        self.prepare(deps, now, &slots, plan).await?;
+
+        // When each campaign that has somebody to call, and may, has its next token.
+        let mut ready: HashMap<CampaignId, Moment> = HashMap::new();
+        let price = deps.limits.call_price_cents_per_minute;
+        let blocked: Vec<Env> = [Env::Live, Env::Test].into_iter().filter(|env| self.is_blocked(*env)).collect();
+        for queue in self.campaigns.values_mut().filter(|queue| !blocked.contains(&queue.env)) {
+            if queue.has_turn(now) && queue.allowance(price, now) == Allowance::Yes {
+                ready.insert(queue.id, queue.pace.earliest(now));
+            }
+        }
+        let mut at = now;
+        while plan.len() < ROUND {
+            let gates = [Env::Live, Env::Test].map(|env| (env, self.earliest(env, now)));
+            let gate = |of: Env| gates.iter().find(|(env, _)| *env == of).map(|(_, at)| *at);
+            let campaigns = &self.campaigns;
+            let has_slot = |id: &CampaignId| {
+                let queue = campaigns.get(id);
+                queue.is_some_and(|queue| slots.tenant_has_one(queue.env) && slots.campaign_has_one(queue))
+            };
+            let starts = |id: &CampaignId| {
+                let queue = campaigns.get(id)?;
+                Some(gate(queue.env)?.max(*ready.get(id)?))
+            };
+            // Calls are planned in the order of their moments: the first at which anybody may start one.
+            let next = ready.keys().filter(|id| has_slot(id)).filter_map(starts).min();
+            let Some(next) = next else { break };
+            at = at.max(next);
+            if at > now.plus(LEAD) {
+                wake_at.no_later_than(at.plus_millis(-lead_ms()));
+                break;
+            }
+            let can = |id: &CampaignId| has_slot(id) && starts(id).is_some_and(|starts| starts <= at);
+            let weight = |id: &CampaignId| campaigns.get(id).map_or(1, Queue::weight);
+            let Some(id) = self.ring.next(can, weight) else { break };
+            let Some(env) = campaigns.get(&id).map(|queue| queue.env) else { break };
+            if !self.spend(env, at) {
+                continue;
+            }
+            let Some(queue) = self.campaigns.get_mut(&id) else { break };
+            let turn = if queue.pace.spend(at) { queue.pop_turn(at) } else { None };
+            if let Some(turn) = turn {
+                slots.take(env, Some(id));
+                queue.day.dialed += 1;
+                queue.budget.reserved_cents += queue.dearest_call(price);
+                plan.dials.push(dial::dial(deps, self.known, queue, turn, at)?);
+            }
+            if queue.has_turn(at) && queue.allowance(price, at) == Allowance::Yes {
+                ready.insert(id, queue.pace.earliest(now));
+            } else {
+                ready.remove(&id);
+            }
+        }
+        self.look_around(deps, (now, price), &slots, plan, wake_at).await
+    }
+
+    /// Reads who may be called next, and settles who may not.
+    async fn prepare(&mut self, deps: &Deps, now: Moment, slots: &Slots, plan: &mut Plan) -> Result<()> {
+        let price = deps.limits.call_price_cents_per_minute;
+        let (tenant, zone) = (self.known.tenant, self.zone);
+        let so = |state: &State, env| Circumstances {
+            tenant,
+            zone,
+            suspended_since: state.since(env, Reason::Suspension),
+            credits_gone: state.since(env, Reason::Credits).is_some(),
+        };
+        let circumstances = [Env::Live, Env::Test].map(|env| (env, so(self, env)));
+        for queue in self.campaigns.values_mut() {
+            let Some((_, so)) = circumstances.iter().find(|(env, _)| *env == queue.env) else { continue };
+            let out_of_patience = so.suspended_since.is_some_and(|since| now >= since.plus_seconds(PATIENCE_SECONDS));
+            if (so.credits_gone || so.suspended_since.is_some()) && !out_of_patience {
+                // Contacts wait as they are.
+                continue;
+            }
+            let in_flight = slots.used(queue.env, Some(queue.id));
+            queue.budget.reserved_cents = in_flight * queue.dearest_call(price);
+            queue.refill(deps, now, *so).await?;
+            let caps_end_it = queue.caps_end_it(price, now);
+            while plan.len() < ROUND {
+                let settled = match queue.pop_settled() {
+                    Some(settled) => Some(settled),
+                    None if caps_end_it => queue.pop_capped(),
+                    None => None,
+                };
+                let Some(candidate) = settled else { break };
+                let outcome = match (candidate.verdict, candidate.rule) {
+                    (Verdict::Never(reason), _) => Outcome::Skip(reason),
+                    (Verdict::Wait(Some(until)), Some(Rule::Caps)) => Outcome::Defer(until, WaitReason::Cap),
+                    (Verdict::Wait(Some(until)), _) => {
+                        let reason = candidate.contact.wait_reason.unwrap_or(WaitReason::NotBefore);
+                        Outcome::Defer(until, reason)
+                    }
+                    // The tenant is held up; nothing is dialled, and the contact is read again when that is over.
+                    (Verdict::Wait(None) | Verdict::Yes, _) => continue,
+                };
+                if matches!(outcome, Outcome::Defer(..)) {
+                    queue.one_deferred();
+                }
+                plan.settled.push(dial::settle(deps, &candidate.contact, queue, outcome)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What holds each campaign up, and when that may be over.
+    async fn look_around(
+        &mut self,
+        deps: &Deps,
+        (now, price): (Moment, i32),
+        slots: &Slots,
+        plan: &mut Plan,
+        wake_at: &mut WakeAt,
+    ) -> Result<()> {
+        let gates: HashMap<Env, (Moment, Moment)> = [Env::Live, Env::Test]
+            .map(|env| {
+                let trunk = self.trunks.get(&env).map_or(now, |trunk| trunk.pace.earliest(now));
+                (env, (self.pace.earliest(now), trunk))
+            })
+            .into();
+        let blocks = self.blocks.clone();
+        for queue in self.campaigns.values_mut() {
+            let block = blocks.iter().find(|block| block.env == queue.env);
+            let limiting = if let Some(block) = block {
+                if block.reason == Reason::Suspension {
+                    wake_at.no_later_than(block.since.plus_seconds(PATIENCE_SECONDS).max(now.plus_seconds(1)));
+                }
+                match block.reason {
+                    Reason::Credits => LimitingFactor::Credits,
+                    Reason::Suspension => LimitingFactor::Suspension,
+                }
+            } else if !queue.has_turn(now) {
+                if let Some(at) = queue.wake_at() {
+                    wake_at.no_later_than(at.max(now.plus_millis(1)));
+                }
+                match queue.rests_until(deps, now).await? {
+                    Some(next_open_at) => {
+                        if plan.is_empty() {
+                            rest(deps, queue, self.known.tenant, next_open_at).await?;
+                        }
+                        LimitingFactor::QuietHours
+                    }
+                    None if queue.wake_at().is_some() => LimitingFactor::Waiting,
+                    None => LimitingFactor::NoneLeft,
+                }
+            } else {
+                match queue.allowance(price, now) {
+                    Allowance::Never | Allowance::WhenOneEnds => LimitingFactor::Budget,
+                    Allowance::From(at) => {
+                        wake_at.no_later_than(at);
+                        LimitingFactor::DailyCap
+                    }
+                    Allowance::Yes => {
+                        let own = queue.pace.earliest(now);
+                        let (tenant, trunk) = gates.get(&queue.env).copied().unwrap_or((now, now));
+                        let tenant_full = !slots.tenant_has_one(queue.env);
+                        if tenant_full || !slots.campaign_has_one(queue) {
+                            if own <= now {
+                                turn_in_vain(deps, queue, now, plan, wake_at)?;
+                            } else if queue.plan.pacing.max_wait_seconds.is_some() {
+                                wake_at.no_later_than(own);
+                            }
+                            if tenant_full { LimitingFactor::Concurrency } else { LimitingFactor::CampaignConcurrency }
+                        } else if trunk > own && trunk > tenant {
+                            LimitingFactor::Trunk
+                        } else if tenant > own {
+                            LimitingFactor::WorkspaceRate
+                        } else {
+                            LimitingFactor::Rate
+                        }
+                    }
+                }
+            };
+            deps.board.limited(queue.id, limiting);
+        }
+        Ok(())
+    }
+
+    /// Commits the intents, all at once, and hands the calls over at their moments. Answers whether all rows were as
+    /// expected.
+    async fn commit(&mut self, deps: &Deps, plan: Plan) -> Result<bool> {
+        let (mut as_expected, mut failed) = (true, None);
+        let mut note = |error: Error| {
+            as_expected = false;
+            // Nothing was dialled; a database that does not answer is asked again later.
+            if !matches!(error, Error::Stale) {
+                failed.get_or_insert(error);
+            }
+        };
+        let settled = join_all(plan.settled.into_iter().map(|commit| deps.writer.commit(commit)));
+        let (calls, dials): (Vec<_>, Vec<_>) = plan
+            .dials
+            .into_iter()
+            .map(|Dial { call, session, at, commit }| {
+                // Before the commit, so that nobody takes the call for one that a crash cut off.
+                deps.calls.insert(session.call.id, call);
+                ((session, at), deps.writer.commit(commit))
+            })
+            .unzip();
+        let (settled, dialed) = futures_util::future::join(settled, join_all(dials)).await;
+        settled.into_iter().filter_map(Result::err).for_each(&mut note);
+        for (outcome, (session, at)) in dialed.into_iter().zip(calls) {
+            let id = session.call.id;
+            if let Err(error) = outcome {
+                deps.calls.remove(id);
+                note(error);
+                continue;
+            }
+            self.live.insert(id, (session.call.env, session.call.campaign_id));
+            if let Some(campaign) = session.call.campaign_id {
+                deps.board.dialed(campaign, at);
+            }
+            place_at(deps, session, at);
+        }
+        failed.map_or(Ok(as_expected), Err)
+    }
+}
+
+/// Hands a committed call to its session at its moment.
+fn place_at(deps: &Deps, session: Session, at: Moment) {
+    let hand_over = |deps: &Deps, session: Session| {
+        if let Some(tree) = deps.tree() {
+            tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
+        }
+    };
+    if at <= deps.clock.now() {
+        return hand_over(deps, session);
+    }
+    let deps = deps.clone();
+    deps.runtime.clone().spawn(async move {
+        let _busy = deps.clock.sleep_until(at).await;
+        hand_over(&deps, session);
+    });
+}
+
+/// Nobody who is left may be called now: the campaign pauses until the first of them may.
+async fn rest(deps: &Deps, queue: &Queue, tenant: TenantId, next_open_at: Moment) -> Result<()> {
+    let tally = entities::tally::load(&deps.db.read, queue.id).await?;
+    let campaign = Owned::new(tenant, queue.env, queue.id);
+    let command = CampaignCommand::Rest {
+        next_open_at,
+        total: tally.total,
+        waiting: tally.pending + tally.waiting,
+    };
+    if tally.pending + tally.waiting > 0
+        && let Some(tree) = deps.tree()
+    {
+        tree.campaigns.tell(campaign, Do::tell(command, &deps.clock));
+    }
+    Ok(())
+}
+
+/// The contact whose turn it is finds no slot: it waits, but not longer than its campaign wants.
+fn turn_in_vain(deps: &Deps, queue: &mut Queue, now: Moment, plan: &mut Plan, wake_at: &mut WakeAt) -> Result<()> {
+    let Some(max_wait) = queue.plan.pacing.max_wait_seconds else { return Ok(()) };
+    let since = *queue.turn_since.get_or_insert(now);
+    let until = since.plus_seconds(max_wait.get().into());
+    if now < until {
+        wake_at.no_later_than(until);
+    } else if let Some(turn) = queue.pop_turn(now) {
+        let outcome = Outcome::Skip(SkipReason::ConcurrencyFull);
+        plan.settled.push(dial::settle(deps, &turn.contact, queue, outcome)?);
+    }
+    Ok(())
+}
+
+fn lead_ms() -> i64 {
+    i64::try_from(LEAD.as_millis()).unwrap_or(0)
+}
+
+fn spell(standing: &Standing, at: Moment) -> Option<(Moment, Moment)> {
+    match standing {
+        Standing::Hours(hours) => hours.spell(at).map(|spell| (spell.from, spell.until)),
+        Standing::Uncallable => None,
+    }
+}
+
+/// What guards direct calls, which have no campaign to say it.
+pub fn direct_caps(deps: &Deps) -> Caps {
+    let cap = |cap: i32| Bounded::new(i64::from(cap)).ok();
+    Caps {
+        per_number_24h: cap(deps.limits.number_cap_24h),
+        per_number_7d: cap(deps.limits.number_cap_7d),
+        ..Caps::default()
+    }
+}
+
+async fn agent_of(deps: &Deps, row: &sessions::Model) -> Result<Arc<AgentSnapshot>> {
+    let agent = entities::agent::load_even_deleted(&deps.db.read, row.tenant_id, row.agent_id).await?;
+    Ok(Arc::new(AgentSnapshot {
+        id: agent.id,
+        version: agent.version,
+        definition: agent.definition,
+    }))
+}

@@ -1,0 +1,218 @@
+//! Calling hours: when a call may start and ring, in the wall time of every zone that counts. Pure.
+//!
+//! A calendar knows wall time only: the windows of a week and the barred dates. Hours are calendars, each in its zone,
+//! all of which must be open. Windows are joined in wall time first, so that 22:00-24:00 and the next day's 00:00-06:00
+//! are one stretch whatever the clocks do at midnight. Only the ends of a stretch become instants, so that the law is kept
+//! in either reading of a wall time that comes twice: the later one for a start, the earlier one for an end. A start or
+//! an end in a gap is the first instant after it.
+
+use chrono::{DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Weekday};
+use chrono_tz::{GapInfo, Tz};
+use entities::values::Moment;
+use std::{collections::BTreeSet, iter, ops::RangeInclusive, sync::Arc};
+
+/// How far ahead `Hours::next_opening` looks.
+pub const HORIZON: TimeDelta = TimeDelta::days(400);
+/// No spell reaches further than this to either side of the moment asked about: a calendar may never close.
+const REACH: TimeDelta = TimeDelta::days(8);
+/// Dates from that of a moment on which all lies that is within `REACH` of it: a day more for the time of day, another for
+/// clocks that were set by a whole day.
+const AROUND: RangeInclusive<i64> = -10..=10;
+/// The same for those who need not know since when it has been open.
+const AHEAD: RangeInclusive<i64> = -2..=10;
+/// The end of a day, in minutes.
+const MIDNIGHT: u16 = 24 * 60;
+
+/// Open times of a week in wall time, without the dates that are barred.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calendar {
+    /// Monday first; of each day the windows `[start, end)` in minutes 0..=1440, in order, none touching another.
+    week: [Vec<(u16, u16)>; 7],
+    /// Closed for the whole local day.
+    barred: BTreeSet<NaiveDate>,
+}
+
+impl Calendar {
+    pub fn always() -> Self {
+        Calendar {
+            week: std::array::from_fn(|_| vec![(0, MIDNIGHT)]),
+            barred: BTreeSet::new(),
+        }
+    }
+
+    /// `windows`: weekday, start and end minute, start < end <= 1440; in any order, those that overlap or touch become
+    /// one. What is no such window opens nothing. `barred`: dates in the zone of the hours, closed all day.
+    pub fn new(
+        windows: impl IntoIterator<Item = (Weekday, u16, u16)>,
+        barred: impl IntoIterator<Item = NaiveDate>,
+    ) -> Self {
+        let mut week: [Vec<(u16, u16)>; 7] = Default::default();
+        for (weekday, start, end) in windows {
+            if let Some(day) = week.get_mut(index(weekday))
+                && start < end
+                && end <= MIDNIGHT
+            {
+                day.push((start, end));
+            }
+        }
+        Calendar {
+            week: week.map(|mut day| {
+                day.sort_unstable();
+                joined(day.into_iter()).collect()
+            }),
+            barred: barred.into_iter().collect(),
+        }
+    }
+
+    /// The open windows of a date.
+    fn windows(&self, date: NaiveDate) -> impl Iterator<Item = (NaiveDateTime, NaiveDateTime)> {
+        let midnight = date.and_time(NaiveTime::MIN);
+        let minute = move |minute: u16| midnight + TimeDelta::minutes(minute.into());
+        let day = self.week.get(index(date.weekday()));
+        day.filter(|_| !self.barred.contains(&date))
+            .into_iter()
+            .flatten()
+            .map(move |&(start, end)| (minute(start), minute(end)))
+    }
+
+    /// The open times in `zone` on these `days` from the date of `at`, in order; none touches another.
+    fn spells(&self, zone: Tz, at: Moment, days: RangeInclusive<i64>) -> impl Iterator<Item = (Moment, Moment)> {
+        let today = at.datetime().with_timezone(&zone).date_naive();
+        let dates = days.filter_map(move |day| today.checked_add_signed(TimeDelta::days(day)));
+        let stretches = joined(dates.flat_map(|date| self.windows(date)));
+        // A stretch may vanish in a gap or a fold, and two may meet in a gap.
+        joined(stretches.filter_map(move |(start, end)| {
+            let from = instant(zone, start, LocalResult::latest)?;
+            let until = instant(zone, end, LocalResult::earliest)?;
+            (from < until).then_some((from, until))
+        }))
+    }
+}
+
+/// A half-open stretch of time: [from, until).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spell {
+    pub from: Moment,
+    pub until: Moment,
+}
+
+impl Spell {
+    /// Does not reach further than `REACH` from `at`.
+    fn around(self, at: Moment) -> Self {
+        let reach = REACH.num_milliseconds();
+        Spell {
+            from: self.from.max(at.plus_millis(-reach)),
+            until: self.until.min(at.plus_millis(reach)),
+        }
+    }
+
+    /// May a call that starts at `at`, within the spell, ring for `room_ms`?
+    fn has_room(self, at: Moment, room_ms: i64) -> bool {
+        at.plus_millis(room_ms) <= self.until
+    }
+}
+
+/// Several calendars in several zones, all of which must be open: a contact's candidate zones, a campaign's windows over
+/// the law's floor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hours {
+    /// Never empty.
+    parts: Vec<(Arc<Calendar>, Tz)>,
+}
+
+impl Hours {
+    /// No parts: always open.
+    pub fn new(mut parts: Vec<(Arc<Calendar>, Tz)>) -> Self {
+        if parts.is_empty() {
+            parts.push((Arc::new(Calendar::always()), Tz::UTC));
+        }
+        Hours { parts }
+    }
+
+    /// The open spell that holds `at`, if it is open then; it reaches at most 8 days to either side of `at`.
+    pub fn spell(&self, at: Moment) -> Option<Spell> {
+        self.spell_within(at, AROUND)
+    }
+
+    /// The first moment from `at` on at which a call may start and ring for `room_ms`, all within one open spell; `at`
+    /// itself if it may now. None: not within `HORIZON`. Walks each part's dates once, up to the answer.
+    pub fn next_opening(&self, at: Moment, room_ms: i64) -> Option<Moment> {
+        let last = at.plus_millis(HORIZON.num_milliseconds());
+        let days = *AHEAD.start()..=HORIZON.num_days() + AHEAD.end();
+        self.spells(at, days)
+            .map(|spell| (spell, spell.from.max(at)))
+            .take_while(|(_, start)| *start <= last)
+            .find(|(spell, start)| spell.around(*start).has_room(*start, room_ms))
+            .map(|(_, start)| start)
+    }
+
+    /// May a call start at `at` and ring for `room_ms`, all within one open spell? More than 8 days never fit.
+    pub fn is_open(&self, at: Moment, room_ms: i64) -> bool {
+        let spell = self.spell_within(at, AHEAD);
+        spell.is_some_and(|spell| spell.has_room(at, room_ms))
+    }
+
+    pub fn is_always(&self) -> bool {
+        let always = Calendar::always();
+        self.parts.iter().all(|(calendar, _)| **calendar == always)
+    }
+
+    /// The open spell that holds `at`, of these `days` from its date.
+    fn spell_within(&self, at: Moment, days: RangeInclusive<i64>) -> Option<Spell> {
+        let spell = self.spells(at, days).next().filter(|spell| spell.from <= at)?;
+        Some(spell.around(at))
+    }
+
+    /// The spells in which every part is open, in order, from the first that ends after `at`; each part looks at these
+    /// `days` from the date of `at`.
+    fn spells(&self, at: Moment, days: RangeInclusive<i64>) -> impl Iterator<Item = Spell> {
+        let parts = self.parts.iter();
+        let mut parts: Vec<_> = parts
+            .map(|(calendar, zone)| calendar.spells(*zone, at, days.clone()).peekable())
+            .collect();
+        let common = iter::from_fn(move || {
+            let (mut from, mut until) = *parts.first_mut()?.peek()?;
+            for part in &mut parts {
+                let spell = part.peek()?;
+                (from, until) = (from.max(spell.0), until.min(spell.1));
+            }
+            // Whoever closes first goes on to his next spell, the others may still be open then.
+            for part in &mut parts {
+                part.next_if(|spell| spell.1 == until);
+            }
+            Some(Spell { from, until })
+        });
+        common.filter(move |spell| spell.from < spell.until && spell.until > at)
+    }
+}
+
+/// The instant of a wall time, `choice` where it comes twice. In a gap: the first instant after it.
+fn instant(
+    zone: Tz,
+    wall: NaiveDateTime,
+    choice: fn(LocalResult<DateTime<Tz>>) -> Option<DateTime<Tz>>,
+) -> Option<Moment> {
+    let instant = choice(zone.from_local_datetime(&wall)).or_else(|| GapInfo::new(&wall, &zone)?.end)?;
+    Some(Moment::from(instant.to_utc()))
+}
+
+/// Half-open ranges in the order of their starts, with those that overlap or touch made one.
+fn joined<T: Ord>(ranges: impl Iterator<Item = (T, T)>) -> impl Iterator<Item = (T, T)> {
+    let mut ranges = ranges.peekable();
+    iter::from_fn(move || {
+        let (start, mut end) = ranges.next()?;
+        while let Some((_, next)) = ranges.next_if(|(start, _)| *start <= end) {
+            end = end.max(next);
+        }
+        Some((start, end))
+    })
+}
+
+/// The place of a weekday in `Calendar::week`.
+fn index(weekday: Weekday) -> usize {
+    weekday.num_days_from_monday() as usize
+}
+
+#[cfg(test)]
+#[path = "calendar_tests.rs"]
+mod tests;

@@ -1,0 +1,250 @@
+//! When somebody may be called: a campaign's windows, over the floor that the law sets, in every zone that counts.
+//!
+//! Contacts are grouped by the name of their zones ([`group`]), so that the hours of a million contacts are those of a few
+//! dozen groups: a quiet hour costs no row.
+mod calendar;
+
+pub use calendar::{Calendar, Hours, Spell};
+
+use crate::zone;
+use chrono::{NaiveDate, TimeDelta, TimeZone, Timelike, Utc};
+use chrono_tz::Tz;
+use entities::{
+    campaign::{OnUnknownTimezone, Schedule, TimezoneMode},
+    contact::UNCALLABLE,
+    values::{Day, E164, Env, Moment, Zone},
+};
+use std::sync::{Arc, LazyLock};
+
+/// 08:00 to 21:00 where the person is: no live call outside it, whatever a campaign says. Source: CONTRACT §3.
+static FLOOR: LazyLock<Arc<Calendar>> = LazyLock::new(|| daily(8 * 60, 21 * 60));
+/// What a live campaign keeps that names no windows.
+static LIVE_DEFAULT: LazyLock<Arc<Calendar>> = LazyLock::new(|| daily(9 * 60, 20 * 60));
+
+fn daily(start: u16, end: u16) -> Arc<Calendar> {
+    Arc::new(Calendar::new(Day::all().into_iter().map(|day| (day.into(), start, end)), []))
+}
+
+/// The group of a contact with this number and this explicit zone.
+pub fn group(number: &E164, explicit: Option<Zone>) -> String {
+    let candidates = match explicit {
+        Some(zone) => return zone.name().to_owned(),
+        None => zone::candidates(number),
+    };
+    if candidates.is_empty() {
+        // What is known of it: the first digits of its country.
+        let digits = number.as_str().trim_start_matches('+');
+        let country = if number.is_sandbox() { 1 } else { 3 };
+        return format!("?{}", digits.get(..country).unwrap_or(digits));
+    }
+    zone::name(candidates)
+}
+
+/// What a group's contacts are in for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    Hours(Hours),
+    /// There is no number to call, or nobody may say what time it is there.
+    Uncallable,
+}
+
+/// A schedule, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    windows: Arc<Calendar>,
+    floor: Option<Arc<Calendar>>,
+    mode: TimezoneMode,
+    on_unknown: OnUnknownTimezone,
+    /// For `fixed`, and where nothing else is known.
+    pub zone: Tz,
+    pub ends_at: Option<Moment>,
+}
+
+impl Rules {
+    pub fn new(schedule: &Schedule, env: Env, tenant: Zone) -> Self {
+        let barred = || schedule.blackout_dates.iter().copied();
+        let windows = match (&schedule.windows, env) {
+            (Some(windows), _) => {
+                let spans = windows.iter().flat_map(|window| {
+                    let span = (window.start.minutes(), window.end.minutes());
+                    window.days.iter().map(move |day| ((*day).into(), span.0, span.1))
+                });
+                Arc::new(Calendar::new(spans, barred()))
+            }
+            (None, Env::Live) if schedule.blackout_dates.is_empty() => LIVE_DEFAULT.clone(),
+            (None, Env::Live) => {
+                let spans = Day::all().into_iter().map(|day| (day.into(), 9 * 60, 20 * 60));
+                Arc::new(Calendar::new(spans, barred()))
+            }
+            (None, Env::Test) => {
+                let spans = Day::all().into_iter().map(|day| (day.into(), 0, 24 * 60));
+                Arc::new(Calendar::new(spans, barred()))
+            }
+        };
+        Rules {
+            windows,
+            floor: (env == Env::Live).then(|| FLOOR.clone()),
+            mode: schedule.timezone_mode,
+            on_unknown: schedule.on_unknown_timezone,
+            zone: schedule.timezone.unwrap_or(tenant).tz(),
+            ends_at: schedule.ends_at,
+        }
+    }
+
+    /// The rules of a call that no campaign makes: the floor alone.
+    pub fn direct(env: Env, tenant: Zone) -> Self {
+        Rules {
+            windows: Arc::new(Calendar::always()),
+            floor: (env == Env::Live).then(|| FLOOR.clone()),
+            mode: TimezoneMode::Contact,
+            on_unknown: OnUnknownTimezone::Fallback,
+            zone: tenant.tz(),
+            ends_at: None,
+        }
+    }
+
+    /// The hours of a group.
+    pub fn of(&self, group: &str) -> Standing {
+        if group == UNCALLABLE {
+            return Standing::Uncallable;
+        }
+        let zones = match self.zones(group) {
+            Some(zones) => zones,
+            None => return Standing::Uncallable,
+        };
+        let windows_in = match self.mode {
+            TimezoneMode::Contact => zones.clone(),
+            TimezoneMode::Fixed => vec![self.zone],
+        };
+        let mut parts: Vec<_> = windows_in.into_iter().map(|zone| (self.windows.clone(), zone)).collect();
+        if let Some(floor) = &self.floor {
+            parts.extend(zones.into_iter().map(|zone| (floor.clone(), zone)));
+        }
+        Standing::Hours(Hours::new(parts))
+    }
+
+    /// The zones that count for a group; `None`: they cannot be told, and must be.
+    pub fn zones(&self, group: &str) -> Option<Vec<Tz>> {
+        let country = match group.strip_prefix('?') {
+            Some(country) => country,
+            None if group.is_empty() => "",
+            None => return zone::parse(group),
+        };
+        // In one fixed zone the windows need no other; the floor still does.
+        match self.on_unknown {
+            OnUnknownTimezone::Fallback => Some(vec![self.zone]),
+            OnUnknownTimezone::Strictest => {
+                let zones = zone::of_prefix(country);
+                (!zones.is_empty()).then(|| zones.to_vec())
+            }
+            OnUnknownTimezone::Skip => None,
+        }
+    }
+}
+
+/// The first moment of the hour of `at`, as a clock on the wall there shows it.
+pub fn hour_of(zone: Tz, at: Moment) -> Moment {
+    let local = zone.from_utc_datetime(&at.datetime().naive_utc());
+    let into = i64::from(local.minute()) * 60_000 + i64::from(local.second()) * 1000;
+    at.plus_millis(-into - at.millis().rem_euclid(1000))
+}
+
+/// The first moment of the local day of `at`, and of the day after.
+pub fn day_of(zone: Tz, at: Moment) -> (Moment, Moment) {
+    let today = zone.from_utc_datetime(&at.datetime().naive_utc()).date_naive();
+    let begins = |date: Option<NaiveDate>| date.and_then(|date| midnight(zone, date));
+    (
+        begins(Some(today)).unwrap_or(at),
+        begins(today.succ_opt()).unwrap_or_else(|| at.plus_seconds(86_400)),
+    )
+}
+
+/// The first instant of a date: in a gap that is the first one after it, in a fold the first of the two.
+fn midnight(zone: Tz, date: NaiveDate) -> Option<Moment> {
+    // No change of time is longer than a day; a zone that skipped a whole one begins the next.
+    let quarters = (0..=96).filter_map(|quarter| date.and_hms_opt(0, 0, 0)?.checked_add_signed(TimeDelta::minutes(15 * quarter)));
+    let first = quarters.filter_map(|local| zone.from_local_datetime(&local).earliest()).next()?;
+    Some(Moment::from(first.with_timezone(&Utc)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Moment {
+        Moment::parse(text).unwrap()
+    }
+
+    #[test]
+    fn days_and_hours_begin_where_the_wall_clock_says_so() {
+        let berlin = Tz::Europe__Berlin;
+        assert_eq!(day_of(berlin, at("2027-03-28T10:00:00Z")), (at("2027-03-27T23:00:00Z"), at("2027-03-28T22:00:00Z")));
+        let india = Tz::Asia__Kolkata;
+        assert_eq!(hour_of(india, at("2027-03-28T10:29:59.999Z")), at("2027-03-28T09:30:00Z"));
+        assert_eq!(hour_of(india, at("2027-03-28T10:30:00Z")), at("2027-03-28T10:30:00Z"));
+        // Midnight did not exist.
+        let cairo = Tz::Africa__Cairo;
+        assert_eq!(day_of(cairo, at("2024-04-26T10:00:00Z")).0, at("2024-04-25T22:00:00Z"));
+    }
+
+    #[test]
+    fn a_group_is_the_zones_that_count() {
+        let number = |text: &str| text.parse::<E164>().unwrap();
+        assert_eq!(group(&number("+4930901820"), None), "Europe/Berlin+Europe/Busingen");
+        assert_eq!(group(&number("+4930901820"), Some(Zone::NEW_YORK)), "America/New_York");
+        assert_eq!(group(&number("+15002345670"), None), "?1");
+        assert_eq!(group(&number("+881612345678"), None), "?881");
+    }
+
+    fn rules(schedule: serde_json::Value, env: Env) -> Rules {
+        Rules::new(&serde_json::from_value(schedule).unwrap(), env, Zone::NEW_YORK)
+    }
+    fn is_open(rules: &Rules, group: &str, moment: &str) -> bool {
+        match rules.of(group) {
+            Standing::Hours(hours) => hours.is_open(at(moment), 30_000),
+            Standing::Uncallable => false,
+        }
+    }
+
+    #[test]
+    fn live_keeps_the_floor_whatever_a_campaign_says() {
+        let open = serde_json::json!({ "windows": [{ "start": "00:00", "end": "24:00" }] });
+        let (live, test) = (rules(open.clone(), Env::Live), rules(open, Env::Test));
+        for (moment, expected) in [
+            ("2027-03-02T12:59:59Z", false),
+            ("2027-03-02T13:00:00Z", true),
+            ("2027-03-03T01:59:30Z", true),
+            ("2027-03-03T01:59:31Z", false),
+        ] {
+            assert_eq!(is_open(&live, "America/New_York", moment), expected, "{moment}");
+            assert!(is_open(&test, "America/New_York", moment));
+        }
+        let unsaid = rules(serde_json::json!({}), Env::Live);
+        assert!(!is_open(&unsaid, "America/New_York", "2027-03-02T13:59:59Z"));
+        assert!(is_open(&unsaid, "America/New_York", "2027-03-02T14:00:00Z"));
+    }
+
+    /// The floor is kept where the person is, even when the windows are wall time somewhere else.
+    #[test]
+    fn a_fixed_zone_moves_the_windows_and_not_the_floor() {
+        let fixed = serde_json::json!({ "timezone_mode": "fixed", "timezone": "Europe/Berlin", "windows": [{ "start": "08:00", "end": "20:00" }] });
+        let live = rules(fixed.clone(), Env::Live);
+        assert!(!is_open(&live, "America/New_York", "2027-03-02T09:00:00Z"), "04:00 in New York");
+        assert!(is_open(&live, "America/New_York", "2027-03-02T14:00:00Z"));
+        assert!(is_open(&rules(fixed, Env::Test), "America/New_York", "2027-03-02T09:00:00Z"));
+    }
+
+    #[test]
+    fn an_unknown_zone_is_what_the_campaign_says() {
+        let windows = |on_unknown: &str| {
+            rules(
+                serde_json::json!({ "windows": [{ "start": "09:00", "end": "20:00" }], "timezone": "Europe/Berlin", "on_unknown_timezone": on_unknown }),
+                Env::Test,
+            )
+        };
+        assert!(is_open(&windows("fallback"), "?1", "2027-03-02T09:00:00Z"));
+        assert!(!is_open(&windows("strictest"), "?1", "2027-03-02T09:00:00Z"), "night in America");
+        assert_eq!(windows("strictest").of("?881"), Standing::Uncallable);
+        assert_eq!(windows("skip").of("?1"), Standing::Uncallable);
+    }
+}

@@ -1,0 +1,452 @@
+//! Reading lists in: stored jobs over a CSV file, in slices of one transaction each. A slice also moves the job's place in the
+//! file, so that each row is read in once, however often the job is taken up.
+//!
+//! The first row names the columns. Contacts: `phone_number` and the other fields of a contact; columns of other names become
+//! variables. Do-not-call entries: `phone_number` or `email`, `channels`, `reason`.
+use crate::{
+    contact::intake,
+    deps::Deps,
+    dnc::{self, Entry, Outcome, Whom},
+    effect::{self, Effect},
+    job,
+    writer::Commit,
+};
+use csv::{ByteRecord, ReaderBuilder};
+use entities::{
+    Error, Result,
+    dnc::{DncChannel, Source},
+    ids::{CampaignId, ImportId, Owned},
+    import::{self, ImportStatus, Kind, Model, Rejection, Rejections},
+    values::{Country, E164},
+};
+use sea_orm::DatabaseTransaction;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Rows read in by one transaction.
+const SLICE: usize = 1_000;
+/// Imports of one tenant at once.
+const MAX_RUNNING: u64 = 10;
+/// Columns of one file.
+const MAX_COLUMNS: usize = 100;
+
+/// What a file's first row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Columns(Vec<String>);
+
+impl Columns {
+    /// The fields that are no variables, by kind.
+    fn known(kind: Kind) -> &'static [&'static str] {
+        match kind {
+            Kind::Contacts => &[
+                "phone_number",
+                "external_id",
+                "email",
+                "first_name",
+                "last_name",
+                "timezone",
+                "priority",
+                "not_before",
+            ],
+            Kind::Dnc => &["phone_number", "email", "channels", "reason"],
+        }
+    }
+
+    fn read(kind: Kind, body: &str) -> Result<Self> {
+        let bad = |why: String| Error::invalid("", why);
+        let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(body.as_bytes());
+        let mut first = csv::StringRecord::new();
+        let any = reader.read_record(&mut first).map_err(|error| bad(format!("the file is no CSV: {error}")))?;
+        if !any {
+            return Err(bad("the file is empty: its first row must name the columns".into()));
+        }
+        let names: Vec<String> = first.iter().map(|name| column(kind, name)).collect();
+        if names.len() > MAX_COLUMNS {
+            return Err(bad(format!("the file has {} columns, at most {MAX_COLUMNS} are allowed", names.len())));
+        }
+        if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+            return Err(bad(format!("column `{}` is there twice", twice.1)));
+        }
+        let has = |name: &str| names.iter().any(|known| known == name);
+        match kind {
+            Kind::Contacts if !has("phone_number") => {
+                Err(bad("the first row must name the columns, and `phone_number` must be one of them".into()))
+            }
+            Kind::Dnc if !has("phone_number") && !has("email") => {
+                Err(bad("the first row must name the columns, and `phone_number` or `email` must be one of them".into()))
+            }
+            Kind::Dnc => match names.iter().find(|name| !Columns::known(kind).contains(&name.as_str())) {
+                Some(unknown) => Err(bad(format!("column `{unknown}` is not known"))),
+                None => Ok(Columns(names)),
+            },
+            Kind::Contacts => Ok(Columns(names)),
+        }
+    }
+
+    /// A row as the API would take it. Empty cells are left out.
+    fn object(&self, record: &ByteRecord) -> Result<Value, String> {
+        let (mut fields, mut variables) = (Map::new(), Map::new());
+        for (name, cell) in self.0.iter().zip(record) {
+            let cell = std::str::from_utf8(cell).map_err(|_| format!("`{name}` is no UTF-8"))?.trim();
+            if cell.contains('\0') {
+                return Err(format!("`{name}` contains a NUL character"));
+            }
+            if cell.is_empty() {
+                continue;
+            }
+            let value = match name.as_str() {
+                // A number that is none is refused by its field.
+                "priority" => cell.parse::<i64>().map_or_else(|_| Value::from(cell), Value::from),
+                _ => Value::from(cell),
+            };
+            if Columns::known(Kind::Contacts).contains(&name.as_str()) {
+                fields.insert(name.clone(), value);
+            } else {
+                variables.insert(name.clone(), value);
+            }
+        }
+        if !variables.is_empty() {
+            fields.insert("variables".into(), variables.into());
+        }
+        Ok(fields.into())
+    }
+}
+
+/// `Phone Number` is `phone_number`; names of variables stay as they are.
+fn column(kind: Kind, name: &str) -> String {
+    let plain = name.trim_start_matches('\u{feff}').trim();
+    let snake = plain.to_lowercase().replace([' ', '-'], "_");
+    let snake = if snake == "phone" { "phone_number".to_owned() } else { snake };
+    if Columns::known(kind).contains(&snake.as_str()) {
+        snake
+    } else {
+        plain.to_owned()
+    }
+}
+
+/// What is to be read in, and where to.
+pub struct New {
+    pub id: ImportId,
+    pub kind: Kind,
+    pub campaign: Option<CampaignId>,
+    pub body: String,
+}
+
+/// Stores the job and starts it. A file that cannot be read at all is refused.
+pub async fn start<I>(deps: &Deps, owner: Owned<I>, new: New) -> Result<Model> {
+    Columns::read(new.kind, &new.body)?;
+    let row = Model {
+        id: new.id,
+        tenant_id: owner.tenant_id,
+        env: owner.env,
+        campaign_id: new.campaign,
+        kind: new.kind,
+        status: ImportStatus::Running,
+        bytes: i64::try_from(new.body.len()).unwrap_or(i64::MAX),
+        bytes_done: 0,
+        rows_done: 0,
+        accepted: 0,
+        duplicates: 0,
+        rejected: 0,
+        rejections: Rejections::default(),
+        error: None,
+        created_at: deps.clock.now(),
+        ended_at: None,
+    };
+    let (job, body) = (row.clone(), new.body);
+    deps.writer
+        .run(move |db| {
+            let (job, body) = (job.clone(), body.clone());
+            Box::pin(async move {
+                if import::count_running(db, job.tenant_id).await? >= MAX_RUNNING {
+                    return Err(Error::PlanLimit(format!(
+                        "{MAX_RUNNING} imports are running already: wait until one has ended"
+                    )));
+                }
+                import::begin(db, job, body).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await?;
+    run(deps, row.key());
+    Ok(row)
+}
+
+/// Works a job off, in the background.
+pub fn run(deps: &Deps, key: Owned<ImportId>) {
+    let work = {
+        let deps = deps.clone();
+        async move {
+            let outcome = slices(&deps, key).await;
+            match outcome {
+                Err(error) if !error.retryable() => give_up(&deps, key, &error).await,
+                other => other,
+            }
+        }
+    };
+    job::run(deps, &deps.imports, key.id, "import", work);
+}
+
+/// Some rows of the file, and where they end.
+#[derive(Default)]
+struct Slice {
+    rows: Vec<(u64, Result<Value, String>)>,
+    begins: i64,
+    ends: i64,
+    is_last: bool,
+}
+
+async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
+    let db = &deps.db.read;
+    let job = import::load(db, key).await?;
+    if job.status != ImportStatus::Running {
+        return Ok(());
+    }
+    let body = import::body(db, key.id).await?;
+    let columns = Columns::read(job.kind, &body)?;
+    let tenant = entities::tenant::load(db, key.tenant_id).await?;
+    let country: Country = tenant.country.parse().map_err(|_| Error::Corrupt {
+        table: "tenants",
+        column: "country",
+        id: tenant.id.to_string(),
+    })?;
+    let mut done = job.bytes_done;
+    loop {
+        let slice = read(&columns, &body, done);
+        let (ends, is_last) = (slice.ends, slice.is_last);
+        match (job.kind, job.campaign_id) {
+            (Kind::Contacts, Some(campaign)) => {
+                let campaign = Owned::new(key.tenant_id, key.env, campaign);
+                contacts(deps, key, campaign, country, slice).await?;
+            }
+            (Kind::Contacts, None) => return Err(Error::NotFound("campaign")),
+            (Kind::Dnc, _) => entries(deps, key, country, slice).await?,
+        }
+        if is_last {
+            return Ok(());
+        }
+        done = ends;
+    }
+}
+
+/// The rows from byte `from` on, the first row of the file left out.
+fn read(columns: &Columns, body: &str, from: i64) -> Slice {
+    let start = usize::try_from(from).unwrap_or(0).min(body.len());
+    let (before, rest) = body.split_at(start);
+    let lines_before = before.bytes().filter(|byte| *byte == b'\n').count() as u64;
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rest.as_bytes());
+    let mut slice = Slice {
+        begins: from,
+        ends: from,
+        ..Slice::default()
+    };
+    let mut record = ByteRecord::new();
+    let mut is_header = start == 0;
+    while slice.rows.len() < SLICE {
+        // Reading from memory, and flexible: there is nothing that can fail.
+        if !reader.read_byte_record(&mut record).unwrap_or(false) {
+            slice.is_last = true;
+            break;
+        }
+        slice.ends = from + i64::try_from(reader.position().byte()).unwrap_or(0);
+        if std::mem::take(&mut is_header) {
+            continue;
+        }
+        let line = lines_before + record.position().map_or(0, csv::Position::line);
+        let too_many = (record.len() > columns.0.len())
+            .then(|| format!("has {} cells, and the first row names {} columns", record.len(), columns.0.len()));
+        let object = too_many.map_or_else(|| columns.object(&record), Err);
+        slice.rows.push((line, object));
+    }
+    slice
+}
+
+/// What one slice came to.
+#[derive(Default)]
+struct Outcomes {
+    accepted: i64,
+    duplicates: i64,
+    rejected: Vec<Rejection>,
+}
+
+/// Stores how far the job is, in the transaction that reads the slice in; false: somebody else has been here.
+async fn advance(
+    db: &DatabaseTransaction,
+    key: Owned<ImportId>,
+    slice: &Slice,
+    outcomes: Outcomes,
+    now: entities::values::Moment,
+) -> Result<bool> {
+    let mut job = import::load(db, key).await?;
+    if job.status != ImportStatus::Running || job.bytes_done != slice.begins {
+        return Ok(false);
+    }
+    job.bytes_done = slice.ends;
+    job.rows_done += i64::try_from(slice.rows.len()).unwrap_or(0);
+    job.accepted += outcomes.accepted;
+    job.duplicates += outcomes.duplicates;
+    job.rejected += i64::try_from(outcomes.rejected.len()).unwrap_or(0);
+    let room = Rejections::MAX.saturating_sub(job.rejections.0.len());
+    job.rejections.0.extend(outcomes.rejected.into_iter().take(room));
+    if slice.is_last {
+        job.status = ImportStatus::Completed;
+        job.ended_at = Some(now);
+    }
+    import::save(db, &job).await?;
+    Ok(true)
+}
+
+fn unreadable(rows: &[(u64, Result<Value, String>)]) -> Vec<Rejection> {
+    let refused = rows.iter().filter_map(|(line, row)| {
+        Some(Rejection {
+            line: *line,
+            code: "validation_failed".into(),
+            param: None,
+            message: row.as_ref().err()?.clone(),
+        })
+    });
+    refused.collect()
+}
+
+async fn contacts(
+    deps: &Deps,
+    key: Owned<ImportId>,
+    campaign: Owned<CampaignId>,
+    country: Country,
+    slice: Slice,
+) -> Result<()> {
+    let (lines, given): (Vec<u64>, Vec<Value>) = slice
+        .rows
+        .iter()
+        .filter_map(|(line, row)| Some((*line, row.as_ref().ok()?.clone())))
+        .unzip();
+    let sorted = Arc::new(intake::sort(deps, campaign, country, given));
+    let (slice, lines, now) = (Arc::new(slice), Arc::new(lines), deps.clock.now());
+    deps.writer
+        .run(move |db| {
+            let (sorted, slice, lines) = (sorted.clone(), slice.clone(), lines.clone());
+            Box::pin(async move {
+                let (added, commit) = intake::insert(db, campaign, &sorted).await?;
+                let mut rejected = unreadable(&slice.rows);
+                rejected.extend(added.rejected.into_iter().map(|refused| Rejection {
+                    line: lines.get(refused.index).copied().unwrap_or(0),
+                    code: refused.code.into(),
+                    param: refused.param,
+                    message: refused.message,
+                }));
+                rejected.sort_by_key(|rejection| rejection.line);
+                let outcomes = Outcomes {
+                    accepted: i64::try_from(added.accepted).unwrap_or(0),
+                    duplicates: i64::try_from(added.duplicates).unwrap_or(0),
+                    rejected,
+                };
+                let goes_on = advance(db, key, &slice, outcomes, now).await?;
+                if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
+            })
+        })
+        .await?;
+    effect::perform(deps, vec![Effect::ContactsChanged(campaign)]).await;
+    Ok(())
+}
+
+async fn entries(deps: &Deps, key: Owned<ImportId>, country: Country, slice: Slice) -> Result<()> {
+    let (mut rejected, mut asked) = (unreadable(&slice.rows), Vec::new());
+    for (line, row) in &slice.rows {
+        let Ok(row) = row else { continue };
+        match entry(deps, row, country) {
+            Ok(entry) => asked.push(entry),
+            Err(Error::Invalid { field, reason }) => rejected.push(Rejection {
+                line: *line,
+                code: "validation_failed".into(),
+                param: Some(field),
+                message: reason,
+            }),
+            Err(error) => return Err(error),
+        }
+    }
+    rejected.sort_by_key(|rejection| rejection.line);
+    let (slice, asked, rejected, now) = (Arc::new(slice), Arc::new(asked), Arc::new(rejected), deps.clock.now());
+    deps.writer
+        .run(move |db| {
+            let (slice, asked, rejected) = (slice.clone(), asked.clone(), rejected.clone());
+            Box::pin(async move {
+                let mut commit = Commit::default();
+                let mut outcomes = Outcomes {
+                    rejected: rejected.to_vec(),
+                    ..Outcomes::default()
+                };
+                let mut seen: Vec<Whom> = Vec::new();
+                for entry in asked.iter() {
+                    let whom = entry.whom.clone();
+                    let (row, outcome) = dnc::place(db, (key.tenant_id, key.env), entry.clone(), now).await?;
+                    // A second one in the same slice is not in the database yet.
+                    if outcome == Outcome::Known || seen.contains(&whom) {
+                        outcomes.duplicates += 1;
+                        continue;
+                    }
+                    outcomes.accepted += i64::from(outcome == Outcome::New);
+                    outcomes.duplicates += i64::from(outcome == Outcome::Wider);
+                    seen.push(whom);
+                    commit.changes.dnc.push(row);
+                }
+                let goes_on = advance(db, key, &slice, outcomes, now).await?;
+                if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
+            })
+        })
+        .await
+}
+
+fn entry(deps: &Deps, row: &Value, country: Country) -> Result<Entry> {
+    let cell = |name: &str| row.get(name).and_then(Value::as_str);
+    let whom = match (cell("phone_number"), cell("email")) {
+        (Some(number), None) => {
+            Whom::Number(E164::parse(number, country).map_err(|why| Error::invalid("phone_number", why))?)
+        }
+        (None, Some(email)) => Whom::Email(dnc::email(email)?),
+        (Some(_), Some(_)) => return Err(Error::invalid("email", "give a number or an address, not both in one row")),
+        (None, None) => return Err(Error::invalid("phone_number", "is empty")),
+    };
+    let variables = row.get("variables");
+    let extra = |name: &str| variables.and_then(|all| all.get(name)).and_then(Value::as_str);
+    let channels = extra("channels").unwrap_or_default();
+    let channels = channels.split([',', ';', ' ']).map(str::trim).filter(|name| !name.is_empty());
+    let channels = channels.map(|name| match name {
+        "phone" => Ok(DncChannel::Phone),
+        "sms" => Ok(DncChannel::Sms),
+        "email" => Ok(DncChannel::Email),
+        other => Err(Error::invalid("channels", format!("`{other}` is no channel: use phone, sms or email"))),
+    });
+    let reason = extra("reason").map(str::to_owned);
+    if reason.as_ref().is_some_and(|reason| reason.chars().count() > 500) {
+        return Err(Error::invalid("reason", "has more than 500 characters"));
+    }
+    Ok(Entry {
+        id: deps.ids.next(),
+        whom,
+        channels: channels.collect::<Result<_>>()?,
+        reason,
+        source: Source::Import,
+        session_id: None,
+    })
+}
+
+/// It cannot go on: what was read in stays, and the job says why.
+async fn give_up(deps: &Deps, key: Owned<ImportId>, error: &Error) -> Result<()> {
+    let (why, now) = (error.to_string(), deps.clock.now());
+    if matches!(error, Error::Internal(_) | Error::Corrupt { .. }) {
+        tracing::error!(%error, import = %key.id, "an import failed");
+    }
+    deps.writer
+        .run(move |db| {
+            let why = why.clone();
+            Box::pin(async move {
+                let mut job = import::load(db, key).await?;
+                job.status = ImportStatus::Failed;
+                job.error = Some(why);
+                job.ended_at = Some(now);
+                import::save(db, &job).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await
+}

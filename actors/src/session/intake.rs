@@ -1,0 +1,122 @@
+//! Direct calls: may this one be placed, and when? The same rules as a campaign's, asked when it is made and once more, inside
+//! the transaction, when it is dialled.
+use super::machine::Session;
+use crate::{
+    deps::Deps,
+    dispatcher::{
+        direct_caps,
+        queue::{people, ring_ms},
+    },
+    effect,
+    eligibility::{self, Rule, Terms, Verdict},
+    hours::{self, Rules},
+    writer::Commit,
+};
+use entities::{
+    Error, Result,
+    dispatch_block::{self, Reason},
+    session::{self as store, Model},
+    tenant,
+    values::{Env, Moment},
+};
+
+/// What a call that is made outside the calling hours becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IfClosed {
+    /// It is refused.
+    #[default]
+    Reject,
+    /// It is placed when the hours begin.
+    Defer,
+}
+
+/// Calls that may wait, per tenant and env.
+const MAX_QUEUED: u64 = 10_000;
+
+/// Checks the rules; answers the row, with its time if it has to wait for one.
+pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model> {
+    let (db, now) = (&deps.db.read, deps.clock.now());
+    if row.to_number.costly_kind().is_some_and(|_| !deps.limits.allow_costly_numbers) {
+        let kind = row.to_number.costly_kind().unwrap_or_default();
+        return Err(Error::invalid("to_number", format!("is {kind}: the operator does not allow calls to it")));
+    }
+    let tenant = tenant::load(db, row.tenant_id).await?;
+    let people = people(deps, (row.tenant_id, row.env), vec![row.to_number.clone()], now).await?;
+    let person = people.get(&row.to_number).cloned().unwrap_or_default();
+    if !person.has_number {
+        return Err(match row.env {
+            Env::Test => Error::NumberNotVerified,
+            Env::Live => Error::invalid("to_number", "is a number of the sandbox: use a test key"),
+        });
+    }
+    let blocks = dispatch_block::of(db, row.tenant_id).await?;
+    for block in blocks.iter().filter(|block| block.env == row.env) {
+        return Err(match block.reason {
+            Reason::Credits => Error::InsufficientCredits,
+            Reason::Suspension => Error::PlanLimit("the workspace is suspended: ask the operator".into()),
+        });
+    }
+    let rules = Rules::direct(row.env, tenant.timezone);
+    let standing = rules.of(&hours::group(&row.to_number, row.timezone));
+    let caps = direct_caps(deps);
+    let terms = Terms {
+        caps: &caps,
+        ends_at: None,
+        ring_ms: ring_ms(row.ring_timeout_seconds),
+        suspended_since: None,
+        credits_gone: false,
+    };
+    let starts = row.scheduled_at.map_or(now, |at| at.max(now));
+    match eligibility::first_no(&[Rule::Dnc, Rule::Caps, Rule::Hours], &person, &standing, &terms, starts) {
+        None => Ok(row),
+        Some((Rule::Dnc, _)) => Err(Error::RecipientOnDnc),
+        Some((Rule::Caps, Verdict::Wait(Some(until)))) => Err(Error::DailyCapReached { until }),
+        Some((_, Verdict::Wait(next_open_at))) => match (if_closed, next_open_at) {
+            (IfClosed::Defer, Some(at)) => Ok(Model {
+                scheduled_at: Some(at),
+                ..row
+            }),
+            (IfClosed::Reject, _) | (IfClosed::Defer, None) => Err(Error::OutsideCallingHours { next_open_at }),
+        },
+        Some(_) => Err(Error::OutsideCallingHours { next_open_at: None }),
+    }
+}
+
+/// Is there a slot for a call that does not want to wait, and room in the queue for one that does?
+pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
+    let db = &deps.db.read;
+    let tenant = tenant::load(db, row.tenant_id).await?;
+    let limit = tenant.concurrency_limit.min(deps.limits.max_concurrency);
+    if store::count_queued(db, row.tenant_id, row.env).await? >= MAX_QUEUED {
+        return Err(Error::ConcurrencyFull { limit });
+    }
+    if row.queue_ttl_seconds == 0 && row.scheduled_at.is_none() {
+        let (of_campaigns, of_the_api) = store::in_use(db, row.tenant_id, row.env).await?;
+        if of_campaigns + of_the_api >= u64::try_from(limit).unwrap_or(0) {
+            return Err(Error::ConcurrencyFull { limit });
+        }
+    }
+    Ok(())
+}
+
+/// Stores the session; its actor and the dispatcher see to the rest.
+pub async fn create(deps: &Deps, row: Model, now: Moment) -> Result<Model> {
+    let (session, effects) = Session::queued(row, deps.base_url.clone(), now);
+    let mut commit = Commit::default();
+    effect::facts(deps, session.key(), &effects, &mut commit).await?;
+    commit.changes.sessions.push(session.row());
+    let row = match deps.writer.commit(commit).await {
+        Ok(()) => session.row(),
+        // A repeat of a request that a crash cut off after its commit.
+        Err(Error::Stale) => store::load(&deps.db.read, session.key()).await?,
+        Err(error) => return Err(error),
+    };
+    if let Some(tree) = deps.tree() {
+        // The actor sets the alarm: for its time, or to give up waiting for a slot.
+        let tick = crate::shell::Do::tell(super::machine::Command::Tick, &deps.clock);
+        tree.sessions.tell(session.key(), tick);
+    }
+    effect::perform(deps, effects).await;
+    Ok(row)
+}

@@ -1,0 +1,53 @@
+//! What is wrong with the shape of a JSON value: the field, and why.
+use serde::de::DeserializeOwned;
+
+/// A value of another shape than it should have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misshapen {
+    /// The path of the field, as `pacing.calls_per_second`; empty: the whole.
+    pub param: String,
+    pub message: String,
+}
+
+/// A JSON value as a `T`.
+pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Misshapen> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        misshapen(&path, error.inner())
+    })
+}
+
+/// A JSON text as a `T`.
+pub fn parse_text<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misshapen> {
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text)).map_err(|error| {
+        let path = error.path().to_string();
+        misshapen(&path, error.inner())
+    })
+}
+
+fn misshapen(path: &str, error: &serde_json::Error) -> Misshapen {
+    let text = error.to_string();
+    let parent = if path == "." { "" } else { path };
+    let message = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(message, _)| message);
+    // serde names unknown and missing fields in its text and their parent in the path.
+    let field = ["unknown field `", "missing field `"]
+        .iter()
+        .find_map(|start| message.strip_prefix(start)?.split_once('`'));
+    let param = match field {
+        Some((field, _)) if parent.is_empty() || parent.ends_with(field) => {
+            if parent.is_empty() {
+                field.to_owned()
+            } else {
+                parent.to_owned()
+            }
+        }
+        Some((field, _)) => format!("{parent}.{field}"),
+        None => parent.to_owned(),
+    };
+    Misshapen {
+        param,
+        message: message.to_owned(),
+    }
+}

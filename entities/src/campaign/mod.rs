@@ -1,0 +1,210 @@
+//! Campaigns: what a user asked for, and the stored state of its machine.
+mod plan;
+
+pub use plan::*;
+
+use crate::{
+    agent,
+    error::{Error, Result},
+    ids::{AgentId, CampaignId, Owned, TenantId},
+    page::{self, Listed, Page},
+    values::{Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, QueryOrder, QuerySelect, entity::prelude::*,
+    sea_query::Expr,
+};
+use serde::{Deserialize, Serialize};
+
+/// The agent as it was when the campaign started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
+pub struct AgentSnapshot {
+    pub id: AgentId,
+    pub version: i32,
+    pub definition: agent::Definition,
+}
+
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Draft,
+    Running,
+    Paused,
+    Completed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum PauseReason {
+    /// `pause` was called; `resume` lifts it.
+    Manual,
+    /// Nobody who is left may be called now; it resumes by itself.
+    QuietHours,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum CompletedReason {
+    /// Every contact reached its end.
+    Finished,
+    /// `schedule.ends_at` came first.
+    Ended,
+    /// `cancel` was called.
+    Canceled,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "campaigns")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: CampaignId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub plan: Plan,
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub agent: Option<AgentSnapshot>,
+    pub status: Status,
+    pub pause_reason: Option<PauseReason>,
+    /// Since when what remains is put away, because it was canceled or its time is over; `completed_reason` says which.
+    pub cancel_requested_at: Option<Moment>,
+    /// `start` was called before `schedule.starts_at`.
+    pub armed_at: Option<Moment>,
+    /// While paused for quiet hours: when the first contact may be called again.
+    pub next_open_at: Option<Moment>,
+    /// The next moment at which its actor has something to do.
+    pub wake_at: Option<Moment>,
+    pub started_at: Option<Moment>,
+    pub paused_at: Option<Moment>,
+    pub completed_at: Option<Moment>,
+    pub completed_reason: Option<CompletedReason>,
+    /// What it leaves behind is removed bit by bit.
+    pub deleted_at: Option<Moment>,
+    pub version: i32,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Written out, not bound: only so do the databases see that the small index of open campaigns serves.
+fn is_running() -> Expr {
+    Expr::cust("status IN ('running', 'paused') AND status = 'running'")
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(Column::DeletedAt.is_null())
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<CampaignId>) -> Result<Model> {
+    owned(key.tenant_id, key.env)
+        .filter(Column::Id.eq(key.id))
+        .one(db)
+        .await?
+        .ok_or(Error::NotFound("campaign"))
+}
+
+/// For what follows the calls of a campaign that was deleted meanwhile.
+pub async fn load_even_deleted(db: &impl ConnectionTrait, key: Owned<CampaignId>) -> Result<Model> {
+    let found = Entity::find_by_id(key.id)
+        .filter(Column::TenantId.eq(key.tenant_id))
+        .filter(Column::Env.eq(key.env));
+    found.one(db).await?.ok_or(Error::NotFound("campaign"))
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    tenant: TenantId,
+    env: Env,
+    status: Option<Status>,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant, env);
+    if let Some(status) = status {
+        select = select.filter(Column::Status.eq(status));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+/// The campaigns that the tenant's dispatcher works on.
+pub async fn dispatchable(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Model>> {
+    let select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Status.eq(Status::Running));
+    Ok(select
+        .filter(Column::CancelRequestedAt.is_null())
+        .order_by(Column::Id, sea_orm::Order::Asc)
+        .all(db)
+        .await?)
+}
+
+/// Those of `known` (id and version) that may dispatch as they were known. Asked inside the transaction that commits a dial.
+pub async fn still_dispatchable(db: &impl ConnectionTrait, known: &[(CampaignId, i32)]) -> Result<bool> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::Id, Column::Version])
+        .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)))
+        .filter(Column::Status.eq(Status::Running))
+        .filter(Column::CancelRequestedAt.is_null());
+    let found: Vec<(CampaignId, i32)> = select.into_tuple().all(db).await?;
+    Ok(known.iter().all(|known| found.contains(known)))
+}
+
+/// Tenants with a running campaign: each needs its dispatcher.
+pub async fn tenants_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::TenantId)
+        .filter(is_running())
+        .distinct();
+    Ok(select.into_tuple().all(db).await?)
+}
+
+/// Campaigns whose actor has something to do that only their rows tell: nothing left to call, what remains to be put away,
+/// or a moment that has come.
+pub async fn unattended(db: &impl ConnectionTrait, now: Moment) -> Result<Vec<Owned<CampaignId>>> {
+    let idle = Expr::cust(
+        "status IN ('running', 'paused') AND (cancel_requested_at IS NOT NULL OR (status = 'running' AND NOT EXISTS \
+         (SELECT 1 FROM campaign_tallies WHERE campaign_id = campaigns.id AND pending + waiting + dispatched > 0)))",
+    );
+    let mut found = owners(db, idle).await?;
+    let due = Expr::cust("wake_at IS NOT NULL").and(Column::WakeAt.lte(now));
+    found.extend(owners(db, due).await?);
+    Ok(found)
+}
+
+async fn owners(db: &impl ConnectionTrait, which: Expr) -> Result<Vec<Owned<CampaignId>>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(which);
+    let rows: Vec<(TenantId, Env, CampaignId)> = select.into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}
+
+/// All campaigns of all tenants, a page at a time: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<CampaignId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, sea_orm::Order::Asc).limit(limit).all(db).await?)
+}
+
+/// A campaign that was deleted and has left contacts behind.
+pub async fn first_deleted(db: &impl ConnectionTrait) -> Result<Option<CampaignId>> {
+    let left = Expr::cust("deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM contacts WHERE campaign_id = campaigns.id)");
+    let select = Entity::find().select_only().column(Column::Id).filter(left).limit(1);
+    Ok(select.into_tuple().one(db).await?)
+}

@@ -1,0 +1,95 @@
+//! A campaign's calls, counted by the hour in which they were dialled: its answer rate, and its cap per day.
+use crate::{bulk, error::Result, ids::CampaignId, values::Moment};
+use sea_orm::{Order, QueryOrder, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
+use std::collections::BTreeMap;
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "campaign_hours")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub campaign_id: CampaignId,
+    /// Its first moment; hours begin when the campaign's zone shows :00.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub hour: Moment,
+    pub dialed: i64,
+    /// A person or a machine picked up.
+    pub answered: i64,
+    pub ended: i64,
+    /// Of all talks together.
+    pub duration_seconds: i64,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn empty(campaign_id: CampaignId, hour: Moment) -> Self {
+        Model {
+            campaign_id,
+            hour,
+            dialed: 0,
+            answered: 0,
+            ended: 0,
+            duration_seconds: 0,
+        }
+    }
+}
+
+/// Adds counts to the stored ones.
+pub async fn add(db: &impl ConnectionTrait, by: &[Model]) -> Result<()> {
+    const COLUMNS: usize = 6;
+    // One statement takes no row twice.
+    let mut sums: BTreeMap<(CampaignId, Moment), Model> = BTreeMap::new();
+    for row in by {
+        let sum = sums
+            .entry((row.campaign_id, row.hour))
+            .or_insert_with(|| Model::empty(row.campaign_id, row.hour));
+        sum.dialed += row.dialed;
+        sum.answered += row.answered;
+        sum.ended += row.ended;
+        sum.duration_seconds += row.duration_seconds;
+    }
+    let sums: Vec<Model> = sums.into_values().collect();
+    for chunk in bulk::chunks(&sums, COLUMNS) {
+        let mut text = String::from(
+            "INSERT INTO campaign_hours (campaign_id, hour, dialed, answered, ended, duration_seconds) VALUES ",
+        );
+        bulk::placeholders(&mut text, db.get_database_backend(), chunk.len(), COLUMNS);
+        text.push_str(
+            " ON CONFLICT (campaign_id, hour) DO UPDATE SET dialed = campaign_hours.dialed + excluded.dialed, \
+             answered = campaign_hours.answered + excluded.answered, ended = campaign_hours.ended + excluded.ended, \
+             duration_seconds = campaign_hours.duration_seconds + excluded.duration_seconds",
+        );
+        let values = chunk.iter().flat_map(|row| {
+            [
+                Value::from(row.campaign_id),
+                row.hour.into(),
+                row.dialed.into(),
+                row.answered.into(),
+                row.ended.into(),
+                row.duration_seconds.into(),
+            ]
+        });
+        let values: Vec<Value> = values.collect();
+        db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
+            .await?;
+    }
+    Ok(())
+}
+
+/// Calls dialled in hours that began at `since` or later.
+pub async fn dialed_since(db: &impl ConnectionTrait, campaign: CampaignId, since: Moment) -> Result<i64> {
+    let select = Entity::find()
+        .filter(Column::CampaignId.eq(campaign))
+        .filter(Column::Hour.gte(since))
+        .select_only()
+        .column_as(Expr::cust("CAST(COALESCE(SUM(dialed), 0) AS BIGINT)"), "dialed");
+    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
+}
+
+/// The campaign's last hours, oldest first.
+pub async fn last(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
+    let select = Entity::find().filter(Column::CampaignId.eq(campaign));
+    let mut rows = select.order_by(Column::Hour, Order::Desc).limit(limit).all(db).await?;
+    rows.reverse();
+    Ok(rows)
+}

@@ -1,0 +1,120 @@
+//! Every intent to call somebody: to whom, when, and in which order. The caps are counted from it.
+use crate::{
+    bulk,
+    error::Result,
+    ids::{CampaignId, SessionId, TenantId},
+    values::{E164, Env, Moment},
+};
+use sea_orm::{Statement, Value, entity::prelude::*};
+use std::collections::HashMap;
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "dials")]
+pub struct Model {
+    // The table's own key begins with these three, so that a number's calls lie together.
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub phone_number: E164,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub session_id: SessionId,
+    /// 1, and more where the trunk had no room for the call and was asked again.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub n: i32,
+    pub campaign_id: Option<CampaignId>,
+    pub dialed_at: Moment,
+    /// Its place among all commits; the writer gives it.
+    pub seq: i64,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// The moments after `since` at which each of `numbers` was dialled, in order. A call that was asked again counts once.
+pub async fn recent(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    numbers: &[E164],
+    since: Moment,
+) -> Result<HashMap<E164, Vec<Moment>>> {
+    let mut found: HashMap<E164, Vec<Moment>> = HashMap::new();
+    for chunk in bulk::chunks(numbers, 1) {
+        let backend = db.get_database_backend();
+        let mut text = String::from("SELECT phone_number, MIN(dialed_at) FROM dials WHERE phone_number IN (");
+        bulk::list(&mut text, backend, chunk.len(), 1);
+        text.push_str(") AND tenant_id = ");
+        for (at, clause) in [" AND env = ", " AND dialed_at > ", " GROUP BY phone_number, session_id"]
+            .into_iter()
+            .enumerate()
+        {
+            bulk::placeholder(&mut text, backend, chunk.len() + at + 1);
+            text.push_str(clause);
+        }
+        let mut values: Vec<Value> = chunk.iter().cloned().map(Value::from).collect();
+        values.extend([Value::from(tenant), env.into(), since.into()]);
+        for row in db
+            .query_all_raw(Statement::from_sql_and_values(backend, text, values))
+            .await?
+        {
+            let number: E164 = row.try_get_by_index(0)?;
+            found.entry(number).or_default().push(row.try_get_by_index(1)?);
+        }
+    }
+    for moments in found.values_mut() {
+        moments.sort();
+    }
+    Ok(found)
+}
+
+/// The last intent of each of these sessions: `(session, seq, dialed_at)`.
+pub async fn of_sessions(
+    db: &impl ConnectionTrait,
+    sessions: &[(TenantId, Env, E164, SessionId)],
+) -> Result<HashMap<SessionId, Model>> {
+    let mut found = HashMap::new();
+    for (tenant, env, number, session) in sessions {
+        let select = Entity::find()
+            .filter(Column::TenantId.eq(*tenant))
+            .filter(Column::Env.eq(*env))
+            .filter(Column::PhoneNumber.eq(number.clone()))
+            .filter(Column::SessionId.eq(*session));
+        for row in select.all(db).await? {
+            found.insert(*session, row);
+        }
+    }
+    Ok(found)
+}
+
+/// The place of each session's last intent among all commits; one that was never dialled is missing. For the audit.
+pub async fn last_seqs(
+    db: &impl ConnectionTrait,
+    sessions: &[(TenantId, Env, E164, SessionId)],
+) -> Result<HashMap<SessionId, i64>> {
+    const COLUMNS: usize = 4;
+    let mut found = HashMap::new();
+    for chunk in bulk::chunks(sessions, COLUMNS) {
+        let backend = db.get_database_backend();
+        // Joined by the whole key: a look-up per session, not a walk over all dials.
+        let mut text = String::from("WITH v (tenant_id, env, phone_number, session_id) AS (VALUES ");
+        bulk::placeholders(&mut text, backend, chunk.len(), COLUMNS);
+        text.push_str(
+            ") SELECT dials.session_id, MAX(dials.seq) FROM v JOIN dials ON dials.tenant_id = v.tenant_id \
+             AND dials.env = v.env AND dials.phone_number = v.phone_number AND dials.session_id = v.session_id \
+             GROUP BY dials.session_id",
+        );
+        let values = chunk.iter().flat_map(|(tenant, env, number, session)| {
+            [
+                Value::from(*tenant),
+                (*env).into(),
+                number.clone().into(),
+                (*session).into(),
+            ]
+        });
+        let values: Vec<Value> = values.collect();
+        for row in db
+            .query_all_raw(Statement::from_sql_and_values(backend, text, values))
+            .await?
+        {
+            found.insert(row.try_get_by_index(0)?, row.try_get_by_index(1)?);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,208 @@
+//! The do-not-call list: numbers and addresses that a tenant must not use. What is removed stays, with who wanted it and why.
+use crate::{
+    bulk,
+    error::{Error, Result},
+    ids::{DncId, Owned, SessionId, TenantId},
+    page::{self, Listed, Page},
+    values::{E164, Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, Statement, Value,
+    entity::prelude::*, sea_query::Expr,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "A way to reach somebody.")]
+pub enum DncChannel {
+    Phone,
+    Sms,
+    Email,
+}
+
+/// What is barred, without repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(transparent)]
+pub struct Channels(pub Vec<DncChannel>);
+
+impl Channels {
+    pub fn of(mut channels: Vec<DncChannel>) -> Self {
+        channels.sort();
+        channels.dedup();
+        Channels(channels)
+    }
+    pub fn contain(&self, channel: DncChannel) -> bool {
+        self.0.contains(&channel)
+    }
+}
+
+/// Who put it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The person said so in a call.
+    OptOutVoice,
+    SmsStop,
+    Unsubscribe,
+    Manual,
+    Import,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "dnc_entries")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: DncId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub phone_number: Option<E164>,
+    pub email: Option<String>,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub channels: Channels,
+    pub reason: Option<String>,
+    pub source: Source,
+    pub session_id: Option<SessionId>,
+    /// Its place among all commits; the writer gives it.
+    pub added_seq: i64,
+    pub removed_at: Option<Moment>,
+    pub removed_reason: Option<String>,
+    pub removed_seq: Option<i64>,
+    pub version: i32,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Written out, not bound: only so do the databases see that the small indexes of what is barred serve.
+fn is_barred() -> Expr {
+    Expr::cust("removed_at IS NULL")
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(is_barred())
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<DncId>) -> Result<Model> {
+    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
+    found.one(db).await?.ok_or(Error::NotFound("do-not-call entry"))
+}
+
+/// What a list is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub phone_number: Option<E164>,
+    pub email: Option<String>,
+    pub source: Option<Source>,
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    filter: Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant, env);
+    if let Some(number) = filter.phone_number {
+        select = select.filter(Column::PhoneNumber.eq(number));
+    }
+    if let Some(email) = filter.email {
+        select = select.filter(Column::Email.eq(email));
+    }
+    if let Some(source) = filter.source {
+        select = select.filter(Column::Source.eq(source));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+/// The entry of a number.
+pub async fn of_number(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    number: &E164,
+) -> Result<Option<Model>> {
+    let found = owned(tenant, env)
+        .filter(Expr::cust("phone_number IS NOT NULL"))
+        .filter(Column::PhoneNumber.eq(number.clone()));
+    Ok(found.one(db).await?)
+}
+
+/// The entry of an address, which is compared in lower case.
+pub async fn of_email(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), email: &str) -> Result<Option<Model>> {
+    let found = owned(tenant, env)
+        .filter(Expr::cust("email IS NOT NULL"))
+        .filter(Column::Email.eq(email));
+    Ok(found.one(db).await?)
+}
+
+/// Those of `numbers` that must not be called.
+pub async fn barred(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    numbers: &[E164],
+) -> Result<HashSet<E164>> {
+    let mut found = HashSet::new();
+    for chunk in bulk::chunks(numbers, 1) {
+        let backend = db.get_database_backend();
+        let mut text = String::from(
+            "SELECT phone_number, channels FROM dnc_entries WHERE removed_at IS NULL AND phone_number IS NOT NULL \
+             AND phone_number IN (",
+        );
+        bulk::list(&mut text, backend, chunk.len(), 1);
+        text.push_str(") AND tenant_id = ");
+        bulk::placeholder(&mut text, backend, chunk.len() + 1);
+        text.push_str(" AND env = ");
+        bulk::placeholder(&mut text, backend, chunk.len() + 2);
+        let mut values: Vec<Value> = chunk.iter().cloned().map(Value::from).collect();
+        values.extend([Value::from(tenant), env.into()]);
+        for row in db
+            .query_all_raw(Statement::from_sql_and_values(backend, text, values))
+            .await?
+        {
+            let channels: Channels = row.try_get_by_index(1)?;
+            if channels.contain(DncChannel::Phone) {
+                found.insert(row.try_get_by_index(0)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Pending contacts of a campaign whose number must not be called.
+pub async fn count_barred(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    campaign: crate::ids::CampaignId,
+) -> Result<i64> {
+    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $3 AND status IN ('pending', 'waiting') AND EXISTS \
+        (SELECT 1 FROM dnc_entries WHERE removed_at IS NULL AND dnc_entries.phone_number IS NOT NULL AND tenant_id = $1 \
+        AND env = $2 AND dnc_entries.phone_number = contacts.phone_number AND CAST(channels AS TEXT) LIKE '%phone%')";
+    let values = [Value::from(tenant), env.into(), campaign.into()];
+    let statement = Statement::from_sql_and_values(db.get_database_backend(), TEXT, values);
+    let row = db.query_one_raw(statement).await?;
+    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0))
+}
+
+/// Every entry that ever was, a page at a time: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<DncId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// The last place among all commits that an entry was given.
+pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+    let select = Entity::find().select_only().column_as(
+        Expr::cust("CAST(COALESCE(MAX(CASE WHEN removed_seq > added_seq THEN removed_seq ELSE added_seq END), 0) AS BIGINT)"),
+        "last",
+    );
+    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
+}

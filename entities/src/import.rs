@@ -1,0 +1,144 @@
+//! Imports: lists that are read in as stored jobs, which go on after a crash where they were.
+use crate::{
+    bulk::{self, OnConflict},
+    error::{Error, Result},
+    ids::{CampaignId, ImportId, Owned, TenantId},
+    values::{Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Contacts of a campaign.
+    Contacts,
+    /// Numbers and addresses for the do-not-call list.
+    Dnc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How far an import is.")]
+pub enum ImportStatus {
+    Running,
+    Completed,
+    /// It could not go on; `error` says why. What was read in before stays.
+    Failed,
+}
+
+/// A row that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rejection {
+    /// The line of the file on which the row begins, from 1.
+    pub line: u64,
+    pub code: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub param: Option<String>,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
+#[serde(transparent)]
+pub struct Rejections(pub Vec<Rejection>);
+
+impl Rejections {
+    /// Refused rows that are kept to be read; beyond that they are only counted.
+    pub const MAX: usize = 1_000;
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "imports")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: ImportId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub campaign_id: Option<CampaignId>,
+    pub kind: Kind,
+    pub status: ImportStatus,
+    pub bytes: i64,
+    /// Everything before this byte is dealt with.
+    pub bytes_done: i64,
+    pub rows_done: i64,
+    pub accepted: i64,
+    pub duplicates: i64,
+    pub rejected: i64,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub rejections: Rejections,
+    pub error: Option<String>,
+    pub created_at: Moment,
+    pub ended_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<ImportId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+/// What is read in; gone when it is.
+mod body {
+    use crate::ids::ImportId;
+    use sea_orm::entity::prelude::*;
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+    #[sea_orm(table_name = "import_bodies")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub import_id: ImportId,
+        pub body: String,
+    }
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<ImportId>) -> Result<Model> {
+    let select = Entity::find_by_id(key.id)
+        .filter(Column::TenantId.eq(key.tenant_id))
+        .filter(Column::Env.eq(key.env));
+    select.one(db).await?.ok_or(Error::NotFound("import"))
+}
+
+pub async fn begin(db: &impl ConnectionTrait, row: Model, body: String) -> Result<()> {
+    let text = body::Model {
+        import_id: row.id,
+        body,
+    };
+    bulk::save(db, &[row], OnConflict::Fail).await?;
+    bulk::save(db, &[text], OnConflict::Fail).await.map(drop)
+}
+
+/// Stores how far it is; what was read in is dropped at the end.
+pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
+    bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
+    if row.status != ImportStatus::Running {
+        body::Entity::delete_by_id(row.id).exec(db).await?;
+    }
+    Ok(())
+}
+
+pub async fn body(db: &impl ConnectionTrait, id: ImportId) -> Result<String> {
+    let row = body::Entity::find_by_id(id).one(db).await?;
+    row.map(|row| row.body).ok_or(Error::NotFound("import"))
+}
+
+pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<Owned<ImportId>>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(Expr::cust("status = 'running'"));
+    let rows: Vec<(TenantId, Env, ImportId)> = select.into_tuple().all(db).await?;
+    Ok(rows.into_iter().map(|(tenant, env, id)| Owned::new(tenant, env, id)).collect())
+}
+
+/// Jobs of the tenant that are not through.
+pub async fn count_running(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+    let select = Entity::find().filter(Expr::cust("status = 'running'")).filter(Column::TenantId.eq(tenant));
+    Ok(select.count(db).await?)
+}

@@ -1,0 +1,578 @@
+//! `callboard audit dump`: what is stored, as facts that a program can check without knowing a table.
+//!
+//! Everything is read a page at a time, each page for itself: a running `serve` waits for none of it, however slowly the
+//! lines are taken. What a busy one commits meanwhile may be in one kind and not yet in another.
+use crate::{app::CannotStart, settings::Settings};
+use actors::{dispatcher::queue::RING_TIMEOUT_SECONDS, hours::Rules, keyring::sha256_hex};
+use clap::Subcommand;
+use entities::{
+    api_key,
+    campaign::{self, OnUnknownTimezone, Schedule},
+    campaign_move, contact,
+    db::Location,
+    delivery, delivery_attempt, dial, dnc, event,
+    ids::TenantId,
+    session, tally, tenant,
+    values::{Day, Env, Zone},
+    webhook_endpoint,
+};
+use migration::MigratorTrait;
+use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbErr};
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    io::{self, BufWriter, Write},
+    path::PathBuf,
+};
+
+#[derive(Subcommand)]
+pub enum Audit {
+    /// Print what is stored as JSON lines, one fact each
+    ///
+    /// Works beside a running `serve`, and on what a stopped or killed one left behind. Nothing is changed; phone numbers
+    /// are shown in full.
+    Dump {
+        /// Only this workspace's facts
+        #[arg(long, value_name = "SLUG")]
+        tenant: Option<String>,
+    },
+}
+
+impl Audit {
+    pub async fn run(self, config: Option<PathBuf>) -> Result<(), CannotStart> {
+        let Audit::Dump { tenant } = self;
+        let db = open(&Settings::load(config, &[])?.location()?).await?;
+        let only = match tenant {
+            Some(slug) => Some(tenant::by_slug(&db, &slug).await?.id),
+            None => None,
+        };
+        let mut dump = Dump {
+            db: &db,
+            only,
+            zones: HashMap::new(),
+            out: BufWriter::new(io::stdout().lock()),
+        };
+        dump.all().await?;
+        drop(dump);
+        // A failed close loses nothing: nothing was written.
+        let _ = db.close().await;
+        Ok(())
+    }
+}
+
+/// A connection that makes no file, migrates nothing, and leaves the log of a killed server to its successor.
+async fn open(location: &Location) -> Result<DatabaseConnection, CannotStart> {
+    let cannot =
+        |what: &str, error: DbErr| CannotStart(format!("database_url: cannot {what} {}: {error}", location.shown()));
+    let mut options = ConnectOptions::new(match location {
+        Location::Sqlite(path) => format!("sqlite://{}?mode=ro", path.display()),
+        Location::Postgres(url) => url.clone(),
+    });
+    options.max_connections(1).sqlx_logging(false);
+    let db = Database::connect(options)
+        .await
+        .map_err(|error| cannot("open", error))?;
+    let pending = migration::Migrator::get_pending_migrations_read_only(&db)
+        .await
+        .map_err(|error| cannot("read", error))?;
+    if pending.is_empty() {
+        return Ok(db);
+    }
+    Err(CannotStart(format!(
+        "database_url: the schema of {} is not up to date; run `callboard migrate` first",
+        location.shown()
+    )))
+}
+
+/// Rows read at once.
+const PAGE: u64 = 500;
+/// Deliveries whose attempts are read at once.
+const DELIVERIES: usize = 50;
+
+struct Dump<'a, W> {
+    db: &'a DatabaseConnection,
+    only: Option<TenantId>,
+    /// Of the tenants met so far.
+    zones: HashMap<TenantId, Zone>,
+    out: W,
+}
+
+impl<W: Write> Dump<'_, W> {
+    /// One kind after another, each in the order of its key.
+    async fn all(&mut self) -> Result<(), CannotStart> {
+        self.events().await?;
+        self.deliveries().await?;
+        self.attempts().await?;
+        self.endpoints().await?;
+        self.campaigns().await?;
+        self.contacts().await?;
+        self.sessions().await?;
+        self.dnc().await?;
+        self.keys().await?;
+        self.out.flush().map_err(unwritten)
+    }
+
+    fn is_wanted(&self, tenant: TenantId) -> bool {
+        self.only.is_none_or(|only| only == tenant)
+    }
+
+    fn line(&mut self, line: &Value) -> Result<(), CannotStart> {
+        writeln!(self.out, "{line}").map_err(unwritten)
+    }
+
+    /// Where the tenant is.
+    async fn zone_of(&mut self, tenant: TenantId) -> Result<Zone, CannotStart> {
+        if let Some(zone) = self.zones.get(&tenant) {
+            return Ok(*zone);
+        }
+        let zone = tenant::load(self.db, tenant).await?.timezone;
+        self.zones.insert(tenant, zone);
+        Ok(zone)
+    }
+
+    async fn events(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = event::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.seq);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&event_line(row))?;
+            }
+        }
+    }
+
+    async fn deliveries(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = delivery::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some((last.endpoint_id, last.id));
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&delivery_line(row))?;
+            }
+        }
+    }
+
+    /// By their deliveries, for these alone know whose they are.
+    async fn attempts(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = delivery::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some((last.endpoint_id, last.id));
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+            for ids in ids.chunks(DELIVERIES) {
+                for attempt in delivery_attempt::outcomes(self.db, ids).await? {
+                    self.line(&attempt_line(&attempt))?;
+                }
+            }
+        }
+    }
+
+    async fn endpoints(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = webhook_endpoint::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&endpoint_line(row))?;
+            }
+        }
+    }
+
+    async fn campaigns(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = campaign::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            let mut tallies = tally::of(self.db, rows.iter().map(|row| row.id)).await?;
+            for row in &rows {
+                let tally = tallies.remove(&row.id).unwrap_or_else(|| tally::Model::new(row.id));
+                let moves = campaign_move::of(self.db, row.id).await?;
+                let zone = self.zone_of(row.tenant_id).await?;
+                self.line(&campaign_line(row, &tally, moves, zone))?;
+            }
+        }
+    }
+
+    async fn contacts(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = campaign::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.contacts_of(row).await?;
+            }
+        }
+    }
+
+    async fn contacts_of(&mut self, campaign: &campaign::Model) -> Result<(), CannotStart> {
+        let zone = self.zone_of(campaign.tenant_id).await?;
+        let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone);
+        let mut after = None;
+        loop {
+            let rows = contact::after(self.db, campaign.id, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            for row in &rows {
+                self.line(&contact_line(row, campaign, &rules))?;
+            }
+        }
+    }
+
+    async fn sessions(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = session::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            let keys: Vec<_> = rows
+                .iter()
+                .map(|row| (row.tenant_id, row.env, row.to_number.clone(), row.id))
+                .collect();
+            let intents = dial::last_seqs(self.db, &keys).await?;
+            for row in &rows {
+                self.line(&session_line(row, intents.get(&row.id).copied()))?;
+            }
+        }
+    }
+
+    async fn dnc(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = dnc::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&dnc_line(row))?;
+            }
+        }
+    }
+
+    async fn keys(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = api_key::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&key_line(row))?;
+            }
+        }
+    }
+}
+
+fn unwritten(error: io::Error) -> CannotStart {
+    CannotStart(format!("standard output: {error}"))
+}
+
+fn event_line(row: &event::Model) -> Value {
+    let mut line = json!({
+        "kind": "event",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "type": row.event_type,
+        "subject": row.subject_id,
+        "seq": row.seq,
+        "created_at": row.created_at,
+        "sha256": sha256_hex(row.body.as_bytes()),
+    });
+    // Only these are looked into. A body that cannot be read is null here, and its line lacks what it should have said.
+    let data = || -> Value {
+        let body: Value = serde_json::from_str(&row.body).unwrap_or_default();
+        body.get("data").cloned().unwrap_or_default()
+    };
+    if row.event_type == "campaign.completed" {
+        let data = data();
+        line["totals"] = json!({
+            "total_contacts": data.get("total_contacts"),
+            "completed_sessions": data.get("completed_sessions"),
+            "failed_sessions": data.get("failed_sessions"),
+        });
+    } else if row.event_type.starts_with("campaign.contact_") {
+        let data = data();
+        if let Some(session) = data.get("session_id").or_else(|| data.get("delivery_row_id")) {
+            line["session"] = session.clone();
+        }
+    }
+    line
+}
+
+fn delivery_line(row: &delivery::Model) -> Value {
+    let live_attempts = match row.origin {
+        delivery::Origin::Live => row.attempts,
+        delivery::Origin::Replay | delivery::Origin::Test => 0,
+    };
+    json!({
+        "kind": "delivery",
+        "id": row.id,
+        "event": row.event_id,
+        "endpoint": row.endpoint_id,
+        "state": row.status,
+        "replay_of": row.replay_of,
+        "live_attempts": live_attempts,
+    })
+}
+
+fn attempt_line(attempt: &delivery_attempt::Outcome) -> Value {
+    json!({
+        "kind": "attempt",
+        "delivery": attempt.delivery_id,
+        "n": attempt.n,
+        "started": attempt.started_at,
+        "ended": attempt.started_at.plus_millis(attempt.duration_ms.into()),
+        "status": attempt.status,
+        "error": attempt.error_code,
+    })
+}
+
+fn endpoint_line(row: &webhook_endpoint::Model) -> Value {
+    // Its row keeps the status that it had when it was deleted.
+    let status = match row.deleted_at {
+        Some(_) => json!("deleted"),
+        None => json!(row.status),
+    };
+    json!({
+        "kind": "endpoint",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "filter": row.event_types,
+        "streak": row.failure_streak,
+        "status": status,
+    })
+}
+
+fn campaign_line(row: &campaign::Model, tally: &tally::Model, states: Vec<campaign_move::Model>, zone: Zone) -> Value {
+    let (schedule, caps) = (&row.plan.schedule, &row.plan.caps);
+    json!({
+        "kind": "campaign",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "name": row.plan.name,
+        "status": row.status,
+        "moves": moves(states),
+        "totals": {
+            "total": tally.total,
+            "completed_sessions": tally.completed_sessions,
+            "failed_sessions": tally.failed_sessions,
+        },
+        "schedule": {
+            "windows": windows(schedule, row.env),
+            "blackout_dates": schedule.blackout_dates,
+            "mode": schedule.timezone_mode,
+            "fallback": schedule.timezone.unwrap_or(zone),
+        },
+        "caps": {
+            "per_number_24h": caps.per_number_24h,
+            "per_number_7d": caps.per_number_7d,
+        },
+        "ring_timeout_seconds": RING_TIMEOUT_SECONDS,
+    })
+}
+
+/// A state is stored with every commit of its campaign: what only repeats the one before is left out.
+fn moves(mut states: Vec<campaign_move::Model>) -> Vec<Value> {
+    states.dedup_by(|state, before| state.moved_to == before.moved_to && state.reason == before.reason);
+    let line = |state: &campaign_move::Model| json!({ "seq": state.seq, "at": state.at, "to": state.moved_to, "reason": state.reason });
+    states.iter().map(line).collect()
+}
+
+/// The campaign's own windows, else those that its env keeps: what [`Rules`] goes by.
+fn windows(schedule: &Schedule, env: Env) -> Value {
+    match (&schedule.windows, env) {
+        (Some(windows), _) => json!(windows),
+        (None, Env::Live) => json!([{ "days": Day::all(), "start": "09:00", "end": "20:00" }]),
+        (None, Env::Test) => json!([{ "days": Day::all(), "start": "00:00", "end": "24:00" }]),
+    }
+}
+
+fn contact_line(row: &contact::Model, campaign: &campaign::Model, rules: &Rules) -> Value {
+    let plan = &campaign.plan;
+    json!({
+        "kind": "contact",
+        "id": row.id,
+        "campaign": row.campaign_id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "number": row.phone_number,
+        "zones": zones(rules, &plan.schedule, &row.zone),
+        "state": row.status,
+        "attempts": row.attempts,
+        "max_attempts": plan.retry.max_attempts.get() + row.granted_attempts,
+        "gap": i64::from(plan.retry.min_gap_minutes.get()) * 60,
+    })
+}
+
+/// Where the hours must be kept for a contact of this group. None: nobody knows, so that the campaign's fallback counts, or
+/// it may not be called at all.
+fn zones(rules: &Rules, schedule: &Schedule, group: &str) -> Vec<&'static str> {
+    let is_unknown = group.is_empty() || group.starts_with('?');
+    if is_unknown && schedule.on_unknown_timezone == OnUnknownTimezone::Fallback {
+        return Vec::new();
+    }
+    let zones = rules.zones(group).unwrap_or_default();
+    zones.iter().map(|zone| zone.name()).collect()
+}
+
+fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
+    json!({
+        "kind": "session",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "contact": row.contact_id,
+        "campaign": row.campaign_id,
+        "number": row.to_number,
+        "status": row.status,
+        "end_reason": row.end_reason,
+        "created_at": row.created_at,
+        "intent_seq": intent_seq,
+        "dialed_at": row.dialed_at,
+        "started_at": row.started_at,
+        "ended_at": row.ended_at,
+        "attempt": row.attempt,
+        "cost": row.actual_cost_cents,
+    })
+}
+
+fn dnc_line(row: &dnc::Model) -> Value {
+    json!({
+        "kind": "dnc",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "number": row.phone_number,
+        "email": row.email,
+        "added_seq": row.added_seq,
+        "removed_seq": row.removed_seq,
+        "channels": row.channels,
+    })
+}
+
+fn key_line(row: &api_key::Model) -> Value {
+    json!({
+        "kind": "key",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "revoked_at": row.revoked_at,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entities::{
+        ids::{CampaignId, EventId},
+        values::Moment,
+    };
+    use uuid::Uuid;
+
+    fn event(event_type: &str, body: &str) -> Value {
+        event_line(&event::Model {
+            seq: 7,
+            id: EventId(Uuid::nil()),
+            tenant_id: TenantId(Uuid::nil()),
+            env: Env::Test,
+            event_type: event_type.into(),
+            subject_id: Uuid::nil(),
+            created_at: Moment::from_millis(0),
+            body: body.into(),
+        })
+    }
+
+    #[test]
+    fn an_event_says_what_its_body_says() {
+        let line = event("session.started", "{}");
+        assert!(line.to_string().starts_with(r#"{"kind":"event","id":"#), "{line}");
+        assert_eq!(line["created_at"], "1970-01-01T00:00:00.000Z");
+        assert_eq!(
+            line["sha256"],
+            "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+        );
+        let body = r#"{"data":{"total_contacts":3,"completed_sessions":2,"failed_sessions":1}}"#;
+        let totals = json!({ "total_contacts": 3, "completed_sessions": 2, "failed_sessions": 1 });
+        assert_eq!(event("campaign.completed", body)["totals"], totals);
+        let dispatched = event("campaign.contact_dispatched", r#"{"data":{"delivery_row_id":"d"}}"#);
+        assert_eq!(dispatched["session"], "d");
+        let completed = event("campaign.contact_completed", r#"{"data":{"session_id":"s"}}"#);
+        assert_eq!(completed["session"], "s");
+        assert_eq!(event("campaign.contact_skipped", r#"{"data":{}}"#).get("session"), None);
+        assert_eq!(event("campaign.contact_failed", "no JSON").get("session"), None);
+    }
+
+    #[test]
+    fn states_that_only_repeat_are_left_out() {
+        let state = |seq, moved_to: &str, reason: Option<&str>| campaign_move::Model {
+            campaign_id: CampaignId(Uuid::nil()),
+            seq,
+            moved_to: moved_to.into(),
+            reason: reason.map(str::to_owned),
+            at: Moment::from_millis(0),
+        };
+        let states = vec![
+            state(1, "draft", None),
+            state(2, "draft", None),
+            state(3, "running", None),
+            state(4, "paused", Some("quiet_hours")),
+            state(5, "paused", Some("manual")),
+            state(6, "paused", Some("manual")),
+            state(7, "running", None),
+        ];
+        let seqs: Vec<_> = moves(states).iter().map(|line| line["seq"].clone()).collect();
+        assert_eq!(seqs, [1, 3, 4, 5, 7]);
+    }
+
+    fn schedule(of: Value) -> Schedule {
+        serde_json::from_value(of).unwrap()
+    }
+
+    #[test]
+    fn windows_are_the_campaigns_or_its_envs() {
+        let own = json!([{ "days": ["mon"], "start": "10:00", "end": "12:00" }]);
+        assert_eq!(windows(&schedule(json!({ "windows": own })), Env::Live), own);
+        let unsaid = schedule(json!({}));
+        for (env, start, end) in [(Env::Live, "09:00", "20:00"), (Env::Test, "00:00", "24:00")] {
+            let all = json!(["mon", "tue", "wed", "thu", "fri", "sat", "sun"]);
+            assert_eq!(
+                windows(&unsaid, env),
+                json!([{ "days": all, "start": start, "end": end }])
+            );
+        }
+    }
+
+    #[test]
+    fn zones_are_those_that_count() {
+        let of = |on_unknown: &str, group: &str| {
+            let schedule = schedule(json!({ "on_unknown_timezone": on_unknown }));
+            zones(&Rules::new(&schedule, Env::Live, Zone::NEW_YORK), &schedule, group)
+        };
+        let german = ["Europe/Berlin", "Europe/Busingen"];
+        assert_eq!(of("fallback", "Europe/Berlin+Europe/Busingen"), german);
+        assert!(of("strictest", "?1").contains(&"America/Los_Angeles"));
+        for (on_unknown, group) in [
+            ("fallback", "?1"),
+            ("fallback", ""),
+            ("skip", "?1"),
+            ("strictest", "?881"),
+            ("fallback", contact::UNCALLABLE),
+        ] {
+            assert!(of(on_unknown, group).is_empty(), "{on_unknown} {group}");
+        }
+    }
+}

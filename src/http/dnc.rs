@@ -1,0 +1,177 @@
+//! The do-not-call list.
+use super::{
+    campaigns::country,
+    error::{ApiError, ApiResult},
+    extract::{Csv, Id, Json, MIB, Params},
+    gate::Caller,
+    imports::ImportView,
+    views::List,
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    dnc::{self, Entry, Whom},
+    import,
+};
+use entities::{
+    dnc::{self as store, Channels, DncChannel, Filter, Model, Source},
+    ids::{DncId, SessionId},
+    import::Kind,
+    values::{E164, Moment, Text},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A number or an address that is not to be used.
+#[derive(Serialize, JsonSchema)]
+pub struct DncView {
+    pub id: DncId,
+    pub phone_number: Option<E164>,
+    pub email: Option<String>,
+    /// What is barred.
+    pub channels: Channels,
+    pub reason: Option<String>,
+    pub source: Source,
+    /// The call in which the person said so.
+    pub session_id: Option<SessionId>,
+    pub created_at: Moment,
+}
+impl From<Model> for DncView {
+    fn from(entry: Model) -> Self {
+        DncView {
+            id: entry.id,
+            phone_number: entry.phone_number,
+            email: entry.email,
+            channels: entry.channels,
+            reason: entry.reason,
+            source: entry.source,
+            session_id: entry.session_id,
+            created_at: entry.created_at,
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    /// However it is typed; without `+` it is read in the workspace's country. This or `email`.
+    #[serde(default)]
+    pub phone_number: Option<Text<1, 40>>,
+    #[serde(default)]
+    pub email: Option<Text<3, 254>>,
+    /// Default: phone and sms for a number, email for an address.
+    #[serde(default)]
+    pub channels: Vec<DncChannel>,
+    #[serde(default)]
+    pub reason: Option<Text<1, 500>>,
+}
+
+/// POST /v1/dnc: 201 for a new entry; 200 for one that is there already, with its channels added to.
+pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+    let whom = match (asked.phone_number, asked.email) {
+        (Some(number), None) => number_of(&state, &caller, &number).await?,
+        (None, Some(email)) => Whom::Email(dnc::email(&email)?),
+        (Some(_), Some(_)) => return Err(ApiError::validation("email", "give a number or an address, not both")),
+        (None, None) => return Err(ApiError::validation("phone_number", "give a number or an address")),
+    };
+    let entry = Entry {
+        id: caller.new_id(&state),
+        whom,
+        channels: asked.channels,
+        reason: asked.reason.map(Text::into_string),
+        source: Source::Manual,
+        session_id: None,
+    };
+    let (row, is_new) = dnc::add(&state.deps, (caller.tenant_id(), caller.env()), entry).await?;
+    let mut response = if is_new { HttpResponse::Created() } else { HttpResponse::Ok() };
+    Ok(response.json(DncView::from(row)))
+}
+
+async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom> {
+    let number = E164::parse(text, country(state, caller).await?);
+    number.map(Whom::Number).map_err(|why| ApiError::validation("phone_number", why))
+}
+
+/// POST /v1/dnc/import
+pub async fn import(state: Data<State>, caller: Caller, Csv(body): Csv<{ 10 * MIB }>) -> ApiResult<HttpResponse> {
+    let new = import::New {
+        id: caller.new_id(&state),
+        kind: Kind::Dnc,
+        campaign: None,
+        body,
+    };
+    let job = import::start(&state.deps, caller.own(()), new).await?;
+    Ok(HttpResponse::Accepted().json(ImportView::from(job)))
+}
+
+/// GET /v1/dnc
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<DncView>>> {
+    let page = params.page()?;
+    let mut filter = Filter {
+        source: params.text("source")?,
+        ..Filter::default()
+    };
+    match whom(&state, &caller, &mut params).await? {
+        Some(Whom::Number(number)) => filter.phone_number = Some(number),
+        Some(Whom::Email(email)) => filter.email = Some(email),
+        None => {}
+    }
+    params.finish()?;
+    let entries = store::list(&state.deps.db.read, (caller.tenant_id(), caller.env()), filter, page).await?;
+    Ok(web::Json(List::of(entries, |entry| entry.id.0, DncView::from)))
+}
+
+async fn whom(state: &State, caller: &Caller, params: &mut Params) -> ApiResult<Option<Whom>> {
+    if let Some(number) = params.take("phone_number") {
+        // A `+` that was not escaped arrives as a blank.
+        let number = if number.starts_with(' ') { format!("+{}", number.trim()) } else { number };
+        return number_of(state, caller, &number).await.map(Some);
+    }
+    match params.take("email") {
+        Some(email) => Ok(Some(Whom::Email(dnc::email(&email)?))),
+        None => Ok(None),
+    }
+}
+
+/// Is it on the list?
+#[derive(Serialize, JsonSchema)]
+pub struct CheckView {
+    pub listed: bool,
+    pub entry: Option<DncView>,
+}
+
+/// GET /v1/dnc/check
+pub async fn check(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<CheckView>> {
+    let asked = whom(&state, &caller, &mut params).await?;
+    params.finish()?;
+    let (db, owner) = (&state.deps.db.read, (caller.tenant_id(), caller.env()));
+    let entry = match asked {
+        Some(Whom::Number(number)) => store::of_number(db, owner, &number).await?,
+        Some(Whom::Email(email)) => store::of_email(db, owner, &email).await?,
+        None => return Err(ApiError::validation("phone_number", "give `phone_number` or `email`")),
+    };
+    Ok(web::Json(CheckView {
+        listed: entry.is_some(),
+        entry: entry.map(DncView::from),
+    }))
+}
+
+/// DELETE /v1/dnc/{id}?reason=
+pub async fn delete(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<DncId>,
+    mut params: Params,
+) -> ApiResult<HttpResponse> {
+    let reason = params.take("reason").unwrap_or_default();
+    params.finish()?;
+    let key = caller.own(id);
+    store::load(&state.deps.db.read, key).await?;
+    let why = |why| ApiError::validation("reason", format!("{why}: say why this person may be called again"));
+    let reason = Text::<1, 500>::parse(&reason).map_err(why)?;
+    dnc::remove(&state.deps, key, reason.into_string()).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,262 @@
+//! The evidence as rows, borrowed from its JSON, with the calls put together from the carrier's lines.
+use super::{
+    check::Evidence,
+    read::{self, CarrierLine, Step},
+};
+use chrono::{NaiveDate, Weekday};
+use serde_json::Value;
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hash,
+};
+
+/// How far the clock of whoever noted a kill may be off from the process that died, in milliseconds.
+pub const KILL_SLACK: i64 = 50;
+
+pub struct Event<'a> {
+    pub id: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub kind: &'a str,
+    pub subject: Option<&'a str>,
+    pub seq: i64,
+    pub session: Option<&'a str>,
+    pub totals: Option<Totals>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    pub contacts: i64,
+    pub completed_sessions: i64,
+    pub failed_sessions: i64,
+}
+
+pub struct Campaign<'a> {
+    pub id: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub status: &'a str,
+    /// By `seq`.
+    pub moves: Vec<Move<'a>>,
+    pub totals: Totals,
+    pub schedule: Schedule<'a>,
+    pub per_number_24h: Option<i64>,
+    pub per_number_7d: Option<i64>,
+    pub ring_timeout_seconds: i64,
+}
+
+pub struct Move<'a> {
+    pub seq: i64,
+    pub at: Option<i64>,
+    pub to: &'a str,
+}
+
+pub struct Schedule<'a> {
+    pub windows: Vec<Window>,
+    pub blackout_dates: Vec<NaiveDate>,
+    /// All contacts are called by the fallback zone.
+    pub fixed: bool,
+    pub fallback: &'a str,
+}
+
+/// `[start, end)` in minutes of the local day.
+pub struct Window {
+    pub days: Vec<Weekday>,
+    pub start: u32,
+    pub end: u32,
+}
+
+pub struct Contact<'a> {
+    pub id: &'a str,
+    pub campaign: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub number: Option<&'a str>,
+    pub zones: Vec<&'a str>,
+    pub state: &'a str,
+    pub max_attempts: usize,
+    /// Seconds from the end of one call to the next, at least.
+    pub gap: i64,
+}
+
+/// Times in Unix milliseconds.
+pub struct Session<'a> {
+    pub id: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub contact: Option<&'a str>,
+    pub campaign: Option<&'a str>,
+    pub number: Option<&'a str>,
+    pub status: &'a str,
+    pub end_reason: Option<&'a str>,
+    pub created_at: Option<i64>,
+    pub intent_seq: Option<i64>,
+    pub dialed_at: Option<i64>,
+    pub started_at: Option<i64>,
+    pub ended_at: Option<i64>,
+}
+
+impl Session<'_> {
+    pub fn is_over(&self) -> bool {
+        matches!(self.status, "completed" | "failed" | "no_answer" | "voicemail" | "busy")
+    }
+}
+
+pub struct Dnc<'a> {
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub number: Option<&'a str>,
+    pub added_seq: i64,
+    /// `None`: still there.
+    pub removed_seq: Option<i64>,
+    pub phone: bool,
+}
+
+/// A call as the carrier saw it, in Unix microseconds. A kill of the process ends it.
+pub struct Call<'a> {
+    pub session: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub to: &'a str,
+    pub placed: i64,
+    /// `i64::MAX`: not ended yet.
+    pub ended: i64,
+    /// The kill that ended it, in Unix milliseconds.
+    pub killed: Option<i64>,
+}
+
+/// A line of the dump with what every check asks of it.
+pub struct Line<'a> {
+    pub kind: &'a str,
+    pub id: Option<&'a str>,
+    pub value: &'a Value,
+}
+
+#[derive(Default)]
+pub struct Facts<'a> {
+    /// Of the kinds below.
+    pub lines: Vec<Line<'a>>,
+    pub events: Vec<Event<'a>>,
+    pub campaigns: Vec<Campaign<'a>>,
+    pub contacts: Vec<Contact<'a>>,
+    pub sessions: Vec<Session<'a>>,
+    pub dnc: Vec<Dnc<'a>>,
+    /// By `placed`.
+    pub calls: Vec<Call<'a>>,
+    /// Sessions whose call the carrier refused before it accepted it: nobody's phone rang.
+    pub never_accepted: HashSet<&'a str>,
+    pub unreadable: Vec<String>,
+    campaign_by_id: HashMap<&'a str, usize>,
+    contact_by_id: HashMap<&'a str, usize>,
+    session_by_id: HashMap<&'a str, usize>,
+}
+
+impl<'a> Facts<'a> {
+    pub fn read(evidence: &'a Evidence) -> Self {
+        let mut facts = Facts::default();
+        for line in &evidence.dump {
+            if let Err(why) = facts.add(line) {
+                facts.unreadable.push(format!("{why} in {line}"));
+            }
+        }
+        facts.campaign_by_id = positions(&facts.campaigns, |campaign| campaign.id);
+        facts.contact_by_id = positions(&facts.contacts, |contact| contact.id);
+        facts.session_by_id = positions(&facts.sessions, |session| session.id);
+        facts.add_calls(evidence);
+        facts
+    }
+
+    pub fn campaign(&self, id: &str) -> Option<&Campaign<'a>> {
+        self.campaign_by_id.get(id).map(|at| &self.campaigns[*at])
+    }
+    pub fn contact(&self, id: &str) -> Option<&Contact<'a>> {
+        self.contact_by_id.get(id).map(|at| &self.contacts[*at])
+    }
+    pub fn session(&self, id: &str) -> Option<&Session<'a>> {
+        self.session_by_id.get(id).map(|at| &self.sessions[*at])
+    }
+
+    fn add(&mut self, line: &'a Value) -> Result<(), String> {
+        let kind = read::need(line, "kind", Value::as_str)?;
+        match kind {
+            "event" => self.events.push(read::event(line)?),
+            "campaign" => self.campaigns.push(read::campaign(line)?),
+            "contact" => self.contacts.push(read::contact(line)?),
+            "session" => self.sessions.push(read::session(line)?),
+            "dnc" => self.dnc.push(read::dnc(line)?),
+            // Kinds that other checks read.
+            _ => return Ok(()),
+        }
+        let id = line.get("id").and_then(Value::as_str);
+        self.lines.push(Line { kind, id, value: line });
+        Ok(())
+    }
+
+    fn add_calls(&mut self, evidence: &'a Evidence) {
+        let mut lines = Vec::new();
+        for line in &evidence.carrier {
+            match read::carrier_line(line) {
+                Ok(read) => lines.push(read),
+                Err(why) => self.unreadable.push(format!("{why} in {line}")),
+            }
+        }
+        lines.sort_by_key(|line| line.at);
+        let mut kills = evidence.kills.clone();
+        kills.sort_unstable();
+        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+        for CarrierLine { at, call } in lines {
+            match call {
+                Step::Placed {
+                    session,
+                    to,
+                    tenant,
+                    env,
+                } => {
+                    let killed = kills.iter().copied().find(|kill| at <= (kill + KILL_SLACK) * 1_000);
+                    open.entry(session).or_default().push(self.calls.len());
+                    // A call placed while its killer looked at the clock ends where it starts.
+                    let ended = killed.map_or(i64::MAX, |kill| at.max(kill * 1_000));
+                    self.calls.push(Call {
+                        session,
+                        tenant,
+                        env,
+                        to,
+                        placed: at,
+                        ended,
+                        killed,
+                    });
+                }
+                Step::Ended {
+                    session,
+                    never_accepted,
+                } => {
+                    if never_accepted {
+                        self.never_accepted.insert(session);
+                    }
+                    if let Some(call) = open.get_mut(session).and_then(Vec::pop) {
+                        let call = &mut self.calls[call];
+                        if at <= call.ended {
+                            call.ended = at;
+                            call.killed = None;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The rows by a key; those without one are left out.
+pub fn by<'r, T, K: Eq + Hash>(rows: &'r [T], key: impl Fn(&'r T) -> Option<K>) -> HashMap<K, Vec<&'r T>> {
+    let mut found: HashMap<K, Vec<&T>> = HashMap::new();
+    for row in rows {
+        if let Some(key) = key(row) {
+            found.entry(key).or_default().push(row);
+        }
+    }
+    found
+}
+
+fn positions<'a, T>(rows: &[T], id: impl Fn(&T) -> &'a str) -> HashMap<&'a str, usize> {
+    rows.iter().enumerate().map(|(at, row)| (id(row), at)).collect()
+}

@@ -1,0 +1,192 @@
+//! The checker bites: to the sound evidence one wrong is done at a time, and the clause that forbids it must say so.
+//! What is right though it looks odd must pass.
+mod alter;
+mod dialing;
+mod events;
+mod pace;
+mod records;
+
+use super::{Breach, Evidence, check, read::millis, report, story};
+use alter::*;
+use serde_json::json;
+use story::row;
+
+/// What is wrong, which invariant forbids it, a word of the clause that must notice it, and how it is done.
+type Fault = (&'static str, &'static str, &'static str, Change);
+type Change = fn(&mut Evidence);
+
+const FAULTS: [&[Fault]; 4] = [records::FAULTS, events::FAULTS, dialing::FAULTS, pace::FAULTS];
+
+/// Changes after which nothing is wrong.
+const STILL_SOUND: &[(&str, Change)] = &[
+    ("the lines in another order", |e| e.dump.reverse()),
+    ("while faults go on, things may be under way", |e| {
+        e.settled = false;
+        contact(e, "b8")["state"] = json!("dispatched");
+        never_ends(e, "b3.1");
+    }),
+    ("lines of kinds that others check", |e| {
+        e.dump.push(json!({ "kind": "delivery", "id": 1 }))
+    }),
+    ("an entry for messages only", |e| {
+        row(e, "dnc", "lifted")["removed_seq"] = json!(null);
+        row(e, "dnc", "lifted")["channels"] = json!(["sms"]);
+    }),
+    ("an entry that comes with the intent", |e| {
+        let intent = session(e, "a6.1")["intent_seq"].clone();
+        (
+            row(e, "dnc", "lifted")["added_seq"],
+            row(e, "dnc", "lifted")["removed_seq"],
+        ) = (intent, json!(null));
+    }),
+    ("an entry of the other env", |e| {
+        row(e, "dnc", "lifted")["removed_seq"] = json!(null);
+        row(e, "dnc", "lifted")["env"] = json!("test");
+        e.acknowledged.retain(|told| told["number"] != "+15002000006");
+    }),
+    ("a call in the transaction of the pause", |e| {
+        let pause = campaign(e, "a")["moves"][2]["seq"].clone();
+        session(e, "a3.1")["intent_seq"] = pause;
+    }),
+    ("a call in the transaction of the resume", |e| {
+        let resume = campaign(e, "a")["moves"][3]["seq"].clone();
+        session(e, "a6.1")["intent_seq"] = resume;
+    }),
+    ("a campaign that still runs", |e| {
+        campaign(e, "b")["moves"].as_array_mut().unwrap().pop();
+        campaign(e, "b")["status"] = json!("running");
+    }),
+    ("the API cancels a call long after the pause", |e| {
+        session(e, "a1.1")["end_reason"] = json!("canceled")
+    }),
+    ("a clock two milliseconds behind", |e| {
+        one_more_by(&mut placed(e, "a1.1")["at"], -2_700)
+    }),
+    ("a second call as the first one ends", |e| {
+        ended(e, "b2.1")["at"] = placed(e, "b2.2")["at"].clone();
+        contact(e, "b2")["gap"] = json!(0);
+        let again = session(e, "b2.2")["created_at"].clone();
+        session(e, "b2.1")["ended_at"] = again;
+    }),
+    ("after a call that was never accepted a new attempt", |e| {
+        contact(e, "a8")["max_attempts"] = json!(1);
+        contact(e, "a8")["gap"] = json!(3_600);
+    }),
+    ("what is no number may come twice", |e| {
+        e.acknowledged.clear();
+        contact(e, "b7")["number"] = json!("none");
+        contact(e, "b8")["number"] = json!("none");
+    }),
+    ("a kill that was noted a moment too early", |e| {
+        one_more_by(&mut placed(e, "a7.1")["at"], 17_010_000);
+        earlier(session(e, "a7.1"), "dialed_at", -17_010);
+    }),
+    ("a call right after a quick restart", |e| {
+        one_more_by(&mut placed(e, "a7.1")["at"], 17_010_000);
+        session(e, "a7.1")["end_reason"] = json!("no_answer");
+    }),
+    ("an end that was committed as the kill came", |e| {
+        session(e, "a7.1")["end_reason"] = json!("no_answer");
+        earlier(session(e, "a7.1"), "ended_at", 4_950);
+    }),
+    ("a kill a moment ago, and nothing is closed yet", |e| {
+        e.settled = false;
+        e.kills.push(millis("2027-03-02T15:08:30.000Z").unwrap());
+        let call = session(e, "b3.1");
+        (call["status"], call["end_reason"], call["ended_at"]) = (json!("in_progress"), json!(null), json!(null));
+        without(e, "session.ended", "b3.1");
+        without(e, "campaign.contact_completed", "b3");
+        contact(e, "b3")["state"] = json!("dispatched");
+        one_more_by(&mut campaign(e, "b")["totals"]["completed_sessions"], -1);
+    }),
+    ("a cancel of the campaign hangs up", |e| {
+        session(e, "a8.2")["end_reason"] = json!("canceled");
+        earlier(session(e, "a8.2"), "ended_at", 19_500);
+    }),
+    ("one disposition", |e| {
+        twice(e, "session.ended", "a1.1");
+        e.dump.last_mut().unwrap()["type"] = json!("session.disposition_set");
+    }),
+    ("windows that touch", |e| {
+        two_windows(e, ["09:00", "10:00"], ["10:00", "20:00"])
+    }),
+    ("a window until midnight", |e| window(e)["end"] = json!("24:00")),
+    ("a night that lasts into the day", |e| {
+        window(e)["start"] = json!("22:00");
+        window(e)["end"] = json!("11:00");
+    }),
+    ("all day and all night", |e| {
+        window(e)["start"] = json!("00:00");
+        window(e)["end"] = json!("00:00");
+    }),
+    ("ringing that ends with the window", |e| {
+        window(e)["end"] = json!("10:16");
+        one_more_by(&mut placed(e, "a8.2")["at"], -700);
+    }),
+    ("the first evening of a night", |e| {
+        on_a_sunday(e, "2027-03-08T03:00:10.000Z", ["22:00", "02:00"])
+    }),
+    ("no caps", |e| {
+        campaign(e, "b")["caps"] = json!({ "per_number_24h": null, "per_number_7d": null })
+    }),
+    ("an older call is just outside the cap's day", |e| {
+        campaign(e, "b")["caps"] = json!({ "per_number_24h": 2, "per_number_7d": 3 });
+        earlier(session(e, "a10.1"), "dialed_at", 86_400_000 - 151_000);
+    }),
+    ("a call that was never accepted is none", |e| {
+        campaign(e, "a")["caps"]["per_number_24h"] = json!(2)
+    }),
+    ("a slot that is taken again at once", |e| {
+        ended(e, "a1.1")["at"] = placed(e, "a7.1")["at"].clone()
+    }),
+    ("the same hour twice, and it is open", |e| {
+        on_a_sunday(e, "2027-11-07T05:59:50.000Z", ["01:00", "02:00"])
+    }),
+    ("the hour after the one that there was not", |e| {
+        on_a_sunday(e, "2027-03-14T07:00:00.000Z", ["03:00", "04:00"])
+    }),
+];
+
+#[test]
+fn sound_evidence_passes() {
+    let breaches = check(&story::evidence());
+    assert!(breaches.is_empty(), "{}", report(&breaches));
+}
+
+#[test]
+fn every_fault_is_found() {
+    let sound = story::evidence();
+    for (name, invariant, word, fault) in FAULTS.into_iter().flatten() {
+        let mut evidence = sound.clone();
+        fault(&mut evidence);
+        let breaches = check(&evidence);
+        let found = |breach: &Breach| breach.invariant == *invariant && breach.what.contains(word);
+        assert!(
+            breaches.iter().any(found),
+            "{name}: {invariant} with `{word}` is not among {}",
+            report(&breaches)
+        );
+    }
+}
+
+#[test]
+fn what_only_looks_wrong_passes() {
+    let sound = story::evidence();
+    for (name, change) in STILL_SOUND {
+        let mut evidence = sound.clone();
+        change(&mut evidence);
+        let breaches = check(&evidence);
+        assert!(breaches.is_empty(), "{name}: {}", report(&breaches));
+    }
+}
+
+#[test]
+fn a_report_is_short() {
+    let breach = Breach {
+        invariant: "I1",
+        what: "it is gone".into(),
+    };
+    let breaches = vec![breach; 500];
+    assert_eq!(report(&breaches[..1]), "1 breaches\nI1: it is gone");
+    assert_eq!(report(&breaches).lines().count(), 22);
+}

@@ -1,0 +1,34 @@
+//! The checker of the promises: it reads what the service and the carrier wrote down, and says what does not fit.
+//!
+//! It knows no table and none of the service's types, only three papers: the lines of `callboard audit dump`, the
+//! carrier's log of calls (K), and the list of what the API acknowledged (A). So the same mistake can hardly be made on
+//! both sides. It can be asked after load runs, after kills, and at the end of any scenario:
+//!
+//! - `read` takes each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
+//!   for a checker that skips what it does not understand finds nothing;
+//! - `check` is the table of invariants; each is one function in `records`, `events`, `dialing`, `hours` or `pace`;
+//! - `faults` shows that every clause bites: to the sound evidence of `story` it does one wrong at a time.
+mod check;
+mod dialing;
+mod events;
+mod facts;
+mod faults;
+mod hours;
+mod pace;
+mod read;
+mod records;
+mod story;
+
+pub use check::{Breach, Evidence, check};
+
+/// The first twenty breaches, a line each, under their number; for the message of a failing test.
+pub fn report(breaches: &[Breach]) -> String {
+    let mut text = format!("{} breaches", breaches.len());
+    for Breach { invariant, what } in breaches.iter().take(20) {
+        text += &format!("\n{invariant}: {what}");
+    }
+    if breaches.len() > 20 {
+        text += "\n...";
+    }
+    text
+}

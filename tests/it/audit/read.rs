@@ -1,0 +1,208 @@
+//! From JSON lines to rows. Strict: a field that is absent or of another type makes the line unreadable, and only what
+//! may be null reads as `None`.
+use super::facts::{Campaign, Contact, Dnc, Event, Move, Schedule, Session, Totals, Window};
+use chrono::NaiveDate;
+use serde_json::Value;
+
+pub fn event(line: &Value) -> Result<Event<'_>, String> {
+    let kind = need(line, "type", Value::as_str)?;
+    let totals = (kind == "campaign.completed").then(|| totals(need(line, "totals", Some)?, "total_contacts"));
+    Ok(Event {
+        id: need(line, "id", Value::as_str)?,
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        kind,
+        subject: or_null(line, "subject", Value::as_str)?,
+        seq: need(line, "seq", Value::as_i64)?,
+        session: line.get("session").and_then(Value::as_str),
+        totals: totals.transpose()?,
+    })
+}
+
+fn totals(value: &Value, contacts: &str) -> Result<Totals, String> {
+    Ok(Totals {
+        contacts: need(value, contacts, Value::as_i64)?,
+        completed_sessions: need(value, "completed_sessions", Value::as_i64)?,
+        failed_sessions: need(value, "failed_sessions", Value::as_i64)?,
+    })
+}
+
+pub fn campaign(line: &Value) -> Result<Campaign<'_>, String> {
+    let caps = need(line, "caps", Some)?;
+    let moves = need(line, "moves", Value::as_array)?.iter().map(|line| {
+        Ok(Move {
+            seq: need(line, "seq", Value::as_i64)?,
+            at: millis(need(line, "at", Value::as_str)?),
+            to: need(line, "to", Value::as_str)?,
+        })
+    });
+    let mut moves = moves.collect::<Result<Vec<_>, String>>()?;
+    moves.sort_by_key(|step| step.seq);
+    Ok(Campaign {
+        id: need(line, "id", Value::as_str)?,
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        status: need(line, "status", Value::as_str)?,
+        moves,
+        totals: totals(need(line, "totals", Some)?, "total")?,
+        schedule: schedule(need(line, "schedule", Some)?)?,
+        per_number_24h: or_null(caps, "per_number_24h", Value::as_i64)?,
+        per_number_7d: or_null(caps, "per_number_7d", Value::as_i64)?,
+        ring_timeout_seconds: need(line, "ring_timeout_seconds", Value::as_i64)?,
+    })
+}
+
+fn schedule(value: &Value) -> Result<Schedule<'_>, String> {
+    let date = |value: &Value| value.as_str()?.parse().ok();
+    Ok(Schedule {
+        windows: need(value, "windows", |windows| {
+            windows.as_array()?.iter().map(window).collect()
+        })?,
+        blackout_dates: need(value, "blackout_dates", |dates| {
+            dates.as_array()?.iter().map(date).collect()
+        })?,
+        fixed: need(value, "mode", |mode| match mode.as_str()? {
+            "fixed" => Some(true),
+            "contact" => Some(false),
+            _ => None,
+        })?,
+        fallback: need(value, "fallback", Value::as_str)?,
+    })
+}
+
+fn window(value: &Value) -> Option<Window> {
+    // `24:00` is the end of a day, which no type of time knows.
+    let minutes = |name: &str| {
+        let (hours, minutes) = value[name].as_str()?.split_once(':')?;
+        Some(hours.parse::<u32>().ok()? * 60 + minutes.parse::<u32>().ok()?).filter(|minutes| *minutes <= 24 * 60)
+    };
+    let day = |day: &Value| day.as_str()?.parse().ok();
+    Some(Window {
+        days: value["days"].as_array()?.iter().map(day).collect::<Option<_>>()?,
+        start: minutes("start")?,
+        end: minutes("end")?,
+    })
+}
+
+pub fn contact(line: &Value) -> Result<Contact<'_>, String> {
+    Ok(Contact {
+        id: need(line, "id", Value::as_str)?,
+        campaign: need(line, "campaign", Value::as_str)?,
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        number: or_null(line, "number", Value::as_str)?,
+        zones: need(line, "zones", |zones| {
+            zones.as_array()?.iter().map(Value::as_str).collect()
+        })?,
+        state: need(line, "state", Value::as_str)?,
+        max_attempts: need(line, "max_attempts", |max| usize::try_from(max.as_u64()?).ok())?,
+        gap: need(line, "gap", Value::as_i64)?,
+    })
+}
+
+pub fn session(line: &Value) -> Result<Session<'_>, String> {
+    let time = |name| Ok::<_, String>(or_null(line, name, Value::as_str)?.and_then(millis));
+    Ok(Session {
+        id: need(line, "id", Value::as_str)?,
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        contact: or_null(line, "contact", Value::as_str)?,
+        campaign: or_null(line, "campaign", Value::as_str)?,
+        number: or_null(line, "number", Value::as_str)?,
+        status: need(line, "status", Value::as_str)?,
+        end_reason: or_null(line, "end_reason", Value::as_str)?,
+        created_at: time("created_at")?,
+        intent_seq: or_null(line, "intent_seq", Value::as_i64)?,
+        dialed_at: time("dialed_at")?,
+        started_at: time("started_at")?,
+        ended_at: time("ended_at")?,
+    })
+}
+
+pub fn dnc(line: &Value) -> Result<Dnc<'_>, String> {
+    Ok(Dnc {
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        number: or_null(line, "number", Value::as_str)?,
+        added_seq: need(line, "added_seq", Value::as_i64)?,
+        removed_seq: or_null(line, "removed_seq", Value::as_i64)?,
+        phone: need(line, "channels", Value::as_array)?
+            .iter()
+            .any(|channel| channel == "phone"),
+    })
+}
+
+pub struct CarrierLine<'a> {
+    pub at: i64,
+    pub call: Step<'a>,
+}
+
+pub enum Step<'a> {
+    Placed {
+        session: &'a str,
+        to: &'a str,
+        tenant: &'a str,
+        env: &'a str,
+    },
+    Ended {
+        session: &'a str,
+        never_accepted: bool,
+    },
+}
+
+pub fn carrier_line(line: &Value) -> Result<CarrierLine<'_>, String> {
+    let session = need(line, "session", Value::as_str)?;
+    let call = match need(line, "what", Value::as_str)? {
+        "placed" => Step::Placed {
+            session,
+            to: need(line, "to", Value::as_str)?,
+            tenant: need(line, "tenant", Value::as_str)?,
+            env: need(line, "env", Value::as_str)?,
+        },
+        "ended" => Step::Ended {
+            session,
+            never_accepted: line.get("outcome").is_some_and(|outcome| outcome == "never_accepted"),
+        },
+        other => return Err(format!("`what` is `{other}`")),
+    };
+    Ok(CarrierLine {
+        at: need(line, "at", Value::as_i64)?,
+        call,
+    })
+}
+
+pub fn need<'a, T>(line: &'a Value, name: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, String> {
+    line.get(name)
+        .and_then(read)
+        .ok_or_else(|| format!("no readable `{name}`"))
+}
+
+/// Null is an answer, an absent field is none.
+fn or_null<'a, T>(line: &'a Value, name: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>, String> {
+    need(line, name, |value| {
+        if value.is_null() {
+            Some(None)
+        } else {
+            read(value).map(Some)
+        }
+    })
+}
+
+/// Unix milliseconds of `2027-03-02T13:00:00.000Z`; any other form is `None`, and a breach of I20.
+pub fn millis(text: &str) -> Option<i64> {
+    let pattern = "0000-00-00T00:00:00.000Z";
+    let fits = |(byte, like): (u8, u8)| {
+        if like == b'0' {
+            byte.is_ascii_digit()
+        } else {
+            byte == like
+        }
+    };
+    if text.len() != pattern.len() || !text.bytes().zip(pattern.bytes()).all(fits) {
+        return None;
+    }
+    let number = |from: usize, to: usize| text[from..to].parse::<u32>().ok();
+    let date = NaiveDate::from_ymd_opt(text[..4].parse().ok()?, number(5, 7)?, number(8, 10)?)?;
+    let time = date.and_hms_milli_opt(number(11, 13)?, number(14, 16)?, number(17, 19)?, number(20, 23)?)?;
+    Some(time.and_utc().timestamp_millis())
+}

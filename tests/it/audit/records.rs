@@ -1,0 +1,145 @@
+//! What is stored: nothing acknowledged is missing, nothing is stuck, ids and times have their form and order.
+use super::{
+    check::Evidence,
+    facts::{Facts, Line, by},
+    read::millis,
+};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// I1: "no acknowledged write lost: for all a in A with 2xx: its object is in the dump with the same content".
+pub fn acknowledged_is_kept(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let stored = facts.lines.iter().filter(|line| line.kind != "event");
+    let by_id: HashMap<&str, &Line<'_>> = stored.filter_map(|line| Some((line.id?, line))).collect();
+    // Entries of the do-not-call list have no id in the dump: they are known by their number.
+    let entries = facts
+        .lines
+        .iter()
+        .filter(|line| line.kind == "dnc" && line.id.is_none());
+    let mut by_number: HashMap<&str, Vec<&Value>> = HashMap::new();
+    for line in entries {
+        by_number
+            .entry(line.value["number"].as_str().unwrap_or_default())
+            .or_default()
+            .push(line.value);
+    }
+    let verdict = |wanted: &Value| {
+        let same = |line: &Value| {
+            let mut fields = wanted.as_object().into_iter().flatten();
+            fields.all(|(name, value)| name == "id" || line.get(name) == Some(value))
+        };
+        if let Some(line) = wanted["id"].as_str().and_then(|id| by_id.get(id)) {
+            return (!same(line.value)).then(|| format!("{wanted} was acknowledged, and is stored as {}", line.value));
+        }
+        let entries = wanted["number"].as_str().and_then(|number| by_number.get(number));
+        let is_there = entries.is_some_and(|entries| entries.iter().any(|line| same(line)));
+        (!is_there).then(|| format!("{wanted} was acknowledged, and is not stored"))
+    };
+    evidence.acknowledged.iter().filter_map(verdict).collect()
+}
+
+/// I19: "nothing stuck: no session non-terminal without a live call; no contact dispatched without session", nor one
+/// left over in a completed campaign. After quiet no call is live, so none is open at the carrier either.
+pub fn nothing_is_stuck(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    if !evidence.settled {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for session in facts.sessions.iter().filter(|session| !session.is_over()) {
+        found.push(format!("session {} is still {}", session.id, session.status));
+    }
+    for call in facts.calls.iter().filter(|call| call.ended == i64::MAX) {
+        found.push(format!(
+            "the call of session {} is still open at the carrier",
+            call.session
+        ));
+    }
+    let live: HashSet<&str> = facts
+        .sessions
+        .iter()
+        .filter(|session| !session.is_over())
+        .filter_map(|session| session.contact)
+        .collect();
+    for contact in &facts.contacts {
+        if contact.state == "dispatched" && !live.contains(contact.id) {
+            found.push(format!("contact {} is dispatched, and has no live session", contact.id));
+        }
+        let is_over = matches!(contact.state, "completed" | "failed" | "skipped" | "canceled");
+        let campaign = facts.campaign(contact.campaign);
+        if !is_over && campaign.is_some_and(|campaign| campaign.status == "completed") {
+            found.push(format!(
+                "contact {} is {} in a completed campaign",
+                contact.id, contact.state
+            ));
+        }
+    }
+    found
+}
+
+/// I20: "ids unique, UUIDv7 bits right, per tenant ordered as `seq` even when the clock steps back; times in ms `Z`;
+/// created <= started <= ended".
+pub fn ids_and_times(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::with_capacity(facts.lines.len());
+    for Line { kind, id, value } in &facts.lines {
+        if let Some(id) = id {
+            if !is_uuid_v7(id) {
+                found.push(format!("the id of {kind} {id} is no UUIDv7"));
+            }
+            if !seen.insert(id) {
+                found.push(format!("the id of {kind} {id} is not unique"));
+            }
+        }
+        for time in times(kind, value).filter(|time| millis(time).is_none()) {
+            found.push(format!("{time} of {kind} {} is no time in ms and `Z`", value["id"]));
+        }
+    }
+    for (tenant, mut events) in by(&facts.events, |event| Some(event.tenant)) {
+        events.sort_by_key(|event| event.seq);
+        for pair in events.windows(2).filter(|pair| pair[0].id >= pair[1].id) {
+            found.push(format!(
+                "tenant {tenant}: event {} has seq {}, and its id does not come after {} of seq {}",
+                pair[1].id, pair[1].seq, pair[0].id, pair[0].seq
+            ));
+        }
+    }
+    for session in &facts.sessions {
+        let times = [session.created_at, session.started_at, session.ended_at];
+        if !times.iter().flatten().is_sorted() {
+            found.push(format!(
+                "session {}: created, started, ended are out of order",
+                session.id
+            ));
+        }
+    }
+    found
+}
+
+/// The times in a line, as they are written.
+fn times<'a>(kind: &str, line: &'a Value) -> impl Iterator<Item = &'a str> {
+    let own: &[&str] = match kind {
+        "event" => &["created_at"],
+        "session" => &["created_at", "dialed_at", "started_at", "ended_at"],
+        _ => &[],
+    };
+    let moves = line
+        .get("moves")
+        .filter(|_| kind == "campaign")
+        .and_then(Value::as_array);
+    let moves = moves.into_iter().flatten().map(|step| &step["at"]);
+    own.iter()
+        .filter_map(|name| line.get(name))
+        .chain(moves)
+        .filter_map(Value::as_str)
+}
+
+/// Version 7 and the variant of RFC 9562, in lower case, so that the order of the texts is the order of the ids.
+fn is_uuid_v7(id: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        14 => byte == b'7',
+        19 => matches!(byte, b'8' | b'9' | b'a' | b'b'),
+        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(fits)
+}
