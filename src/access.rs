@@ -163,8 +163,15 @@ const MAIN_ZONES: [(&str, &str); 9] = [
 /// The zone of a country, as far as it can be told.
 pub fn zone_of(country: Country) -> Zone {
     let main = MAIN_ZONES.iter().find(|(name, _)| *name == country.to_string());
-    let by_prefix = || actors::zone::of_prefix(&country.calling_code()?).first().copied().map(Zone::from);
-    main.and_then(|(_, zone)| zone.parse().ok()).or_else(by_prefix).unwrap_or(Zone::NEW_YORK)
+    let by_prefix = || {
+        actors::zone::of_prefix(&country.calling_code()?)
+            .first()
+            .copied()
+            .map(Zone::from)
+    };
+    main.and_then(|(_, zone)| zone.parse().ok())
+        .or_else(by_prefix)
+        .unwrap_or(Zone::NEW_YORK)
 }
 
 impl NewWorkspace {

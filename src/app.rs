@@ -271,7 +271,8 @@ fn sandbox(settings: &Settings) -> Result<Sandbox, CannotStart> {
         calls_per_second: settings.sandbox_calls_per_second,
         log: settings.sandbox_log.clone().into(),
     };
-    Sandbox::new(options).map_err(|error| CannotStart(format!("sandbox_log: cannot open {} ({error})", settings.sandbox_log)))
+    Sandbox::new(options)
+        .map_err(|error| CannotStart(format!("sandbox_log: cannot open {} ({error})", settings.sandbox_log)))
 }
 
 fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Outbound, CannotStart> {

@@ -228,7 +228,10 @@ impl Settings {
                 self.max_concurrency
             )));
         }
-        for (name, cap) in [("number_cap_24h", self.number_cap_24h), ("number_cap_7d", self.number_cap_7d)] {
+        for (name, cap) in [
+            ("number_cap_24h", self.number_cap_24h),
+            ("number_cap_7d", self.number_cap_7d),
+        ] {
             if !(0..=1000).contains(&cap) {
                 return Err(BadSetting(format!("{name}: {cap} must lie between 0 and 1000")));
             }

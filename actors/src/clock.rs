@@ -158,6 +158,15 @@ impl Clock {
 
     /// Waits for a moment. Hold no `Busy` while waiting; the answer is one, for what the moment brings.
     pub async fn sleep_until(&self, at: Moment) -> Busy {
+        self.wait(at, Busy(None)).await
+    }
+
+    /// The same for something that is under way until its alarm stands, so that a manual clock cannot pass the moment before.
+    pub async fn busy_until(&self, at: Moment, busy: Busy) -> Busy {
+        self.wait(at, busy).await
+    }
+
+    async fn wait(&self, at: Moment, before: Busy) -> Busy {
         match &*self.0 {
             Source::Wall { .. } => {
                 // In steps, because the wall clock may be set while we wait.
@@ -183,6 +192,7 @@ impl Clock {
                     stand.alarms.push(Reverse(Alarm { at, number, wake }));
                     woken
                 };
+                drop(before);
                 match woken.await {
                     Ok(busy) => busy,
                     // The clock itself is gone: so is everything that waits for it.

@@ -130,7 +130,9 @@ async fn finish_attempt(
         None => {
             let contact = entities::contact::load(&deps.db.read, key).await?;
             let campaign = Owned::new(key.tenant_id, key.env, contact.campaign_id);
-            let plan = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?.plan;
+            let plan = entities::campaign::load_even_deleted(&deps.db.read, campaign)
+                .await?
+                .plan;
             let zone = match plan.schedule.timezone {
                 Some(zone) => zone,
                 None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,

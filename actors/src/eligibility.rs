@@ -129,7 +129,8 @@ fn suspension(terms: &Terms<'_>, now: Moment) -> Verdict {
 fn capped(person: &Person, terms: &Terms<'_>, now: Moment) -> Verdict {
     let caps = terms.caps;
     let frees = |cap: Option<i32>, days: i64| cap.and_then(|cap| frees_at(&person.recent, cap, days, now));
-    let until = frees(caps.per_number_24h.map(|cap| cap.get()), 1).max(frees(caps.per_number_7d.map(|cap| cap.get()), 7));
+    let until =
+        frees(caps.per_number_24h.map(|cap| cap.get()), 1).max(frees(caps.per_number_7d.map(|cap| cap.get()), 7));
     match until {
         None => Verdict::Yes,
         Some(until) if caps.on_cap == OnCap::Skip || terms.ends_at.is_some_and(|end| until >= end) => {
@@ -178,7 +179,10 @@ mod tests {
     fn called(hours_ago: &[i64]) -> Person {
         Person {
             has_number: true,
-            recent: hours_ago.iter().map(|hours| now().plus_seconds(-hours * HOUR)).collect(),
+            recent: hours_ago
+                .iter()
+                .map(|hours| now().plus_seconds(-hours * HOUR))
+                .collect(),
             ..Person::default()
         }
     }
@@ -207,34 +211,125 @@ mod tests {
     fn each_rule_by_its_real_cause() {
         let (defer, skip) = (caps(3, 7, OnCap::Defer), caps(3, 7, OnCap::Skip));
         // Now it is 03:00 in New York.
-        let closed = serde_json::from_value(serde_json::json!({ "windows": [{ "start": "05:00", "end": "06:00" }] })).unwrap();
+        let closed =
+            serde_json::from_value(serde_json::json!({ "windows": [{ "start": "05:00", "end": "06:00" }] })).unwrap();
         let closed = Rules::new(&closed, Env::Test, Zone::NEW_YORK).of("America/New_York");
         let in_hours = |hours: i64| now().plus_seconds(hours * HOUR);
         let fine = called(&[]);
-        let barred = Person { is_barred: true, ..fine.clone() };
-        let later = Person { not_before: Some(in_hours(1)), ..fine.clone() };
-        let ends = |hours: i64| Terms { ends_at: Some(in_hours(hours)), ..terms(&defer) };
-        let suspended = |hours: i64| Terms { suspended_since: Some(in_hours(-hours)), ..terms(&defer) };
-        let broke = Terms { credits_gone: true, ..terms(&defer) };
+        let barred = Person {
+            is_barred: true,
+            ..fine.clone()
+        };
+        let later = Person {
+            not_before: Some(in_hours(1)),
+            ..fine.clone()
+        };
+        let ends = |hours: i64| Terms {
+            ends_at: Some(in_hours(hours)),
+            ..terms(&defer)
+        };
+        let suspended = |hours: i64| Terms {
+            suspended_since: Some(in_hours(-hours)),
+            ..terms(&defer)
+        };
+        let broke = Terms {
+            credits_gone: true,
+            ..terms(&defer)
+        };
         let table = [
-            (Person::default(), always(), terms(&defer), Some((Rule::Number, Verdict::Never(SkipReason::Invalid)))),
-            (fine.clone(), Standing::Uncallable, terms(&defer), Some((Rule::Number, Verdict::Never(SkipReason::Invalid)))),
+            (
+                Person::default(),
+                always(),
+                terms(&defer),
+                Some((Rule::Number, Verdict::Never(SkipReason::Invalid))),
+            ),
+            (
+                fine.clone(),
+                Standing::Uncallable,
+                terms(&defer),
+                Some((Rule::Number, Verdict::Never(SkipReason::Invalid))),
+            ),
             (fine.clone(), always(), terms(&defer), None),
-            (barred, always(), terms(&defer), Some((Rule::Dnc, Verdict::Never(SkipReason::DncBlocked)))),
-            (fine.clone(), always(), suspended(1), Some((Rule::Suspension, Verdict::Wait(Some(in_hours(23)))))),
-            (fine.clone(), always(), suspended(24), Some((Rule::Suspension, Verdict::Never(SkipReason::TenantSuspended)))),
-            (fine.clone(), always(), broke, Some((Rule::Credits, Verdict::Wait(None)))),
-            (later, always(), terms(&defer), Some((Rule::NotBefore, Verdict::Wait(Some(in_hours(1)))))),
+            (
+                barred,
+                always(),
+                terms(&defer),
+                Some((Rule::Dnc, Verdict::Never(SkipReason::DncBlocked))),
+            ),
+            (
+                fine.clone(),
+                always(),
+                suspended(1),
+                Some((Rule::Suspension, Verdict::Wait(Some(in_hours(23))))),
+            ),
+            (
+                fine.clone(),
+                always(),
+                suspended(24),
+                Some((Rule::Suspension, Verdict::Never(SkipReason::TenantSuspended))),
+            ),
+            (
+                fine.clone(),
+                always(),
+                broke,
+                Some((Rule::Credits, Verdict::Wait(None))),
+            ),
+            (
+                later,
+                always(),
+                terms(&defer),
+                Some((Rule::NotBefore, Verdict::Wait(Some(in_hours(1))))),
+            ),
             (called(&[23, 2]), always(), terms(&defer), None),
-            (called(&[23, 2, 1]), always(), terms(&defer), Some((Rule::Caps, Verdict::Wait(Some(in_hours(1)))))),
+            (
+                called(&[23, 2, 1]),
+                always(),
+                terms(&defer),
+                Some((Rule::Caps, Verdict::Wait(Some(in_hours(1))))),
+            ),
             (called(&[24, 2, 1]), always(), terms(&defer), None),
-            (called(&[23, 3, 2, 1]), always(), terms(&defer), Some((Rule::Caps, Verdict::Wait(Some(in_hours(21)))))),
-            (called(&[23, 2, 1]), always(), terms(&skip), Some((Rule::Caps, Verdict::Never(SkipReason::DailyCapReached)))),
-            (called(&[23, 2, 1]), always(), ends(1), Some((Rule::Caps, Verdict::Never(SkipReason::DailyCapReached)))),
-            (called(&[160, 150, 140, 130, 120, 110, 100]), always(), terms(&defer), Some((Rule::Caps, Verdict::Wait(Some(in_hours(8)))))),
-            (fine.clone(), closed.clone(), terms(&defer), Some((Rule::Hours, Verdict::Wait(Some(in_hours(2)))))),
-            (fine.clone(), closed, ends(2), Some((Rule::Hours, Verdict::Never(SkipReason::QuietHoursExpired)))),
-            (fine, always(), ends(0), Some((Rule::Hours, Verdict::Never(SkipReason::QuietHoursExpired)))),
+            (
+                called(&[23, 3, 2, 1]),
+                always(),
+                terms(&defer),
+                Some((Rule::Caps, Verdict::Wait(Some(in_hours(21))))),
+            ),
+            (
+                called(&[23, 2, 1]),
+                always(),
+                terms(&skip),
+                Some((Rule::Caps, Verdict::Never(SkipReason::DailyCapReached))),
+            ),
+            (
+                called(&[23, 2, 1]),
+                always(),
+                ends(1),
+                Some((Rule::Caps, Verdict::Never(SkipReason::DailyCapReached))),
+            ),
+            (
+                called(&[160, 150, 140, 130, 120, 110, 100]),
+                always(),
+                terms(&defer),
+                Some((Rule::Caps, Verdict::Wait(Some(in_hours(8))))),
+            ),
+            (
+                fine.clone(),
+                closed.clone(),
+                terms(&defer),
+                Some((Rule::Hours, Verdict::Wait(Some(in_hours(2))))),
+            ),
+            (
+                fine.clone(),
+                closed,
+                ends(2),
+                Some((Rule::Hours, Verdict::Never(SkipReason::QuietHoursExpired))),
+            ),
+            (
+                fine,
+                always(),
+                ends(0),
+                Some((Rule::Hours, Verdict::Never(SkipReason::QuietHoursExpired))),
+            ),
         ];
         for (row, (person, standing, terms, expected)) in table.into_iter().enumerate() {
             let found = first_no(&Rule::ALL, &person, &standing, &terms, now());
@@ -244,7 +339,20 @@ mod tests {
 
     #[test]
     fn a_lifted_cap_is_none() {
-        let lifted = Caps { per_number_24h: None, per_number_7d: None, ..Caps::default() };
-        assert_eq!(first_no(&Rule::ALL, &called(&[9, 8, 7, 6, 5, 4, 3, 2, 1]), &always(), &terms(&lifted), now()), None);
+        let lifted = Caps {
+            per_number_24h: None,
+            per_number_7d: None,
+            ..Caps::default()
+        };
+        assert_eq!(
+            first_no(
+                &Rule::ALL,
+                &called(&[9, 8, 7, 6, 5, 4, 3, 2, 1]),
+                &always(),
+                &terms(&lifted),
+                now()
+            ),
+            None
+        );
     }
 }

@@ -87,10 +87,10 @@ where
     F: Fn(Deps) -> Fut + Send + 'static,
     Fut: Future<Output = Result<()>> + Send,
 {
-    let deps = deps.clone();
+    let (deps, mut busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.clone().spawn(async move {
         loop {
-            let _busy = deps.clock.sleep(period).await;
+            busy = deps.clock.busy_until(deps.clock.now().plus(period), busy).await;
             match AssertUnwindSafe(work(deps.clone())).catch_unwind().await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => tracing::warn!(%error, "{what} failed; it is tried again in {period:?}"),

@@ -54,27 +54,35 @@ impl Columns {
 
     fn read(kind: Kind, body: &str) -> Result<Self> {
         let bad = |why: String| Error::invalid("", why);
-        let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(body.as_bytes());
+        let mut reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(body.as_bytes());
         let mut first = csv::StringRecord::new();
-        let any = reader.read_record(&mut first).map_err(|error| bad(format!("the file is no CSV: {error}")))?;
+        let any = reader
+            .read_record(&mut first)
+            .map_err(|error| bad(format!("the file is no CSV: {error}")))?;
         if !any {
             return Err(bad("the file is empty: its first row must name the columns".into()));
         }
         let names: Vec<String> = first.iter().map(|name| column(kind, name)).collect();
         if names.len() > MAX_COLUMNS {
-            return Err(bad(format!("the file has {} columns, at most {MAX_COLUMNS} are allowed", names.len())));
+            return Err(bad(format!(
+                "the file has {} columns, at most {MAX_COLUMNS} are allowed",
+                names.len()
+            )));
         }
         if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
             return Err(bad(format!("column `{}` is there twice", twice.1)));
         }
         let has = |name: &str| names.iter().any(|known| known == name);
         match kind {
-            Kind::Contacts if !has("phone_number") => {
-                Err(bad("the first row must name the columns, and `phone_number` must be one of them".into()))
-            }
-            Kind::Dnc if !has("phone_number") && !has("email") => {
-                Err(bad("the first row must name the columns, and `phone_number` or `email` must be one of them".into()))
-            }
+            Kind::Contacts if !has("phone_number") => Err(bad(
+                "the first row must name the columns, and `phone_number` must be one of them".into(),
+            )),
+            Kind::Dnc if !has("phone_number") && !has("email") => Err(bad(
+                "the first row must name the columns, and `phone_number` or `email` must be one of them".into(),
+            )),
             Kind::Dnc => match names.iter().find(|name| !Columns::known(kind).contains(&name.as_str())) {
                 Some(unknown) => Err(bad(format!("column `{unknown}` is not known"))),
                 None => Ok(Columns(names)),
@@ -87,7 +95,9 @@ impl Columns {
     fn object(&self, record: &ByteRecord) -> Result<Value, String> {
         let (mut fields, mut variables) = (Map::new(), Map::new());
         for (name, cell) in self.0.iter().zip(record) {
-            let cell = std::str::from_utf8(cell).map_err(|_| format!("`{name}` is no UTF-8"))?.trim();
+            let cell = std::str::from_utf8(cell)
+                .map_err(|_| format!("`{name}` is no UTF-8"))?
+                .trim();
             if cell.contains('\0') {
                 return Err(format!("`{name}` contains a NUL character"));
             }
@@ -116,7 +126,11 @@ impl Columns {
 fn column(kind: Kind, name: &str) -> String {
     let plain = name.trim_start_matches('\u{feff}').trim();
     let snake = plain.to_lowercase().replace([' ', '-'], "_");
-    let snake = if snake == "phone" { "phone_number".to_owned() } else { snake };
+    let snake = if snake == "phone" {
+        "phone_number".to_owned()
+    } else {
+        snake
+    };
     if Columns::known(kind).contains(&snake.as_str()) {
         snake
     } else {
@@ -232,9 +246,12 @@ async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
 /// The rows from byte `from` on, the first row of the file left out.
 fn read(columns: &Columns, body: &str, from: i64) -> Slice {
     let start = usize::try_from(from).unwrap_or(0).min(body.len());
-    let (before, rest) = body.split_at(start);
-    let lines_before = before.bytes().filter(|byte| *byte == b'\n').count() as u64;
-    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rest.as_bytes());
+    let rest = body.get(start..).unwrap_or_default();
+    let mut lines = Lines::default();
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(rest.as_bytes());
     let mut slice = Slice {
         begins: from,
         ends: from,
@@ -252,13 +269,46 @@ fn read(columns: &Columns, body: &str, from: i64) -> Slice {
         if std::mem::take(&mut is_header) {
             continue;
         }
-        let line = lines_before + record.position().map_or(0, csv::Position::line);
-        let too_many = (record.len() > columns.0.len())
-            .then(|| format!("has {} cells, and the first row names {} columns", record.len(), columns.0.len()));
+        let at = record.position().map_or(0, csv::Position::byte);
+        let line = lines.of(body, start.saturating_add(usize::try_from(at).unwrap_or(usize::MAX)));
+        let too_many = (record.len() > columns.0.len()).then(|| {
+            format!(
+                "has {} cells, and the first row names {} columns",
+                record.len(),
+                columns.0.len()
+            )
+        });
         let object = too_many.map_or_else(|| columns.object(&record), Err);
         slice.rows.push((line, object));
     }
     slice
+}
+
+/// Counts lines while it goes through a file: cells may hold several.
+#[derive(Default)]
+struct Lines {
+    counted: usize,
+    ends: u64,
+}
+
+impl Lines {
+    /// The line, from 1, of the row that begins at byte `at`.
+    fn of(&mut self, body: &str, at: usize) -> u64 {
+        let bytes = body.as_bytes();
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        // The row before may have left its end of line, and empty lines are no rows.
+        let skipped = bytes
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|byte| is_end(byte))
+            .count();
+        let begins = at.saturating_add(skipped);
+        let new = bytes.get(self.counted..begins).unwrap_or_default();
+        self.ends += new.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.counted = begins;
+        self.ends + 1
+    }
 }
 
 /// What one slice came to.
@@ -403,18 +453,29 @@ fn entry(deps: &Deps, row: &Value, country: Country) -> Result<Entry> {
             Whom::Number(E164::parse(number, country).map_err(|why| Error::invalid("phone_number", why))?)
         }
         (None, Some(email)) => Whom::Email(dnc::email(email)?),
-        (Some(_), Some(_)) => return Err(Error::invalid("email", "give a number or an address, not both in one row")),
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid(
+                "email",
+                "give a number or an address, not both in one row",
+            ));
+        }
         (None, None) => return Err(Error::invalid("phone_number", "is empty")),
     };
     let variables = row.get("variables");
     let extra = |name: &str| variables.and_then(|all| all.get(name)).and_then(Value::as_str);
     let channels = extra("channels").unwrap_or_default();
-    let channels = channels.split([',', ';', ' ']).map(str::trim).filter(|name| !name.is_empty());
+    let channels = channels
+        .split([',', ';', ' '])
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     let channels = channels.map(|name| match name {
         "phone" => Ok(DncChannel::Phone),
         "sms" => Ok(DncChannel::Sms),
         "email" => Ok(DncChannel::Email),
-        other => Err(Error::invalid("channels", format!("`{other}` is no channel: use phone, sms or email"))),
+        other => Err(Error::invalid(
+            "channels",
+            format!("`{other}` is no channel: use phone, sms or email"),
+        )),
     });
     let reason = extra("reason").map(str::to_owned);
     if reason.as_ref().is_some_and(|reason| reason.chars().count() > 500) {

@@ -140,7 +140,8 @@ impl<M: Stored> Shell<M> {
         }
         let Some(at) = at else { return };
         let clock = self.deps.clock.clone();
-        let rings = async move { clock.sleep_until(at).await }
+        let busy = clock.busy();
+        let rings = async move { clock.busy_until(at, busy).await }
             .into_actor(self)
             .map(|busy, shell, ctx| {
                 shell.alarm = None;

@@ -323,7 +323,10 @@ impl Changes {
             return Err(Error::Stale);
         }
         for (tenant, env, version) in tenants {
-            let blocked = dispatch_block::of(db, tenant).await?.iter().any(|block| block.env == env);
+            let blocked = dispatch_block::of(db, tenant)
+                .await?
+                .iter()
+                .any(|block| block.env == env);
             if blocked || !tenant::is_version(db, tenant, version).await? {
                 return Err(Error::Stale);
             }
@@ -353,7 +356,9 @@ async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Moment
             return Err(Error::Stale);
         }
         let capped: Vec<_> = calls.into_iter().filter(|call| call.caps != (None, None)).collect();
-        let Some(first) = capped.iter().map(|call| call.dialed_at).min() else { continue };
+        let Some(first) = capped.iter().map(|call| call.dialed_at).min() else {
+            continue;
+        };
         let numbers: Vec<E164> = capped.iter().map(|call| call.phone_number.clone()).collect();
         let mut recent = dial::recent(db, owner, &numbers, first.plus_millis(-7 * DAY_MS)).await?;
         for call in capped {

@@ -190,7 +190,10 @@ async fn zones(db: &impl ConnectionTrait, campaign: CampaignId, queue: &str) -> 
     );
     let statement = Statement::from_sql_and_values(db.get_database_backend(), text, [campaign.into()]);
     let rows = db.query_all_raw(statement).await?;
-    Ok(rows.iter().map(|row| row.try_get_by_index(0)).collect::<Result<_, _>>()?)
+    Ok(rows
+        .iter()
+        .map(|row| row.try_get_by_index(0))
+        .collect::<Result<_, _>>()?)
 }
 
 fn of(campaign: CampaignId, queue: &'static str) -> sea_orm::Select<Entity> {
@@ -307,7 +310,12 @@ pub async fn count_capped(
         (SELECT COUNT(*) FROM dials WHERE dials.tenant_id = $1 AND dials.env = $2 \
         AND dials.phone_number = contacts.phone_number AND dialed_at > $4) >= $5";
     let cap = i64::from(cap);
-    count(db, TEXT, [tenant.into(), env.into(), campaign.into(), since.into(), cap.into()]).await
+    count(
+        db,
+        TEXT,
+        [tenant.into(), env.into(), campaign.into(), since.into(), cap.into()],
+    )
+    .await
 }
 
 async fn count<const N: usize>(db: &impl ConnectionTrait, text: &str, values: [sea_orm::Value; N]) -> Result<i64> {

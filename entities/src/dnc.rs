@@ -201,7 +201,9 @@ pub async fn all_after(db: &impl ConnectionTrait, after: Option<DncId>, limit: u
 /// The last place among all commits that an entry was given.
 pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
     let select = Entity::find().select_only().column_as(
-        Expr::cust("CAST(COALESCE(MAX(CASE WHEN removed_seq > added_seq THEN removed_seq ELSE added_seq END), 0) AS BIGINT)"),
+        Expr::cust(
+            "CAST(COALESCE(MAX(CASE WHEN removed_seq > added_seq THEN removed_seq ELSE added_seq END), 0) AS BIGINT)",
+        ),
         "last",
     );
     Ok(select.into_tuple().one(db).await?.unwrap_or(0))

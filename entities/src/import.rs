@@ -134,11 +134,16 @@ pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<Owned<ImportId>>> 
         .columns([Column::TenantId, Column::Env, Column::Id])
         .filter(Expr::cust("status = 'running'"));
     let rows: Vec<(TenantId, Env, ImportId)> = select.into_tuple().all(db).await?;
-    Ok(rows.into_iter().map(|(tenant, env, id)| Owned::new(tenant, env, id)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
 }
 
 /// Jobs of the tenant that are not through.
 pub async fn count_running(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
-    let select = Entity::find().filter(Expr::cust("status = 'running'")).filter(Column::TenantId.eq(tenant));
+    let select = Entity::find()
+        .filter(Expr::cust("status = 'running'"))
+        .filter(Column::TenantId.eq(tenant));
     Ok(select.count(db).await?)
 }

@@ -291,7 +291,12 @@ pub async fn not_ended(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<V
 pub async fn of_ids(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
     for chunk in ids.chunks(500) {
-        found.extend(Entity::find().filter(Column::Id.is_in(chunk.iter().copied())).all(db).await?);
+        found.extend(
+            Entity::find()
+                .filter(Column::Id.is_in(chunk.iter().copied()))
+                .all(db)
+                .await?,
+        );
     }
     Ok(found)
 }

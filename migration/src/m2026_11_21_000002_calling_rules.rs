@@ -13,10 +13,7 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for (table, column) in columns() {
             // One change per statement: SQLite takes no more.
-            let change = Table::alter()
-                .table(Alias::new(table))
-                .add_column(column)
-                .to_owned();
+            let change = Table::alter().table(Alias::new(table)).add_column(column).to_owned();
             manager.alter_table(change).await?;
         }
         for table in tables(manager.get_database_backend()) {
@@ -78,7 +75,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
         // The number first: its recent calls are one short range.
         clustered(table(
             "dials",
-            4,
+            5,
             vec![
                 uuid("tenant_id").to_owned(),
                 text("env").to_owned(),

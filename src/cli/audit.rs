@@ -46,18 +46,22 @@ impl Audit {
             Some(slug) => Some(tenant::by_slug(&db, &slug).await?.id),
             None => None,
         };
-        let mut dump = Dump {
-            db: &db,
-            only,
-            zones: HashMap::new(),
-            out: BufWriter::new(io::stdout().lock()),
-        };
-        dump.all().await?;
-        drop(dump);
+        write(&db, only, BufWriter::new(io::stdout().lock())).await?;
         // A failed close loses nothing: nothing was written.
         let _ = db.close().await;
         Ok(())
     }
+}
+
+/// Writes what is stored, of one tenant or of all.
+pub async fn write(db: &DatabaseConnection, only: Option<TenantId>, out: impl Write) -> Result<(), CannotStart> {
+    let mut dump = Dump {
+        db,
+        only,
+        zones: HashMap::new(),
+        out,
+    };
+    dump.all().await
 }
 
 /// A connection that makes no file, migrates nothing, and leaves the log of a killed server to its successor.

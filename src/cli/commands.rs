@@ -14,8 +14,7 @@ use entities::{
     Error, api_key,
     changes::Changes,
     db::Db,
-    dispatch_block,
-    membership,
+    dispatch_block, membership,
     page::Page,
     tenant, user,
     values::{Country, E164, Env, Moment, Role, Scopes, Text, Zone},
@@ -432,7 +431,10 @@ impl Tenant {
         if json {
             print(&json!({ "workspace": WorkspaceView::from(&tenant), "suspended": suspends }));
         } else if suspends {
-            println!("Workspace {} dials no more; contacts that wait are skipped after 24 hours", tenant.slug);
+            println!(
+                "Workspace {} dials no more; contacts that wait are skipped after 24 hours",
+                tenant.slug
+            );
         } else {
             println!("Workspace {} dials again, within half a minute", tenant.slug);
         }

@@ -162,7 +162,10 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         campaigns,
         |row| row.id.0,
         |row| {
-            let tally = tallies.get(&row.id).cloned().unwrap_or_else(|| tally::Model::new(row.id));
+            let tally = tallies
+                .get(&row.id)
+                .cloned()
+                .unwrap_or_else(|| tally::Model::new(row.id));
             CampaignView::of(row, &tally, &blocked)
         },
     )))
@@ -244,7 +247,8 @@ pub async fn change(
 /// DELETE /v1/campaigns/{id}: a draft or a completed one. Its sessions and events stay.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<CampaignId>) -> ApiResult<HttpResponse> {
     let tree = state.tree()?;
-    tree.ask(&tree.campaigns, &state.deps, caller.own(id), Command::Delete).await?;
+    tree.ask(&tree.campaigns, &state.deps, caller.own(id), Command::Delete)
+        .await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -287,7 +291,13 @@ pub async fn preflight(
     let outlook = outlook::look(&state.deps, &row).await?;
     let has_agent = agent_of(&state, &caller, &row.plan).await.is_ok();
     let has_carrier = check_carrier(&state, caller.env()).is_ok();
-    Ok(web::Json(OutlookView::of(&row, outlook, has_agent, has_carrier, state.deps.clock.now())))
+    Ok(web::Json(OutlookView::of(
+        &row,
+        outlook,
+        has_agent,
+        has_carrier,
+        state.deps.clock.now(),
+    )))
 }
 
 async fn command(
@@ -422,15 +432,24 @@ async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
         return Err(ApiError::validation("schedule.windows", "has more than 50 entries"));
     }
     if schedule.windows.as_ref().is_some_and(Vec::is_empty) {
-        return Err(ApiError::validation("schedule.windows", "is empty: nobody could ever be called; leave it out for the default"));
+        return Err(ApiError::validation(
+            "schedule.windows",
+            "is empty: nobody could ever be called; leave it out for the default",
+        ));
     }
     if schedule.blackout_dates.len() > 366 {
-        return Err(ApiError::validation("schedule.blackout_dates", "has more than 366 entries"));
+        return Err(ApiError::validation(
+            "schedule.blackout_dates",
+            "has more than 366 entries",
+        ));
     }
     if let (Some(starts_at), Some(ends_at)) = (schedule.starts_at, schedule.ends_at)
         && starts_at >= ends_at
     {
-        return Err(ApiError::validation("schedule.ends_at", "must be later than `starts_at`"));
+        return Err(ApiError::validation(
+            "schedule.ends_at",
+            "must be later than `starts_at`",
+        ));
     }
     if let Some(id) = plan.agent_id
         && let Err(Error::NotFound(_)) = agent::load(&state.deps.db.read, caller.tenant_id(), id).await

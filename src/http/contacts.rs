@@ -133,12 +133,7 @@ pub async fn delete(state: Data<State>, target: Named, caller: Caller) -> ApiRes
 }
 
 /// POST /v1/campaigns/{id}/contacts/{contact_id}/retry
-pub async fn retry(
-    state: Data<State>,
-    target: Named,
-    caller: Caller,
-    _: Nothing,
-) -> ApiResult<web::Json<ContactView>> {
+pub async fn retry(state: Data<State>, target: Named, caller: Caller, _: Nothing) -> ApiResult<web::Json<ContactView>> {
     let target = target.of(&caller);
     let contact = edit::retry(&state.deps, target).await?;
     effect::perform(&state.deps, vec![Effect::ContactsChanged(caller.own(target.campaign))]).await;
@@ -146,11 +141,7 @@ pub async fn retry(
 }
 
 /// GET /v1/campaigns/{id}/contacts/{contact_id}/eligibility
-pub async fn eligibility(
-    state: Data<State>,
-    target: Named,
-    caller: Caller,
-) -> ApiResult<web::Json<EligibilityView>> {
+pub async fn eligibility(state: Data<State>, target: Named, caller: Caller) -> ApiResult<web::Json<EligibilityView>> {
     let target = target.of(&caller);
     let found = edit::eligibility(&state.deps, target).await?;
     Ok(web::Json(EligibilityView::of(found, state.deps.clock.now())))
@@ -175,7 +166,9 @@ impl actix_web::FromRequest for Named {
         let part = |name: &str| request.match_info().get(name).map(str::to_owned);
         let campaign = part("id").and_then(|text| text.parse().ok());
         let contact = part("contact_id").and_then(|text| text.parse().ok());
-        let named = campaign.zip(contact).map(|(campaign, contact)| Named(campaign, contact));
+        let named = campaign
+            .zip(contact)
+            .map(|(campaign, contact)| Named(campaign, contact));
         std::future::ready(named.ok_or(Error::NotFound("contact").into()))
     }
 }

@@ -86,13 +86,19 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         session_id: None,
     };
     let (row, is_new) = dnc::add(&state.deps, (caller.tenant_id(), caller.env()), entry).await?;
-    let mut response = if is_new { HttpResponse::Created() } else { HttpResponse::Ok() };
+    let mut response = if is_new {
+        HttpResponse::Created()
+    } else {
+        HttpResponse::Ok()
+    };
     Ok(response.json(DncView::from(row)))
 }
 
 async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom> {
     let number = E164::parse(text, country(state, caller).await?);
-    number.map(Whom::Number).map_err(|why| ApiError::validation("phone_number", why))
+    number
+        .map(Whom::Number)
+        .map_err(|why| ApiError::validation("phone_number", why))
 }
 
 /// POST /v1/dnc/import
@@ -127,7 +133,11 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
 async fn whom(state: &State, caller: &Caller, params: &mut Params) -> ApiResult<Option<Whom>> {
     if let Some(number) = params.take("phone_number") {
         // A `+` that was not escaped arrives as a blank.
-        let number = if number.starts_with(' ') { format!("+{}", number.trim()) } else { number };
+        let number = if number.starts_with(' ') {
+            format!("+{}", number.trim())
+        } else {
+            number
+        };
         return number_of(state, caller, &number).await.map(Some);
     }
     match params.take("email") {

@@ -105,7 +105,12 @@ impl ApiError {
                 error.to_string(),
                 Some("to_number".into()),
             ),
-            Error::RecipientOnDnc => (S::CONFLICT, "recipient_on_dnc", error.to_string(), Some("to_number".into())),
+            Error::RecipientOnDnc => (
+                S::CONFLICT,
+                "recipient_on_dnc",
+                error.to_string(),
+                Some("to_number".into()),
+            ),
             Error::OutsideCallingHours { .. } => (
                 S::CONFLICT,
                 "outside_calling_hours",

@@ -77,7 +77,8 @@ impl<const LIMIT: usize> FromRequest for Csv<LIMIT> {
             }
             let body = read(&mut payload, LIMIT).await?;
             let text = String::from_utf8(body.to_vec());
-            text.map(Csv).map_err(|_| ApiError::validation("", "the file is no UTF-8: save it as CSV UTF-8"))
+            text.map(Csv)
+                .map_err(|_| ApiError::validation("", "the file is no UTF-8: save it as CSV UTF-8"))
         })
     }
 }
@@ -395,7 +396,10 @@ mod tests {
         merge(&mut target, serde_json::json!({"a": null, "b": {"c": 4}, "e": [1]}));
         assert_eq!(target, serde_json::json!({"b": {"c": 4, "d": 3}, "e": [1]}));
         let mut plan = serde_json::json!({"caps": {"per_day": 3}, "list": [1], "group": {"a": 1}});
-        merge_keeping_nulls(&mut plan, serde_json::json!({"caps": {"per_day": null}, "list": null, "group": null}));
+        merge_keeping_nulls(
+            &mut plan,
+            serde_json::json!({"caps": {"per_day": null}, "list": null, "group": null}),
+        );
         assert_eq!(plan, serde_json::json!({"caps": {"per_day": null}}));
     }
 }

@@ -1,9 +1,5 @@
 //! Imports: how far a list is read in, and which of its rows were refused.
-use super::{
-    error::ApiResult,
-    extract::Id,
-    gate::Caller,
-};
+use super::{error::ApiResult, extract::Id, gate::Caller};
 use crate::app::State;
 use actix_web::web::{self, Data};
 use entities::{
@@ -64,5 +60,7 @@ impl From<Model> for ImportView {
 
 /// GET /v1/imports/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<ImportId>) -> ApiResult<web::Json<ImportView>> {
-    Ok(web::Json(store::load(&state.deps.db.read, caller.own(id)).await?.into()))
+    Ok(web::Json(
+        store::load(&state.deps.db.read, caller.own(id)).await?.into(),
+    ))
 }

@@ -73,7 +73,10 @@ pub async fn campaign(
     });
     Ok(HttpResponse::Ok()
         .content_type("text/csv; charset=utf-8")
-        .insert_header(("Content-Disposition", format!("attachment; filename=\"campaign-{id}.csv\"")))
+        .insert_header((
+            "Content-Disposition",
+            format!("attachment; filename=\"campaign-{id}.csv\""),
+        ))
         .streaming(body))
 }
 
@@ -120,7 +123,9 @@ impl Progress {
                 line(contact, session)
             }))
             .try_for_each(|record| writer.write_record(record));
-        let bytes = written.map_err(|error| error.to_string()).and_then(|()| writer.into_inner().map_err(|error| error.to_string()));
+        let bytes = written
+            .map_err(|error| error.to_string())
+            .and_then(|()| writer.into_inner().map_err(|error| error.to_string()));
         let bytes = bytes.map_err(Error::Internal)?;
         let ends = (contacts.len() as u64) < PAGE;
         Ok((bytes.into(), contacts.last().map(|contact| contact.id), ends))
@@ -164,7 +169,9 @@ fn word(value: impl serde::Serialize) -> String {
 
 /// A spreadsheet takes texts with these beginnings for formulas: a quote makes them texts. Phone numbers stay as they are.
 fn plain(text: &str) -> String {
-    let is_number = text.strip_prefix('+').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_number = text
+        .strip_prefix('+')
+        .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number {
         format!("'{text}")
     } else {
@@ -178,7 +185,14 @@ mod tests {
 
     #[test]
     fn no_cell_is_a_formula() {
-        for (text, expected) in [("=1+1", "'=1+1"), ("+cmd|x", "'+cmd|x"), ("+15002345670", "+15002345670"), ("Ann", "Ann"), ("@x", "'@x"), ("", "")] {
+        for (text, expected) in [
+            ("=1+1", "'=1+1"),
+            ("+cmd|x", "'+cmd|x"),
+            ("+15002345670", "+15002345670"),
+            ("Ann", "Ann"),
+            ("@x", "'@x"),
+            ("", ""),
+        ] {
             assert_eq!(plain(text), expected);
         }
     }

@@ -92,7 +92,10 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     };
     check_carrier(&state, caller.env())?;
     let now = deps.clock.now();
-    if asked.scheduled_at.is_some_and(|at| at > now.plus_seconds(FURTHEST_SECONDS)) {
+    if asked
+        .scheduled_at
+        .is_some_and(|at| at > now.plus_seconds(FURTHEST_SECONDS))
+    {
         return Err(ApiError::validation("scheduled_at", "is more than 90 days ahead"));
     }
     let definition = &agent.definition;

@@ -244,28 +244,67 @@ impl Campaign {
 pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
     use Command::*;
     use Phase::*;
+    if campaign.deleted_at.is_some() {
+        return match command {
+            Tick | Rest { .. } | Reconsider | Drained(_) => Ok((campaign, Vec::new())),
+            Start { .. } | Change(_) | Pause | Resume | Cancel | Delete => Err(Error::NotFound("campaign")),
+        };
+    }
     let over = campaign.plan.schedule.ends_at.is_some_and(|end| now >= end);
     match (&campaign.phase, command) {
         (Draft, Start { contacts: 0, .. }) => Err(refused("draft", "start", "it has no contacts: add some first")),
         (Draft, Start { .. }) if over => Err(refused("draft", "start", "its `schedule.ends_at` has passed")),
         (Draft, Start { agent, .. }) => start_or_arm(campaign, *agent, now),
+        // The service was down for the whole of it.
+        (Armed { .. }, Tick) if over => close(None, CompletedReason::Ended, campaign, now),
         (Armed { .. }, Tick) if campaign.starts_at() <= now => start(campaign, now),
 
         (Running { started_at } | Paused { started_at, .. }, Tick) if over => {
             close(Some(*started_at), CompletedReason::Ended, campaign, now)
         }
-        (Paused { started_at, cause: Cause::QuietHours { next_open_at }, .. }, Tick) if now >= *next_open_at => {
-            resume(*started_at, campaign)
-        }
-        (Paused { started_at, cause: Cause::QuietHours { .. }, .. }, Reconsider) => resume(*started_at, campaign),
+        (
+            Paused {
+                started_at,
+                cause: Cause::QuietHours { next_open_at },
+                ..
+            },
+            Tick,
+        ) if now >= *next_open_at => resume(*started_at, campaign),
+        (
+            Paused {
+                started_at,
+                cause: Cause::QuietHours { .. },
+                ..
+            },
+            Reconsider,
+        ) => resume(*started_at, campaign),
 
-        (Running { started_at }, Rest { next_open_at, total, waiting }) if next_open_at > now => {
-            rest(*started_at, next_open_at, (total, waiting), campaign, now)
-        }
+        (
+            Running { started_at },
+            Rest {
+                next_open_at,
+                total,
+                waiting,
+            },
+        ) if next_open_at > now => rest(*started_at, next_open_at, (total, waiting), campaign, now),
         (Running { started_at }, Pause) => pause(*started_at, campaign, now),
         // A manual pause overrides that for the quiet hours.
-        (Paused { started_at, cause: Cause::QuietHours { .. }, .. }, Pause) => pause(*started_at, campaign, now),
-        (Paused { started_at, cause: Cause::Manual, .. }, Resume) => resume(*started_at, campaign),
+        (
+            Paused {
+                started_at,
+                cause: Cause::QuietHours { .. },
+                ..
+            },
+            Pause,
+        ) => pause(*started_at, campaign, now),
+        (
+            Paused {
+                started_at,
+                cause: Cause::Manual,
+                ..
+            },
+            Resume,
+        ) => resume(*started_at, campaign),
         (Draft | Armed { .. }, Cancel) => close(None, CompletedReason::Canceled, campaign, now),
         (Running { started_at } | Paused { started_at, .. }, Cancel) => {
             close(Some(*started_at), CompletedReason::Canceled, campaign, now)
@@ -274,20 +313,37 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
         (Draft, Change(plan)) => Ok((changed(campaign, *plan), Vec::new())),
         (Armed { .. } | Running { .. } | Paused { .. }, Change(plan)) => change_rules(campaign, *plan),
 
-        (Running { started_at }, Drained(tally)) => {
-            complete(Some(*started_at), None, CompletedReason::Finished, campaign.clone(), &tally, now)
-        }
-        (Closing { started_at, since, reason }, Drained(tally)) => {
-            complete(*started_at, Some(*since), *reason, campaign.clone(), &tally, now)
-        }
+        (Running { started_at }, Drained(tally)) => complete(
+            Some(*started_at),
+            None,
+            CompletedReason::Finished,
+            campaign.clone(),
+            &tally,
+            now,
+        ),
+        (
+            Closing {
+                started_at,
+                since,
+                reason,
+            },
+            Drained(tally),
+        ) => complete(*started_at, Some(*since), *reason, campaign.clone(), &tally, now),
         // One that is found closing after a crash goes on with it.
         (Closing { reason, .. }, Tick) => {
-            let rest = Effect::PutAwayContacts { campaign: campaign.key, reason: *reason };
+            let rest = Effect::PutAwayContacts {
+                campaign: campaign.key,
+                reason: *reason,
+            };
             Ok((campaign, vec![rest]))
         }
-        (Draft | Completed { .. }, Delete) => {
-            Ok((Campaign { deleted_at: Some(now), ..campaign }, Vec::new()))
-        }
+        (Draft | Completed { .. }, Delete) => Ok((
+            Campaign {
+                deleted_at: Some(now),
+                ..campaign
+            },
+            Vec::new(),
+        )),
 
         // Asked twice, or told late: no change, not an error.
         (_, Tick) => Ok((campaign, Vec::new())),
@@ -302,13 +358,29 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
         // A paused campaign completes when it is resumed. Source: specification, "Campaign": completion leaves `running`.
         (Paused { .. } | Completed { .. } | Draft | Armed { .. }, Drained(_)) => Ok((campaign, Vec::new())),
 
-        (Paused { cause: Cause::QuietHours { .. }, .. }, Resume) => {
-            Err(refused("paused", "be resumed", "everybody who is left is in their quiet hours; it resumes by itself at `next_open_at`"))
-        }
+        (
+            Paused {
+                cause: Cause::QuietHours { .. },
+                ..
+            },
+            Resume,
+        ) => Err(refused(
+            "paused",
+            "be resumed",
+            "everybody who is left is in their quiet hours; it resumes by itself at `next_open_at`",
+        )),
         (Draft, Pause) => Err(refused("draft", "be paused", "it has not been started")),
         (Draft, Resume) => Err(refused("draft", "be resumed", "it has not been started: use start")),
-        (Armed { .. }, Pause) => Err(refused("armed", "be paused", "it has not begun: change `schedule.starts_at`, or cancel it")),
-        (Armed { .. }, Resume) => Err(refused("armed", "be resumed", "it begins by itself at `schedule.starts_at`")),
+        (Armed { .. }, Pause) => Err(refused(
+            "armed",
+            "be paused",
+            "it has not begun: change `schedule.starts_at`, or cancel it",
+        )),
+        (Armed { .. }, Resume) => Err(refused(
+            "armed",
+            "be resumed",
+            "it begins by itself at `schedule.starts_at`",
+        )),
         (Paused { .. }, Start { .. }) => Err(refused("paused", "be started", "use resume")),
         (Closing { .. }, Start { .. }) => Err(refused("closing", "be started", "its time is over: duplicate it")),
         (Closing { .. }, Pause) => Err(refused("closing", "be paused", "its time is over")),
@@ -330,11 +402,15 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
 pub fn next_deadline(campaign: &Campaign) -> Option<Moment> {
     let ends_at = campaign.plan.schedule.ends_at;
     match campaign.phase {
-        Phase::Armed { .. } => Some(campaign.starts_at()),
-        Phase::Running { .. } | Phase::Paused { cause: Cause::Manual, .. } => ends_at,
-        Phase::Paused { cause: Cause::QuietHours { next_open_at }, .. } => {
-            Some(ends_at.map_or(next_open_at, |end| end.min(next_open_at)))
-        }
+        Phase::Armed { .. } => Some(ends_at.map_or(campaign.starts_at(), |end| end.min(campaign.starts_at()))),
+        Phase::Running { .. }
+        | Phase::Paused {
+            cause: Cause::Manual, ..
+        } => ends_at,
+        Phase::Paused {
+            cause: Cause::QuietHours { next_open_at },
+            ..
+        } => Some(ends_at.map_or(next_open_at, |end| end.min(next_open_at))),
         Phase::Draft | Phase::Closing { .. } | Phase::Completed { .. } => None,
     }
 }
@@ -442,14 +518,23 @@ fn change_rules(campaign: Campaign, plan: Plan) -> Result<(Campaign, Vec<Effect>
         ("from_numbers", before.from_numbers == plan.from_numbers),
     ];
     if let Some((field, _)) = fixed.into_iter().find(|(_, same)| !same) {
-        return Err(Error::invalid(field, "is fixed once the campaign was started: duplicate the campaign"));
+        return Err(Error::invalid(
+            field,
+            "is fixed once the campaign was started: duplicate the campaign",
+        ));
     }
     let mut campaign = changed(campaign, plan);
-    if let Phase::Paused { started_at, cause: Cause::QuietHours { .. }, .. } = campaign.phase {
+    let mut effects = vec![Effect::CampaignsChanged(campaign.key.tenant_id)];
+    if let Phase::Paused {
+        started_at,
+        cause: Cause::QuietHours { .. },
+        ..
+    } = campaign.phase
+    {
         // Whether everybody is in their quiet hours is decided anew.
         campaign.phase = Phase::Running { started_at };
+        effects.push(Effect::CheckDrained(campaign.key));
     }
-    let effects = vec![Effect::CampaignsChanged(campaign.key.tenant_id)];
     Ok((campaign, effects))
 }
 

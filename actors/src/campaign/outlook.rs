@@ -50,7 +50,13 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
     let groups = groups(deps, row, &rules, now).await?;
     let owner = (row.tenant_id, row.env);
-    let count = |wanted: fn(&Group) -> bool| groups.iter().filter(|group| wanted(group)).map(|group| group.contacts).sum();
+    let count = |wanted: fn(&Group) -> bool| {
+        groups
+            .iter()
+            .filter(|group| wanted(group))
+            .map(|group| group.contacts)
+            .sum()
+    };
     let open: i64 = groups.iter().map(|group| group.contacts).sum();
     let uncallable: i64 = count(|group| group.standing == Standing::Uncallable);
     let expired: i64 = count(|group| group.standing != Standing::Uncallable && group.opens_at.is_none());
@@ -64,7 +70,9 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     for (cap, days) in [(caps.per_number_24h, 1), (caps.per_number_7d, 7)] {
         if let Some(cap) = cap {
             let since = now.plus_seconds(-days * 24 * 3600);
-            capped = contact::count_capped(db, owner, row.id, (cap.get(), since)).await?.max(capped);
+            capped = contact::count_capped(db, owner, row.id, (cap.get(), since))
+                .await?
+                .max(capped);
         }
     }
     let invalid = uncallable + unverified;
@@ -123,10 +131,14 @@ async fn rate(deps: &Deps, row: &Row, tenant_limit: i32) -> Result<f64> {
     let slots = tenant_limit.min(deps.limits.max_concurrency);
     let slots = pacing.max_concurrency.map_or(slots, |max| max.get().min(slots));
     let hours = campaign_hour::last(&deps.db.read, row.id, 24).await?;
-    let (ended, seconds) = hours
-        .iter()
-        .fold((0, 0), |(ended, seconds), hour| (ended + hour.ended, seconds + hour.duration_seconds));
-    let per_call = if ended > 0 { (seconds as f64 / ended as f64).max(1.0) } else { USUAL_CALL_SECONDS };
+    let (ended, seconds) = hours.iter().fold((0, 0), |(ended, seconds), hour| {
+        (ended + hour.ended, seconds + hour.duration_seconds)
+    });
+    let per_call = if ended > 0 {
+        (seconds as f64 / ended as f64).max(1.0)
+    } else {
+        USUAL_CALL_SECONDS
+    };
     let most = pacing.calls_per_second.get().min(deps.limits.max_calls_per_second);
     Ok(most.min(f64::from(slots) / per_call))
 }
@@ -153,10 +165,18 @@ fn finish(groups: &[Group], share: f64, rate: f64, now: Moment, ends_at: Option<
         if ends_at.is_some_and(|end| at >= end) {
             return ends_at;
         }
-        let open: f64 = left.iter().filter(|(_, hours)| hours.is_open(at, RING_MS)).map(|(contacts, _)| contacts).sum();
+        let open: f64 = left
+            .iter()
+            .filter(|(_, hours)| hours.is_open(at, RING_MS))
+            .map(|(contacts, _)| contacts)
+            .sum();
         if open <= 0.0 {
             // Nobody: on to the first who will be.
-            at = left.iter().filter_map(|(_, hours)| hours.next_opening(at, RING_MS)).min()?.max(at.plus_seconds(1));
+            at = left
+                .iter()
+                .filter_map(|(_, hours)| hours.next_opening(at, RING_MS))
+                .min()?
+                .max(at.plus_seconds(1));
             continue;
         }
         let seconds = (open / rate).min(STEP_SECONDS as f64);
@@ -196,13 +216,25 @@ mod tests {
     #[test]
     fn the_finish_counts_open_hours_only() {
         let all_day = group(7200, serde_json::json!([{ "start": "00:00", "end": "24:00" }]));
-        assert_eq!(finish(std::slice::from_ref(&all_day), 1.0, 1.0, now(), None), Some(now().plus_seconds(7200)));
-        assert_eq!(finish(std::slice::from_ref(&all_day), 0.5, 1.0, now(), None), Some(now().plus_seconds(3600)));
+        assert_eq!(
+            finish(std::slice::from_ref(&all_day), 1.0, 1.0, now(), None),
+            Some(now().plus_seconds(7200))
+        );
+        assert_eq!(
+            finish(std::slice::from_ref(&all_day), 0.5, 1.0, now(), None),
+            Some(now().plus_seconds(3600))
+        );
         let until_eleven = group(7200, serde_json::json!([{ "start": "10:00", "end": "11:00" }]));
         let found = finish(&[until_eleven], 1.0, 1.0, now(), None).unwrap();
         let expected = now().plus_seconds(25 * 3600);
-        assert!(found.since(expected).as_secs() < 600 || expected.since(found).as_secs() < 600, "{found}");
-        assert_eq!(finish(&[all_day], 1.0, 0.0001, now(), Some(now().plus_seconds(60))), Some(now().plus_seconds(60)));
+        assert!(
+            found.since(expected).as_secs() < 600 || expected.since(found).as_secs() < 600,
+            "{found}"
+        );
+        assert_eq!(
+            finish(&[all_day], 1.0, 0.0001, now(), Some(now().plus_seconds(60))),
+            Some(now().plus_seconds(60))
+        );
         assert_eq!(finish(&[], 1.0, 1.0, now(), None), Some(now()));
     }
 }

@@ -220,9 +220,10 @@ impl SandboxCall {
     }
 
     async fn wait(&mut self, ms: u64) {
-        self.busy = None;
-        let scaled = Duration::from_millis(ms).div_f64(self.speed);
-        self.busy = Some(self.deps.clock.sleep(scaled).await);
+        let clock = &self.deps.clock;
+        let until = clock.now().plus(Duration::from_millis(ms).div_f64(self.speed));
+        let busy = self.busy.take().unwrap_or_else(|| clock.busy());
+        self.busy = Some(clock.busy_until(until, busy).await);
     }
 
     fn tell(&self, command: Command) {

@@ -68,7 +68,11 @@ pub async fn change(deps: &Deps, target: Target, given: Given, country: Country)
             Box::pin(async move {
                 let before = target.load(db).await?;
                 if !matches!(before.status, Status::Pending | Status::Waiting) {
-                    return Err(refused(&before, "be changed", "only contacts that wait to be called can be"));
+                    return Err(refused(
+                        &before,
+                        "be changed",
+                        "only contacts that wait to be called can be",
+                    ));
                 }
                 let after = changed(&deps, before.clone(), given, country);
                 check_unique(db, &before, &after).await?;
@@ -117,7 +121,10 @@ async fn check_unique(db: &DatabaseTransaction, before: &Contact, after: &Contac
         if before.attempts > 0 {
             return Err(Error::invalid("phone_number", "is fixed once the contact was called"));
         }
-        if store::of_number(db, before.campaign_id, &after.phone_number).await?.is_some() {
+        if store::of_number(db, before.campaign_id, &after.phone_number)
+            .await?
+            .is_some()
+        {
             return Err(Error::AlreadyExists { field: "phone_number" });
         }
     }
@@ -200,7 +207,9 @@ pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
 
 /// When the gap after its last call is over.
 async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &Campaign) -> Result<Option<Moment>> {
-    let Some(last) = contact.last_session_id else { return Ok(None) };
+    let Some(last) = contact.last_session_id else {
+        return Ok(None);
+    };
     let last = session::load(db, Owned::new(contact.tenant_id, contact.env, last)).await?;
     let gap = i64::from(row.plan.retry.min_gap_minutes.get()) * 60;
     Ok(last.ended_at.map(|ended_at| ended_at.plus_seconds(gap)))
@@ -224,12 +233,22 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
     let tenant = tenant::load(db, contact.tenant_id).await?;
     let blocks = dispatch_block::of(db, contact.tenant_id).await?;
     let since = |reason| {
-        let found = blocks.iter().find(|block| block.env == contact.env && block.reason == reason);
+        let found = blocks
+            .iter()
+            .find(|block| block.env == contact.env && block.reason == reason);
         found.map(|block| block.since)
     };
     let number = contact.e164();
-    let people = people(deps, (contact.tenant_id, contact.env), number.iter().cloned().collect(), now).await?;
-    let mut person = number.and_then(|number| people.get(&number).cloned()).unwrap_or_default();
+    let people = people(
+        deps,
+        (contact.tenant_id, contact.env),
+        number.iter().cloned().collect(),
+        now,
+    )
+    .await?;
+    let mut person = number
+        .and_then(|number| people.get(&number).cloned())
+        .unwrap_or_default();
     person.not_before = contact.next_attempt_at.max(contact.not_before);
     let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone);
     let standing = rules.of(&contact.zone);
@@ -246,7 +265,11 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
             Standing::Hours(hours) => hours.next_opening(now, RING_MS),
             Standing::Uncallable => None,
         },
-        zones: if contact.zone == UNCALLABLE { Vec::new() } else { rules.zones(&contact.zone).unwrap_or_default() },
+        zones: if contact.zone == UNCALLABLE {
+            Vec::new()
+        } else {
+            rules.zones(&contact.zone).unwrap_or_default()
+        },
         rules: verdicts.to_vec(),
         contact,
         campaign,

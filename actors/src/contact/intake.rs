@@ -93,7 +93,9 @@ pub fn sort(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Vec<se
                 .get(external_id)
                 .is_some_and(|at| Some(*at) != same_number)
             {
-                sorted.rejected.push(taken(index, "this external_id was given before, with another number"));
+                sorted
+                    .rejected
+                    .push(taken(index, "this external_id was given before, with another number"));
                 continue;
             }
             let at = same_number.unwrap_or(sorted.rows.len());
@@ -161,7 +163,11 @@ pub fn place(deps: &Deps, typed: String, timezone: Option<Zone>, country: Countr
     match E164::parse(&typed, country) {
         Ok(number) => {
             let costly = number.costly_kind().is_some() && !deps.limits.allow_costly_numbers;
-            let zone = if costly { UNCALLABLE.to_owned() } else { hours::group(&number, timezone) };
+            let zone = if costly {
+                UNCALLABLE.to_owned()
+            } else {
+                hours::group(&number, timezone)
+            };
             (number.as_str().to_owned(), zone)
         }
         Err(_) => (typed, UNCALLABLE.to_owned()),
@@ -231,7 +237,9 @@ pub async fn insert(db: &DatabaseTransaction, key: Owned<CampaignId>, sorted: &S
     };
     for row in taken_ones {
         let index = sorted.positions.get(&row.id).copied().unwrap_or(0);
-        added.rejected.push(taken(index, "this external_id is in the campaign with another number"));
+        added
+            .rejected
+            .push(taken(index, "this external_id is in the campaign with another number"));
     }
     added.rejected.sort_by_key(|rejected| rejected.index);
     Ok((added, commit))

@@ -57,7 +57,9 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Waiting, Command::Skip(_)) => Ok(give_up(contact)),
         (Pending | Waiting, Command::Defer { until, reason }) => Ok((defer(contact, until, reason), Vec::new())),
         (Pending | Waiting, Command::Cancel) => Ok((step(contact, Canceled), Vec::new())),
-        (Failed | Skipped | Canceled, Command::Retry { not_before }) => Ok((reopen(contact, retry, not_before), Vec::new())),
+        (Failed | Skipped | Canceled, Command::Retry { not_before }) => {
+            Ok((reopen(contact, retry, not_before, now), Vec::new()))
+        }
         // A session reports its end once more after a crash between commit and answer: no change.
         (_, Command::Finish(_)) => Ok((contact, Vec::new())),
         (Canceled, Command::Cancel) | (Skipped, Command::Skip(_)) => Ok((contact, Vec::new())),
@@ -162,14 +164,13 @@ fn defer(contact: Contact, until: Moment, reason: WaitReason) -> Contact {
 }
 
 /// One attempt more than there were, or than there could be.
-fn reopen(contact: Contact, retry: &Retry, not_before: Moment) -> Contact {
+fn reopen(contact: Contact, retry: &Retry, not_before: Moment, now: Moment) -> Contact {
     if contact.attempts == 0 {
         let mut contact = step(contact, Status::Pending);
         contact.skip_reason = None;
-        return match contact.not_before {
-            Some(at) if at > not_before => defer(contact, at, WaitReason::NotBefore),
-            Some(_) | None => contact,
-        };
+        contact.next_attempt_at = contact.not_before.max(Some(not_before)).filter(|at| *at > now);
+        contact.wait_reason = contact.next_attempt_at.map(|_| WaitReason::NotBefore);
+        return contact;
     }
     let mut contact = step(contact, Status::Waiting);
     contact.granted_attempts = (contact.attempts + 1 - retry.max_attempts.get()).max(contact.granted_attempts);

@@ -18,9 +18,10 @@ fn pending() -> Contact {
     Contact {
         id: ContactId(Uuid::from_u128(1)), tenant_id: TenantId(Uuid::from_u128(2)), env: Env::Test,
         campaign_id: CampaignId(Uuid::from_u128(3)), external_id: None, phone_number: "+15002345670".into(),
-        email: None, first_name: Some("Ada".into()), last_name: None, variables: Variables::default(), priority: 0,
-        status: Status::Pending, wait_reason: None, attempts: 0, last_session_id: None, next_attempt_at: None,
-        skip_reason: None, version: 1, created_at: at(0),
+        email: None, first_name: Some("Ada".into()), last_name: None, variables: Variables::default(),
+        timezone: None, zone: "America/New_York".into(), not_before: None, priority: 0,
+        status: Status::Pending, wait_reason: None, attempts: 0, last_session_id: None, granted_attempts: 0,
+        next_attempt_at: None, skip_reason: None, version: 1, created_at: at(0),
     }
 }
 
@@ -54,6 +55,14 @@ fn call(nth: u128) -> SessionId {
 fn dispatch_as(session_id: SessionId) -> Command {
     Command::Dispatch { session_id }
 }
+fn defer_to(minutes: i64, reason: WaitReason) -> Command {
+    let until = at(minutes);
+    Command::Defer { until, reason }
+}
+fn retry_at(minutes: i64) -> Command {
+    let not_before = at(minutes);
+    Command::Retry { not_before }
+}
 
 /// How a call can end; all that the session machine tells.
 type Ending = (Ended, EndReason);
@@ -74,6 +83,8 @@ const ENDINGS: [Ending; 10] =
 fn finish(session_id: SessionId, (status, reason): Ending) -> Command {
     Command::Finish(Attempt {
         session_id,
+        dialed_at: Some(at(0)),
+        answered: matches!(status, Ended::Completed | Ended::Voicemail),
         status,
         reason,
         duration_seconds: 30,
@@ -86,12 +97,15 @@ fn after(contact: Contact, command: Command) -> Contact {
 }
 
 #[rustfmt::skip]
-const STATES: [&str; 8] =
-    ["pending", "dispatched", "waiting", "again", "completed", "failed", "skipped", "canceled"];
+const STATES: [&str; 10] = [
+    "pending", "deferred", "dispatched", "waiting", "again", "completed", "failed", "skipped", "canceled",
+    "canceled while waiting",
+];
 
 fn state(name: &str) -> Contact {
     match name {
         "pending" => pending(),
+        "deferred" => after(pending(), defer_to(90, WaitReason::Cap)),
         "dispatched" => after(pending(), dispatch_as(call(1))),
         "waiting" => after(state("dispatched"), finish(call(1), BUSY)),
         "again" => after(state("waiting"), dispatch_as(call(2))),
@@ -99,6 +113,7 @@ fn state(name: &str) -> Contact {
         "failed" => after(state("again"), finish(call(2), BUSY)),
         "skipped" => after(pending(), Command::Skip(SkipReason::Invalid)),
         "canceled" => after(pending(), Command::Cancel),
+        "canceled while waiting" => after(state("waiting"), Command::Cancel),
         _ => panic!("no sample of {name}"),
     }
 }
@@ -108,7 +123,8 @@ fn state(name: &str) -> Contact {
 fn commands() -> Vec<Command> {
     use Command::*;
     let next = |command: &Command| Some(match command {
-        Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid), Skip(_) => Cancel,
+        Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid),
+        Skip(_) => defer_to(90, WaitReason::Cap), Defer { .. } => retry_at(60), Retry { .. } => Cancel,
         Cancel => return None,
     });
     std::iter::successors(Some(dispatch_as(call(9))), next).collect()
@@ -119,6 +135,7 @@ const SKIP_REASONS: [SkipReason; 6] = [
     SkipReason::Invalid, SkipReason::DncBlocked, SkipReason::DailyCapReached,
     SkipReason::QuietHoursExpired, SkipReason::ConcurrencyFull, SkipReason::TenantSuspended,
 ];
+const WAIT_REASONS: [WaitReason; 3] = [WaitReason::Retry, WaitReason::NotBefore, WaitReason::Cap];
 
 #[derive(Clone, Copy, Debug)]
 enum Expected {
@@ -128,48 +145,62 @@ enum Expected {
 }
 use Expected::{Refused, To, Unchanged};
 
-/// (state, command, expected)
+/// (states, command, expected), at 60
+type Line = (&'static [&'static str], Command, Expected);
+
 #[rustfmt::skip]
-fn table() -> Vec<(&'static str, Command, Expected)> {
+fn table() -> Vec<Line> {
     use Status::*;
+    const UNCALLED: &[&str] = &["pending", "deferred"];
+    const CANCELED_ONES: &[&str] = &["canceled", "canceled while waiting"];
     vec![
         // pending, waiting -> dispatched, told for every attempt
-        ("pending", dispatch_as(call(1)), To(Dispatched, &["campaign.contact_dispatched"])),
-        ("waiting", dispatch_as(call(2)), To(Dispatched, &["campaign.contact_dispatched"])),
+        (UNCALLED, dispatch_as(call(1)), To(Dispatched, &["campaign.contact_dispatched"])),
+        (&["waiting"], dispatch_as(call(2)), To(Dispatched, &["campaign.contact_dispatched"])),
 
         // dispatched -> completed | waiting | failed
-        ("dispatched", finish(call(1), TALKED), To(Completed, &["campaign.contact_completed"])),
-        ("dispatched", finish(call(1), TOO_LONG), To(Completed, &["campaign.contact_completed"])),
-        ("dispatched", finish(call(1), SHUT_DOWN), To(Completed, &["campaign.contact_completed"])),
-        ("dispatched", finish(call(1), BUSY), To(Waiting, &[])),
-        ("dispatched", finish(call(1), NO_ANSWER), To(Waiting, &[])),
-        ("dispatched", finish(call(1), VOICEMAIL), To(Waiting, &[])),
-        ("dispatched", finish(call(1), REJECTED), To(Waiting, &[])),
-        ("again", finish(call(2), TALKED), To(Completed, &["campaign.contact_completed"])),
-        ("again", finish(call(2), BUSY), To(Failed, &["campaign.contact_failed"])), // that was the last attempt
+        (&["dispatched"], finish(call(1), TALKED), To(Completed, &["campaign.contact_completed"])),
+        (&["dispatched"], finish(call(1), TOO_LONG), To(Completed, &["campaign.contact_completed"])),
+        (&["dispatched"], finish(call(1), SHUT_DOWN), To(Completed, &["campaign.contact_completed"])),
+        (&["dispatched"], finish(call(1), BUSY), To(Waiting, &[])),
+        (&["dispatched"], finish(call(1), NO_ANSWER), To(Waiting, &[])),
+        (&["dispatched"], finish(call(1), VOICEMAIL), To(Waiting, &[])),
+        (&["dispatched"], finish(call(1), REJECTED), To(Waiting, &[])),
+        (&["again"], finish(call(2), TALKED), To(Completed, &["campaign.contact_completed"])),
+        (&["again"], finish(call(2), BUSY), To(Failed, &["campaign.contact_failed"])), // that was the last attempt
         // no retry: the number does not exist, somebody wanted it so, or the person may have talked
-        ("dispatched", finish(call(1), NO_SUCH_NUMBER), To(Failed, &["campaign.contact_failed"])),
-        ("dispatched", finish(call(1), CANCELED), To(Failed, &["campaign.contact_failed"])),
-        ("dispatched", finish(call(1), LOST), To(Failed, &["campaign.contact_failed"])),
+        (&["dispatched"], finish(call(1), NO_SUCH_NUMBER), To(Failed, &["campaign.contact_failed"])),
+        (&["dispatched"], finish(call(1), CANCELED), To(Failed, &["campaign.contact_failed"])),
+        (&["dispatched"], finish(call(1), LOST), To(Failed, &["campaign.contact_failed"])),
 
         // pending -> skipped, only before the first attempt
-        ("pending", Command::Skip(SkipReason::Invalid), To(Skipped, &["campaign.contact_skipped"])),
-        ("skipped", Command::Skip(SkipReason::DncBlocked), Unchanged),
-        ("waiting", Command::Skip(SkipReason::DncBlocked), To(Failed, &["campaign.contact_failed"])),
+        (UNCALLED, Command::Skip(SkipReason::Invalid), To(Skipped, &["campaign.contact_skipped"])),
+        (&["skipped"], Command::Skip(SkipReason::DncBlocked), Unchanged),
+        (&["waiting"], Command::Skip(SkipReason::DncBlocked), To(Failed, &["campaign.contact_failed"])),
+
+        // pending, waiting: not before then
+        (UNCALLED, defer_to(90, WaitReason::NotBefore), To(Pending, &[])),
+        (&["waiting"], defer_to(90, WaitReason::Cap), To(Waiting, &[])),
 
         // pending, waiting -> canceled with their campaign; no event: the catalogue has none
-        ("pending", Command::Cancel, To(Canceled, &[])),
-        ("waiting", Command::Cancel, To(Canceled, &[])),
-        ("canceled", Command::Cancel, Unchanged),
+        (UNCALLED, Command::Cancel, To(Canceled, &[])),
+        (&["waiting"], Command::Cancel, To(Canceled, &[])),
+        (CANCELED_ONES, Command::Cancel, Unchanged),
+
+        // failed, skipped, canceled -> once more, by hand
+        (&["failed"], retry_at(60), To(Waiting, &[])),
+        (&["canceled while waiting"], retry_at(60), To(Waiting, &[])),
+        (&["skipped"], retry_at(60), To(Pending, &[])),
+        (&["canceled"], retry_at(60), To(Pending, &[])),
 
         // a call's end that is told again, or late, moves nothing
-        ("again", finish(call(1), TALKED), Unchanged),
-        ("pending", finish(call(1), TALKED), Unchanged),
-        ("waiting", finish(call(1), BUSY), Unchanged),
-        ("completed", finish(call(1), TALKED), Unchanged),
-        ("failed", finish(call(2), BUSY), Unchanged),
-        ("skipped", finish(call(1), BUSY), Unchanged),
-        ("canceled", finish(call(1), BUSY), Unchanged),
+        (&["again"], finish(call(1), TALKED), Unchanged),
+        (UNCALLED, finish(call(1), TALKED), Unchanged),
+        (&["waiting"], finish(call(1), BUSY), Unchanged),
+        (&["completed"], finish(call(1), TALKED), Unchanged),
+        (&["failed"], finish(call(2), BUSY), Unchanged),
+        (&["skipped"], finish(call(1), BUSY), Unchanged),
+        (CANCELED_ONES, finish(call(1), BUSY), Unchanged),
     ]
 }
 
@@ -193,16 +224,18 @@ fn check(contact: Contact, command: Command, expected: Expected) {
 #[test]
 fn every_transition_of_the_specification() {
     use std::mem::discriminant as of;
-    for (name, command, expected) in table() {
-        check(state(name), command, expected);
+    let mut known = Vec::new();
+    for (states, command, expected) in table() {
+        for contact in states.iter().map(|name| state(name)) {
+            known.push((contact.status, of(&command)));
+            check(contact, command.clone(), expected);
+        }
     }
-    let in_table = |contact: &Contact, command: &Command| {
-        let is_it = |name: &str, known: &Command| state(name).status == contact.status && of(known) == of(command);
-        table().iter().any(|(name, known, _)| is_it(name, known))
-    };
     for contact in STATES.map(state) {
-        for command in commands().into_iter().filter(|command| !in_table(&contact, command)) {
-            check(contact.clone(), command, Refused);
+        for command in commands() {
+            if !known.contains(&(contact.status, of(&command))) {
+                check(contact.clone(), command, Refused);
+            }
         }
     }
 }
@@ -215,6 +248,21 @@ fn a_skip_keeps_and_tells_its_reason() {
             panic!("{events:?}")
         };
         assert_eq!((contact.skip_reason, told.skip_reason), (Some(reason), reason));
+    }
+}
+
+#[test]
+fn who_was_called_in_vain_is_not_skipped_but_fails_with_the_last_call() {
+    for reason in SKIP_REASONS {
+        let (contact, events) = transition(state("waiting"), Command::Skip(reason), &twice(), at(0)).unwrap();
+        let [Event::CampaignContactFailed(told)] = &events[..] else {
+            panic!("{events:?}")
+        };
+        assert_eq!(
+            (told.session_id, told.duration_seconds, told.actual_cost_cents),
+            (call(1), 0, Cents(0))
+        );
+        assert_eq!((contact.status, contact.skip_reason), (Status::Failed, None));
     }
 }
 
@@ -238,17 +286,40 @@ fn a_dispatch_and_an_end_tell_the_session_they_are_about() {
     );
 }
 
-/// Minutes from the end of each attempt to the next, when every call ends so.
-fn gaps(retry: &Retry, ending: Ending) -> Vec<i64> {
-    let mut contact = pending();
-    let mut gaps = Vec::new();
-    for nth in 1..=20 {
-        contact = transition(contact, dispatch_as(call(nth)), retry, at(0)).unwrap().0;
-        contact = transition(contact, finish(call(nth), ending), retry, at(0)).unwrap().0;
-        let Some(due) = contact.next_attempt_at else { break };
-        gaps.push(due.millis() / 60_000);
+#[test]
+fn who_is_put_off_keeps_its_status_and_says_until_when_and_why() {
+    for name in ["pending", "deferred", "waiting"] {
+        for reason in WAIT_REASONS {
+            let before = state(name);
+            let deferred = after(before.clone(), defer_to(77, reason));
+            let wanted = Contact {
+                next_attempt_at: Some(at(77)),
+                wait_reason: Some(reason),
+                version: before.version + 1,
+                ..before
+            };
+            assert_eq!(deferred, wanted, "{name}");
+            // The call ends the wait.
+            let called = after(deferred, dispatch_as(call(5)));
+            assert_eq!((called.next_attempt_at, called.wait_reason), (None, None), "{name}");
+        }
     }
-    gaps
+}
+
+/// Called in vain for as long as the plan allows; minutes from the end of each attempt to the next.
+fn call_in_vain(mut contact: Contact, retry: &Retry, ending: Ending) -> (Contact, Vec<i64>) {
+    let mut gaps = Vec::new();
+    while matches!(contact.status, Status::Pending | Status::Waiting) {
+        let nth = call(u128::try_from(contact.attempts + 1).unwrap());
+        contact = transition(contact, dispatch_as(nth), retry, at(0)).unwrap().0;
+        contact = transition(contact, finish(nth, ending), retry, at(0)).unwrap().0;
+        gaps.extend(contact.next_attempt_at.map(|due| due.millis() / 60_000));
+    }
+    (contact, gaps)
+}
+
+fn gaps(retry: &Retry, ending: Ending) -> Vec<i64> {
+    call_in_vain(pending(), retry, ending).1
 }
 
 #[test]
@@ -268,15 +339,75 @@ fn the_retry_plan_decides_when_and_how_often() {
             max_attempts: Some(times(of_the_rule)),
             ..RetryRule::default()
         };
-        assert_eq!(
-            gaps(&retry(max_attempts, 10, &[(Outcome::Voicemail, rule)]), VOICEMAIL),
-            [10]
-        );
+        let plan = retry(max_attempts, 10, &[(Outcome::Voicemail, rule)]);
+        assert_eq!(gaps(&plan, VOICEMAIL), [10]);
     }
     let never = RetryRule { never: true, ..busy };
     assert!(gaps(&retry(4, 10, &[(Outcome::Failed, never)]), REJECTED).is_empty());
     // Unless the plan says otherwise, a contact is called once.
     assert!(gaps(&Retry::default(), BUSY).is_empty());
+}
+
+#[test]
+fn each_retry_by_hand_grants_one_attempt_more() {
+    for max_attempts in 1..=10 {
+        let plan = retry(max_attempts, 30, &[]);
+        let (mut contact, _) = call_in_vain(pending(), &plan, BUSY);
+        for granted in 1..=3 {
+            contact = transition(contact, retry_at(5), &plan, at(5)).unwrap().0;
+            assert_eq!(
+                (contact.status, contact.next_attempt_at),
+                (Status::Waiting, Some(at(5)))
+            );
+            contact = call_in_vain(contact, &plan, BUSY).0;
+            let came = (contact.attempts, contact.granted_attempts);
+            assert_eq!(came, (plan.max_attempts.get() + granted, granted));
+        }
+    }
+}
+
+#[test]
+fn a_retry_by_hand_never_takes_attempts_away() {
+    // Given up after the first of five: the other four are still there, whoever asks, and as often as they ask.
+    let plan = retry(5, 30, &[]);
+    let early = call_in_vain(pending(), &plan, NO_SUCH_NUMBER).0;
+    assert_eq!((early.status, early.attempts), (Status::Failed, 1));
+    let again = transition(early, retry_at(5), &plan, at(5)).unwrap().0;
+    assert_eq!(call_in_vain(again, &plan, BUSY).0.attempts, 5);
+    // The plan allows less than before: what was asked for by hand stands nevertheless.
+    let spent = call_in_vain(pending(), &plan, BUSY).0;
+    let fewer = retry(2, 30, &[]);
+    let again = transition(spent, retry_at(5), &fewer, at(5)).unwrap().0;
+    let spent = call_in_vain(again, &fewer, BUSY).0;
+    assert_eq!((spent.attempts, spent.granted_attempts), (6, 4));
+    // It allows more: what was granted is still granted on top.
+    let again = transition(spent, retry_at(5), &plan, at(5)).unwrap().0;
+    assert_eq!(call_in_vain(again, &plan, BUSY).0.attempts, 9);
+}
+
+#[test]
+fn who_was_never_called_starts_anew() {
+    for name in ["skipped", "canceled"] {
+        let contact = after(state(name), retry_at(0));
+        let wanted = Contact {
+            version: 3,
+            ..pending()
+        };
+        assert_eq!(contact, wanted, "{name}");
+        // Its own time is kept.
+        let not_before = Some(at(90));
+        let later = Contact {
+            not_before,
+            ..state(name)
+        };
+        let contact = after(later, retry_at(0));
+        let waits = (contact.status, contact.next_attempt_at, contact.wait_reason);
+        assert_eq!(
+            waits,
+            (Status::Pending, not_before, Some(WaitReason::NotBefore)),
+            "{name}"
+        );
+    }
 }
 
 /// What can happen to a contact, in the order of its calls.
@@ -289,27 +420,46 @@ enum Step {
         ending: Ending,
     },
     Skip(SkipReason),
+    /// So many minutes on.
+    Defer(i64, WaitReason),
+    Retry,
     Cancel,
 }
 
-/// Every state a contact was in, and all that was told.
-fn life(steps: &[Step], retry: &Retry) -> (Vec<Contact>, Vec<Event>) {
-    let (mut states, mut events) = (vec![pending()], Vec::new());
+/// One step that was not refused: the state before, the state after, and what was told.
+struct Move {
+    before: Contact,
+    after: Contact,
+    told: Vec<Event>,
+    /// Somebody wanted it called again.
+    reopened: bool,
+}
+
+/// Everything that happened to a contact, a minute apart.
+fn life(steps: &[Step], retry: &Retry) -> Vec<Move> {
+    let (mut contact, mut moves) = (pending(), Vec::new());
     for (minutes, step) in (1..).zip(steps) {
-        let contact = states.last().unwrap().clone();
         let nth = u128::try_from(contact.attempts).unwrap();
         let command = match step {
             Step::Dispatch => dispatch_as(call(nth + 1)),
             Step::Finish { late, ending } => finish(call(nth.saturating_sub(u128::from(*late))), *ending),
             Step::Skip(reason) => Command::Skip(*reason),
+            Step::Defer(on, reason) => defer_to(minutes + on, *reason),
+            Step::Retry => retry_at(minutes),
             Step::Cancel => Command::Cancel,
         };
-        if let Ok((next, told)) = transition(contact, command, retry, at(minutes)) {
-            states.push(next);
-            events.extend(told);
+        let before = contact.clone();
+        if let Ok((after, told)) = transition(before.clone(), command, retry, at(minutes)) {
+            contact = after.clone();
+            moves.push(Move {
+                before,
+                after,
+                told,
+                reopened: matches!(step, Step::Retry),
+            });
         }
     }
-    (states, events)
+    moves
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -320,6 +470,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => unreached.prop_map(|ending| Step::Finish { late: false, ending }),
         2 => (any::<bool>(), ending()).prop_map(|(late, ending)| Step::Finish { late, ending }),
         1 => prop::sample::select(SKIP_REASONS.to_vec()).prop_map(Step::Skip),
+        2 => (1..50_i64, prop::sample::select(WAIT_REASONS.to_vec())).prop_map(|(on, reason)| Step::Defer(on, reason)),
+        2 => Just(Step::Retry),
         1 => Just(Step::Cancel),
     ];
     prop::collection::vec(step, 0..40)
@@ -339,62 +491,103 @@ fn plans() -> impl Strategy<Value = Retry> {
     (1..=10_i64, 0..=10_080_i64, rules).prop_map(|(max, gap, rules)| retry(max, gap, &rules))
 }
 
-fn count(events: &[Event], event_type: &str) -> i32 {
-    i32::try_from(kinds(events).iter().filter(|kind| **kind == event_type).count()).unwrap()
+/// The event that tells the end of a contact; a canceled one has none.
+fn end_event(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Completed => Some("campaign.contact_completed"),
+        Status::Failed => Some("campaign.contact_failed"),
+        Status::Skipped => Some("campaign.contact_skipped"),
+        Status::Pending | Status::Waiting | Status::Dispatched | Status::Canceled => None,
+    }
+}
+
+fn is_over(contact: &Contact) -> bool {
+    end_event(contact.status).is_some() || contact.status == Status::Canceled
 }
 
 proptest! {
     #[test]
-    fn attempts_never_exceed_the_plan_and_each_is_told(steps in steps(), plan in plans()) {
-        let (states, events) = life(&steps, &plan);
-        let attempts = states.last().unwrap().attempts;
-        prop_assert!(attempts <= plan.max_attempts.get());
-        prop_assert_eq!(count(&events, "campaign.contact_dispatched"), attempts);
+    fn attempts_never_exceed_the_plan_and_what_was_granted_and_each_is_told(steps in steps(), plan in plans()) {
+        let moves = life(&steps, &plan);
+        for step in &moves {
+            prop_assert!(step.after.attempts <= plan.max_attempts.get() + step.after.granted_attempts);
+        }
+        let told = moves.iter().flat_map(|step| kinds(&step.told));
+        let dispatched = told.filter(|kind| *kind == "campaign.contact_dispatched").count();
+        let attempts = moves.last().map_or(0, |step| step.after.attempts);
+        prop_assert_eq!(i32::try_from(dispatched).unwrap(), attempts);
     }
 
     #[test]
-    fn its_end_is_final_and_told_once(steps in steps(), plan in plans()) {
-        let (states, events) = life(&steps, &plan);
-        let over = [Status::Completed, Status::Failed, Status::Skipped, Status::Canceled];
-        for pair in states.windows(2) {
-            prop_assert!(!over.contains(&pair[0].status) || pair[0] == pair[1]);
+    fn only_a_retry_by_hand_opens_what_is_over_and_never_what_completed(steps in steps(), plan in plans()) {
+        for step in life(&steps, &plan) {
+            let opened = is_over(&step.before) && !is_over(&step.after);
+            prop_assert_eq!(opened, step.reopened);
+            prop_assert!(!is_over(&step.before) || opened || step.before == step.after);
+            prop_assert!(step.before.status != Status::Completed || step.before == step.after);
         }
-        let end = states.last().unwrap().status;
-        for (status, event_type) in [
-            (Status::Completed, "campaign.contact_completed"),
-            (Status::Failed, "campaign.contact_failed"),
-            (Status::Skipped, "campaign.contact_skipped"),
-        ] {
-            prop_assert_eq!(count(&events, event_type), i32::from(end == status));
+    }
+
+    #[test]
+    fn its_end_is_told_once_between_two_reopenings(steps in steps(), plan in plans()) {
+        let mut ends_told = 0;
+        for step in life(&steps, &plan) {
+            ends_told = if step.reopened { 0 } else { ends_told };
+            let moved = step.before.status != step.after.status;
+            let end = end_event(step.after.status).filter(|_| moved);
+            let dispatched = (moved && step.after.status == Status::Dispatched).then_some("campaign.contact_dispatched");
+            let wanted: Vec<_> = end.or(dispatched).into_iter().collect();
+            prop_assert_eq!(kinds(&step.told), wanted);
+            ends_told += usize::from(end.is_some());
+            prop_assert_eq!(ends_told, usize::from(end_event(step.after.status).is_some()));
         }
     }
 
     #[test]
     fn skipped_means_never_called(steps in steps(), plan in plans()) {
-        let (states, events) = life(&steps, &plan);
-        let contact = states.last().unwrap();
-        prop_assert_eq!(contact.status == Status::Skipped, contact.skip_reason.is_some());
-        if contact.status == Status::Skipped {
-            prop_assert_eq!((contact.attempts, kinds(&events)), (0, vec!["campaign.contact_skipped"]));
+        for Move { after: contact, .. } in life(&steps, &plan) {
+            prop_assert_eq!(contact.status == Status::Skipped, contact.skip_reason.is_some());
+            prop_assert!(contact.status != Status::Skipped || contact.attempts == 0);
+            prop_assert_eq!(contact.attempts == 0, contact.last_session_id.is_none());
+        }
+    }
+
+    #[test]
+    fn a_retry_by_hand_leaves_one_attempt_at_least_and_no_fewer_than_there_were(steps in steps(), plan in plans()) {
+        for step in life(&steps, &plan) {
+            let could = |contact: &Contact| plan.max_attempts.get() + contact.granted_attempts;
+            let more = if step.reopened { could(&step.before).max(step.before.attempts + 1) } else { could(&step.before) };
+            prop_assert_eq!(could(&step.after), more);
         }
     }
 
     #[test]
     fn a_retry_never_comes_before_the_least_gap(steps in steps(), plan in plans()) {
         let gap = i64::from(plan.min_gap_minutes.get());
-        let called = life(&steps, &plan).0.into_iter().filter(|contact| contact.status == Status::Dispatched);
+        let called = life(&steps, &plan).into_iter().map(|step| step.after);
+        let called = called.filter(|contact| contact.status == Status::Dispatched);
         for (contact, ending) in called.flat_map(|contact| ENDINGS.map(|ending| (contact.clone(), ending))) {
             let last = contact.last_session_id.unwrap();
             let (next, _) = transition(contact, finish(last, ending), &plan, at(5_000)).unwrap();
             prop_assert!(next.next_attempt_at.is_none_or(|due| due >= at(5_000 + gap)));
+            prop_assert_eq!(next.next_attempt_at.is_some(), next.status == Status::Waiting);
         }
     }
 
     #[test]
-    fn it_has_a_next_attempt_if_and_only_if_it_waits(steps in steps(), plan in plans()) {
-        for contact in life(&steps, &plan).0 {
-            let waits = contact.status == Status::Waiting;
-            prop_assert_eq!((contact.next_attempt_at.is_some(), contact.wait_reason.is_some()), (waits, waits));
+    fn it_has_a_next_attempt_only_while_it_may_be_called_and_always_while_it_waits(steps in steps(), plan in plans()) {
+        for Move { after: contact, .. } in life(&steps, &plan) {
+            let waits = contact.next_attempt_at.is_some();
+            prop_assert_eq!(waits, contact.wait_reason.is_some());
+            prop_assert!(!waits || matches!(contact.status, Status::Pending | Status::Waiting));
+            prop_assert!(waits || contact.status != Status::Waiting);
+        }
+    }
+
+    #[test]
+    fn each_change_is_the_next_version(steps in steps(), plan in plans()) {
+        for Move { before, after, .. } in life(&steps, &plan) {
+            prop_assert_eq!(after.version, before.version + i32::from(before != after));
         }
     }
 }

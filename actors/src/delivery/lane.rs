@@ -81,6 +81,8 @@ struct Attempted {
 const LINGER: std::time::Duration = std::time::Duration::from_secs(30);
 /// Outcomes that may wait for their commit; beyond that nothing more is sent.
 const MAX_UNSETTLED: usize = 2048;
+/// The same, for each attempt at once: what is not committed is sent again after a crash, so it is kept in proportion.
+const UNSETTLED_PER_ATTEMPT: usize = 4;
 
 pub struct Lane {
     deps: Deps,
@@ -191,7 +193,7 @@ impl Lane {
         {
             // Nothing more is sent while what was sent cannot be written down.
             while self.in_flight < self.width.get()
-                && self.tried.len() < MAX_UNSETTLED
+                && self.tried.len() < MAX_UNSETTLED.min(UNSETTLED_PER_ATTEMPT * self.width.get())
                 && !self.failing
                 && !self.may_be_suspended()
                 && let Some(item) = self.queue.pop()
@@ -457,7 +459,8 @@ impl Lane {
         }
         let Some(at) = wake_at else { return };
         let clock = self.deps.clock.clone();
-        let rings = async move { clock.sleep_until(at).await }
+        let busy = clock.busy();
+        let rings = async move { clock.busy_until(at, busy).await }
             .into_actor(self)
             .map(|busy, lane, ctx| {
                 lane.alarm = None;

@@ -72,6 +72,10 @@ fn limits() -> Limits {
         schedule: Schedule::default(),
         suspend_after: 10,
         retention: Retention::default(),
+        number_cap_24h: 0,
+        number_cap_7d: 0,
+        call_price_cents_per_minute: 0,
+        allow_costly_numbers: false,
     }
 }
 

@@ -46,10 +46,7 @@ pub fn settle(deps: &Deps, contact: &Contact, queue: &Queue, outcome: Outcome) -
     };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, deps.clock.now())?;
     let mut commit = Commit::default();
-    commit
-        .changes
-        .guards
-        .push(Guard::Dispatchable(queue.id, queue.version));
+    commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
     effect::contact_moved(&mut commit, contact, after, &events);
     Ok(commit)
 }
@@ -77,10 +74,7 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment
         caps.per_number_7d.map(|cap| cap.get()),
     );
     let mut commit = intent(known, &session, at, hours, caps);
-    commit
-        .changes
-        .guards
-        .push(Guard::Dispatchable(queue.id, queue.version));
+    commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
     commit.changes.campaign_hours.push(campaign_hour::Model {
         dialed: 1,
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
@@ -95,7 +89,12 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment
         outgoing: Arc::new(outgoing),
         contact: Some((after, queue.plan.retry.clone(), queue.rules.zone)),
     };
-    Ok(Dial { call, session, at, commit })
+    Ok(Dial {
+        call,
+        session,
+        at,
+        commit,
+    })
 }
 
 /// The intent to place a call that has waited for its slot.
@@ -119,7 +118,12 @@ pub fn dial_queued(
         outgoing: Arc::new(outgoing),
         contact: None,
     };
-    Ok(Dial { call, session, at, commit })
+    Ok(Dial {
+        call,
+        session,
+        at,
+        commit,
+    })
 }
 
 /// What every dial writes, and on which conditions.

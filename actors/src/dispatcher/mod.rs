@@ -157,7 +157,8 @@ impl Dispatcher {
             return;
         };
         let clock = self.deps.clock.clone();
-        let rings = async move { clock.sleep_until(at).await }
+        let busy = clock.busy();
+        let rings = async move { clock.busy_until(at, busy).await }
             .into_actor(self)
             .map(|busy, dispatcher, ctx| {
                 dispatcher.alarm = None;

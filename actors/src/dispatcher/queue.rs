@@ -85,7 +85,9 @@ struct Group {
 enum HoursNow {
     Unknown,
     Open(Spell),
-    Closed { until: Moment },
+    Closed {
+        until: Moment,
+    },
     /// Nobody of the group can be called any more.
     Never,
 }
@@ -234,7 +236,8 @@ impl Queue {
             group.exhausted = exhausted;
             group.fresh = judged.into();
         }
-        self.groups.retain(|_, group| !(group.exhausted && group.fresh.is_empty()));
+        self.groups
+            .retain(|_, group| !(group.exhausted && group.fresh.is_empty()));
         Ok(())
     }
 
@@ -257,7 +260,11 @@ impl Queue {
             credits_gone: so.credits_gone,
         };
         let judged = contacts.into_iter().zip(numbers).map(|(contact, number)| {
-            let mut person = number.as_ref().and_then(|number| people.get(number)).cloned().unwrap_or_default();
+            let mut person = number
+                .as_ref()
+                .and_then(|number| people.get(number))
+                .cloned()
+                .unwrap_or_default();
             person.not_before = contact.not_before;
             let standing = self.rules.of(&contact.zone);
             // Fresh contacts' hours are their group's; who waits for a time is put off to the next opening.
@@ -322,7 +329,11 @@ impl Queue {
     /// Whose turn it is: due retries, then priority, then position.
     fn head(&self, at: Moment) -> Option<Head<'_>> {
         let ready = |candidate: &&Candidate| candidate.verdict == Verdict::Yes;
-        let due = self.due.front().filter(ready).filter(|due| self.spell_of(&due.contact.zone, at).is_some());
+        let due = self
+            .due
+            .front()
+            .filter(ready)
+            .filter(|due| self.spell_of(&due.contact.zone, at).is_some());
         if due.is_some_and(|due| due.contact.status == Status::Waiting) {
             return Some(Head::Due);
         }
@@ -423,7 +434,11 @@ impl Queue {
             let most = self.budget.spent_cents + self.budget.reserved_cents + self.dearest_call(price_cents_per_minute);
             if most > i64::from(budget.get()) {
                 // A call in flight may turn out cheaper than it might have been.
-                return if self.budget.reserved_cents > 0 { Allowance::WhenOneEnds } else { Allowance::Never };
+                return if self.budget.reserved_cents > 0 {
+                    Allowance::WhenOneEnds
+                } else {
+                    Allowance::Never
+                };
             }
         }
         if at >= self.day.ends {

@@ -136,7 +136,10 @@ impl State {
         let row = entities::tenant::load(db, tenant).await?;
         let running = campaigns::dispatchable(db, tenant).await?;
         let live = sessions::live(db, tenant).await?;
-        let live = live.into_iter().map(|live| (live.id, (live.env, live.campaign_id))).collect();
+        let live = live
+            .into_iter()
+            .map(|live| (live.id, (live.env, live.campaign_id)))
+            .collect();
         let most = deps.limits.max_calls_per_second;
         let (mut old, pace, trunks, mut ring) = match known {
             Some(state) => (state.campaigns, state.pace, state.trunks, state.ring),
@@ -197,7 +200,10 @@ impl State {
     }
 
     fn since(&self, env: Env, reason: Reason) -> Option<Moment> {
-        let found = self.blocks.iter().find(|block| block.env == env && block.reason == reason);
+        let found = self
+            .blocks
+            .iter()
+            .find(|block| block.env == env && block.reason == reason);
         found.map(|block| block.since)
     }
 
@@ -210,7 +216,10 @@ impl State {
             limit: i64::from(self.limit),
             in_use: HashMap::new(),
         };
-        let planned = plan.dials.iter().map(|dial| (dial.session.call.env, dial.session.call.campaign_id));
+        let planned = plan
+            .dials
+            .iter()
+            .map(|dial| (dial.session.call.env, dial.session.call.campaign_id));
         for (env, campaign) in self.live.values().copied().chain(planned) {
             slots.take(env, campaign);
         }
@@ -309,17 +318,22 @@ impl State {
         let asked = [Rule::Dnc, Rule::Caps, Rule::Hours];
         let command = match eligibility::first_no(&asked, &person, &standing, &terms, at) {
             None => {
-                let Some(spell) = spell(&standing, at) else { return Ok(None) };
+                let Some(spell) = spell(&standing, at) else {
+                    return Ok(None);
+                };
                 let agent = match queue {
                     Some(queue) => queue.agent.clone(),
                     None => agent_of(deps, &row).await?,
                 };
-                let caps = (caps.per_number_24h.map(|cap| cap.get()), caps.per_number_7d.map(|cap| cap.get()));
+                let caps = (
+                    caps.per_number_24h.map(|cap| cap.get()),
+                    caps.per_number_7d.map(|cap| cap.get()),
+                );
                 let hours = (spell.0, spell.1.plus_millis(-ring_ms));
                 let session = Session::from_row(row, deps.base_url.clone())?;
                 return dial::dial_queued(self.known, session, agent, (at, hours), caps, campaign, now).map(Some);
             }
-            Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() => {
+            Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || queue.is_some() => {
                 SessionCommand::Postpone { until }
             }
             Some((Rule::Dnc, _)) => SessionCommand::Bar(Bar::OnDnc),
@@ -341,8 +355,15 @@ impl State {
         // When each campaign that has somebody to call, and may, has its next token.
         let mut ready: HashMap<CampaignId, Moment> = HashMap::new();
         let price = deps.limits.call_price_cents_per_minute;
-        let blocked: Vec<Env> = [Env::Live, Env::Test].into_iter().filter(|env| self.is_blocked(*env)).collect();
-        for queue in self.campaigns.values_mut().filter(|queue| !blocked.contains(&queue.env)) {
+        let blocked: Vec<Env> = [Env::Live, Env::Test]
+            .into_iter()
+            .filter(|env| self.is_blocked(*env))
+            .collect();
+        for queue in self
+            .campaigns
+            .values_mut()
+            .filter(|queue| !blocked.contains(&queue.env))
+        {
             if queue.has_turn(now) && queue.allowance(price, now) == Allowance::Yes {
                 ready.insert(queue.id, queue.pace.earliest(now));
             }
@@ -371,11 +392,15 @@ impl State {
             let can = |id: &CampaignId| has_slot(id) && starts(id).is_some_and(|starts| starts <= at);
             let weight = |id: &CampaignId| campaigns.get(id).map_or(1, Queue::weight);
             let Some(id) = self.ring.next(can, weight) else { break };
-            let Some(env) = campaigns.get(&id).map(|queue| queue.env) else { break };
+            let Some(env) = campaigns.get(&id).map(|queue| queue.env) else {
+                break;
+            };
             if !self.spend(env, at) {
                 continue;
             }
-            let Some(queue) = self.campaigns.get_mut(&id) else { break };
+            let Some(queue) = self.campaigns.get_mut(&id) else {
+                break;
+            };
             let turn = if queue.pace.spend(at) { queue.pop_turn(at) } else { None };
             if let Some(turn) = turn {
                 slots.take(env, Some(id));
@@ -404,8 +429,12 @@ impl State {
         };
         let circumstances = [Env::Live, Env::Test].map(|env| (env, so(self, env)));
         for queue in self.campaigns.values_mut() {
-            let Some((_, so)) = circumstances.iter().find(|(env, _)| *env == queue.env) else { continue };
-            let out_of_patience = so.suspended_since.is_some_and(|since| now >= since.plus_seconds(PATIENCE_SECONDS));
+            let Some((_, so)) = circumstances.iter().find(|(env, _)| *env == queue.env) else {
+                continue;
+            };
+            let out_of_patience = so
+                .suspended_since
+                .is_some_and(|since| now >= since.plus_seconds(PATIENCE_SECONDS));
             if (so.credits_gone || so.suspended_since.is_some()) && !out_of_patience {
                 // Contacts wait as they are.
                 continue;
@@ -434,7 +463,8 @@ impl State {
                 if matches!(outcome, Outcome::Defer(..)) {
                     queue.one_deferred();
                 }
-                plan.settled.push(dial::settle(deps, &candidate.contact, queue, outcome)?);
+                plan.settled
+                    .push(dial::settle(deps, &candidate.contact, queue, outcome)?);
             }
         }
         Ok(())
@@ -497,7 +527,11 @@ impl State {
                             } else if queue.plan.pacing.max_wait_seconds.is_some() {
                                 wake_at.no_later_than(own);
                             }
-                            if tenant_full { LimitingFactor::Concurrency } else { LimitingFactor::CampaignConcurrency }
+                            if tenant_full {
+                                LimitingFactor::Concurrency
+                            } else {
+                                LimitingFactor::CampaignConcurrency
+                            }
                         } else if trunk > own && trunk > tenant {
                             LimitingFactor::Trunk
                         } else if tenant > own {
@@ -528,11 +562,18 @@ impl State {
         let (calls, dials): (Vec<_>, Vec<_>) = plan
             .dials
             .into_iter()
-            .map(|Dial { call, session, at, commit }| {
-                // Before the commit, so that nobody takes the call for one that a crash cut off.
-                deps.calls.insert(session.call.id, call);
-                ((session, at), deps.writer.commit(commit))
-            })
+            .map(
+                |Dial {
+                     call,
+                     session,
+                     at,
+                     commit,
+                 }| {
+                    // Before the commit, so that nobody takes the call for one that a crash cut off.
+                    deps.calls.insert(session.call.id, call);
+                    ((session, at), deps.writer.commit(commit))
+                },
+            )
             .unzip();
         let (settled, dialed) = futures_util::future::join(settled, join_all(dials)).await;
         settled.into_iter().filter_map(Result::err).for_each(&mut note);
@@ -563,9 +604,9 @@ fn place_at(deps: &Deps, session: Session, at: Moment) {
     if at <= deps.clock.now() {
         return hand_over(deps, session);
     }
-    let deps = deps.clone();
+    let (deps, busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.clone().spawn(async move {
-        let _busy = deps.clock.sleep_until(at).await;
+        let _busy = deps.clock.busy_until(at, busy).await;
         hand_over(&deps, session);
     });
 }
@@ -589,7 +630,9 @@ async fn rest(deps: &Deps, queue: &Queue, tenant: TenantId, next_open_at: Moment
 
 /// The contact whose turn it is finds no slot: it waits, but not longer than its campaign wants.
 fn turn_in_vain(deps: &Deps, queue: &mut Queue, now: Moment, plan: &mut Plan, wake_at: &mut WakeAt) -> Result<()> {
-    let Some(max_wait) = queue.plan.pacing.max_wait_seconds else { return Ok(()) };
+    let Some(max_wait) = queue.plan.pacing.max_wait_seconds else {
+        return Ok(());
+    };
     let since = *queue.turn_since.get_or_insert(now);
     let until = since.plus_seconds(max_wait.get().into());
     if now < until {

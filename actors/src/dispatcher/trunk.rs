@@ -29,7 +29,10 @@ impl Trunk {
 
     /// It refused a call for pacing.
     pub fn congested(self, now: Moment) -> Self {
-        if self.changed_at.is_some_and(|at| now < at.plus_seconds(SETTLES_AFTER_SECONDS)) {
+        if self
+            .changed_at
+            .is_some_and(|at| now < at.plus_seconds(SETTLES_AFTER_SECONDS))
+        {
             return self;
         }
         let rate = (self.pace.rate() / 2.0).max(LEAST);

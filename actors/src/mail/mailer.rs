@@ -94,7 +94,8 @@ impl Mailer {
         self.next_due_at = at;
         let Some(at) = at else { return self.link.rest() };
         let clock = self.deps.clock.clone();
-        let rings = async move { clock.sleep_until(at).await }
+        let busy = clock.busy();
+        let rings = async move { clock.busy_until(at, busy).await }
             .into_actor(self)
             .map(|busy, mailer, ctx| {
                 mailer.alarm = None;

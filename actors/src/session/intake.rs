@@ -37,9 +37,16 @@ const MAX_QUEUED: u64 = 10_000;
 /// Checks the rules; answers the row, with its time if it has to wait for one.
 pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model> {
     let (db, now) = (&deps.db.read, deps.clock.now());
-    if row.to_number.costly_kind().is_some_and(|_| !deps.limits.allow_costly_numbers) {
+    if row
+        .to_number
+        .costly_kind()
+        .is_some_and(|_| !deps.limits.allow_costly_numbers)
+    {
         let kind = row.to_number.costly_kind().unwrap_or_default();
-        return Err(Error::invalid("to_number", format!("is {kind}: the operator does not allow calls to it")));
+        return Err(Error::invalid(
+            "to_number",
+            format!("is {kind}: the operator does not allow calls to it"),
+        ));
     }
     let tenant = tenant::load(db, row.tenant_id).await?;
     let people = people(deps, (row.tenant_id, row.env), vec![row.to_number.clone()], now).await?;
@@ -68,7 +75,13 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         credits_gone: false,
     };
     let starts = row.scheduled_at.map_or(now, |at| at.max(now));
-    match eligibility::first_no(&[Rule::Dnc, Rule::Caps, Rule::Hours], &person, &standing, &terms, starts) {
+    match eligibility::first_no(
+        &[Rule::Dnc, Rule::Caps, Rule::Hours],
+        &person,
+        &standing,
+        &terms,
+        starts,
+    ) {
         None => Ok(row),
         Some((Rule::Dnc, _)) => Err(Error::RecipientOnDnc),
         Some((Rule::Caps, Verdict::Wait(Some(until)))) => Err(Error::DailyCapReached { until }),

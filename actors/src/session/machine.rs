@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Session {
-    /// The row as it was created: who calls whom, for what. Its state's columns are not looked at.
+    /// The row as it was created: who calls whom, for what, and when. Its state's columns are not looked at.
     pub call: Arc<Row>,
     pub phase: Phase,
     /// What has been said so far. Saved at the end.
@@ -234,6 +234,15 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             Some(why_barred(bar).into()),
             now,
         ),
+        // Only a trunk that was full sends a campaign's call to the queue.
+        (Queued { until }, Tick) if now >= *until && session.call.campaign_id.is_some() => end(
+            session,
+            Status::Failed,
+            EndReason::CarrierRejected,
+            EndedBy::System,
+            Some("the trunk had no room for it".into()),
+            now,
+        ),
         (Queued { until }, Tick) if now >= *until => end(
             session,
             Status::Failed,
@@ -315,7 +324,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (_, Tick) => Ok((session, Vec::new())),
         (Scheduled { .. } | Queued { .. }, Shutdown | Lose)
         | (Scheduled { .. } | Dialing { .. } | Conversing { .. }, Dispatch { .. } | Postpone { .. } | Bar(_))
-        | (Queued { .. }, Postpone { .. })
+        | (Queued { .. }, Postpone { .. } | Ring | Refuse(Refusal::Congested))
         | (Conversing { .. }, Ring | Answer) => Ok((session, Vec::new())),
         (
             Ended(_),
@@ -365,6 +374,7 @@ fn dispatch(mut session: Session, at: Moment) -> Result<(Session, Vec<Effect>)> 
 }
 
 fn postpone(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
+    Arc::make_mut(&mut session.call).scheduled_at = Some(until);
     session.phase = Phase::Scheduled { at: until };
     Ok((session, Vec::new()))
 }
@@ -438,7 +448,11 @@ fn refuse(session: Session, refusal: Refusal, now: Moment) -> Result<(Session, V
         Refusal::NoAnswer => (Status::NoAnswer, EndReason::NoAnswer, None),
         Refusal::InvalidNumber(why) => (Status::Failed, EndReason::InvalidNumber, Some(why)),
         Refusal::Rejected(why) => (Status::Failed, EndReason::CarrierRejected, Some(why)),
-        Refusal::Congested => (Status::Failed, EndReason::CarrierRejected, Some("the trunk has no room".into())),
+        Refusal::Congested => (
+            Status::Failed,
+            EndReason::CarrierRejected,
+            Some("the trunk has no room".into()),
+        ),
     };
     end(session, status, reason, EndedBy::System, error, now)
 }

@@ -13,7 +13,7 @@ fn at(seconds: i64) -> Moment {
     Moment::from_millis(seconds * 1000)
 }
 
-/// A campaign's call: rings for 30 s, talks for at most 600 s.
+/// A campaign's call: waits for 300 s, rings for 30 s, talks for at most 600 s; a minute costs 10 cents.
 #[rustfmt::skip]
 fn call() -> Row {
     Row {
@@ -22,9 +22,10 @@ fn call() -> Row {
         end_reason: None, ended_by: None, answered_by: None,
         agent_id: AgentId(Uuid::from_u128(3)), agent_version: 1, voice_id: None,
         from_number: None, to_number: "+15002345670".parse().unwrap(), email: None, first_name: None, last_name: None,
-        campaign_id: Some(CampaignId(Uuid::from_u128(4))), contact_id: Some(ContactId(Uuid::from_u128(5))), attempt: 1,
+        campaign_id: Some(CampaignId(Uuid::from_u128(4))), contact_id: Some(ContactId(Uuid::from_u128(5))), attempt: 2,
         client_reference_id: None, variables: Variables::default(), metadata: Metadata::default(),
-        ring_timeout_seconds: 30, max_duration_seconds: 600, queued_until: None, dialed_at: None, started_at: None,
+        ring_timeout_seconds: 30, max_duration_seconds: 600, scheduled_at: None, queue_ttl_seconds: 300,
+        timezone: None, price_cents_per_minute: 10, queued_until: None, dialed_at: None, started_at: None,
         ended_at: None, duration_seconds: 0, actual_cost_cents: Cents(0), error_code: None, error_message: None,
     }
 }
@@ -33,7 +34,15 @@ fn api_call() -> Row {
     Row {
         campaign_id: None,
         contact_id: None,
+        attempt: 1,
         ..call()
+    }
+}
+
+fn call_at(seconds: i64) -> Row {
+    Row {
+        scheduled_at: Some(at(seconds)),
+        ..api_call()
     }
 }
 
@@ -45,12 +54,22 @@ fn after(session: Session, command: Command, seconds: i64) -> Session {
     transition(session, command, at(seconds)).unwrap().0
 }
 
-const STATES: [&str; 6] = ["queued", "dialing", "ringing", "conversing", "talking", "ended"];
+const STATES: [&str; 7] = [
+    "scheduled",
+    "queued",
+    "dialing",
+    "ringing",
+    "conversing",
+    "talking",
+    "ended",
+];
 
-/// Waits for a slot until 300; or is dialled at 0, given up at 30, answered at 10 and ended by 610.
+/// Waits for its time until 200; waits for a slot until 300; or is dialled at 0, given up at 30, answered at 10 and
+/// ended by 610.
 fn state(name: &str) -> Session {
     match name {
-        "queued" => Session::queued(call(), url(), at(300)).0,
+        "scheduled" => Session::queued(call_at(200), url(), at(0)).0,
+        "queued" => Session::queued(call(), url(), at(0)).0,
         "dialing" => Session::dialed(call(), url(), at(0)).0,
         "ringing" => after(state("dialing"), Command::Ring, 5),
         "conversing" => after(state("dialing"), Command::Answer, 10),
@@ -63,16 +82,25 @@ fn state(name: &str) -> Session {
 fn said() -> Command {
     Command::Utter(Speaker::User, "Hello?".into())
 }
+fn dispatch_at(seconds: i64) -> Command {
+    Command::Dispatch { at: at(seconds) }
+}
+fn postpone_to(seconds: i64) -> Command {
+    Command::Postpone { until: at(seconds) }
+}
 
 /// Every command; a new one makes the compiler ask for its place here.
 #[rustfmt::skip]
 fn commands() -> Vec<Command> {
-    use {Command::*, Refusal::*};
+    use {Command::*, Refusal::*, super::Bar::*};
     let next = |command: &Command| Some(match command {
-        Tick => Dispatch, Dispatch => Ring, Ring => Answer, Answer => AnswerByMachine, AnswerByMachine => Refuse(Busy),
+        Tick => dispatch_at(15), Dispatch { .. } => postpone_to(400), Postpone { .. } => Bar(OnDnc),
+        Bar(OnDnc) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Ring,
+        Ring => Answer, Answer => AnswerByMachine, AnswerByMachine => Refuse(Busy),
         Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(InvalidNumber("not assigned".into())),
-        Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => said(),
-        Utter(..) => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => Lose, Lose => return None,
+        Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
+        Refuse(Congested) => said(), Utter(..) => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown,
+        Shutdown => Lose, Lose => return None,
     });
     std::iter::successors(Some(Tick), next).collect()
 }
@@ -93,16 +121,37 @@ const UNANSWERED: &str = "session.failed, FinishAttempt, HangUp, SlotFreed";
 const SILENT: &str = "session.ended, FinishAttempt, HangUp, SlotFreed";
 const TALKED: &str = "SaveTranscript, session.ended, FinishAttempt, HangUp, SlotFreed";
 const LOST: &str = "SaveTranscript, session.failed, FinishAttempt, HangUp, SlotFreed";
+/// A call that no contact asked for.
+const FORGOTTEN: &str = "session.failed, SlotFreed";
+/// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
+const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
 
 /// (state, command, at which second, expected)
 #[rustfmt::skip]
 fn table() -> Vec<(&'static str, Command, i64, Expected)> {
-    use {Command::*, Refusal::*};
+    use {Command::*, Refusal::*, super::Bar::*};
     vec![
-        // queued -> dialled, or given up
+        // waits for its time
+        ("scheduled", Tick, 199, Unchanged),
+        ("scheduled", Tick, 200, To("queued", "SessionQueued")),
+        ("scheduled", End, 20, To("Failed, Canceled by Api", FORGOTTEN)),
+        ("scheduled", dispatch_at(15), 15, Unchanged),
+        ("scheduled", postpone_to(400), 20, Unchanged),
+        ("scheduled", Bar(OnDnc), 20, Unchanged),
+        ("scheduled", Shutdown, 20, Unchanged),
+        ("scheduled", Lose, 20, Unchanged),
+
+        // queued -> dialled, put off, or given up
         ("queued", Tick, 299, Unchanged),
-        ("queued", Tick, 300, To("Failed, Canceled by System", UNDIALLED)),
-        ("queued", Dispatch, 20, To("dialing", "PlaceCall")),
+        ("queued", Tick, 300, To("Failed, CarrierRejected by System", UNDIALLED)), // a campaign's: sent back by a full trunk
+        ("queued", Ring, 20, Unchanged),
+        ("queued", Refuse(Congested), 20, Unchanged),
+        ("queued", dispatch_at(21), 20, To("dialing", "")),
+        ("queued", postpone_to(400), 20, To("scheduled", "")),
+        ("queued", postpone_to(20), 20, Unchanged), // the hours are open by now
+        ("queued", Bar(OnDnc), 20, To("Failed, Canceled by System", UNDIALLED)),
+        ("queued", Bar(CapReached), 20, To("Failed, Canceled by System", UNDIALLED)),
+        ("queued", Bar(OutsideHours), 20, To("Failed, Canceled by System", UNDIALLED)),
         ("queued", End, 20, To("Failed, Canceled by Api", UNDIALLED)),
         ("queued", Shutdown, 20, Unchanged),
         ("queued", Lose, 20, Unchanged),
@@ -112,7 +161,10 @@ fn table() -> Vec<(&'static str, Command, i64, Expected)> {
         ("ringing", Ring, 6, Unchanged),
         ("dialing", Answer, 10, To("conversing", "session.started")),
         ("ringing", Answer, 10, To("conversing", "session.started")),
-        ("dialing", Dispatch, 1, Unchanged),
+
+        // dialled -> queued: the trunk never took the call
+        ("dialing", Refuse(Congested), 2, To("queued", SENT_BACK)),
+        ("ringing", Refuse(Congested), 6, To("queued", SENT_BACK)),
 
         // dialled -> ended without a conversation
         ("dialing", AnswerByMachine, 10, To("Voicemail, Voicemail by System", UNANSWERED)),
@@ -138,17 +190,27 @@ fn table() -> Vec<(&'static str, Command, i64, Expected)> {
         ("talking", Tick, 610, To("Completed, MaxDuration by System", TALKED)),
         ("talking", Shutdown, 40, To("Completed, Canceled by System", TALKED)),
         ("talking", Lose, 40, To("Failed, NodeLost by System", LOST)),
-        ("conversing", Dispatch, 40, Unchanged),
+
+        // what was decided for a call in the queue comes too late for one that is on its way; a carrier repeats itself
+        ("dialing", dispatch_at(1), 1, Unchanged),
+        ("dialing", postpone_to(400), 1, Unchanged),
+        ("dialing", Bar(OnDnc), 1, Unchanged),
+        ("conversing", dispatch_at(40), 40, Unchanged),
+        ("conversing", postpone_to(400), 40, Unchanged),
+        ("conversing", Bar(CapReached), 40, Unchanged),
         ("conversing", Ring, 40, Unchanged),
         ("conversing", Answer, 40, Unchanged),
 
         // carriers repeat themselves and are late: what comes after the end changes nothing
         ("ended", Tick, 9_999, Unchanged),
-        ("ended", Dispatch, 50, Unchanged),
+        ("ended", dispatch_at(50), 50, Unchanged),
+        ("ended", postpone_to(400), 50, Unchanged),
+        ("ended", Bar(OutsideHours), 50, Unchanged),
         ("ended", Ring, 50, Unchanged),
         ("ended", Answer, 50, Unchanged),
         ("ended", AnswerByMachine, 50, Unchanged),
         ("ended", Refuse(Busy), 50, Unchanged),
+        ("ended", Refuse(Congested), 50, Unchanged),
         ("ended", said(), 50, Unchanged),
         ("ended", HangUp(EndedBy::Caller), 50, Unchanged),
         ("ended", Shutdown, 50, Unchanged),
@@ -160,6 +222,7 @@ fn table() -> Vec<(&'static str, Command, i64, Expected)> {
 
 fn describe(session: &Session) -> String {
     match &session.phase {
+        Phase::Scheduled { .. } => "scheduled".into(),
         Phase::Queued { .. } => "queued".into(),
         Phase::Dialing { ringing: false, .. } => "dialing".into(),
         Phase::Dialing { ringing: true, .. } => "ringing".into(),
@@ -209,11 +272,107 @@ fn every_transition_of_the_specification() {
 }
 
 #[test]
-fn a_session_is_born_queued_or_dialled_and_says_so_first() {
-    let (_, effects) = Session::queued(call(), url(), at(300));
-    assert_eq!(kinds(&effects), ["session.created", "SessionQueued"]);
-    let (_, effects) = Session::dialed(call(), url(), at(0));
-    assert_eq!(kinds(&effects), ["session.created", "PlaceCall"]);
+fn a_session_is_born_scheduled_queued_or_dialled_and_says_so_first() {
+    let now = at(100);
+    for (call, wanted) in [
+        (call_at(101), Phase::Scheduled { at: at(101) }),
+        (call_at(100), Phase::Queued { until: at(400) }), // its time has come
+        (api_call(), Phase::Queued { until: at(400) }),
+        // Who does not want to wait gets a moment to find the slot that is free.
+        (
+            Row {
+                queue_ttl_seconds: 0,
+                ..api_call()
+            },
+            Phase::Queued { until: at(105) },
+        ),
+    ] {
+        let (session, effects) = Session::queued(call, url(), now);
+        assert_eq!(session.phase, wanted);
+        assert_eq!(
+            (kinds(&effects), session.is_live()),
+            (vec!["session.created".into(), "SessionQueued".into()], false)
+        );
+    }
+    let (session, effects) = Session::dialed(call(), url(), now);
+    assert_eq!(
+        (kinds(&effects), session.is_live()),
+        (vec!["session.created".to_owned()], true)
+    );
+}
+
+#[test]
+fn a_dispatched_call_rings_from_the_moment_it_is_placed() {
+    let placed = after(state("queued"), dispatch_at(25), 20);
+    let (dialed_at, give_up_at) = (at(25), at(55));
+    assert_eq!(
+        placed.phase,
+        Phase::Dialing {
+            dialed_at,
+            give_up_at,
+            ringing: false
+        }
+    );
+}
+
+#[test]
+fn a_congested_trunk_sends_the_call_back_for_the_same_attempt() {
+    let (sent_back, effects) = transition(state("ringing"), Command::Refuse(Refusal::Congested), at(7)).unwrap();
+    let (tenant_id, session_id, session) = (call().tenant_id, call().id, call().key());
+    assert_eq!(
+        effects,
+        [
+            Effect::HangUp { session },
+            Effect::TrunkCongested {
+                tenant_id,
+                env: Env::Test
+            },
+            Effect::SlotFreed { tenant_id, session_id },
+            Effect::SessionQueued(tenant_id),
+        ]
+    );
+    assert_eq!(sent_back.phase, Phase::Queued { until: at(307) });
+    let row = sent_back.row();
+    assert_eq!((row.attempt, row.dialed_at, row.queued_until), (2, None, Some(at(307))));
+    // It waits for its turn as before, and is not told a second time.
+    let again = after(sent_back, dispatch_at(60), 60);
+    let (talk, effects) = transition(again, Command::Answer, at(70)).unwrap();
+    assert_eq!(
+        (kinds(&effects), talk.call.attempt),
+        (vec!["session.started".to_owned()], 2)
+    );
+}
+
+#[test]
+fn a_call_that_was_put_off_is_scheduled_anew() {
+    let queued = after(state("scheduled"), Command::Tick, 200);
+    assert_eq!(queued.phase, Phase::Queued { until: at(500) });
+    let put_off = after(queued, postpone_to(900), 210);
+    let row = put_off.row();
+    assert_eq!((row.phase, row.status), (StoredPhase::Scheduled, Status::Queued));
+    assert_eq!((row.scheduled_at, row.queued_until), (Some(at(900)), None));
+    assert_eq!(
+        Session::from_row(row, url()).unwrap().phase,
+        Phase::Scheduled { at: at(900) }
+    );
+    // It has its whole time in the queue again.
+    assert_eq!(
+        after(put_off, Command::Tick, 900).phase,
+        Phase::Queued { until: at(1_200) }
+    );
+}
+
+#[test]
+fn who_is_barred_is_told_why() {
+    for (bar, why) in [
+        (Bar::OnDnc, "do-not-call"),
+        (Bar::CapReached, "too often"),
+        (Bar::OutsideHours, "calling hours"),
+    ] {
+        let row = after(state("queued"), Command::Bar(bar), 20).row();
+        assert_eq!((row.error_code.as_deref(), row.dialed_at), (Some("canceled"), None));
+        assert!(row.error_message.unwrap().contains(why));
+    }
 }
 
 #[test]
@@ -226,12 +385,36 @@ fn an_ended_call_tells_how_it_went() {
     assert_eq!((turns[0].t, turns.len(), &told.transcript), (2.0, 1, turns));
     let address = format!("https://callboard.test/v1/sessions/{}/transcript.json", told.session_id);
     assert_eq!(told.transcript_url, Some(address));
-    let times = (told.started_at, told.ended_at, told.duration_seconds);
-    assert_eq!(times, (Some(at(10)), at(40), 30));
+    let times = (
+        told.started_at,
+        told.ended_at,
+        told.duration_seconds,
+        told.actual_cost_cents,
+    );
+    assert_eq!(times, (Some(at(10)), at(40), 30, Cents(5)));
     let Effect::FinishAttempt { attempt, .. } = &effects[2] else {
         panic!("{effects:?}")
     };
-    assert_eq!((attempt.status, attempt.duration_seconds), (told.status, 30));
+    let wanted = Attempt {
+        session_id: told.session_id,
+        dialed_at: Some(at(0)),
+        answered: true,
+        status: told.status,
+        reason: told.end_reason,
+        duration_seconds: 30,
+        actual_cost_cents: Cents(5),
+    };
+    assert_eq!(attempt, &wanted);
+}
+
+#[test]
+fn a_machine_that_picks_up_is_an_answer_and_no_talk() {
+    let row = after(state("ringing"), Command::AnswerByMachine, 20).row();
+    assert_eq!((row.answered_by, row.started_at), (Some(AnsweredBy::Voicemail), None));
+    assert_eq!(
+        (row.dialed_at, row.duration_seconds, row.actual_cost_cents),
+        (Some(at(0)), 0, Cents(0))
+    );
 }
 
 #[test]
@@ -245,6 +428,37 @@ fn an_api_call_has_no_contact_to_move() {
 fn a_talk_keeps_its_first_2000_turns() {
     let talked = (0..MAX_TURNS + 1).fold(state("conversing"), |session, _| after(session, said(), 11));
     assert_eq!(talked.turns.len(), 2_000);
+}
+
+#[test]
+#[rustfmt::skip]
+fn a_begun_cent_is_a_whole_one_and_no_talk_costs_nothing() {
+    for (price, seconds, cents) in [
+        (10, 0, 0), (10, 1, 1), (10, 6, 1), (10, 7, 2), (10, 30, 5), (10, 60, 10), (10, 61, 11), (1, 60, 1), (1, 61, 2),
+        (0, 600, 0), (-10, 600, 0), (10, -600, 0), (i32::MAX, i32::MAX, 76_861_433_568_873_677),
+    ] {
+        assert_eq!(cost(price, seconds), Cents(cents), "{seconds} s at {price} a minute");
+    }
+}
+
+#[test]
+fn a_row_that_lacks_its_states_columns_is_named_not_guessed() {
+    let lacking = |name: &str, column: &'static str, remove: fn(&mut Row)| {
+        let mut row = state(name).row();
+        remove(&mut row);
+        let error = Session::from_row(row, url()).unwrap_err();
+        let is_named = matches!(error, Error::Corrupt { table: "sessions", column: named, .. } if named == column);
+        assert!(is_named, "{name} without {column}: {error:?}");
+    };
+    lacking("scheduled", "scheduled_at", |row| row.scheduled_at = None);
+    lacking("queued", "queued_until", |row| row.queued_until = None);
+    lacking("dialing", "dialed_at", |row| row.dialed_at = None);
+    lacking("ringing", "dialed_at", |row| row.dialed_at = None);
+    lacking("conversing", "dialed_at", |row| row.dialed_at = None);
+    lacking("conversing", "started_at", |row| row.started_at = None);
+    lacking("ended", "ended_at", |row| row.ended_at = None);
+    lacking("ended", "end_reason", |row| row.end_reason = None);
+    lacking("ended", "ended_by", |row| row.ended_by = None);
 }
 
 /// A session's life: every state it was in, and everything it caused.
@@ -282,25 +496,65 @@ impl Life {
         }
         self
     }
-    fn count(&self, event_type: &str) -> usize {
-        kinds(&self.effects).iter().filter(|kind| *kind == event_type).count()
+    fn end(&self) -> &End {
+        let Phase::Ended(end) = &self.last().phase else {
+            panic!("it has no alarm left")
+        };
+        end
+    }
+    fn count(&self, kind: &str) -> usize {
+        kinds(&self.effects).iter().filter(|known| *known == kind).count()
+    }
+    /// How often it went from one such state to the other.
+    fn moves(&self, from: fn(&Session) -> bool, to: fn(&Session) -> bool) -> usize {
+        self.states
+            .windows(2)
+            .filter(|pair| from(&pair[0]) && to(&pair[1]))
+            .count()
     }
 }
 
+fn is_queued(session: &Session) -> bool {
+    matches!(session.phase, Phase::Queued { .. })
+}
+
 fn born() -> impl Strategy<Value = (Session, Vec<Effect>)> {
-    let row = prop::sample::select(vec![call(), api_call()]);
-    (row, any::<bool>()).prop_map(|(row, waits)| match waits {
-        true => Session::queued(row, url(), at(300)),
-        false => Session::dialed(row, url(), at(0)),
+    let row = prop::sample::select(vec![call(), api_call(), call_at(100)]);
+    (row, -5..40_i32, any::<bool>()).prop_map(|(row, price_cents_per_minute, waits)| {
+        let row = Row {
+            price_cents_per_minute,
+            ..row
+        };
+        match waits {
+            true => Session::queued(row, url(), at(0)),
+            false => Session::dialed(row, url(), at(0)),
+        }
     })
 }
 
 /// Any command, the ways of a call that is answered more often.
 fn steps() -> impl Strategy<Value = Vec<(Command, i64)>> {
     use Command::*;
-    let usual = prop::sample::select(vec![Tick, Dispatch, Ring, Answer, said()]);
-    let command = prop_oneof![3 => usual, 1 => prop::sample::select(commands())];
+    let usual = prop::sample::select(vec![Tick, dispatch_at(15), Ring, Answer, said()]);
+    let of_the_queue = prop_oneof![(0..900_i64).prop_map(dispatch_at), (0..900_i64).prop_map(postpone_to)];
+    let command = prop_oneof![
+        6 => usual,
+        2 => of_the_queue,
+        1 => Just(Refuse(Refusal::Congested)),
+        2 => prop::sample::select(commands()),
+    ];
     prop::collection::vec((command, prop_oneof![4 => 0..20_i64, 1 => 0..700_i64]), 0..25)
+}
+
+#[test]
+fn a_direct_call_that_found_no_slot_was_canceled_and_a_campaigns_was_refused_by_the_trunk() {
+    for (call, reason) in [(api_call(), EndReason::Canceled), (call(), EndReason::CarrierRejected)] {
+        let (session, _) = Session::queued(call, url(), at(0));
+        let Phase::Ended(end) = after(session, Command::Tick, 300).phase else {
+            panic!("it waits on");
+        };
+        assert_eq!(end.reason, reason);
+    }
 }
 
 proptest! {
@@ -337,9 +591,8 @@ proptest! {
     #[test]
     fn created_once_started_at_most_once_and_ended_exactly_once(born in born(), steps in steps()) {
         let life = Life::of(born, &steps).until_the_end();
-        let started = matches!(life.last().phase, Phase::Ended(End { started_at: Some(_), .. }));
         prop_assert_eq!(life.count("session.created"), 1);
-        prop_assert_eq!(life.count("session.started"), usize::from(started));
+        prop_assert_eq!(life.count("session.started"), usize::from(life.end().started_at.is_some()));
         prop_assert_eq!(life.count("session.ended") + life.count("session.failed"), 1);
         let told: Vec<_> = kinds(&life.effects).into_iter().filter(|kind| kind.starts_with("session.")).collect();
         prop_assert_eq!(told.first().map(String::as_str), Some("session.created"));
@@ -347,23 +600,68 @@ proptest! {
     }
 
     #[test]
-    fn a_call_is_placed_at_most_once_and_its_slot_freed_once(born in born(), steps in steps()) {
+    fn every_placed_call_is_hung_up_and_every_slot_freed(born in born(), steps in steps()) {
         let life = Life::of(born, &steps).until_the_end();
-        prop_assert!(life.count("PlaceCall") <= 1);
-        prop_assert_eq!(life.count("SlotFreed"), 1);
-        prop_assert_eq!(life.count("HangUp"), life.count("PlaceCall"));
-        let with_contact = life.last().call.contact_id.is_some();
-        prop_assert_eq!(life.count("FinishAttempt"), usize::from(with_contact));
+        let sent_back = life.moves(Session::is_live, is_queued);
+        prop_assert_eq!(life.count("HangUp"), life.moves(Session::is_live, |session| !session.is_live()));
+        prop_assert_eq!(life.count("SlotFreed"), sent_back + 1);
+        prop_assert_eq!(life.count("TrunkCongested"), sent_back);
+    }
+
+    #[test]
+    fn whoever_waits_for_a_slot_has_said_so(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        // A birth says it too, even to one that waits for its time yet.
+        let born_waiting = usize::from(!life.states[0].is_live());
+        prop_assert_eq!(life.count("SessionQueued"), born_waiting + life.moves(|session| !is_queued(session), is_queued));
+    }
+
+    #[test]
+    fn whom_it_calls_and_for_which_attempt_never_changes(born in born(), steps in steps()) {
+        let call = born.0.call.clone();
+        let life = Life::of(born, &steps).until_the_end();
+        let said = |row: &Row| (row.id, row.to_number.clone(), row.from_number.clone(), row.contact_id, row.attempt);
+        prop_assert!(life.states.iter().all(|session| said(&session.call) == said(&call) && said(&session.row()) == said(&call)));
+        prop_assert_eq!(life.count("FinishAttempt"), usize::from(call.contact_id.is_some()));
     }
 
     #[test]
     fn session_ended_is_told_if_and_only_if_completed(born in born(), steps in steps()) {
         let life = Life::of(born, &steps).until_the_end();
-        let Phase::Ended(end) = &life.last().phase else { panic!("it has no alarm left") };
+        let end = life.end();
         prop_assert_eq!(life.count("session.ended") == 1, end.status == Status::Completed);
         // A human conversation ran, and was not cut off by a crash.
         let talked = end.started_at.is_some() && end.reason != EndReason::NodeLost;
         prop_assert_eq!(end.status == Status::Completed, talked);
+    }
+
+    #[test]
+    fn event_contact_and_row_tell_the_same_end_and_nobody_pays_for_no_answer(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let (end, row) = (life.end(), life.last().row());
+        let told = life.effects.iter().find_map(|effect| match effect {
+            Effect::Emit(Event::SessionEnded(told)) => Some((told.status, told.duration_seconds, told.actual_cost_cents)),
+            Effect::Emit(Event::SessionFailed(told)) => Some((told.status, told.duration_seconds, told.actual_cost_cents)),
+            _ => None,
+        });
+        prop_assert_eq!(told, Some((row.status, row.duration_seconds, row.actual_cost_cents)));
+        for effect in &life.effects {
+            if let Effect::FinishAttempt { attempt, .. } = effect {
+                let same = (attempt.status, attempt.duration_seconds, attempt.actual_cost_cents);
+                prop_assert_eq!(Some(same), told);
+                let how = (attempt.dialed_at, attempt.answered, attempt.reason);
+                prop_assert_eq!(how, (row.dialed_at, row.answered_by.is_some(), end.reason));
+            }
+        }
+        prop_assert!(row.actual_cost_cents >= Cents(0));
+        prop_assert!(row.started_at.is_some() || row.actual_cost_cents == Cents(0));
+    }
+
+    #[test]
+    fn the_cost_is_the_least_number_of_cents_that_covers_the_talk(price in any::<i32>(), seconds in any::<i32>()) {
+        let Cents(cents) = cost(price, seconds);
+        let sixtieths = i128::from(price.max(0)) * i128::from(seconds.max(0));
+        prop_assert!(cents >= 0 && i128::from(cents) * 60 >= sixtieths && (i128::from(cents) - 1) * 60 < sixtieths);
     }
 
     #[test]
@@ -372,6 +670,7 @@ proptest! {
             let row = session.row();
             let read = Session::from_row(row.clone(), url()).unwrap();
             prop_assert_eq!((&read.phase, read.version), (&session.phase, session.version));
+            prop_assert_eq!(row.queued_until.is_some(), is_queued(&session));
             prop_assert_eq!((row.status, read.row()), (session.status(), row));
         }
     }
@@ -385,7 +684,8 @@ proptest! {
             now = now.plus_seconds(pause);
             let read = Session::from_row(session.row(), url()).unwrap();
             session = transition(read.clone(), command, now).map_or(read, |(next, _)| next);
+            prop_assert_eq!(session.row().queued_until.is_some(), is_queued(&session));
         }
-        prop_assert_eq!(session.row(), kept.last().row());
+        prop_assert_eq!(session.phase, kept.last().phase.clone());
     }
 }

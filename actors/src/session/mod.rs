@@ -1,5 +1,5 @@
 //! Sessions: calls.
 pub mod actor;
+pub mod intake;
 pub mod machine;
 mod row;
-pub mod intake;

@@ -12,7 +12,7 @@ impl Session {
         let mut row = (*self.call).clone();
         row.status = self.status();
         row.version = self.version;
-        row.queued_until = None;
+        (row.queued_until, row.dialed_at) = (None, None);
         match &self.phase {
             Phase::Scheduled { at } => {
                 row.phase = StoredPhase::Scheduled;

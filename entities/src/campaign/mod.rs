@@ -199,12 +199,17 @@ pub async fn all_after(db: &impl ConnectionTrait, after: Option<CampaignId>, lim
     if let Some(after) = after {
         select = select.filter(Column::Id.gt(after));
     }
-    Ok(select.order_by(Column::Id, sea_orm::Order::Asc).limit(limit).all(db).await?)
+    Ok(select
+        .order_by(Column::Id, sea_orm::Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
 }
 
 /// A campaign that was deleted and has left contacts behind.
 pub async fn first_deleted(db: &impl ConnectionTrait) -> Result<Option<CampaignId>> {
-    let left = Expr::cust("deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM contacts WHERE campaign_id = campaigns.id)");
+    let left =
+        Expr::cust("deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM contacts WHERE campaign_id = campaigns.id)");
     let select = Entity::find().select_only().column(Column::Id).filter(left).limit(1);
     Ok(select.into_tuple().one(db).await?)
 }

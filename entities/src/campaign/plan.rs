@@ -313,4 +313,3 @@ pub struct RetryRule {
     #[serde(default)]
     pub never: bool,
 }
-

@@ -45,7 +45,10 @@ impl E164 {
     }
     /// The kinds of numbers that are refused unless the operator allows them: calls to them cost a fortune.
     pub fn costly_kind(&self) -> Option<&'static str> {
-        if ["+870", "+881", "+882", "+883"].iter().any(|code| self.0.starts_with(code)) {
+        if ["+870", "+881", "+882", "+883"]
+            .iter()
+            .any(|code| self.0.starts_with(code))
+        {
             return Some("a satellite or international-network number");
         }
         let number = phonenumber::parse(None, &self.0).ok()?;
@@ -172,7 +175,10 @@ mod tests {
         assert_eq!(kind("+1 900 234 5678"), Some("a premium-rate number"));
         assert_eq!(kind("+49 900 1234567"), Some("a premium-rate number"));
         assert_eq!(kind("+49 180 5123456"), Some("a shared-cost number"));
-        assert_eq!(kind("+881 612345678"), Some("a satellite or international-network number"));
+        assert_eq!(
+            kind("+881 612345678"),
+            Some("a satellite or international-network number")
+        );
         for text in ["+12125550123", "+4930901820", "+18002345678", "+15002345670"] {
             assert_eq!(kind(text), None, "{text}");
         }

@@ -50,11 +50,19 @@ impl FromStr for TimeOfDay {
     type Err = BadValue;
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let bad = || BadValue(format!("`{text}` is no time of day: write HH:MM, 00:00 to 24:00"));
-        let two = |text: &str| text.parse::<u16>().ok().filter(|_| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit()));
+        let two = |text: &str| {
+            text.parse::<u16>()
+                .ok()
+                .filter(|_| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit()))
+        };
         let (hours, minutes) = text.split_once(':').ok_or_else(bad)?;
         let (hours, minutes) = two(hours).zip(two(minutes)).ok_or_else(bad)?;
         let all = hours * 60 + minutes;
-        if minutes < 60 && all <= 24 * 60 { Ok(TimeOfDay(all)) } else { Err(bad()) }
+        if minutes < 60 && all <= 24 * 60 {
+            Ok(TimeOfDay(all))
+        } else {
+            Err(bad())
+        }
     }
 }
 impl fmt::Display for TimeOfDay {
@@ -69,7 +77,9 @@ impl Serialize for TimeOfDay {
 }
 impl<'de> Deserialize<'de> for TimeOfDay {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<'de, str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        Cow::<'de, str>::deserialize(deserializer)?
+            .parse()
+            .map_err(de::Error::custom)
     }
 }
 impl JsonSchema for TimeOfDay {
@@ -89,7 +99,9 @@ mod tests {
         for text in ["00:00", "09:30", "23:59", "24:00"] {
             assert_eq!(text.parse::<TimeOfDay>().unwrap().to_string(), text);
         }
-        for text in ["", "9:30", "24:01", "12:60", "-1:00", "+1:00", "12.00", "12:00:00", "99999:00"] {
+        for text in [
+            "", "9:30", "24:01", "12:60", "-1:00", "+1:00", "12.00", "12:00:00", "99999:00",
+        ] {
             assert!(text.parse::<TimeOfDay>().is_err(), "{text}");
         }
     }

@@ -29,7 +29,11 @@ impl From<Tz> for Zone {
 impl FromStr for Zone {
     type Err = BadValue;
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let unknown = |_| BadValue(format!("`{text}` is no time zone: use a name of the IANA database, as America/New_York"));
+        let unknown = |_| {
+            BadValue(format!(
+                "`{text}` is no time zone: use a name of the IANA database, as America/New_York"
+            ))
+        };
         text.trim().parse().map(Zone).map_err(unknown)
     }
 }
@@ -45,7 +49,9 @@ impl Serialize for Zone {
 }
 impl<'de> Deserialize<'de> for Zone {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<'de, str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        Cow::<'de, str>::deserialize(deserializer)?
+            .parse()
+            .map_err(de::Error::custom)
     }
 }
 impl JsonSchema for Zone {

@@ -200,10 +200,9 @@ fn rate(part: i64, whole: i64) -> Option<f64> {
 
 impl CampaignStatsView {
     pub fn of(stats: Stats) -> Self {
-        let (answered, ended) = stats
-            .hours
-            .iter()
-            .fold((0, 0), |(answered, ended), hour| (answered + hour.answered, ended + hour.ended));
+        let (answered, ended) = stats.hours.iter().fold((0, 0), |(answered, ended), hour| {
+            (answered + hour.answered, ended + hour.ended)
+        });
         CampaignStatsView {
             campaign_id: stats.row.id,
             status: stats.row.status,
@@ -285,9 +284,21 @@ impl OutlookView {
     pub fn of(row: &campaign::Model, outlook: Outlook, has_agent: bool, has_carrier: bool, now: Moment) -> Self {
         let ended = row.plan.schedule.ends_at.is_some_and(|end| end <= now);
         let possible = [
-            (row.status != Status::Draft || has_agent, "no_agent", "it has no agent: give it one as `agent_id`"),
-            (outlook.open > 0, "no_contacts", "nobody is left to be called: add contacts"),
-            (outlook.eligible > 0, "nobody_eligible", "nobody of its contacts can be called: see `skips`"),
+            (
+                row.status != Status::Draft || has_agent,
+                "no_agent",
+                "it has no agent: give it one as `agent_id`",
+            ),
+            (
+                outlook.open > 0,
+                "no_contacts",
+                "nobody is left to be called: add contacts",
+            ),
+            (
+                outlook.eligible > 0,
+                "nobody_eligible",
+                "nobody of its contacts can be called: see `skips`",
+            ),
             (!ended, "ended", "its `schedule.ends_at` has passed"),
             (has_carrier, "not_configured", "no carrier is configured for live calls"),
         ];
@@ -417,7 +428,10 @@ pub struct LocalTimeView {
 
 impl EligibilityView {
     pub fn of(found: Eligibility, now: Moment) -> Self {
-        let waits = matches!(found.contact.status, contact::Status::Pending | contact::Status::Waiting);
+        let waits = matches!(
+            found.contact.status,
+            contact::Status::Pending | contact::Status::Waiting
+        );
         let runs = found.campaign.status == Status::Running && found.campaign.cancel_requested_at.is_none();
         let local = |zone: chrono_tz::Tz| LocalTimeView {
             timezone: zone.into(),

@@ -270,7 +270,7 @@ on_both! {
 
     async fn owners_are_told_by_mail_once_and_after_a_crash_too(world: &mut World) {
         let smtp = Smtp::start();
-        world.change_setting("smtp_url", &smtp.url).await;
+        world.change_setting("smtp_url", smtp.url.clone().into()).await;
         let tenant = world.tenant().await;
         let receiver = Receiver::start();
         tenant.webhook(&receiver).await;

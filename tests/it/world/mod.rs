@@ -148,9 +148,9 @@ impl World {
     }
 
     /// Starts the service again with another setting.
-    pub async fn change_setting(&mut self, name: &str, value: &str) {
+    pub async fn change_setting(&mut self, name: &str, value: Value) {
         let mut settings = serde_json::to_value(&self.settings).unwrap();
-        settings[name] = value.into();
+        settings[name] = value;
         self.settings = serde_json::from_value(settings).unwrap();
         self.restart().await;
     }

@@ -1,0 +1,164 @@
+//! kill -9 in the middle of campaigns, with numbers that come onto the do-not-call list meanwhile, pauses, and a list that is
+//! being read in: what was written down by service, carrier and client is put side by side, and nothing may contradict.
+use super::{Calls, Place, kills, on, terminate};
+use crate::{
+    audit::{Evidence, check, report},
+    world::{Backend, client},
+};
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Contacts of the largest campaign. By hand: `CALLBOARD_TEST_KILLS=100 CALLBOARD_TEST_CONTACTS=2000`.
+fn number(name: &str, usual: usize) -> usize {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(usual)
+}
+
+const LIMIT: usize = 30;
+
+fn lines(text: &str) -> Vec<Value> {
+    // A kill may leave half a line at the end of a log.
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+fn millis() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_millis()
+        .try_into()
+        .unwrap()
+}
+
+fn killed_while_it_calls(backend: Backend) {
+    on(backend, async |place: Place| {
+        let (kills, contacts) = (kills(), number("CALLBOARD_TEST_CONTACTS", 300));
+        let rate = (contacts as f64 / (kills as f64 * 0.6)).clamp(10.0, 100.0).round();
+        let log = place.folder.path().join("carrier.log");
+        let log_path = log.to_str().unwrap().to_owned();
+        let environment = [("CALLBOARD_SANDBOX_SPEED", "40"), ("CALLBOARD_SANDBOX_LOG", &log_path)];
+        let key = place.workspace();
+        let mut serving = place.serve(&environment);
+        let api = Calls {
+            client: client(),
+            url: format!("http://{}", place.bind),
+            key,
+        };
+        let limit = api
+            .client
+            .patch(format!("{}/v1/concurrency", api.url))
+            .bearer_auth(&api.key);
+        limit.json(&json!({ "limit": LIMIT })).send().await.unwrap();
+        let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
+        let mut acknowledged = Vec::new();
+
+        // The same people wait in three campaigns; one of them is read in from a file while it runs.
+        let digits = [0, 1, 0, 2, 0, 9, 0, 3];
+        let numbers: Vec<String> = (0..contacts)
+            .map(|n| format!("+15002{n:05}{}", digits[n % digits.len()]))
+            .collect();
+        let mut campaigns = Vec::new();
+        for (name, count) in [("Large", contacts), ("Small", contacts / 5), ("Read in", 1)] {
+            let given: Vec<_> = numbers[..count]
+                .iter()
+                .map(|number| json!({ "phone_number": number }))
+                .collect();
+            let plan = json!({
+                "name": name, "agent_id": agent["id"], "contacts": given,
+                "pacing": { "calls_per_second": rate }, "retry": { "max_attempts": 2, "min_gap_minutes": 0 },
+                "schedule": { "windows": [{ "start": "00:00", "end": "24:00" }] },
+                "caps": { "per_number_24h": 3, "on_cap": "skip" },
+            });
+            let campaign = api.post("/v1/campaigns/run", plan).await;
+            acknowledged.push(json!({ "kind": "campaign", "id": campaign["id"] }));
+            campaigns.push(format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap()));
+        }
+        let file = std::iter::once("phone_number\n".to_owned())
+            .chain(numbers[contacts / 2..].iter().map(|number| format!("{number}\n")));
+        let file: String = file.collect();
+        let import = api
+            .client
+            .post(format!("{}{}/contacts/import", api.url, campaigns[2]))
+            .bearer_auth(&api.key);
+        let import = import
+            .header("content-type", "text/csv")
+            .body(file)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(import.status(), 202);
+
+        let mut killed = Vec::new();
+        for kill in 0..kills {
+            // Somebody asks not to be called; a campaign pauses and goes on: at other moments each time.
+            let number = &numbers[(kill * 37 + contacts / 3) % contacts];
+            let entry = api.post("/v1/dnc", json!({ "phone_number": number })).await;
+            acknowledged.push(json!({ "kind": "dnc", "id": entry["id"], "number": number }));
+            let turn = &campaigns[kill % 2];
+            let paused = api.try_post(&format!("{turn}/pause")).await;
+            let pause = Duration::from_millis(40 + 90 * (kill as u64 % 5));
+            let _busy = actors::clock::Clock::wall().sleep(pause).await;
+            if paused && kill % 3 > 0 {
+                api.try_post(&format!("{turn}/resume")).await;
+            }
+            let _busy = actors::clock::Clock::wall().sleep(pause * 2).await;
+            serving.kill().unwrap();
+            serving.wait().unwrap();
+            killed.push(millis());
+            serving = place.serve(&environment);
+            // A pause outlives a kill.
+            api.try_post(&format!("{turn}/resume")).await;
+        }
+        for campaign in &campaigns {
+            let done = api.until(campaign, |campaign| campaign["status"] == "completed").await;
+            for contact in api.all(&format!("{campaign}/contacts")).await {
+                let (id, number) = (&contact["id"], &contact["phone_number"]);
+                acknowledged.push(json!({ "kind": "contact", "id": id, "number": number, "campaign": done["id"] }));
+            }
+        }
+        let evidence = Evidence {
+            dump: lines(&String::from_utf8(place.run(&["audit", "dump"]).stdout).unwrap()),
+            carrier: lines(&std::fs::read_to_string(&log).unwrap()),
+            acknowledged,
+            kills: killed,
+            limit: LIMIT,
+            // Three campaigns, each at its rate.
+            rate: rate * 3.0,
+            burst: 3.0 * f64::from(actors::dispatcher::pace::burst(rate).get()),
+            settled: true,
+        };
+        terminate(&mut serving);
+        let breaches = check(&evidence);
+        assert!(breaches.is_empty(), "{}", report(&breaches));
+        let of = |kind: &str| evidence.dump.iter().filter(|line| line["kind"] == kind).count();
+        let lost = evidence
+            .dump
+            .iter()
+            .filter(|line| line["end_reason"] == "node_lost")
+            .count();
+        let placed = evidence.carrier.iter().filter(|line| line["what"] == "placed").count();
+        eprintln!(
+            "{kills} kills: {} contacts, {} sessions, {placed} calls placed, {lost} cut off, {} events: nothing contradicts",
+            of("contact"),
+            of("session"),
+            of("event"),
+        );
+        assert!(
+            of("session") > contacts && placed > contacts,
+            "there was something to look at"
+        );
+    });
+}
+
+#[test]
+fn killed_while_it_calls_on_sqlite() {
+    killed_while_it_calls(Backend::Sqlite);
+}
+#[test]
+fn killed_while_it_calls_on_postgres() {
+    killed_while_it_calls(Backend::Postgres);
+}
