@@ -367,18 +367,22 @@ async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Moment
             if call.is_capped(before) {
                 return Err(Error::Stale);
             }
-            before.push(call.dialed_at);
+            before.push(dial::Dialed {
+                at: call.dialed_at,
+                session_id: call.session_id,
+            });
         }
     }
     Ok(())
 }
 
 impl Callable {
-    /// Was the number called too often already, at these moments?
-    pub fn is_capped(&self, before: &[Moment]) -> bool {
+    /// Was the number called too often already? A call that a trunk sent back does not count against itself.
+    pub fn is_capped(&self, before: &[dial::Dialed]) -> bool {
         let reached = |cap: Option<i32>, days: i64| {
             let since = self.dialed_at.plus_millis(-days * DAY_MS);
-            let count = before.iter().filter(|at| **at > since).count();
+            let others = before.iter().filter(|call| call.session_id != self.session_id);
+            let count = others.filter(|call| call.at > since).count();
             cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
         };
         reached(self.caps.0, 1) || reached(self.caps.1, 7)

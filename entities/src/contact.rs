@@ -299,6 +299,13 @@ pub async fn count_unverified(db: &impl ConnectionTrait, tenant: TenantId, campa
     count(db, TEXT, [tenant.into(), campaign.into()]).await
 }
 
+/// Contacts with a number of the sandbox, which a live campaign does not call.
+pub async fn count_sandbox(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<i64> {
+    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $1 AND status IN ('pending', 'waiting') AND zone <> '!' \
+        AND phone_number LIKE '+1500%' AND LENGTH(phone_number) = 12 AND SUBSTR(phone_number, 6, 1) BETWEEN '2' AND '9'";
+    count(db, TEXT, [campaign.into()]).await
+}
+
 /// Contacts whose number was dialled at least `cap` times since then.
 pub async fn count_capped(
     db: &impl ConnectionTrait,

@@ -28,17 +28,25 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The moments after `since` at which each of `numbers` was dialled, in order. A call that was asked again counts once.
+/// A call to a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dialed {
+    pub at: Moment,
+    pub session_id: SessionId,
+}
+
+/// The calls after `since` to each of `numbers`, in order. One that was asked again counts once.
 pub async fn recent(
     db: &impl ConnectionTrait,
     (tenant, env): (TenantId, Env),
     numbers: &[E164],
     since: Moment,
-) -> Result<HashMap<E164, Vec<Moment>>> {
-    let mut found: HashMap<E164, Vec<Moment>> = HashMap::new();
+) -> Result<HashMap<E164, Vec<Dialed>>> {
+    let mut found: HashMap<E164, Vec<Dialed>> = HashMap::new();
     for chunk in bulk::chunks(numbers, 1) {
         let backend = db.get_database_backend();
-        let mut text = String::from("SELECT phone_number, MIN(dialed_at) FROM dials WHERE phone_number IN (");
+        let mut text =
+            String::from("SELECT phone_number, session_id, MIN(dialed_at) FROM dials WHERE phone_number IN (");
         bulk::list(&mut text, backend, chunk.len(), 1);
         text.push_str(") AND tenant_id = ");
         for (at, clause) in [" AND env = ", " AND dialed_at > ", " GROUP BY phone_number, session_id"]
@@ -55,11 +63,13 @@ pub async fn recent(
             .await?
         {
             let number: E164 = row.try_get_by_index(0)?;
-            found.entry(number).or_default().push(row.try_get_by_index(1)?);
+            let session_id = row.try_get_by_index(1)?;
+            let at = row.try_get_by_index(2)?;
+            found.entry(number).or_default().push(Dialed { at, session_id });
         }
     }
-    for moments in found.values_mut() {
-        moments.sort();
+    for calls in found.values_mut() {
+        calls.sort();
     }
     Ok(found)
 }

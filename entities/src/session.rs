@@ -229,6 +229,19 @@ pub async fn queued(
     Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
 }
 
+/// A campaign's calls that a trunk sent back and that wait for their turn again.
+pub async fn sent_back(db: &impl ConnectionTrait, campaign: Owned<CampaignId>) -> Result<Vec<Owned<SessionId>>> {
+    let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
+    let select = owned(campaign.tenant_id, campaign.env)
+        .filter(waits)
+        .filter(Column::CampaignId.eq(campaign.id))
+        .select_only()
+        .column(Column::Id);
+    let ids: Vec<SessionId> = select.into_tuple().all(db).await?;
+    let key = |id| Owned::new(campaign.tenant_id, campaign.env, id);
+    Ok(ids.into_iter().map(key).collect())
+}
+
 /// Sessions that have not ended, of all tenants: each should have an actor.
 pub async fn open(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Owned<SessionId>>> {
     let mut select = Entity::find()

@@ -240,7 +240,11 @@ pub async fn change(
     let mut plan = serde_json::to_value(&before.plan).map_err(|error| Error::Internal(error.to_string()))?;
     extract::merge_keeping_nulls(&mut plan, patch);
     let plan: Plan = extract::parse_value(plan)?;
-    check(&state, &caller, &plan).await?;
+    // An agent that was deleted since the start keeps no rule from being changed.
+    check_rules(&state, &plan)?;
+    if plan.agent_id != before.plan.agent_id {
+        check_agent(&state, &caller, &plan).await?;
+    }
     command(&state, &caller, id, Command::Change(Box::new(plan))).await
 }
 
@@ -414,6 +418,11 @@ async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Agen
 }
 
 async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
+    check_rules(state, plan)?;
+    check_agent(state, caller, plan).await
+}
+
+fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
     let max = state.deps.limits.max_calls_per_second;
     if plan.pacing.calls_per_second.get() > max {
         return Err(ApiError::validation(
@@ -451,6 +460,10 @@ async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
             "must be later than `starts_at`",
         ));
     }
+    Ok(())
+}
+
+async fn check_agent(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     if let Some(id) = plan.agent_id
         && let Err(Error::NotFound(_)) = agent::load(&state.deps.db.read, caller.tenant_id(), id).await
     {

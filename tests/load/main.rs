@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, reason = "a run that cannot go on has failed")]
 
 mod campaign;
+mod dispatch;
 mod receiver;
 mod service;
 mod webhooks;
@@ -43,8 +44,16 @@ fn main() {
                 };
                 plan.run().await;
             }
+            Some("pacing") => dispatch::pacing(&database, number("--seconds", 20)).await,
+            Some("list") => dispatch::long_list(&database, number("--contacts", 1_000_000)).await,
+            Some("fair") => {
+                let seconds = u64::try_from(number("--seconds", 30)).expect("some seconds");
+                dispatch::fair(&database, number("--tenants", 100), seconds).await;
+            }
+            Some("asleep") => dispatch::asleep(&database, number("--campaigns", 10_000)).await,
+            Some("asleep-process") => dispatch::asleep_process(&database).await,
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
-            Some(other) => panic!("`{other}` is no load run: campaign, webhooks or idle"),
+            Some(other) => panic!("`{other}` is no load run: campaign, pacing, list, fair, asleep, webhooks or idle"),
         }
     });
 }

@@ -33,24 +33,27 @@ pub struct Service {
 
 impl Service {
     pub async fn start(database: &str) -> Self {
+        Self::start_with(database, &[]).await
+    }
+
+    /// With settings of its own.
+    pub async fn start_with(database: &str, more: &[(&str, String)]) -> Self {
         let clock = Clock::wall();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let bind = listener.local_addr().expect("its address").to_string();
-        let settings = Settings::load(
-            None,
-            &[
-                ("dev", "true".into()),
-                ("bind", bind.clone()),
-                ("base_url", String::new()),
-                ("database_url", database.to_owned()),
-                // Always the same, so that a second process can read what the first wrote.
-                ("secret_key", "bG9hZCBydW5zIG5lZWQgbm8gc2VjcmVjeSBhdCBhbGw=".into()),
-                ("sandbox_speed", "1000000000".into()),
-                ("max_calls_per_second", "10000".into()),
-                ("max_concurrency", "1000".into()),
-            ],
-        )
-        .expect("good settings");
+        let mut flags = vec![
+            ("dev", "true".into()),
+            ("bind", bind.clone()),
+            ("base_url", String::new()),
+            ("database_url", database.to_owned()),
+            // Always the same, so that a second process can read what the first wrote.
+            ("secret_key", "bG9hZCBydW5zIG5lZWQgbm8gc2VjcmVjeSBhdCBhbGw=".into()),
+            ("sandbox_speed", "1000000000".into()),
+            ("max_calls_per_second", "10000".into()),
+            ("max_concurrency", "1000".into()),
+        ];
+        flags.extend(more.iter().cloned());
+        let settings = Settings::load(None, &flags).expect("good settings");
         let app = App::build(settings, clock.clone()).await.expect("the service starts");
         let server = app.serve(listener).expect("it listens");
         let handle = server.handle();
@@ -75,6 +78,7 @@ impl Service {
             slug: slug.clone(),
             name: "Load".into(),
             country: "US".parse().expect("a country"),
+            timezone: "America/New_York".parse().expect("a zone"),
             email: format!("{slug}@example.com"),
             password_hash: "-".into(),
         };
@@ -174,6 +178,17 @@ impl Api {
             "{path}: {}",
             answer.text().await.expect("a body")
         );
+        answer.json().await.expect("JSON")
+    }
+    /// Sends a CSV file.
+    pub async fn upload(&self, path: &str, csv: String) -> Value {
+        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.key);
+        let answer = request
+            .header("content-type", "text/csv")
+            .body(csv)
+            .send()
+            .await
+            .expect("an answer");
         answer.json().await.expect("JSON")
     }
     pub async fn get(&self, path: &str) -> Value {

@@ -4,6 +4,7 @@ use crate::{
     contact::machine as contact,
     deps::Deps,
     effect::{Effect, contact_moved},
+    session::machine::{Bar, Command as SessionCommand},
     shell::{Do, Stored},
     writer::Commit,
 };
@@ -90,9 +91,26 @@ pub fn put_away(deps: Deps, campaign: Owned<CampaignId>, reason: CompletedReason
                 }
             }
         }
+        end_sent_back(&deps, campaign).await;
         check_drained(deps, campaign);
         drop(busy);
     });
+}
+
+/// Calls that a trunk sent back are not placed any more.
+async fn end_sent_back(deps: &Deps, campaign: Owned<CampaignId>) {
+    match entities::session::sent_back(&deps.db.read, campaign).await {
+        Ok(sessions) => {
+            for session in sessions {
+                if let Some(tree) = deps.tree() {
+                    let command = SessionCommand::Bar(Bar::CampaignOver);
+                    tree.sessions.tell(session, Do::tell(command, &deps.clock));
+                }
+            }
+        }
+        // The reconcile comes here again.
+        Err(error) => tracing::warn!(%error, "a campaign's waiting calls could not be read"),
+    }
 }
 
 /// Canceled ones say nothing; when the campaign's time is over, each contact is told by its real cause.

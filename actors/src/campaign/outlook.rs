@@ -61,7 +61,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let uncallable: i64 = count(|group| group.standing == Standing::Uncallable);
     let expired: i64 = count(|group| group.standing != Standing::Uncallable && group.opens_at.is_none());
     let unverified = match row.env {
-        Env::Live => 0,
+        Env::Live => contact::count_sandbox(db, row.id).await?,
         Env::Test => contact::count_unverified(db, row.tenant_id, row.id).await?,
     };
     let barred = dnc::count_barred(db, owner, row.id).await?;

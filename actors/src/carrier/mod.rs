@@ -40,7 +40,7 @@ impl Outgoing {
 
 /// Places calls and reports what becomes of them as commands to their sessions.
 pub trait Carrier: Send + Sync {
-    /// Returns at once. Called at most once for a session.
+    /// Returns at once. Called once for a session, and again only after it said that it had no room for it.
     fn place(&self, deps: &Deps, call: Arc<Outgoing>);
     /// Ends a call, if it is still there. Reports nothing to its session.
     fn hang_up(&self, session: SessionId);

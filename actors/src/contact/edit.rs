@@ -150,13 +150,22 @@ pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
                             .into(),
                     ));
                 }
+                let row = campaign::load(db, target.campaign()).await?;
+                if row.status == CampaignStatus::Completed {
+                    return Err(Error::InvalidState {
+                        kind: "campaign",
+                        state: "completed",
+                        command: "lose a contact",
+                        hint: "its counts were told: delete the campaign instead",
+                    });
+                }
                 store::remove(db, contact.id).await?;
                 let mut commit = Commit::default();
                 let tally = commit.changes.tally(target.campaign());
                 tally.total -= 1;
                 *effect::count_of(tally, contact.status) -= 1;
                 // No dial that is in preparation may bring it back.
-                touch(&mut commit, campaign::load(db, target.campaign()).await?);
+                touch(&mut commit, row);
                 Ok(((), commit))
             })
         })
@@ -243,6 +252,7 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         deps,
         (contact.tenant_id, contact.env),
         number.iter().cloned().collect(),
+        None,
         now,
     )
     .await?;

@@ -23,24 +23,30 @@ impl<I: Copy + PartialEq> RoundRobin<I> {
         }
     }
 
-    /// Whose turn it is among those that `can`; each call is one unit.
+    /// Whose turn it is among those that `can`. Each visit adds the weight to what is owed; a call costs as much as the
+    /// greatest weight, so that the turns of all are spread evenly instead of coming in rows.
     pub fn next(&mut self, can: impl Fn(&I) -> bool, weight: impl Fn(&I) -> i64) -> Option<I> {
-        for _ in 0..=self.ring.len() {
-            let (id, left) = self.ring.front_mut()?;
-            if !can(id) {
-                *left = 0;
-                self.ring.rotate_left(1);
-                continue;
+        let weight = |id: &I| weight(id).max(1);
+        let cost = self
+            .ring
+            .iter()
+            .filter(|(id, _)| can(id))
+            .map(|(id, _)| weight(id))
+            .max()?;
+        // Somebody who can has that weight, and is served at the first visit.
+        for _ in 0..self.ring.len() {
+            let (id, owed) = self.ring.front_mut()?;
+            let id = *id;
+            *owed = if can(&id) { *owed + weight(&id) } else { 0 };
+            let is_served = *owed >= cost;
+            if is_served {
+                // What was owed at a greater cost than now is not saved up.
+                *owed = (*owed - cost).min(cost);
             }
-            if *left <= 0 {
-                *left = weight(id).max(1);
+            self.ring.rotate_left(1);
+            if is_served {
+                return Some(id);
             }
-            *left -= 1;
-            let (id, spent) = (*id, *left == 0);
-            if spent {
-                self.ring.rotate_left(1);
-            }
-            return Some(id);
         }
         None
     }
@@ -52,7 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Over any run, each gets its weight's share to within one turn.
+        /// Over any run, each gets its weight's share to within two calls.
         #[test]
         fn shares_follow_the_weights(weights in proptest::collection::vec(1i64..=100, 1..8), calls in 1usize..5000) {
             let mut ring = RoundRobin::default();
@@ -63,8 +69,8 @@ mod tests {
             }
             let total: i64 = weights.iter().sum();
             for (count, weight) in counts.iter().zip(&weights) {
-                let share = calls as i64 * weight / total;
-                prop_assert!((count - share).abs() <= weight + 1, "{counts:?} of {weights:?}");
+                let share = calls as f64 * *weight as f64 / total as f64;
+                prop_assert!((*count as f64 - share).abs() <= 2.0, "{counts:?} of {weights:?}");
             }
         }
 

@@ -13,7 +13,7 @@ use entities::{
     campaign::{AgentSnapshot, Model as Row, Plan},
     campaign_hour,
     contact::{self, Model as Contact, Status},
-    ids::{CampaignId, TenantId},
+    ids::{CampaignId, SessionId, TenantId},
     values::{E164, Env, Moment, Zone},
 };
 use std::{
@@ -214,7 +214,13 @@ impl Queue {
                 Some(now)
             };
             self.look_for_due = false;
-            self.due = self.judged(deps, due, now, so).await?.into();
+            let mut due = self.judged(deps, due, now, so).await?;
+            // Retries first, the longest due first; then those who had to wait for a time, as they rank.
+            due.sort_by_key(|candidate| {
+                let is_retry = candidate.contact.status == Status::Waiting;
+                (!is_retry, std::cmp::Reverse((!is_retry).then(|| rank(candidate))))
+            });
+            self.due = due.into();
         }
         let ends_at = self.rules.ends_at;
         for group in self.groups.values_mut() {
@@ -251,7 +257,7 @@ impl Queue {
     ) -> Result<Vec<Candidate>> {
         let numbers: Vec<Option<E164>> = contacts.iter().map(Contact::e164).collect();
         let known: Vec<E164> = numbers.iter().flatten().cloned().collect();
-        let people = people(deps, (so.tenant, self.env), known, now).await?;
+        let people = people(deps, (so.tenant, self.env), known, None, now).await?;
         let terms = Terms {
             caps: &self.plan.caps,
             ends_at: self.rules.ends_at,
@@ -528,11 +534,13 @@ impl Group {
     }
 }
 
-/// What is known of these numbers: three look-ups for all of them.
+/// What is known of these numbers: three look-ups for all of them. A call that was placed before does not count against
+/// itself.
 pub async fn people(
     deps: &Deps,
     owner: (TenantId, Env),
     mut numbers: Vec<E164>,
+    itself: Option<SessionId>,
     now: Moment,
 ) -> Result<BTreeMap<E164, Person>> {
     numbers.sort();
@@ -555,7 +563,13 @@ pub async fn people(
                 Env::Test => number.is_sandbox() || verified.contains(&number),
             },
             is_barred: barred.contains(&number),
-            recent: recent.remove(&number).unwrap_or_default(),
+            recent: recent
+                .remove(&number)
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|call| Some(call.session_id) != itself)
+                .map(|call| call.at)
+                .collect(),
             not_before: None,
         };
         (number, person)

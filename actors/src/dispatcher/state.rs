@@ -313,7 +313,14 @@ impl State {
             credits_gone: false,
         };
         let standing = rules.of(&hours::group(&row.to_number, row.timezone));
-        let people = people(deps, (row.tenant_id, row.env), vec![row.to_number.clone()], now).await?;
+        let people = people(
+            deps,
+            (row.tenant_id, row.env),
+            vec![row.to_number.clone()],
+            Some(row.id),
+            now,
+        )
+        .await?;
         let person = people.get(&row.to_number).cloned().unwrap_or_default();
         let asked = [Rule::Dnc, Rule::Caps, Rule::Hours];
         let command = match eligibility::first_no(&asked, &person, &standing, &terms, at) {

@@ -49,7 +49,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         ));
     }
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let people = people(deps, (row.tenant_id, row.env), vec![row.to_number.clone()], now).await?;
+    let people = people(deps, (row.tenant_id, row.env), vec![row.to_number.clone()], None, now).await?;
     let person = people.get(&row.to_number).cloned().unwrap_or_default();
     if !person.has_number {
         return Err(match row.env {

@@ -119,6 +119,7 @@ pub enum Bar {
     OnDnc,
     CapReached,
     OutsideHours,
+    CampaignOver,
 }
 
 impl Session {
@@ -399,6 +400,7 @@ fn why_barred(bar: Bar) -> &'static str {
     match bar {
         Bar::OnDnc => "the number came onto the do-not-call list while the call waited",
         Bar::CapReached => "the number was called too often while the call waited",
+        Bar::CampaignOver => "its campaign was over before the trunk had room for it",
         Bar::OutsideHours => "the calling hours were over before a slot became free",
     }
 }

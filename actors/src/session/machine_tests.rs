@@ -95,7 +95,7 @@ fn commands() -> Vec<Command> {
     use {Command::*, Refusal::*, super::Bar::*};
     let next = |command: &Command| Some(match command {
         Tick => dispatch_at(15), Dispatch { .. } => postpone_to(400), Postpone { .. } => Bar(OnDnc),
-        Bar(OnDnc) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Ring,
+        Bar(OnDnc) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver), Bar(CampaignOver) => Ring,
         Ring => Answer, Answer => AnswerByMachine, AnswerByMachine => Refuse(Busy),
         Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(InvalidNumber("not assigned".into())),
         Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
@@ -152,6 +152,7 @@ fn table() -> Vec<(&'static str, Command, i64, Expected)> {
         ("queued", Bar(OnDnc), 20, To("Failed, Canceled by System", UNDIALLED)),
         ("queued", Bar(CapReached), 20, To("Failed, Canceled by System", UNDIALLED)),
         ("queued", Bar(OutsideHours), 20, To("Failed, Canceled by System", UNDIALLED)),
+        ("queued", Bar(CampaignOver), 20, To("Failed, Canceled by System", UNDIALLED)),
         ("queued", End, 20, To("Failed, Canceled by Api", UNDIALLED)),
         ("queued", Shutdown, 20, Unchanged),
         ("queued", Lose, 20, Unchanged),
