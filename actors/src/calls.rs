@@ -37,8 +37,12 @@ impl Calls {
     pub fn sessions(&self) -> Vec<entities::ids::Owned<SessionId>> {
         self.lock().values().map(|call| call.outgoing.session).collect()
     }
-    pub fn outgoing(&self, session: SessionId) -> Option<Arc<Outgoing>> {
-        self.lock().get(&session).map(|call| call.outgoing.clone())
+    /// Places a call that is still in hand. Nobody takes it out of hand meanwhile: whoever ends it hangs up after.
+    pub fn place(&self, session: SessionId, place: impl FnOnce(Arc<Outgoing>)) {
+        let calls = self.lock();
+        if let Some(call) = calls.get(&session) {
+            place(call.outgoing.clone());
+        }
     }
     pub fn contact(&self, session: SessionId) -> Option<(contact::Model, Retry, Tz)> {
         self.lock().get(&session).and_then(|call| call.contact.clone())

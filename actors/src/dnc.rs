@@ -9,7 +9,7 @@ use entities::{
 use sea_orm::DatabaseTransaction;
 
 /// Whom not to reach.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Whom {
     Number(E164),
     /// In lower case.

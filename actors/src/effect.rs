@@ -208,10 +208,11 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::Deliveries { .. } => {}
             Effect::MailOwners(_) => tree.mailer.tell((), crate::mail::Wake::new(&deps.clock)),
             Effect::HangUp { session } => {
+                // First out of hand: what is not placed yet never is.
+                deps.calls.remove(session.id);
                 if let Some(carrier) = deps.carriers.of(session.env) {
                     carrier.hang_up(session.id);
                 }
-                deps.calls.remove(session.id);
             }
             Effect::PutAwayContacts { campaign, reason } => {
                 campaign::actor::put_away(deps.clone(), campaign, reason);

@@ -14,14 +14,14 @@ use crate::{
 use csv::{ByteRecord, ReaderBuilder};
 use entities::{
     Error, Result,
-    dnc::{DncChannel, Source},
+    dnc::{Channels, DncChannel, Source},
     ids::{CampaignId, ImportId, Owned},
     import::{self, ImportStatus, Kind, Model, Rejection, Rejections},
     values::{Country, E164},
 };
 use sea_orm::DatabaseTransaction;
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// Rows read in by one transaction.
 const SLICE: usize = 1_000;
@@ -72,7 +72,9 @@ impl Columns {
                 names.len()
             )));
         }
-        if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        // Spreadsheets leave columns without a name at the end: they are passed over.
+        let is_twice = |(at, name): &(usize, &String)| !name.is_empty() && names[..*at].contains(name);
+        if let Some(twice) = names.iter().enumerate().find(is_twice) {
             return Err(bad(format!("column `{}` is there twice", twice.1)));
         }
         let has = |name: &str| names.iter().any(|known| known == name);
@@ -83,7 +85,10 @@ impl Columns {
             Kind::Dnc if !has("phone_number") && !has("email") => Err(bad(
                 "the first row must name the columns, and `phone_number` or `email` must be one of them".into(),
             )),
-            Kind::Dnc => match names.iter().find(|name| !Columns::known(kind).contains(&name.as_str())) {
+            Kind::Dnc => match names
+                .iter()
+                .find(|name| !name.is_empty() && !Columns::known(kind).contains(&name.as_str()))
+            {
                 Some(unknown) => Err(bad(format!("column `{unknown}` is not known"))),
                 None => Ok(Columns(names)),
             },
@@ -101,7 +106,7 @@ impl Columns {
             if cell.contains('\0') {
                 return Err(format!("`{name}` contains a NUL character"));
             }
-            if cell.is_empty() {
+            if cell.is_empty() || name.is_empty() {
                 continue;
             }
             let value = match name.as_str() {
@@ -371,6 +376,7 @@ async fn contacts(
         .filter_map(|(line, row)| Some((*line, row.as_ref().ok()?.clone())))
         .unzip();
     let sorted = Arc::new(intake::sort(deps, campaign, country, given));
+    let ends = slice.is_last;
     let (slice, lines, now) = (Arc::new(slice), Arc::new(lines), deps.clock.now());
     deps.writer
         .run(move |db| {
@@ -395,7 +401,13 @@ async fn contacts(
             })
         })
         .await?;
-    effect::perform(deps, vec![Effect::ContactsChanged(campaign)]).await;
+    // Who sleeps is looked at when all is read in, and not for every slice.
+    let hint = if ends {
+        Effect::ContactsChanged(campaign)
+    } else {
+        Effect::CampaignsChanged(campaign.tenant_id)
+    };
+    effect::perform(deps, vec![hint]).await;
     Ok(())
 }
 
@@ -425,19 +437,23 @@ async fn entries(deps: &Deps, key: Owned<ImportId>, country: Country, slice: Sli
                     rejected: rejected.to_vec(),
                     ..Outcomes::default()
                 };
-                let mut seen: Vec<Whom> = Vec::new();
+                let mut written: HashMap<Whom, usize> = HashMap::new();
                 for entry in asked.iter() {
-                    let whom = entry.whom.clone();
                     let (row, outcome) = dnc::place(db, (key.tenant_id, key.env), entry.clone(), now).await?;
-                    // A second one in the same slice is not in the database yet.
-                    if outcome == Outcome::Known || seen.contains(&whom) {
+                    // A second one in the same slice is not in the database yet: it widens the first.
+                    let first = written.get(&entry.whom).and_then(|at| commit.changes.dnc.get_mut(*at));
+                    if let Some(first) = first {
+                        let all = first.channels.0.iter().chain(&row.channels.0);
+                        first.channels = Channels::of(all.copied().collect());
                         outcomes.duplicates += 1;
                         continue;
                     }
                     outcomes.accepted += i64::from(outcome == Outcome::New);
-                    outcomes.duplicates += i64::from(outcome == Outcome::Wider);
-                    seen.push(whom);
-                    commit.changes.dnc.push(row);
+                    outcomes.duplicates += i64::from(outcome != Outcome::New);
+                    if outcome != Outcome::Known {
+                        written.insert(entry.whom.clone(), commit.changes.dnc.len());
+                        commit.changes.dnc.push(row);
+                    }
                 }
                 let goes_on = advance(db, key, &slice, outcomes, now).await?;
                 if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }

@@ -11,6 +11,13 @@ pub struct Misshapen {
 
 /// A JSON value as a `T`.
 pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Misshapen> {
+    // serde would take a list for a struct, its fields in their order.
+    if !value.is_object() {
+        return Err(Misshapen {
+            param: String::new(),
+            message: "must be a JSON object".into(),
+        });
+    }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         misshapen(&path, error.inner())

@@ -39,8 +39,6 @@ pub trait Stored: Clone + PartialEq + Unpin + Send + 'static {
     fn may_be_adopted(&self, _: &Deps) -> bool {
         true
     }
-    /// The work that follows the commit and belongs to the actor.
-    fn adopted(&self, _: &Deps) {}
     /// Takes over details that are not in the rows from the state that a failed commit made us forget.
     fn carry_over(&mut self, _before: &Self) {}
     /// A commit met a row that had changed: forget what was kept of it.
@@ -196,9 +194,8 @@ impl<M: Stored> Handler<Adopt<M>> for Shell<M> {
     fn handle(&mut self, Adopt(state, _busy): Adopt<M>, ctx: &mut Context<Self>) {
         // Somebody may have been here since the commit, and may even have ended it.
         if state.may_be_adopted(&self.deps) {
-            state.adopted(&self.deps);
             // What is kept may be older than that commit, or newer.
-            let kept = self.kept.take().filter(|kept| kept.version() > state.version());
+            let kept = self.kept.take().filter(|kept| kept.version() >= state.version());
             self.settle(Some(kept.unwrap_or(state)), None, ctx);
         } else {
             // Whatever it has become, the rows tell.

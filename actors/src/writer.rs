@@ -427,11 +427,10 @@ impl Engine {
             dial.seq = seq;
         }
         for entry in &mut changes.dnc {
-            if entry.version == 1 {
-                entry.added_seq = seq;
-            }
-            if entry.removed_at.is_some() {
-                entry.removed_seq = Some(seq);
+            match entry.removed_at {
+                // What it bars, it bars from here on.
+                None => entry.added_seq = seq,
+                Some(_) => entry.removed_seq = Some(seq),
             }
         }
         let now = self.clock.now();

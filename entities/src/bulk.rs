@@ -97,6 +97,19 @@ where
         .clone()
 }
 
+/// Keys for a look-up `IN (…)`, a statement per slice: filled up to few sizes by repeating the last, so that few statements
+/// are prepared and each look-up is one.
+pub fn padded<T: Clone>(keys: &[T]) -> impl Iterator<Item = Vec<T>> {
+    keys.chunks(CHUNKS[0]).map(|slice| {
+        let mut slice = slice.to_vec();
+        let size = CHUNKS.into_iter().rev().find(|size| *size >= slice.len());
+        if let (Some(last), Some(size)) = (slice.last().cloned(), size) {
+            slice.resize(size, last);
+        }
+        slice
+    })
+}
+
 /// Adds `?, ?, ?`: `count` placeholders, the first of them the `first`th.
 pub fn list(text: &mut String, backend: DbBackend, count: usize, first: usize) {
     for at in 0..count {

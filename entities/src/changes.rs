@@ -4,7 +4,7 @@ use crate::{
     bulk::OnConflict,
     campaign, campaign_hour, campaign_move, contact,
     delivery::{self, PutAway},
-    delivery_attempt, dial, dispatch_block, dnc, endpoint_health, endpoint_hour,
+    delivery_attempt, dial, dnc, endpoint_health, endpoint_hour,
     error::{Error, Result},
     event,
     ids::{CampaignId, EndpointId, Owned, SessionId, TenantId},
@@ -323,11 +323,7 @@ impl Changes {
             return Err(Error::Stale);
         }
         for (tenant, env, version) in tenants {
-            let blocked = dispatch_block::of(db, tenant)
-                .await?
-                .iter()
-                .any(|block| block.env == env);
-            if blocked || !tenant::is_version(db, tenant, version).await? {
+            if !tenant::is_free(db, tenant, env, version).await? {
                 return Err(Error::Stale);
             }
         }

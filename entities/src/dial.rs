@@ -43,10 +43,10 @@ pub async fn recent(
     since: Moment,
 ) -> Result<HashMap<E164, Vec<Dialed>>> {
     let mut found: HashMap<E164, Vec<Dialed>> = HashMap::new();
-    for chunk in bulk::chunks(numbers, 1) {
+    for chunk in bulk::padded(numbers) {
         let backend = db.get_database_backend();
         let mut text =
-            String::from("SELECT phone_number, session_id, MIN(dialed_at) FROM dials WHERE phone_number IN (");
+            String::from("SELECT phone_number, session_id, MAX(dialed_at) FROM dials WHERE phone_number IN (");
         bulk::list(&mut text, backend, chunk.len(), 1);
         text.push_str(") AND tenant_id = ");
         for (at, clause) in [" AND env = ", " AND dialed_at > ", " GROUP BY phone_number, session_id"]

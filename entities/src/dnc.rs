@@ -148,7 +148,7 @@ pub async fn barred(
     numbers: &[E164],
 ) -> Result<HashSet<E164>> {
     let mut found = HashSet::new();
-    for chunk in bulk::chunks(numbers, 1) {
+    for chunk in bulk::padded(numbers) {
         let backend = db.get_database_backend();
         let mut text = String::from(
             "SELECT phone_number, channels FROM dnc_entries WHERE removed_at IS NULL AND phone_number IS NOT NULL \

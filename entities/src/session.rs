@@ -281,6 +281,11 @@ pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Re
     Ok((of_campaigns, of_the_api))
 }
 
+/// Sessions of the tenant and env that wait for a slot now.
+pub async fn count_in_line(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+    Ok(owned(tenant, env).filter(is_queued()).count(db).await?)
+}
+
 /// Sessions of the tenant and env that wait for their time or for a slot.
 pub async fn count_queued(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
     let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");

@@ -2,9 +2,9 @@
 use crate::{
     error::{Error, Result},
     ids::TenantId,
-    values::{Moment, Zone},
+    values::{Env, Moment, Zone},
 };
-use sea_orm::{Order, QueryOrder, entity::prelude::*};
+use sea_orm::{Order, QueryOrder, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
@@ -34,9 +34,12 @@ pub async fn load(db: &impl ConnectionTrait, id: TenantId) -> Result<Model> {
         .ok_or(Error::NotFound("workspace"))
 }
 
-/// Is it as it was known, and free to dial? Asked inside the transaction that commits a dial.
-pub async fn is_version(db: &impl ConnectionTrait, id: TenantId, version: i32) -> Result<bool> {
-    let found = Entity::find_by_id(id).filter(Column::Version.eq(version));
+/// Is it as it was known, and does nothing keep it from dialling? Asked inside the transaction that commits a dial.
+pub async fn is_free(db: &impl ConnectionTrait, id: TenantId, env: Env, version: i32) -> Result<bool> {
+    let free = Expr::cust(format!(
+        "NOT EXISTS (SELECT 1 FROM dispatch_blocks WHERE dispatch_blocks.tenant_id = tenants.id AND dispatch_blocks.env = '{env}')"
+    ));
+    let found = Entity::find_by_id(id).filter(Column::Version.eq(version)).filter(free);
     Ok(found.count(db).await? > 0)
 }
 

@@ -125,6 +125,9 @@ pub async fn run(
         Ok(effects) => {
             answer.accepted = rows.len() as u64;
             effect::perform(&deps, effects).await;
+            // Its actor sets its alarms: for its start, or for its end.
+            let tick = actors::shell::Do::tell(Command::Tick, &deps.clock);
+            state.tree()?.campaigns.tell(key, tick);
         }
         // A repeat of a request that a crash cut off after its commit.
         Err(Error::Stale | Error::AlreadyExists { .. }) if caller.object_id.is_some() => {
@@ -238,7 +241,13 @@ pub async fn change(
 ) -> ApiResult<web::Json<CampaignView>> {
     let before = store::load(&state.deps.db.read, caller.own(id)).await?;
     let mut plan = serde_json::to_value(&before.plan).map_err(|error| Error::Internal(error.to_string()))?;
-    extract::merge_keeping_nulls(&mut plan, patch);
+    // A cap that is lifted is null; of all other settings null is the default.
+    let lifted = ["per_number_24h", "per_number_7d"]
+        .map(|cap| (cap, patch["caps"].get(cap).is_some_and(serde_json::Value::is_null)));
+    extract::merge(&mut plan, patch);
+    for (cap, _) in lifted.into_iter().filter(|(_, is_lifted)| *is_lifted) {
+        plan["caps"][cap] = serde_json::Value::Null;
+    }
     let plan: Plan = extract::parse_value(plan)?;
     // An agent that was deleted since the start keeps no rule from being changed.
     check_rules(&state, &plan)?;
@@ -334,7 +343,7 @@ pub async fn stats(
     let tenant = entities::tenant::load(db, caller.tenant_id()).await?;
     let running = row.status == store::Status::Running;
     let finishes_at = if running && tally.pending + tally.waiting > 0 {
-        outlook::finishes_at(deps, &row).await?
+        outlook::finishes_at(deps, &row, tally.pending + tally.waiting).await?
     } else {
         None
     };

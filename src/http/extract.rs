@@ -192,15 +192,6 @@ fn has_nul(body: &[u8]) -> bool {
 
 /// RFC 7396: changes what is named, removes what is null.
 pub fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
-    patched(target, patch, |_| false);
-}
-
-/// The same for settings of which some mean something as null: a plain value becomes null, a group of them its defaults.
-pub fn merge_keeping_nulls(target: &mut serde_json::Value, patch: serde_json::Value) {
-    patched(target, patch, |before| !before.is_object() && !before.is_array());
-}
-
-fn patched(target: &mut serde_json::Value, patch: serde_json::Value, keeps_null: fn(&serde_json::Value) -> bool) {
     use serde_json::Value;
     let Value::Object(patch) = patch else {
         *target = patch;
@@ -211,12 +202,10 @@ fn patched(target: &mut serde_json::Value, patch: serde_json::Value, keeps_null:
     }
     if let Value::Object(fields) = target {
         for (name, value) in patch {
-            if !value.is_null() {
-                patched(fields.entry(name).or_insert(Value::Null), value, keeps_null);
-            } else if fields.get(&name).is_some_and(keeps_null) {
-                fields.insert(name, Value::Null);
-            } else {
+            if value.is_null() {
                 fields.remove(&name);
+            } else {
+                merge(fields.entry(name).or_insert(Value::Null), value);
             }
         }
     }
@@ -395,11 +384,5 @@ mod tests {
         let mut target = serde_json::json!({"a": 1, "b": {"c": 2, "d": 3}});
         merge(&mut target, serde_json::json!({"a": null, "b": {"c": 4}, "e": [1]}));
         assert_eq!(target, serde_json::json!({"b": {"c": 4, "d": 3}, "e": [1]}));
-        let mut plan = serde_json::json!({"caps": {"per_day": 3}, "list": [1], "group": {"a": 1}});
-        merge_keeping_nulls(
-            &mut plan,
-            serde_json::json!({"caps": {"per_day": null}, "list": null, "group": null}),
-        );
-        assert_eq!(plan, serde_json::json!({"caps": {"per_day": null}}));
     }
 }

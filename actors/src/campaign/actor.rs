@@ -12,6 +12,7 @@ use entities::{
     Result,
     campaign::CompletedReason,
     contact::{SkipReason, WaitReason},
+    dispatch_block::Reason,
     ids::{CampaignId, Owned},
     values::Moment,
 };
@@ -122,6 +123,14 @@ async fn slice(
 ) -> Result<(usize, Commit)> {
     let rows = entities::contact::unfinished(db, campaign.id, SLICE).await?;
     let retry = entities::campaign::load_even_deleted(db, campaign).await?.plan.retry;
+    let blocks = entities::dispatch_block::of(db, campaign.tenant_id).await?;
+    let is_suspension =
+        |block: &entities::dispatch_block::Model| block.env == campaign.env && block.reason == Reason::Suspension;
+    let too_late = if blocks.iter().any(is_suspension) {
+        SkipReason::TenantSuspended
+    } else {
+        SkipReason::QuietHoursExpired
+    };
     let mut commit = Commit::default();
     for contact in &rows {
         let command = match (reason, contact.wait_reason) {
@@ -129,9 +138,7 @@ async fn slice(
             (CompletedReason::Ended | CompletedReason::Finished, Some(WaitReason::Cap)) => {
                 contact::Command::Skip(SkipReason::DailyCapReached)
             }
-            (CompletedReason::Ended | CompletedReason::Finished, _) => {
-                contact::Command::Skip(SkipReason::QuietHoursExpired)
-            }
+            (CompletedReason::Ended | CompletedReason::Finished, _) => contact::Command::Skip(too_late),
         };
         let (after, events) = contact::transition(contact.clone(), command, &retry, deps.clock.now())?;
         contact_moved(&mut commit, contact, after, &events);

@@ -88,6 +88,8 @@ pub enum Command {
         next_open_at: Moment,
         total: i64,
         waiting: i64,
+        /// The campaign's, as it was when that was found: other rules since then may say otherwise.
+        version: i32,
     },
     /// Who is left has changed: is everybody still in their quiet hours?
     Reconsider,
@@ -285,8 +287,11 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
                 next_open_at,
                 total,
                 waiting,
+                version,
             },
-        ) if next_open_at > now => rest(*started_at, next_open_at, (total, waiting), campaign, now),
+        ) if next_open_at > now && version == campaign.version => {
+            rest(*started_at, next_open_at, (total, waiting), campaign, now)
+        }
         (Running { started_at }, Pause) => pause(*started_at, campaign, now),
         // A manual pause overrides that for the quiet hours.
         (

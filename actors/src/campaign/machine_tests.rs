@@ -104,6 +104,7 @@ fn rest_until(seconds: i64) -> Command {
         next_open_at: at(seconds),
         total: 3,
         waiting: 2,
+        version: 1,
     }
 }
 

@@ -96,18 +96,33 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
 }
 
 /// When a running campaign will be through, at its pace.
-pub async fn finishes_at(deps: &Deps, row: &Row) -> Result<Option<Moment>> {
+pub async fn finishes_at(deps: &Deps, row: &Row, open: i64) -> Result<Option<Moment>> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;
     let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
-    let groups = groups(deps, row, &rules, now).await?;
+    // A long list is not counted at every look: its zones are taken to hold the same share each.
+    let groups = if open > COUNTED {
+        let names = contact::fresh_zones(db, row.id).await?;
+        let share = open / i64::try_from(names.len()).unwrap_or(1).max(1);
+        grouped(row, &rules, now, names.into_iter().map(|name| (name, share)).collect())
+    } else {
+        groups(deps, row, &rules, now).await?
+    };
     let rate = rate(deps, row, tenant.concurrency_limit).await?;
     Ok(finish(&groups, 1.0, rate, now, rules.ends_at))
 }
 
 async fn groups(deps: &Deps, row: &Row, rules: &Rules, now: Moment) -> Result<Vec<Group>> {
+    Ok(grouped(
+        row,
+        rules,
+        now,
+        contact::count_by_zone(&deps.db.read, row.id).await?,
+    ))
+}
+
+fn grouped(row: &Row, rules: &Rules, now: Moment, counted: Vec<(String, i64)>) -> Vec<Group> {
     let starts = row.plan.schedule.starts_at.map_or(now, |at| at.max(now));
-    let counted = contact::count_by_zone(&deps.db.read, row.id).await?;
     let groups = counted.into_iter().map(|(name, contacts)| {
         let standing = rules.of(&name);
         let opens_at = match &standing {
@@ -122,7 +137,7 @@ async fn groups(deps: &Deps, row: &Row, rules: &Rules, now: Moment) -> Result<Ve
             opens_at: opens_at.filter(|at| rules.ends_at.is_none_or(|end| *at < end)),
         }
     });
-    Ok(groups.collect())
+    groups.collect()
 }
 
 /// Its own pace, the workspace's, and what the slots allow.
@@ -142,6 +157,9 @@ async fn rate(deps: &Deps, row: &Row, tenant_limit: i32) -> Result<f64> {
     let most = pacing.calls_per_second.get().min(deps.limits.max_calls_per_second);
     Ok(most.min(f64::from(slots) / per_call))
 }
+
+/// Contacts that are counted by zones for every look at the statistics.
+const COUNTED: i64 = 50_000;
 
 const STEP_SECONDS: i64 = 900;
 /// Further ahead nothing is said.

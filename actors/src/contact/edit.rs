@@ -35,6 +35,7 @@ impl Target {
     }
 
     pub async fn load(self, db: &impl sea_orm::ConnectionTrait) -> Result<Contact> {
+        campaign::load(db, self.campaign()).await?;
         let contact = store::load(db, self.contact).await?;
         if contact.campaign_id == self.campaign {
             Ok(contact)
@@ -143,6 +144,9 @@ pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
         .run(move |db| {
             Box::pin(async move {
                 let contact = target.load(db).await?;
+                if contact.status == Status::Skipped {
+                    return Err(Error::InUse("the contact was told as skipped; its campaign can be deleted when it is over".into()));
+                }
                 if contact.attempts > 0 || contact.status == Status::Dispatched {
                     return Err(Error::InUse(
                         "the contact was called, and its calls refer to it; to keep it from being called again, put its \

@@ -37,11 +37,15 @@ impl<I: Copy + PartialEq> RoundRobin<I> {
         for _ in 0..self.ring.len() {
             let (id, owed) = self.ring.front_mut()?;
             let id = *id;
-            *owed = if can(&id) { *owed + weight(&id) } else { 0 };
-            let is_served = *owed >= cost;
+            let is_able = can(&id);
+            if is_able {
+                *owed += weight(&id);
+            }
+            // One that waits for its own next call keeps what it is owed, and no more than one call.
+            *owed = (*owed).min(2 * cost);
+            let is_served = is_able && *owed >= cost;
             if is_served {
-                // What was owed at a greater cost than now is not saved up.
-                *owed = (*owed - cost).min(cost);
+                *owed -= cost;
             }
             self.ring.rotate_left(1);
             if is_served {

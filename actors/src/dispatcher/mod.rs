@@ -10,6 +10,7 @@
 pub mod board;
 mod dial;
 pub mod fair;
+mod gate;
 pub mod pace;
 pub mod queue;
 mod state;
@@ -28,7 +29,7 @@ use entities::{
     ids::{SessionId, TenantId},
     values::{Env, Moment},
 };
-use state::{State, WakeAt, work};
+use state::{Next, State, WakeAt, work};
 
 /// What there is to dispatch has changed.
 #[derive(Message)]
@@ -130,7 +131,11 @@ impl Dispatcher {
         AtomicResponse::new(Box::pin(round.into_actor(self).map(
             |(outcome, busy), dispatcher, ctx| {
                 let next = match outcome {
-                    Ok((state, WakeAt(next))) => {
+                    Ok((state, Next::Again)) => {
+                        dispatcher.state = Some(state);
+                        return dispatcher.want_round(busy, ctx);
+                    }
+                    Ok((state, Next::Wait(WakeAt(next)))) => {
                         dispatcher.state = Some(state);
                         next
                     }

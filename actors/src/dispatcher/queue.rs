@@ -184,7 +184,8 @@ impl Queue {
 
     /// A call has ended: its contact may have begun to wait, and it may have cost something.
     pub fn one_ended(&mut self) {
-        self.look_for_due = true;
+        // Without retries nobody begins to wait.
+        self.look_for_due |= self.plan.retry.max_attempts.get() > 1;
         self.look_for_costs = self.plan.caps.budget_cents.is_some();
     }
 
@@ -334,6 +335,9 @@ impl Queue {
 
     /// Whose turn it is: due retries, then priority, then position.
     fn head(&self, at: Moment) -> Option<Head<'_>> {
+        if self.rules.ends_at.is_some_and(|end| at >= end) {
+            return None;
+        }
         let ready = |candidate: &&Candidate| candidate.verdict == Verdict::Yes;
         let due = self
             .due
@@ -379,8 +383,14 @@ impl Queue {
         Some(Turn {
             number: candidate.number?,
             contact: candidate.contact,
-            hours: (spell.from, spell.until.plus_millis(-RING_MS)),
+            hours: (spell.from, self.last_start(spell)),
         })
+    }
+
+    /// When a call in this spell may start at the latest: all its ringing lies inside, and the campaign has not ended.
+    fn last_start(&self, spell: Spell) -> Moment {
+        let closes = spell.until.plus_millis(-RING_MS);
+        self.rules.ends_at.map_or(closes, |end| closes.min(end.plus_millis(-1)))
     }
 
     fn spell_of(&self, zone: &str, at: Moment) -> Option<Spell> {

@@ -3,6 +3,7 @@ use super::{
     board::LimitingFactor,
     dial::{self, Dial, Known, Outcome},
     fair::RoundRobin,
+    gate::Gate,
     pace::{LEAD, Pace},
     queue::{Allowance, Circumstances, Queue, people, ring_ms},
     trunk::Trunk,
@@ -34,12 +35,16 @@ use std::{
 /// Calls committed together.
 const ROUND: usize = 128;
 
+/// Calls that may be late at their last gate, until no more are planned.
+const MAX_LATE: usize = 64;
+
 /// Rebuilt from the rows whenever in doubt.
 pub struct State {
     known: Known,
     zone: Zone,
     limit: i32,
     pace: Pace,
+    gate: Arc<Gate>,
     trunks: HashMap<Env, Trunk>,
     blocks: Vec<dispatch_block::Model>,
     pub campaigns: BTreeMap<CampaignId, Queue>,
@@ -62,29 +67,36 @@ impl WakeAt {
     }
 }
 
-/// One round: dispatches all that may be dispatched now; answers when to look again.
-pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result<(State, WakeAt)> {
+/// One round: dispatches what may be dispatched now, as much as is committed together.
+pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result<(State, Next)> {
     let mut state = match state {
         Some(state) if !state.outdated => state,
         known => State::read(deps, tenant, known).await?,
     };
-    loop {
-        let mut wake_at = WakeAt::default();
-        if deps.is_draining() {
-            return Ok((state, wake_at));
-        }
-        state.grow_trunks(deps.clock.now(), &mut wake_at);
-        let mut plan = Plan::default();
-        state.gather_queued(deps, &mut plan, &mut wake_at).await?;
-        state.gather(deps, &mut plan, &mut wake_at).await?;
-        if plan.is_empty() {
-            return Ok((state, wake_at));
-        }
-        if !state.commit(deps, plan).await? {
-            // A campaign was paused, or a contact changed: look at the rows again.
-            state = State::read(deps, tenant, Some(state)).await?;
-        }
+    let mut wake_at = WakeAt::default();
+    if deps.is_draining() {
+        return Ok((state, Next::Wait(wake_at)));
     }
+    state.grow_trunks(deps.clock.now(), &mut wake_at);
+    let mut plan = Plan::default();
+    state.gather_queued(deps, &mut plan, &mut wake_at).await?;
+    state.gather(deps, &mut plan, &mut wake_at).await?;
+    if plan.is_empty() {
+        return Ok((state, Next::Wait(wake_at)));
+    }
+    if !state.commit(deps, plan).await? {
+        // A campaign was paused, or a contact changed: look at the rows again.
+        state = State::read(deps, tenant, Some(state)).await?;
+    }
+    Ok((state, Next::Again))
+}
+
+/// What follows a round.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// There may be more; first what has happened meanwhile is heard.
+    Again,
+    Wait(WakeAt),
 }
 
 /// What one round commits.
@@ -141,11 +153,18 @@ impl State {
             .map(|live| (live.id, (live.env, live.campaign_id)))
             .collect();
         let most = deps.limits.max_calls_per_second;
-        let (mut old, pace, trunks, mut ring) = match known {
-            Some(state) => (state.campaigns, state.pace, state.trunks, state.ring),
+        let (mut old, pace, gate, trunks, mut ring) = match known {
+            Some(state) => (state.campaigns, state.pace, state.gate, state.trunks, state.ring),
             None => {
                 let trunks = [Env::Live, Env::Test].map(|env| (env, Trunk::new(most)));
-                (BTreeMap::new(), Pace::new(most), trunks.into(), RoundRobin::default())
+                let gate = Arc::new(Gate::new(most));
+                (
+                    BTreeMap::new(),
+                    Pace::new(most),
+                    gate,
+                    trunks.into(),
+                    RoundRobin::default(),
+                )
             }
         };
         let mut campaigns = BTreeMap::new();
@@ -158,6 +177,7 @@ impl State {
             deps.board.forget(gone);
         }
         ring.keep(campaigns.keys().copied());
+        gate.keep(|id| campaigns.contains_key(id));
         Ok(State {
             known: Known {
                 tenant,
@@ -166,6 +186,7 @@ impl State {
             zone: row.timezone,
             limit: row.concurrency_limit.min(deps.limits.max_concurrency),
             pace,
+            gate,
             trunks,
             blocks: dispatch_block::of(db, tenant).await?,
             campaigns,
@@ -257,6 +278,15 @@ impl State {
                     // Its campaign is paused: it waits with it.
                     Some(None) => continue,
                 };
+                let campaign_is_full = of_campaign
+                    .and_then(|(id, _)| self.campaigns.get(&id))
+                    .is_some_and(|queue| !slots.campaign_has_one(queue));
+                // One that was just sent back is let go of first.
+                let is_in_hand = self.live.contains_key(&row.id) || deps.calls.contains(row.id);
+                if campaign_is_full || is_in_hand {
+                    left = true;
+                    continue;
+                }
                 if self.is_blocked(env) || !slots.tenant_has_one(env) || plan.len() >= ROUND {
                     // Woken by what frees it; the other env's calls go on.
                     left = true;
@@ -396,7 +426,13 @@ impl State {
                 wake_at.no_later_than(at.plus_millis(-lead_ms()));
                 break;
             }
-            let can = |id: &CampaignId| has_slot(id) && starts(id).is_some_and(|starts| starts <= at);
+            if self.gate.waiting() > MAX_LATE {
+                wake_at.no_later_than(now.plus(LEAD));
+                break;
+            }
+            // The fractions of a millisecond in which the gates differ keep nobody from their turn.
+            let soon = at.plus_millis(1);
+            let can = |id: &CampaignId| has_slot(id) && starts(id).is_some_and(|starts| starts <= soon);
             let weight = |id: &CampaignId| campaigns.get(id).map_or(1, Queue::weight);
             let Some(id) = self.ring.next(can, weight) else { break };
             let Some(env) = campaigns.get(&id).map(|queue| queue.env) else {
@@ -592,30 +628,45 @@ impl State {
                 continue;
             }
             self.live.insert(id, (session.call.env, session.call.campaign_id));
-            if let Some(campaign) = session.call.campaign_id {
+            let campaign = session.call.campaign_id;
+            if let Some(campaign) = campaign {
                 deps.board.dialed(campaign, at);
             }
-            place_at(deps, session, at);
+            let rate = campaign.and_then(|id| Some((id, self.campaigns.get(&id)?.pace.rate())));
+            place_at(deps, self.gate.clone(), rate, session, at);
         }
         failed.map_or(Ok(as_expected), Err)
     }
 }
 
-/// Hands a committed call to its session at its moment.
-fn place_at(deps: &Deps, session: Session, at: Moment) {
-    let hand_over = |deps: &Deps, session: Session| {
-        if let Some(tree) = deps.tree() {
-            tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
-        }
-    };
-    if at <= deps.clock.now() {
-        return hand_over(deps, session);
+/// Places a committed call at its moment, and hands it to its session.
+fn place_at(deps: &Deps, gate: Arc<Gate>, campaign: Option<(CampaignId, f64)>, session: Session, at: Moment) {
+    let now = deps.clock.now();
+    if at <= now && gate.pass(campaign, now).is_ok() {
+        return place(deps, session);
     }
-    let (deps, busy) = (deps.clone(), deps.clock.busy());
+    let (deps, mut busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.clone().spawn(async move {
-        let _busy = deps.clock.busy_until(at, busy).await;
-        hand_over(&deps, session);
+        busy = deps.clock.busy_until(at, busy).await;
+        gate.begin_to_wait();
+        while let Err(free_at) = gate.pass(campaign, deps.clock.now()) {
+            busy = deps.clock.busy_until(free_at, busy).await;
+        }
+        gate.end_to_wait();
+        place(&deps, session);
+        drop(busy);
     });
+}
+
+fn place(deps: &Deps, session: Session) {
+    if let Some(carrier) = deps.carriers.of(session.call.env) {
+        // An end that comes first keeps it from being dialled at all.
+        deps.calls
+            .place(session.call.id, |outgoing| carrier.place(deps, outgoing));
+    }
+    if let Some(tree) = deps.tree() {
+        tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
+    }
 }
 
 /// Nobody who is left may be called now: the campaign pauses until the first of them may.
@@ -626,6 +677,7 @@ async fn rest(deps: &Deps, queue: &Queue, tenant: TenantId, next_open_at: Moment
         next_open_at,
         total: tally.total,
         waiting: tally.pending + tally.waiting,
+        version: queue.version,
     };
     if tally.pending + tally.waiting > 0
         && let Some(tree) = deps.tree()

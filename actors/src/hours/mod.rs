@@ -32,7 +32,11 @@ fn daily(start: u16, end: u16) -> Arc<Calendar> {
 pub fn group(number: &E164, explicit: Option<Zone>) -> String {
     let candidates = match explicit {
         Some(zone) => return zone.name().to_owned(),
-        None => zone::candidates(number),
+        // A phone that moves about rings wherever its country reaches, whatever its prefix says.
+        None => match number.calling_code_if_mobile() {
+            Some(code) => zone::of_prefix(&code),
+            None => zone::candidates(number),
+        },
     };
     if candidates.is_empty() {
         // What is known of it: the first digits of its country.
@@ -214,6 +218,11 @@ mod tests {
             "it may ring anywhere in its country"
         );
         assert_eq!(group(&number("+4930901820"), Some(Zone::NEW_YORK)), "America/New_York");
+        assert_eq!(
+            group(&number("+79161234567"), None).split('+').count(),
+            group(&number("+61412345678"), None).split('+').count() * 2,
+            "16 and 8: mobiles"
+        );
         assert_eq!(group(&number("+15002345670"), None), "?1");
         assert_eq!(group(&number("+881612345678"), None), "?881");
     }

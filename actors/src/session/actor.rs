@@ -53,12 +53,6 @@ impl Stored for Session {
     fn may_be_adopted(&self, deps: &Deps) -> bool {
         deps.calls.contains(self.call.id)
     }
-    /// Placed by its actor, one command at a time: an end that comes first keeps it from being dialled at all.
-    fn adopted(&self, deps: &Deps) {
-        if let (Some(outgoing), Some(carrier)) = (deps.calls.outgoing(self.call.id), deps.carriers.of(self.call.env)) {
-            carrier.place(deps, outgoing);
-        }
-    }
     fn found_stale(deps: &Deps, id: Owned<SessionId>) {
         deps.calls.forget_contact(id.id);
     }

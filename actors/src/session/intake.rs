@@ -106,7 +106,8 @@ pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
     }
     if row.queue_ttl_seconds == 0 && row.scheduled_at.is_none() {
         let (of_campaigns, of_the_api) = store::in_use(db, row.tenant_id, row.env).await?;
-        if of_campaigns + of_the_api >= u64::try_from(limit).unwrap_or(0) {
+        let before = store::count_in_line(db, row.tenant_id, row.env).await?;
+        if of_campaigns + of_the_api + before >= u64::try_from(limit).unwrap_or(0) {
             return Err(Error::ConcurrencyFull { limit });
         }
     }

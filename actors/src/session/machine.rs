@@ -127,7 +127,7 @@ impl Session {
     pub fn queued(call: Row, base_url: Arc<str>, now: Moment) -> (Self, Vec<Effect>) {
         let phase = match call.scheduled_at {
             Some(at) if at > now => Phase::Scheduled { at },
-            Some(_) | None => queue(&call, now),
+            Some(_) | None => queue(&call),
         };
         let session = Self::born(call, base_url, phase);
         let effects = vec![session.created(), Effect::SessionQueued(session.call.tenant_id)];
@@ -204,9 +204,11 @@ fn dialing(call: &Row, at: Moment) -> Phase {
 /// A call that finds a free slot gets this long to take it, even if it does not want to wait.
 const AT_ONCE_SECONDS: i64 = 5;
 
-fn queue(call: &Row, now: Moment) -> Phase {
+/// From its birth, or from the time for which it was made; a trunk that sends it back gives it no more time.
+fn queue(call: &Row) -> Phase {
+    let begins = call.scheduled_at.map_or(call.created_at, |at| at.max(call.created_at));
     Phase::Queued {
-        until: now.plus_seconds(i64::from(call.queue_ttl_seconds).max(AT_ONCE_SECONDS)),
+        until: begins.plus_seconds(i64::from(call.queue_ttl_seconds).max(AT_ONCE_SECONDS)),
     }
 }
 
@@ -264,7 +266,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             None,
             now,
         ),
-        (Dialing { .. }, Refuse(Refusal::Congested)) => send_back(session, now),
+        (Dialing { .. }, Refuse(Refusal::Congested)) => send_back(session),
         (Dialing { .. }, Refuse(refusal)) => refuse(session, refusal, now),
         (Dialing { give_up_at, .. }, Tick) if now >= *give_up_at => end(
             session,
@@ -363,7 +365,11 @@ pub fn next_deadline(session: &Session) -> Option<Moment> {
 }
 
 fn enqueue(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    session.phase = queue(&session.call, now);
+    session.phase = queue(&session.call);
+    // The service may have been down at its time: it gets a moment all the same.
+    if let Phase::Queued { until } = &mut session.phase {
+        *until = (*until).max(now.plus_seconds(AT_ONCE_SECONDS));
+    }
     let effects = vec![Effect::SessionQueued(session.call.tenant_id)];
     Ok((session, effects))
 }
@@ -381,8 +387,8 @@ fn postpone(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>
 }
 
 /// The trunk never took the call: it waits for its turn again, and the attempt is still the same.
-fn send_back(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    session.phase = queue(&session.call, now);
+fn send_back(mut session: Session) -> Result<(Session, Vec<Effect>)> {
+    session.phase = queue(&session.call);
     let (tenant_id, session_id) = (session.call.tenant_id, session.call.id);
     let effects = vec![
         Effect::HangUp { session: session.key() },

@@ -278,11 +278,18 @@ fn a_session_is_born_scheduled_queued_or_dialled_and_says_so_first() {
     for (call, wanted) in [
         (call_at(101), Phase::Scheduled { at: at(101) }),
         (call_at(100), Phase::Queued { until: at(400) }), // its time has come
-        (api_call(), Phase::Queued { until: at(400) }),
+        (
+            Row {
+                created_at: now,
+                ..api_call()
+            },
+            Phase::Queued { until: at(400) },
+        ),
         // Who does not want to wait gets a moment to find the slot that is free.
         (
             Row {
                 queue_ttl_seconds: 0,
+                created_at: now,
                 ..api_call()
             },
             Phase::Queued { until: at(105) },
@@ -332,9 +339,9 @@ fn a_congested_trunk_sends_the_call_back_for_the_same_attempt() {
             Effect::SessionQueued(tenant_id),
         ]
     );
-    assert_eq!(sent_back.phase, Phase::Queued { until: at(307) });
+    assert_eq!(sent_back.phase, Phase::Queued { until: at(300) });
     let row = sent_back.row();
-    assert_eq!((row.attempt, row.dialed_at, row.queued_until), (2, None, Some(at(307))));
+    assert_eq!((row.attempt, row.dialed_at, row.queued_until), (2, None, Some(at(300))));
     // It waits for its turn as before, and is not told a second time.
     let again = after(sent_back, dispatch_at(60), 60);
     let (talk, effects) = transition(again, Command::Answer, at(70)).unwrap();

@@ -5,8 +5,8 @@
 //! +1. Often several zones are left, and the phone may ring in any of them, so all of them count: an hour that suits
 //! only some may wake somebody up.
 //!
-//! Only the prefix is asked, not the kind of number. A mobile phone goes where its owner goes, and for some countries
-//! the table names only the main zone of their mobile numbers: +79 is Moscow, though it rings in Vladivostok as well.
+//! Only the prefix is asked here, not the kind of number. For some countries the table names one zone for all mobile
+//! numbers (+79 is Moscow, though it rings in Vladivostok as well): `hours::group` takes all zones of the country for them.
 use chrono_tz::Tz;
 use entities::values::E164;
 use std::{

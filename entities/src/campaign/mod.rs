@@ -136,9 +136,7 @@ pub async fn list(
 
 /// The campaigns that the tenant's dispatcher works on.
 pub async fn dispatchable(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Model>> {
-    let select = Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::Status.eq(Status::Running));
+    let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_running());
     Ok(select
         .filter(Column::CancelRequestedAt.is_null())
         .order_by(Column::Id, sea_orm::Order::Asc)

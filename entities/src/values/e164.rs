@@ -58,6 +58,16 @@ impl E164 {
             _ => None,
         }
     }
+    /// The digits of its country, if it is a mobile phone and nothing else. (In North America the two cannot be told apart,
+    /// and a mobile number has the prefix of a place.)
+    pub fn calling_code_if_mobile(&self) -> Option<String> {
+        if self.is_sandbox() {
+            return None;
+        }
+        let number = phonenumber::parse(None, &self.0).ok()?;
+        let is_mobile = number.number_type(&phonenumber::metadata::DATABASE) == phonenumber::Type::Mobile;
+        is_mobile.then(|| number.code().value().to_string())
+    }
     /// The digit that fixes a sandbox call's outcome.
     pub fn last_digit(&self) -> u8 {
         self.0.bytes().last().map_or(0, |byte| byte.wrapping_sub(b'0'))

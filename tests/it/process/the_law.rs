@@ -67,13 +67,21 @@ fn killed_while_it_calls(backend: Backend) {
                 .iter()
                 .map(|number| json!({ "phone_number": number }))
                 .collect();
-            let plan = json!({
+            let mut plan = json!({
                 "name": name, "agent_id": agent["id"], "contacts": given,
                 "pacing": { "calls_per_second": rate }, "retry": { "max_attempts": 2, "min_gap_minutes": 0 },
                 "schedule": { "windows": [{ "start": "00:00", "end": "24:00" }] },
                 "caps": { "per_number_24h": 3, "on_cap": "skip" },
             });
-            let campaign = api.post("/v1/campaigns/run", plan).await;
+            let campaign = if name == "Read in" {
+                let contacts = plan.as_object_mut().unwrap().remove("contacts").unwrap();
+                let draft = api.post("/v1/campaigns", plan).await;
+                let path = format!("/v1/campaigns/{}/contacts", draft["id"].as_str().unwrap());
+                api.post(&path, json!({ "contacts": contacts })).await;
+                draft
+            } else {
+                api.post("/v1/campaigns/run", plan).await
+            };
             acknowledged.push(json!({ "kind": "campaign", "id": campaign["id"] }));
             campaigns.push(format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap()));
         }
@@ -91,6 +99,7 @@ fn killed_while_it_calls(backend: Backend) {
             .await
             .unwrap();
         assert_eq!(import.status(), 202);
+        api.post(&format!("{}/start", campaigns[2]), json!({})).await;
 
         let mut killed = Vec::new();
         for kill in 0..kills {

@@ -85,6 +85,11 @@ on_both! {
         let entry = tenant.api.get("/v1/dnc/check?email=ann@example.com").await.ok();
         assert_eq!((&entry["listed"], &entry["entry"]["source"], &entry["entry"]["channels"]), (&json!(true), &json!("import"), &json!(["email"])));
         assert_eq!(tenant.api.upload("/v1/dnc/import", "phone_number,color\n1,red\n").await.error().0, 422);
+        // Rows of one number add up, and columns without a name are passed over.
+        tenant.api.upload("/v1/dnc/import", "phone_number,channels,,\n+15002340010,sms,,\n+15002340010,phone,,\n").await.ok();
+        world.settle().await;
+        let entry = tenant.api.get("/v1/dnc/check?phone_number=%2B15002340010").await.ok();
+        assert_eq!(entry["entry"]["channels"], json!(["phone", "sms"]));
     }
 
     async fn rules_can_change_and_who_calls_cannot(world: &mut World) {
@@ -99,6 +104,10 @@ on_both! {
         tenant.api.post(&format!("{path}/start"), json!({})).await.ok();
         assert_eq!(change(json!({ "voice_id": "bob" })).await.error(), (422, "validation_failed", Some("voice_id")));
         assert_eq!(change(json!({ "pacing": { "weight": 50 } })).await.ok()["pacing"]["weight"], 50);
+        assert_eq!(change(json!({ "pacing": { "weight": null } })).await.ok()["pacing"]["weight"], 10, "a value goes back to its default");
+        let agent = changed["agent_id"].as_str().unwrap();
+        assert_eq!(tenant.api.delete(&format!("/v1/agents/{agent}")).await.status, 204);
+        assert_eq!(change(json!({ "name": "Third" })).await.ok()["name"], "Third", "it keeps its agent as it was");
         for (wrong, param) in [
             (json!({ "pacing": { "weight": 0 } }), "pacing.weight"),
             (json!({ "pacing": { "speed": 1 } }), "pacing.speed"),
@@ -134,6 +143,8 @@ on_both! {
         assert_eq!(tenant.api.patch(&of(0), json!({ "phone_number": "+15002340011" })).await.error(), (409, "already_exists", Some("phone_number")));
         assert_eq!(tenant.api.delete(&of(2)).await.status, 204);
         assert_eq!(tenant.campaign(&id).await["counts"]["total"], 2);
+        let list = tenant.api.post(&format!("{path}/contacts"), json!({ "contacts": [["+15002340031"]] })).await.ok();
+        assert_eq!((&list["accepted"], &list["rejected"][0]["code"]), (&json!(0), &json!("validation_failed")), "a list is no contact");
         assert_eq!(tenant.api.post(&format!("{}/retry", of(1)), json!({})).await.error().1, "invalid_state", "it waits for its first call");
 
         tenant.api.post(&format!("{path}/start"), json!({})).await.ok();

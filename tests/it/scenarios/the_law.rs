@@ -404,4 +404,94 @@ on_both! {
         assert!(reasons.len() == 40 && reasons.iter().all(|reason| *reason == ("busy", 1)), "{reasons:?}");
         assert!(world.rows("dials").await > 40, "some were asked twice");
     }
+
+    /// A direct call that the trunk sent back is the same call: it does not count against itself.
+    async fn a_call_that_was_sent_back_counts_once(world: &mut World) {
+        world.change_setting("sandbox_calls_per_second", 1.into()).await;
+        world.change_setting("number_cap_24h", 1.into()).await;
+        let tenant = world.tenant().await;
+        let agent = tenant.agent().await;
+        let mut calls = Vec::new();
+        for number in ["+15002340000", "+15002340010", "+15002340020"] {
+            let call = tenant.api.post("/v1/sessions", json!({ "to_number": number, "agent_id": agent })).await.ok();
+            calls.push(call["id"].as_str().unwrap().to_owned());
+        }
+        world.advance(minutes(3)).await;
+        for call in calls {
+            let call = tenant.api.get(&format!("/v1/sessions/{call}")).await.ok();
+            assert_eq!((&call["status"], &call["end_reason"]), (&json!("completed"), &json!("completed")), "{call}");
+        }
+        assert!(world.rows("dials").await > 3, "some were asked twice");
+        let again = json!({ "to_number": "+15002340000", "agent_id": agent });
+        assert_eq!(tenant.api.post("/v1/sessions", again).await.error().1, "daily_cap_reached");
+    }
+
+    /// A campaign that is canceled does not wait for calls that a full trunk sent back.
+    async fn what_was_sent_back_ends_with_its_campaign(world: &mut World) {
+        // So little that it never has room.
+        world.change_setting("sandbox_calls_per_second", json!(0.5)).await;
+        let tenant = world.tenant().await;
+        let id = tenant.run_campaign(&["+15002340000", "+15002340010", "+15002340020"], json!({})).await;
+        world.advance(seconds(10)).await;
+        assert!(world.rows("dials").await > 3, "some were asked twice");
+        tenant.api.post(&format!("/v1/campaigns/{id}/cancel"), json!({})).await.ok();
+        world.advance(minutes(1)).await;
+        let campaign = tenant.campaign(&id).await;
+        assert_eq!((&campaign["status"], &campaign["completed_reason"]), (&json!("completed"), &json!("canceled")));
+    }
+
+    /// A campaign that is created and started at once keeps its times to the second.
+    async fn a_run_keeps_its_start_and_its_end(world: &mut World) {
+        let tenant = world.tenant().await;
+        let numbers: Vec<String> = (10..40).map(|n| format!("+15002340{n}1")).collect();
+        let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+        let schedule = json!({ "starts_at": "2027-03-02T13:00:10Z", "ends_at": "2027-03-02T13:00:20Z" });
+        let id = tenant.run_campaign(&numbers, json!({ "schedule": schedule, "pacing": { "calls_per_second": 1 } })).await;
+        world.advance(seconds(9)).await;
+        assert_eq!(tenant.campaign(&id).await["status"], "draft");
+        world.advance(seconds(2)).await;
+        assert_eq!(tenant.campaign(&id).await["started_at"], "2027-03-02T13:00:10.000Z");
+        world.advance(seconds(20)).await;
+        let rows = contacts(&tenant, &id).await;
+        let called = rows.iter().filter(|contact| contact.3 > 0).count();
+        assert!((9..=11).contains(&called), "{called} in ten seconds");
+        assert_eq!(tenant.campaign(&id).await["completed_reason"], "ended");
+    }
+
+    /// A direct call does not wait behind a million skips.
+    async fn a_long_list_of_bad_numbers_keeps_nobody_waiting(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = tenant.agent().await;
+        let contacts: Vec<_> = (0..3000).map(|n| json!({ "phone_number": format!("{n}") })).collect();
+        let campaign = json!({ "name": "Bad", "agent_id": agent, "contacts": contacts });
+        let call = json!({ "to_number": "+15002340001", "agent_id": agent });
+        let (campaign, call) = futures_util::future::join(tenant.api.post("/v1/campaigns/run", campaign), tenant.api.post("/v1/sessions", call)).await;
+        let (campaign, call) = (campaign.ok(), call.ok());
+        world.advance(minutes(1)).await;
+        assert_eq!(tenant.campaign(campaign["id"].as_str().unwrap()).await["counts"]["skipped"], 3000);
+        assert_eq!(tenant.api.get(&format!("/v1/sessions/{}", call["id"].as_str().unwrap())).await.ok()["status"], "busy");
+    }
+
+    /// Who does not want to wait is told so, also by those who are in line already.
+    async fn no_wait_is_no_place_in_the_line(world: &mut World) {
+        let tenant = world.tenant().await;
+        tenant.api.patch("/v1/concurrency", json!({ "limit": 1 })).await.ok();
+        let agent = tenant.agent().await;
+        let call = |n: usize, ttl: i32| json!({ "to_number": format!("+150023400{n}0"), "agent_id": agent, "queue_ttl_seconds": ttl });
+        tenant.api.post("/v1/sessions", call(1, 300)).await.ok();
+        tenant.api.post("/v1/sessions", call(2, 300)).await.ok();
+        assert_eq!(tenant.api.post("/v1/sessions", call(3, 0)).await.error(), (429, "concurrency_full", None));
+        world.advance(minutes(2)).await;
+    }
+
+    /// A trunk that never has room: the call is given up when its time in the queue is over.
+    async fn a_trunk_without_room_is_not_asked_for_ever(world: &mut World) {
+        world.change_setting("sandbox_calls_per_second", json!(0.5)).await;
+        let tenant = world.tenant().await;
+        let call = json!({ "to_number": "+15002340000", "agent_id": tenant.agent().await, "queue_ttl_seconds": 30 });
+        let call = tenant.api.post("/v1/sessions", call).await.ok();
+        world.advance(seconds(45)).await;
+        let call = tenant.api.get(&format!("/v1/sessions/{}", call["id"].as_str().unwrap())).await.ok();
+        assert_eq!((&call["status"], &call["end_reason"]), (&json!("failed"), &json!("canceled")));
+    }
 }

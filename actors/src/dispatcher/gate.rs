@@ -1,0 +1,139 @@
+//! The last gate before a call leaves: whatever stalled between its plan and this moment, no second holds more calls than the
+//! rate and the burst, of the tenant and of each campaign. What is late comes later; it does not come at once.
+use super::pace::burst;
+use entities::{ids::CampaignId, values::Moment};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+/// The moments of the last calls, as many as one second may hold.
+struct Window {
+    calls: VecDeque<Moment>,
+    most: usize,
+}
+
+/// A second, and what may lie between this look at the clock and the carrier's.
+const SPAN_MS: i64 = 1010;
+
+impl Window {
+    fn new(rate: f64) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a positive number, at most some thousands"
+        )]
+        let most = (rate + f64::from(burst(rate).get())) as usize;
+        Window {
+            calls: VecDeque::new(),
+            most: most.max(1),
+        }
+    }
+
+    /// When there is room for one more.
+    fn free_at(&self) -> Option<Moment> {
+        let first = self.calls.len().checked_sub(self.most)?;
+        self.calls.get(first).map(|at| at.plus_millis(SPAN_MS))
+    }
+
+    fn note(&mut self, now: Moment) {
+        self.calls.push_back(now);
+        while self.calls.len() > self.most {
+            self.calls.pop_front();
+        }
+    }
+}
+
+/// One tenant's.
+pub struct Gate {
+    windows: Mutex<Windows>,
+    waiting: AtomicUsize,
+}
+
+struct Windows {
+    tenant: Window,
+    campaigns: HashMap<CampaignId, (f64, Window)>,
+}
+
+impl Gate {
+    pub fn new(rate: f64) -> Self {
+        Gate {
+            windows: Mutex::new(Windows {
+                tenant: Window::new(rate),
+                campaigns: HashMap::new(),
+            }),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Windows> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a call go, or says when to ask again. `campaign` is its campaign and that one's rate.
+    pub fn pass(&self, campaign: Option<(CampaignId, f64)>, now: Moment) -> Result<(), Moment> {
+        let mut windows = self.lock();
+        let mut free_at = windows.tenant.free_at();
+        if let Some((id, rate)) = campaign {
+            let known = windows.campaigns.entry(id).or_insert_with(|| (rate, Window::new(rate)));
+            if known.0 != rate {
+                *known = (rate, Window::new(rate));
+            }
+            free_at = free_at.max(known.1.free_at());
+        }
+        if let Some(at) = free_at.filter(|at| *at > now) {
+            return Err(at);
+        }
+        windows.tenant.note(now);
+        if let Some((_, window)) = campaign.and_then(|(id, _)| windows.campaigns.get_mut(&id)) {
+            window.note(now);
+        }
+        Ok(())
+    }
+
+    /// Only these campaigns are left.
+    pub fn keep(&self, is_left: impl Fn(&CampaignId) -> bool) {
+        self.lock().campaigns.retain(|id, _| is_left(id));
+    }
+
+    pub fn begin_to_wait(&self) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+    }
+    pub fn end_to_wait(&self) {
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+    /// Calls that are late: while there are many, no more are planned.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However the calls come in, in rows after stalls too.
+        #[test]
+        fn no_second_holds_more_than_rate_and_burst(rate in 0.1f64..300.0, gaps in proptest::collection::vec(0i64..50, 1..2000)) {
+            let (gate, mut now, mut passed) = (Gate::new(rate), Moment::from_millis(0), Vec::new());
+            for gap in gaps {
+                now = now.plus_millis(gap);
+                while let Err(at) = gate.pass(None, now) {
+                    prop_assert!(at > now);
+                    now = at;
+                }
+                passed.push(now);
+            }
+            let most = rate + f64::from(burst(rate).get());
+            for (n, first) in passed.iter().enumerate() {
+                let within = passed[n..].iter().take_while(|at| **at < first.plus_millis(1000)).count();
+                prop_assert!(within as f64 <= most.max(1.0), "{within} at {rate}");
+            }
+        }
+    }
+}
