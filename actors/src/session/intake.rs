@@ -58,7 +58,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         });
     }
     let blocks = dispatch_block::of(db, row.tenant_id).await?;
-    for block in blocks.iter().filter(|block| block.env == row.env) {
+    if let Some(block) = blocks.iter().find(|block| block.env == row.env) {
         return Err(match block.reason {
             Reason::Credits => Error::InsufficientCredits,
             Reason::Suspension => Error::PlanLimit("the workspace is suspended: ask the operator".into()),
