@@ -62,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Over any run, each gets its weight's share to within two calls.
+        /// Over any run, each gets its weight's share to within one call for each of the others.
         #[test]
         fn shares_follow_the_weights(weights in proptest::collection::vec(1i64..=100, 1..8), calls in 1usize..5000) {
             let mut ring = RoundRobin::default();
@@ -74,7 +74,7 @@ mod tests {
             let total: i64 = weights.iter().sum();
             for (count, weight) in counts.iter().zip(&weights) {
                 let share = calls as f64 * *weight as f64 / total as f64;
-                prop_assert!((*count as f64 - share).abs() <= 2.0, "{counts:?} of {weights:?}");
+                prop_assert!((*count as f64 - share).abs() <= weights.len() as f64, "{counts:?} of {weights:?}");
             }
         }
 
