@@ -99,6 +99,10 @@ fn killed_while_it_calls(backend: Backend) {
             .await
             .unwrap();
         assert_eq!(import.status(), 202);
+        let job: Value = import.json().await.unwrap();
+        let job = format!("/v1/imports/{}", job["id"].as_str().unwrap());
+        let job = api.until(&job, |job| job["status"] != "running").await;
+        assert_eq!(job["status"], "completed", "{job}");
         api.post(&format!("{}/start", campaigns[2]), json!({})).await;
 
         let mut killed = Vec::new();
