@@ -83,7 +83,14 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         operation["requestBody"] =
             json!({ "required": required, "content": { "application/json": { "schema": schema } } });
     }
+    if route.summary.contains("`Content-Type: text/csv`") {
+        operation["requestBody"] =
+            json!({ "required": true, "content": { "text/csv": { "schema": { "type": "string" } } } });
+    }
     let mut success = json!({ "description": "Success." });
+    if route.path.ends_with(".csv") {
+        success["content"] = json!({ "text/csv": { "schema": { "type": "string" } } });
+    }
     if let Some(response) = route.response {
         success["content"] = json!({ "application/json": { "schema": response(generator) } });
     }
@@ -119,8 +126,14 @@ fn parameters(route: &Route) -> Vec<Value> {
         .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
         .collect();
     let is_list = route.summary.starts_with("List ");
+    let query = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
+    // A summary that says `?name=` names a parameter.
+    let said = route
+        .summary
+        .split('`')
+        .filter_map(|part| part.strip_prefix('?')?.strip_suffix('='));
+    all.extend(said.map(|name| query(name, json!({ "type": "string" }))));
     if is_list {
-        let query = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
         all.push(query(
             "limit",
             json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 50 }),
