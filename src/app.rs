@@ -14,6 +14,7 @@ use actors::{
     ids::Ids,
     keyring::purpose,
     outbound::{Options, Outbound},
+    recording::studio::Studio,
     tree::{self, Hints},
     writer::Writer,
 };
@@ -134,6 +135,7 @@ impl App {
         .await
         .map_err(|error| about("cannot be read", &error))?;
 
+        let studio = Studio::new(settings.voice()?, settings.vault(&keyring)?);
         let deps = Deps::new(Shared {
             db,
             clock: clock.clone(),
@@ -148,6 +150,10 @@ impl App {
             post: settings.post()?,
             recoveries: Default::default(),
             imports: Default::default(),
+            evaluations: Default::default(),
+            providers: settings.providers()?,
+            studio,
+            listeners: Default::default(),
             board: Default::default(),
             limits: settings.limits()?,
             base_url: settings.public_url().into(),

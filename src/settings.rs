@@ -1,10 +1,15 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use actors::{
+    brain::{Providers, chat, realtime},
     delivery::{machine::Schedule, prune::Retention},
     deps::Limits,
-    keyring::Keyring,
+    keyring::{Keyring, purpose},
     mail::Post,
     outbound::{AllowedTarget, Policy},
+    recording::{
+        vault::{S3Options, Vault},
+        voice::Voice,
+    },
 };
 use config::{Config, Environment, File, FileFormat};
 use entities::db::Location;
@@ -42,6 +47,19 @@ pub struct Settings {
     pub sandbox_speed: f64,
     pub sandbox_calls_per_second: f64,
     pub sandbox_log: String,
+    pub chat_url: String,
+    pub chat_api_key: Secret,
+    pub chat_model: String,
+    pub realtime_url: String,
+    pub realtime_api_key: Secret,
+    pub realtime_model: String,
+    pub voice: String,
+    pub recordings: String,
+    pub recordings_s3_endpoint: String,
+    pub recordings_s3_region: String,
+    pub recordings_s3_access_key_id: String,
+    pub recordings_s3_secret_access_key: Secret,
+    pub opt_out_purge_grace: String,
     pub drain_seconds: u64,
     pub trusted_proxy: bool,
 }
@@ -124,6 +142,9 @@ impl Settings {
         self.limits()?;
         self.extra_roots()?;
         self.post()?;
+        self.providers()?;
+        self.voice()?;
+        self.check_recordings()?;
         if !(1000..=30_000).contains(&self.webhook_timeout_ms) {
             return Err(BadSetting(format!(
                 "webhook_timeout_ms: {} must lie between 1000 and 30000",
@@ -215,6 +236,74 @@ impl Settings {
         Ok(Post::Unconfigured)
     }
 
+    /// What agents think with.
+    pub fn providers(&self) -> Result<Providers, BadSetting> {
+        let key = |secret: &Secret| Some(secret.0.clone()).filter(|key| !key.is_empty());
+        let chat = (!self.chat_url.is_empty()).then(|| {
+            let key = key(&self.chat_api_key);
+            chat::Provider::new(&self.chat_url, key.as_deref(), &self.chat_model)
+                .map_err(|why| BadSetting(format!("chat_url: {why}")))
+        });
+        let realtime = (!self.realtime_url.is_empty()).then(|| {
+            let key = key(&self.realtime_api_key);
+            realtime::Provider::new(
+                &self.realtime_url,
+                key.as_deref().unwrap_or_default(),
+                &self.realtime_model,
+            )
+            .map_err(|why| BadSetting(format!("realtime_url: {why}")))
+        });
+        Ok(Providers {
+            chat: chat.transpose()?,
+            realtime: realtime.transpose()?,
+        })
+    }
+
+    /// Who speaks in recordings.
+    pub fn voice(&self) -> Result<Voice, BadSetting> {
+        Voice::find(&self.voice).map_err(|why| BadSetting(format!("voice: {why}")))
+    }
+
+    /// Where recordings lie.
+    pub fn vault(&self, keyring: &Keyring) -> Result<Vault, BadSetting> {
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let s3 = S3Options {
+            endpoint: some(&self.recordings_s3_endpoint),
+            region: some(&self.recordings_s3_region),
+            access_key_id: some(&self.recordings_s3_access_key_id),
+            secret_access_key: some(&self.recordings_s3_secret_access_key.0),
+            allow_http: self.recordings_s3_endpoint.starts_with("http://"),
+        };
+        let (key, previous) = keyring.derived(purpose::RECORDINGS);
+        Vault::open(&self.recordings, s3, key, previous).map_err(|why| BadSetting(format!("recordings: {why}")))
+    }
+
+    fn check_recordings(&self) -> Result<(), BadSetting> {
+        if self.recordings.is_empty() {
+            return Err(BadSetting(
+                "recordings: is empty; name a folder or s3://BUCKET/PREFIX".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whole seconds, minutes, hours or days.
+    fn purge_grace(&self) -> Result<Duration, BadSetting> {
+        let text = self.opt_out_purge_grace.trim();
+        let seconds = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)]
+            .iter()
+            .find_map(|(unit, seconds)| {
+                let count: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+                count.checked_mul(*seconds)
+            });
+        match seconds {
+            Some(seconds) if seconds <= 3650 * 86_400 => Ok(Duration::from_secs(seconds)),
+            Some(_) | None => Err(BadSetting(format!(
+                "opt_out_purge_grace: `{text}` must be a whole number with s, m, h or d after it, as 7d; ten years at most"
+            ))),
+        }
+    }
+
     pub fn limits(&self) -> Result<Limits, BadSetting> {
         if !(0.1..=10_000.0).contains(&self.max_calls_per_second) {
             return Err(BadSetting(format!(
@@ -283,6 +372,7 @@ impl Settings {
             number_cap_7d: self.number_cap_7d,
             call_price_cents_per_minute: self.call_price_cents_per_minute,
             allow_costly_numbers: self.allow_costly_numbers,
+            opt_out_purge_grace: self.purge_grace()?,
         })
     }
 
@@ -335,6 +425,9 @@ impl Settings {
         shown.secret_key = Secret(hide(&self.secret_key.0));
         shown.secret_keys_previous = Secret(hide(&self.secret_keys_previous.0));
         shown.smtp_url = Secret(hide(&self.smtp_url.0));
+        shown.chat_api_key = Secret(hide(&self.chat_api_key.0));
+        shown.realtime_api_key = Secret(hide(&self.realtime_api_key.0));
+        shown.recordings_s3_secret_access_key = Secret(hide(&self.recordings_s3_secret_access_key.0));
         if let Ok(mut url) = url::Url::parse(&self.database_url) {
             if url.password().is_some() {
                 // Fails only for URLs that cannot have a password.
@@ -414,6 +507,11 @@ mod tests {
             ("webhook_suspend_after", "0"),
             ("event_retention_days", "0"),
             ("smtp_url", "mail.example.com"),
+            ("chat_url", "api.example.com"),
+            ("realtime_url", "https://example.com"),
+            ("voice", "opera"),
+            ("recordings", ""),
+            ("opt_out_purge_grace", "a week"),
         ] {
             assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}");
         }

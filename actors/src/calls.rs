@@ -1,5 +1,5 @@
 //! The calls that this process has placed, or is about to. What is live in the database and not here was cut off by a crash.
-use crate::carrier::Outgoing;
+use crate::carrier::Leg;
 use chrono_tz::Tz;
 use entities::{campaign::Retry, contact, ids::SessionId};
 use std::{
@@ -12,7 +12,7 @@ pub struct Calls(Mutex<HashMap<SessionId, Call>>);
 
 /// A call in hand, with what its end will need.
 pub struct Call {
-    pub outgoing: Arc<Outgoing>,
+    pub leg: Arc<Leg>,
     /// The contact's row after the dispatch, its campaign's plan of retries and its zone: saves reading them at the end.
     pub contact: Option<(contact::Model, Retry, Tz)>,
 }
@@ -35,13 +35,13 @@ impl Calls {
         self.lock().len()
     }
     pub fn sessions(&self) -> Vec<entities::ids::Owned<SessionId>> {
-        self.lock().values().map(|call| call.outgoing.session).collect()
+        self.lock().values().map(|call| call.leg.session()).collect()
     }
     /// Places a call that is still in hand. Nobody takes it out of hand meanwhile: whoever ends it hangs up after.
-    pub fn place(&self, session: SessionId, place: impl FnOnce(Arc<Outgoing>)) {
+    pub fn place(&self, session: SessionId, place: impl FnOnce(Arc<Leg>)) {
         let calls = self.lock();
         if let Some(call) = calls.get(&session) {
-            place(call.outgoing.clone());
+            place(call.leg.clone());
         }
     }
     pub fn contact(&self, session: SessionId) -> Option<(contact::Model, Retry, Tz)> {

@@ -1,5 +1,6 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
+    brain::Providers,
     calls::Calls,
     carrier::Carriers,
     clock::Clock,
@@ -10,12 +11,14 @@ use crate::{
     keyring::Keyring,
     mail::Post,
     outbound::Outbound,
+    recording::studio::Studio,
+    talk::listeners::Listeners,
     tree::Tree,
     writer::Writer,
 };
 use entities::{
     db::Db,
-    ids::{ImportId, RecoveryId},
+    ids::{ImportId, RecoveryId, SessionId},
 };
 use std::{
     ops::Deref,
@@ -23,6 +26,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 /// Cloning is cheap.
@@ -44,6 +48,14 @@ pub struct Shared {
     pub recoveries: Running<RecoveryId>,
     /// Imports that are being worked off.
     pub imports: Running<ImportId>,
+    /// Talks that are being classified.
+    pub evaluations: Running<SessionId>,
+    /// What agents think with.
+    pub providers: Providers,
+    /// Where recordings are made and kept.
+    pub studio: Studio,
+    /// Who listens to live calls.
+    pub listeners: Listeners,
     /// What holds each campaign up.
     pub board: Board,
     pub limits: Limits,
@@ -72,6 +84,8 @@ pub struct Limits {
     pub call_price_cents_per_minute: i32,
     /// Premium-rate, shared-cost and satellite numbers may be called.
     pub allow_costly_numbers: bool,
+    /// A recording is erased so long after an opt-out.
+    pub opt_out_purge_grace: Duration,
 }
 
 impl Deps {

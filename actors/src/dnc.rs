@@ -6,7 +6,7 @@ use entities::{
     ids::{DncId, Owned, SessionId, TenantId},
     values::{E164, Env},
 };
-use sea_orm::DatabaseTransaction;
+use sea_orm::ConnectionTrait;
 
 /// Whom not to reach.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,9 +55,9 @@ pub enum Outcome {
     Known,
 }
 
-/// The row of an entry, looked at inside the transaction that is to write it.
+/// The row of an entry. One that was added meanwhile makes its commit fail.
 pub async fn place(
-    db: &DatabaseTransaction,
+    db: &impl ConnectionTrait,
     (tenant_id, env): (TenantId, Env),
     entry: Entry,
     now: entities::values::Moment,

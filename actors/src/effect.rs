@@ -1,27 +1,64 @@
 //! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
-use crate::{campaign, contact, deps::Deps, event::Event, hours, mail::Mail, shell::Do, writer::Commit};
+use crate::{
+    campaign, carrier::Control, contact, deps::Deps, dnc, event::Event, hours, mail::Mail, session::log::Answered,
+    shell::Do, writer::Commit,
+};
+use bytes::Bytes;
 use entities::{
-    Error, Result,
+    Error, Result, answer,
     campaign::CompletedReason,
     campaign_hour,
     changes::{Guard, Queue},
     contact::Status,
-    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
-    mail, membership, tally, transcript,
-    values::Env,
+    evaluation,
+    ids::{CampaignId, ContactId, EndpointId, NumberId, Owned, RecordingId, SessionId, TenantId},
+    inbound_call, mail, membership, recording, session, tally, transcript,
+    values::{E164, Env},
 };
+use std::sync::Arc;
 
 /// The list of everything the service can do.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a handful at once, gone with their commit")]
 pub enum Effect {
     // Facts: rows in the transaction that saves the state.
     /// A condition inside that transaction.
     Require(Guard),
     Emit(Event),
-    SaveTranscript {
+    SaveTranscript(transcript::Model),
+    /// A number must not be used any more: its person said so.
+    BarNumber {
+        phone_number: E164,
         session_id: SessionId,
-        turns: Vec<transcript::Turn>,
+    },
+    SaveAnswers {
+        call: Arc<session::Model>,
+        answers: Vec<Answered>,
+        source: answer::Source,
+    },
+    /// How the contact's last call was classified.
+    DisposeContact {
+        contact_id: ContactId,
+        session_id: SessionId,
+        code: String,
+    },
+    /// What is to be found out about a talk; begun after the commit.
+    StartEvaluation(evaluation::Model),
+    SaveEvaluation(evaluation::Model),
+    /// A talk was recorded: its sound is stored after the commit.
+    StartRecording {
+        row: recording::Model,
+        sounds: Vec<(usize, Bytes)>,
+    },
+    /// What became of a call to one of the tenant's numbers.
+    CountInbound {
+        call: Arc<session::Model>,
+        number_id: NumberId,
+        outcome: inbound_call::Outcome,
+    },
+    /// What was said, and answered, is removed.
+    Forget {
+        session: Owned<SessionId>,
+        recording: Option<RecordingId>,
     },
     /// The contact's move at the end of one call to it.
     FinishAttempt {
@@ -40,6 +77,17 @@ pub enum Effect {
     HangUp {
         session: Owned<SessionId>,
     },
+    /// Hands a call over to somebody else.
+    Transfer {
+        session: Owned<SessionId>,
+        to: E164,
+    },
+    /// A call that was to be handed over stays with its agent.
+    TransferEnded {
+        session: Owned<SessionId>,
+    },
+    StoreSound(Owned<RecordingId>),
+    EraseSound(Owned<RecordingId>),
     /// Puts away what a campaign has not called, in slices: it was canceled, or its time is over.
     PutAwayContacts {
         campaign: Owned<CampaignId>,
@@ -58,6 +106,14 @@ pub enum Effect {
         tenant_id: TenantId,
         session_id: SessionId,
     },
+    /// Something was said in a call.
+    Overheard {
+        session_id: SessionId,
+        /// Its place in the transcript.
+        place: usize,
+        turn: transcript::Turn,
+    },
+    OverheardEnd(SessionId),
     /// A trunk had no room for a call.
     TrunkCongested {
         tenant_id: TenantId,
@@ -75,16 +131,54 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
         match effect {
             Effect::Require(guard) => commit.changes.guards.push(guard.clone()),
             Effect::Emit(event) => commit.events.push(event.draft(owner)),
-            Effect::SaveTranscript { session_id, turns } => {
-                commit.changes.transcripts.push(transcript::Model {
-                    session_id: *session_id,
-                    turns: transcript::Turns(turns.clone()),
-                });
+            Effect::SaveTranscript(transcript) => commit.changes.transcripts.push(transcript.clone()),
+            Effect::BarNumber {
+                phone_number,
+                session_id,
+            } => bar_number(deps, owner, phone_number, *session_id, commit).await?,
+            Effect::SaveAnswers { call, answers, source } => {
+                let rows = answers.iter().map(|answered| answer_row(deps, call, answered, *source));
+                commit.changes.answers.extend(rows);
+            }
+            Effect::DisposeContact {
+                contact_id,
+                session_id,
+                code,
+            } => commit
+                .changes
+                .contact_dispositions
+                .push((*contact_id, *session_id, code.clone())),
+            Effect::StartEvaluation(job) | Effect::SaveEvaluation(job) => commit.changes.evaluations.push(job.clone()),
+            Effect::StartRecording { row, .. } => commit.changes.recordings.push(row.clone()),
+            Effect::CountInbound {
+                call,
+                number_id,
+                outcome,
+            } => commit.changes.inbound_calls.push(inbound_call::Model {
+                // A session is one call.
+                id: call.id.0.into(),
+                tenant_id: call.tenant_id,
+                env: call.env,
+                number_id: *number_id,
+                from_number: call.from_number.clone(),
+                session_id: Some(call.id),
+                outcome: *outcome,
+                created_at: call.created_at,
+            }),
+            Effect::Forget { session, .. } => {
+                commit.changes.transcripts.push(transcript::Model::empty(session.id));
+                commit.changes.forgotten.push(session.id);
             }
             Effect::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
             Effect::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Effect::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
             Effect::HangUp { .. }
+            | Effect::Transfer { .. }
+            | Effect::TransferEnded { .. }
+            | Effect::StoreSound(_)
+            | Effect::EraseSound(_)
+            | Effect::Overheard { .. }
+            | Effect::OverheardEnd(_)
             | Effect::PutAwayContacts { .. }
             | Effect::TrunkCongested { .. }
             | Effect::CampaignsChanged(_)
@@ -119,6 +213,48 @@ async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut
     Ok(())
 }
 
+/// The number of somebody who does not want to be called, with its place among all commits.
+async fn bar_number<I: Copy>(
+    deps: &Deps,
+    owner: Owned<I>,
+    phone_number: &E164,
+    session_id: SessionId,
+    commit: &mut Commit,
+) -> Result<()> {
+    let entry = dnc::Entry {
+        id: deps.ids.next(),
+        whom: dnc::Whom::Number(phone_number.clone()),
+        channels: Vec::new(),
+        reason: Some("said so in a call".into()),
+        source: entities::dnc::Source::OptOutVoice,
+        session_id: Some(session_id),
+    };
+    let of = (owner.tenant_id, owner.env);
+    let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
+    if outcome != dnc::Outcome::Known {
+        commit.changes.dnc.push(row);
+    }
+    Ok(())
+}
+
+fn answer_row(deps: &Deps, call: &session::Model, answered: &Answered, source: answer::Source) -> answer::Model {
+    answer::Model {
+        id: deps.ids.next(),
+        tenant_id: call.tenant_id,
+        env: call.env,
+        session_id: call.id,
+        agent_id: call.agent_id,
+        campaign_id: call.campaign_id,
+        contact_id: call.contact_id,
+        question_key: answered.key.clone(),
+        question: answered.question.clone(),
+        value: answered.value.clone(),
+        evidence_turn: answered.evidence_turn.and_then(|at| i32::try_from(at).ok()),
+        source,
+        created_at: deps.clock.now(),
+    }
+}
+
 async fn finish_attempt(
     deps: &Deps,
     key: Owned<ContactId>,
@@ -147,7 +283,7 @@ async fn finish_attempt(
         return Ok(());
     }
     let sessions = commit.changes.tally(campaign);
-    if attempt.status == entities::session::Status::Completed {
+    if attempt.status == session::Status::Completed {
         sessions.completed_sessions += 1;
     } else {
         sessions.failed_sessions += 1;
@@ -203,9 +339,33 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
         match effect {
             Effect::Require(_)
             | Effect::Emit(_)
-            | Effect::SaveTranscript { .. }
+            | Effect::SaveTranscript(_)
+            | Effect::BarNumber { .. }
+            | Effect::SaveAnswers { .. }
+            | Effect::DisposeContact { .. }
+            | Effect::SaveEvaluation(_)
+            | Effect::Forget { .. }
             | Effect::FinishAttempt { .. }
             | Effect::Deliveries { .. } => {}
+            Effect::CountInbound { call, number_id, .. } => {
+                crate::inbound::watch(deps, Owned::new(call.tenant_id, call.env, number_id));
+            }
+            Effect::StartEvaluation(job) => crate::evaluate::run(deps, job),
+            Effect::StartRecording { row, sounds } => {
+                deps.studio.keep(row.session_id, sounds);
+                let tick = Do::tell(crate::recording::machine::Command::Tick, &deps.clock);
+                tree.recordings.tell(row.key(), tick);
+            }
+            Effect::StoreSound(recording) => crate::recording::studio::store(deps, recording),
+            Effect::EraseSound(recording) => crate::recording::studio::erase(deps, recording),
+            Effect::Transfer { session, to } => control(deps, session, Control::Transfer(to)),
+            Effect::TransferEnded { session } => control(deps, session, Control::TakeBack),
+            Effect::Overheard {
+                session_id,
+                place,
+                turn,
+            } => deps.listeners.tell(session_id, place, &turn),
+            Effect::OverheardEnd(session_id) => deps.listeners.end(session_id),
             Effect::MailOwners(_) => tree.mailer.tell((), crate::mail::Wake::new(&deps.clock)),
             Effect::HangUp { session } => {
                 // First out of hand: what is not placed yet never is.
@@ -242,6 +402,13 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
                 .lanes
                 .tell(endpoint, crate::delivery::lane::Reload::new(&deps.clock)),
         }
+    }
+}
+
+/// Tells the carrier what to do with a live call; one that is gone needs nothing more.
+fn control(deps: &Deps, session: Owned<SessionId>, control: Control) {
+    if let Some(carrier) = deps.carriers.of(session.env) {
+        carrier.control(deps, session.id, control);
     }
 }
 

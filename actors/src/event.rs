@@ -2,11 +2,13 @@
 //!
 //! `Option` with `skip_serializing_if` is a field that may be absent; a plain `Option` is one that may be null.
 use entities::{
+    agent::Channels,
     campaign::{Channel, SessionType},
     contact::SkipReason,
-    ids::{CampaignId, ContactId, EndpointId, EventId, Owned, SessionId, TenantId},
-    session::{EndReason, Status},
-    transcript::Turn,
+    ids::{CampaignId, ContactId, EndpointId, EventId, FunctionId, Owned, RecordingId, SessionId, TenantId},
+    recording,
+    session::{EndReason, Evaluator, Status},
+    transcript::{Invocation, Turn},
     values::{Cents, E164, Env, Moment},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -73,15 +75,6 @@ macro_rules! catalogue { ($($(#[doc = $when:literal])* $name:literal $variant:id
     pub const CATALOGUE: &[EventType] = &[$(EventType { name: $name, when: concat!($($when),*), schema: |generator| generator.subschema_for::<$variant>() }),*];
 } }
 
-/// A call's function, as the session's last event tells it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct FunctionInvocation {
-    pub name: String,
-    /// `succeeded`, `failed`, `timed_out` or `canceled`.
-    pub status: String,
-    pub duration_ms: i64,
-}
-
 /// A subject that has no UUID of its own is about its tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
@@ -140,7 +133,7 @@ catalogue! {
         actual_cost_cents: Cents,
         transcript: Vec<Turn>,
         transcript_url: Option<String>,
-        function_invocations: Vec<FunctionInvocation>,
+        function_invocations: Vec<Invocation>,
     }
     /// Session ended with a status other than `completed`: `failed`, `no_answer`, `voicemail` or `busy`. Shape of session.ended.
     "session.failed" SessionFailed { subject: session_id;
@@ -163,7 +156,7 @@ catalogue! {
         actual_cost_cents: Cents,
         transcript: Vec<Turn>,
         transcript_url: Option<String>,
-        function_invocations: Vec<FunctionInvocation>,
+        function_invocations: Vec<Invocation>,
     }
     /// A campaign call was classified, after session.ended.
     "session.disposition_set" SessionDispositionSet { subject: session_id;
@@ -173,7 +166,7 @@ catalogue! {
         disposition_code: String,
         disposition_note: String,
         evaluated_at: Moment,
-        evaluator: String,
+        evaluator: Evaluator,
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     }
@@ -193,9 +186,9 @@ catalogue! {
         first_name: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         last_name: Option<String>,
-        recording_id: Uuid,
-        status: String,
-        channels: String,
+        recording_id: RecordingId,
+        status: recording::Status,
+        channels: Channels,
         #[serde(skip_serializing_if = "Option::is_none")]
         started_at: Option<Moment>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,9 +204,9 @@ catalogue! {
     "session.opt_out_detected" SessionOptOutDetected { subject: session_id; session_id: SessionId, phone_number: E164, detected_at: Moment }
     /// A recording is kept only until `purge_after`, because of an opt-out.
     "session.opt_out_recording_pending_purge" SessionOptOutRecordingPendingPurge { subject: session_id;
-        session_id: SessionId, recording_id: Uuid, purge_after: Moment }
+        session_id: SessionId, recording_id: RecordingId, purge_after: Moment }
     /// The recording is gone; its `recording_url` answers 404.
-    "session.opt_out_recording_purged" SessionOptOutRecordingPurged { subject: session_id; session_id: SessionId, recording_id: Uuid, purged_at: Moment }
+    "session.opt_out_recording_purged" SessionOptOutRecordingPurged { subject: session_id; session_id: SessionId, recording_id: RecordingId, purged_at: Moment }
     /// The other side refused to be recorded; the call ended.
     "session.consent_refused" SessionConsentRefused { subject: session_id; session_id: SessionId, refused_at: Moment }
 
@@ -306,7 +299,7 @@ catalogue! {
     "number.answer_rate_degraded" NumberAnswerRateDegraded { subject: phone_number;
         phone_number: InboundNumber, answer_rate: f64, window_start: Moment, window_end: Moment }
     /// A function call exceeded its `timeout_ms`; the conversation goes on.
-    "function.timeout" FunctionTimeout { subject: session_id; session_id: SessionId, function_id: Uuid, name: String, timeout_ms: i64 }
+    "function.timeout" FunctionTimeout { subject: session_id; session_id: SessionId, function_id: FunctionId, name: String, timeout_ms: i64 }
     /// Sent by POST /v1/webhook_endpoints/{id}/test.
     "webhook.test" WebhookTest { subject: endpoint_id; endpoint_id: EndpointId, emitted_at: Moment }
     /// An endpoint was suspended after sustained failures.

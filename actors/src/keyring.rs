@@ -8,6 +8,7 @@ use chacha20poly1305::{
     aead::{Aead, Payload},
 };
 use entities::{Error, Result};
+use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use zeroize::Zeroizing;
@@ -21,6 +22,17 @@ pub struct Keyring {
 struct Key {
     id: String,
     cipher: XChaCha20Poly1305,
+    bytes: Zeroizing<[u8; 32]>,
+}
+
+impl Key {
+    /// A key of its own for one purpose.
+    fn derived(&self, purpose: Purpose) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&*self.bytes)
+            .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+        mac.update(purpose.as_bytes());
+        mac.finalize().into_bytes().into()
+    }
 }
 
 impl fmt::Debug for Keyring {
@@ -35,6 +47,10 @@ pub mod purpose {
     pub const SECRET_CHECK: Purpose = "meta.secret_check";
     pub const ENDPOINT_SECRET: Purpose = "webhook_endpoints.secret";
     pub const ENDPOINT_HEADERS: Purpose = "webhook_endpoints.headers";
+    pub const FUNCTION_SECRET: Purpose = "functions.secret";
+    pub const FUNCTION_HEADERS: Purpose = "functions.headers";
+    pub const RECORDINGS: Purpose = "recordings";
+    pub const RECORDING_LINK: Purpose = "recordings.link";
     pub const IDEMPOTENT_ANSWER: Purpose = "idempotency_keys.body";
 }
 
@@ -53,6 +69,12 @@ impl Keyring {
     /// A new random key, in base64.
     pub fn generate() -> String {
         STANDARD.encode(rand::random::<[u8; 32]>())
+    }
+
+    /// The key for one purpose, and those that it replaced.
+    pub fn derived(&self, purpose: Purpose) -> ([u8; 32], Vec<[u8; 32]>) {
+        let previous = self.previous.iter().map(|key| key.derived(purpose)).collect();
+        (self.current.derived(purpose), previous)
     }
 
     pub fn key_id(&self) -> &str {
@@ -123,6 +145,7 @@ impl Key {
         Ok(Key {
             id,
             cipher: XChaCha20Poly1305::new(bytes.into()),
+            bytes: Zeroizing::new(*bytes),
         })
     }
 }

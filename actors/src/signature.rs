@@ -10,6 +10,11 @@ pub fn new_secret() -> String {
     format!("whsec_{}", STANDARD.encode(rand::random::<[u8; 32]>()))
 }
 
+/// A new `fnsec_` secret of a function.
+pub fn new_function_secret() -> String {
+    format!("fnsec_{}", STANDARD.encode(rand::random::<[u8; 32]>()))
+}
+
 fn hmac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     for part in parts {

@@ -7,6 +7,7 @@
 //!     ├── Dispatcher*  per tenant: paces contact dispatch; rests when no campaign runs
 //!     ├── Campaign*    while it runs
 //!     ├── Session*     from its creation to its end
+//!     ├── Recording*   from the call's end until its sound is stored, and while it is erased
 //!     ├── Endpoint*    per webhook endpoint: its settings, while they change
 //!     ├── Lane*        per webhook endpoint: delivery and retry queue, while there is something to send
 //!     └── Mailer       one: e-mails to users, while there is one to send
@@ -26,7 +27,9 @@ use actix::ArbiterHandle;
 use entities::{
     Error, Result, delivery,
     ids::{CampaignId, EndpointId, Owned},
-    mail, recovery,
+    mail,
+    recording::Model as Recording,
+    recovery,
     webhook_endpoint::{self, Model as Endpoint},
 };
 use std::{
@@ -40,6 +43,7 @@ pub struct Tree {
     pub dispatchers: Registry<Dispatcher>,
     pub campaigns: Registry<Shell<Campaign>>,
     pub sessions: Registry<Shell<Session>>,
+    pub recordings: Registry<Shell<Recording>>,
     pub endpoints: Registry<Shell<Endpoint>>,
     pub lanes: Registry<Lane>,
     pub mailer: Registry<Mailer>,
@@ -54,6 +58,7 @@ pub fn start(deps: &Deps, arbiters: &[ArbiterHandle]) {
         }),
         campaigns: Shell::registry(arbiters.to_vec(), deps.clone()),
         sessions: Shell::registry(arbiters.to_vec(), deps.clone()),
+        recordings: Shell::registry(arbiters.to_vec(), deps.clone()),
         endpoints: Shell::registry(arbiters.to_vec(), deps.clone()),
         lanes: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
             let deps = deps.clone();
@@ -89,6 +94,7 @@ impl Tree {
         let mut all = self.dispatchers.parked();
         all.extend(self.campaigns.parked());
         all.extend(self.sessions.parked());
+        all.extend(self.recordings.parked());
         all.extend(self.endpoints.parked());
         all.extend(self.lanes.parked());
         all.extend(self.mailer.parked());
@@ -101,6 +107,7 @@ impl Tree {
             ("dispatcher", self.dispatchers.count()),
             ("campaign", self.campaigns.count()),
             ("session", self.sessions.count()),
+            ("recording", self.recordings.count()),
             ("endpoint", self.endpoints.count()),
             ("lane", self.lanes.count()),
             ("mailer", self.mailer.count()),
@@ -118,6 +125,8 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         endpoints(deps, tree).await,
         recoveries(deps).await,
         imports(deps).await,
+        recordings(deps, tree).await,
+        evaluations(deps).await,
         mails(deps, tree).await,
         sessions(deps, tree).await,
         campaigns(deps, tree).await,
@@ -150,6 +159,21 @@ async fn recoveries(deps: &Deps) -> Result<()> {
 async fn imports(deps: &Deps) -> Result<()> {
     for job in entities::import::running(&deps.db.read).await? {
         crate::import::run(deps, job);
+    }
+    Ok(())
+}
+
+/// Recordings that wait to be stored, or whose time has come.
+async fn recordings(deps: &Deps, tree: &Tree) -> Result<()> {
+    for recording in entities::recording::due(&deps.db.read, deps.clock.now(), 1000).await? {
+        tree.recordings.tell(recording, Do::tell(Recording::TICK, &deps.clock));
+    }
+    Ok(())
+}
+
+async fn evaluations(deps: &Deps) -> Result<()> {
+    for job in entities::evaluation::pending(&deps.db.read, 1000).await? {
+        crate::evaluate::run(deps, job);
     }
     Ok(())
 }
@@ -219,6 +243,7 @@ pub async fn shut_down(deps: &Deps, drain: Duration) {
         tracing::warn!(%error, "a call could not be ended; the next start closes it");
     }
     tree.sessions.shutdown(Duration::from_secs(5)).await;
+    tree.recordings.shutdown(Duration::from_secs(5)).await;
     tree.campaigns.shutdown(Duration::from_secs(5)).await;
     tree.endpoints.shutdown(Duration::from_secs(5)).await;
     tree.lanes.shutdown(Duration::from_secs(5)).await;

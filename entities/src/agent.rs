@@ -1,13 +1,13 @@
 //! Agents: who talks. Shared by a tenant's two envs.
 use crate::{
     error::{Error, Result},
-    ids::{AgentId, TenantId},
+    ids::{AgentId, FunctionId, TenantId},
     page::{self, Listed, Page},
-    values::{Bounded, Moment, Text},
+    values::{Bounded, E164, Moment, Text},
 };
 use schemars::JsonSchema;
-use sea_orm::{FromJsonQueryResult, entity::prelude::*};
-use serde::{Deserialize, Serialize};
+use sea_orm::{DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// Everything about an agent that its user decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
@@ -27,9 +27,27 @@ pub struct Definition {
     pub voice_id: Option<Text<1, 100>>,
     #[serde(default)]
     pub brain: Brain,
+    /// Functions that it may call during a talk; at most 20.
+    #[serde(default)]
+    pub function_ids: Vec<FunctionId>,
+    /// How its campaign calls are classified; at most 50. A campaign may have its own.
+    #[serde(default)]
+    pub dispositions: Vec<Disposition>,
+    /// What it is to find out; at most 50.
+    #[serde(default)]
+    pub questions: Vec<Question>,
+    #[serde(default)]
+    pub recording: Recording,
+    /// To whom it may hand a call over; null: to nobody.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
     /// Seconds after which a call is ended, whatever is being said.
     #[serde(default = "ten_minutes")]
     pub max_duration_seconds: Bounded<30, 7200>,
+    #[serde(default)]
+    pub silence: Silence,
+    #[serde(default)]
+    pub opt_out: OptOut,
 }
 
 /// What decides the agent's words.
@@ -42,6 +60,24 @@ pub enum Brain {
         #[serde(default)]
         replies: Vec<Reply>,
     },
+    /// A language model behind an OpenAI-compatible `/v1/chat/completions`, which the operator configures.
+    Chat {
+        /// Null: the operator's.
+        #[serde(default)]
+        model: Option<Text<1, 200>>,
+        /// 0 to 2; null: the model's own.
+        #[serde(default)]
+        temperature: Option<Temperature>,
+        /// Of one answer; null: the model's own.
+        #[serde(default)]
+        max_tokens: Option<Bounded<16, 8192>>,
+    },
+    /// Speech to speech over an OpenAI-Realtime-compatible websocket, which the operator configures.
+    Realtime {
+        /// Null: the operator's.
+        #[serde(default)]
+        model: Option<Text<1, 200>>,
+    },
 }
 impl Default for Brain {
     fn default() -> Self {
@@ -49,7 +85,36 @@ impl Default for Brain {
     }
 }
 
-/// One prepared line of a scripted agent.
+/// 0 to 2.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Temperature(f64);
+impl Temperature {
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+impl<'de> Deserialize<'de> for Temperature {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match f64::deserialize(deserializer)? {
+            value if (0.0..=2.0).contains(&value) => Ok(Temperature(value)),
+            value => Err(de::Error::custom(format!("{value} is out of range: 0 to 2"))),
+        }
+    }
+}
+impl JsonSchema for Temperature {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Temperature".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "minimum": 0, "maximum": 2 })
+    }
+}
+
+/// One prepared line of a scripted agent. What it says comes first, then what it does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reply {
@@ -57,9 +122,170 @@ pub struct Reply {
     #[serde(default)]
     pub hear: Vec<Text<1, 100>>,
     pub say: Text<1, 2_000>,
+    /// A tool that it calls after this line: one of its functions by name, or a built-in one.
+    #[serde(default)]
+    pub call: Option<ScriptedCall>,
     /// The agent ends the call after this line.
     #[serde(default)]
     pub hang_up: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptedCall {
+    pub name: Text<1, 64>,
+    /// A JSON object of at most 16 KiB.
+    #[serde(default)]
+    pub arguments: serde_json::Map<String, serde_json::Value>,
+}
+
+/// One way in which a call can have gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Disposition {
+    /// Unique in its list, as `interested`.
+    pub code: Text<1, 64>,
+    #[serde(default)]
+    pub label: Option<Text<1, 200>>,
+    /// When it fits: the classifier reads this.
+    #[serde(default)]
+    pub description: Option<Text<1, 1_000>>,
+}
+
+/// Something that the agent is to find out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// Unique in its agent, as `budget`.
+    pub key: Text<1, 64>,
+    /// As the agent asks it.
+    pub text: Text<1, 500>,
+    #[serde(default)]
+    pub r#type: QuestionType,
+    /// For `choice`: what can be answered; 2 to 50.
+    #[serde(default)]
+    pub options: Vec<Text<1, 200>>,
+    /// The agent does not end the talk by itself before it has asked.
+    #[serde(default)]
+    pub required: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionType {
+    #[default]
+    Text,
+    Number,
+    Boolean,
+    Choice,
+    /// As `2027-03-02`.
+    Date,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    #[serde(default)]
+    pub enabled: bool,
+    #[serde(default)]
+    pub channels: Channels,
+    /// What is asked of, or told to, the other side before anything is recorded.
+    #[serde(default)]
+    pub consent: ConsentMode,
+    /// The notice or the question; null: a plain one in the agent's language.
+    #[serde(default)]
+    pub consent_message: Option<Text<1, 500>>,
+    /// Null: kept until it is deleted.
+    #[serde(default)]
+    pub retention_days: Option<Bounded<1, 3650>>,
+}
+impl Default for Recording {
+    fn default() -> Self {
+        Recording {
+            enabled: false,
+            channels: Channels::Dual,
+            consent: ConsentMode::None,
+            consent_message: None,
+            retention_days: None,
+        }
+    }
+}
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(8))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Channels {
+    /// The agent on the left, the other side on the right.
+    #[default]
+    Dual,
+    Mono,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsentMode {
+    /// Nothing is said.
+    #[default]
+    None,
+    /// It is said that the call is recorded.
+    Notice,
+    /// It is asked, and recorded only after a yes. A no ends the call.
+    Verbal,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// Where calls go if nothing else is named.
+    pub number: E164,
+    /// Others that the agent may choose; at most 20.
+    #[serde(default)]
+    pub targets: Vec<Target>,
+}
+
+/// Somebody to whom calls can be handed over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// How the agent names them, as `sales`. Not `default`.
+    pub name: Text<1, 64>,
+    pub number: E164,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Silence {
+    /// Seconds in which nobody says anything, until the call is ended.
+    #[serde(default = "half_a_minute")]
+    pub hangup_after_seconds: Bounded<5, 600>,
+}
+impl Default for Silence {
+    fn default() -> Self {
+        Silence {
+            hangup_after_seconds: half_a_minute(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OptOut {
+    /// Off: nobody listens for the wish not to be called again. The law of most countries wants it on.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Beside the built-in ones of the agent's language and English; at most 100.
+    #[serde(default)]
+    pub phrases: Vec<Text<2, 100>>,
+}
+impl Default for OptOut {
+    fn default() -> Self {
+        OptOut {
+            enabled: true,
+            phrases: Vec::new(),
+        }
+    }
 }
 
 fn greeting() -> Text<1, 2_000> {
@@ -70,6 +296,12 @@ fn english() -> Text<2, 35> {
 }
 fn ten_minutes() -> Bounded<30, 7200> {
     Bounded::new(600).unwrap_or_else(|_| unreachable!("a constant"))
+}
+fn half_a_minute() -> Bounded<5, 600> {
+    Bounded::new(30).unwrap_or_else(|_| unreachable!("a constant"))
+}
+fn yes() -> bool {
+    true
 }
 
 #[sea_orm::model]
@@ -112,4 +344,22 @@ pub async fn load_even_deleted(db: &impl ConnectionTrait, tenant: TenantId, id: 
         .one(db)
         .await?
         .ok_or(Error::NotFound("agent"))
+}
+
+/// Names of agents that may call this function.
+pub async fn that_use(db: &impl ConnectionTrait, tenant: TenantId, function: FunctionId) -> Result<Vec<String>> {
+    // The id stands in the definition's text; agents are few.
+    let wanted = Expr::cust("CAST(definition AS TEXT)").like(format!("%{function}%"));
+    let rows = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
+        .filter(wanted)
+        .all(db)
+        .await?;
+    let uses = |row: &Model| row.definition.function_ids.contains(&function);
+    Ok(rows
+        .into_iter()
+        .filter(uses)
+        .map(|row| row.definition.name.into_string())
+        .collect())
 }

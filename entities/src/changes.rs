@@ -1,14 +1,14 @@
 //! Everything that one commit writes. The writer merges the changes of many actors and applies them in one transaction.
 use crate::{
-    agent, api_key, bulk,
+    agent, agent_version, answer, api_key, bulk,
     bulk::OnConflict,
     campaign, campaign_hour, campaign_move, contact,
     delivery::{self, PutAway},
     delivery_attempt, dial, dnc, endpoint_health, endpoint_hour,
     error::{Error, Result},
-    event,
-    ids::{CampaignId, EndpointId, Owned, SessionId, TenantId},
-    mail, membership, session, tally, tenant, transcript, user,
+    evaluation, event, function,
+    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
+    inbound_call, mail, membership, number, recording, session, tally, tenant, transcript, user,
     values::{E164, Env, Moment},
     webhook_endpoint,
 };
@@ -59,11 +59,24 @@ pub struct Changes {
     pub memberships: Vec<membership::Model>,
     pub api_keys: Vec<api_key::Model>,
     pub agents: Vec<agent::Model>,
+    pub agent_versions: Vec<agent_version::Model>,
+    pub functions: Vec<function::Model>,
+    pub numbers: Vec<number::Model>,
+    pub number_alarms: Vec<number::alarm::Model>,
+    pub inbound_calls: Vec<inbound_call::Model>,
     pub endpoints: Vec<webhook_endpoint::Model>,
     pub campaigns: Vec<campaign::Model>,
     pub contacts: Vec<contact::Model>,
     pub sessions: Vec<session::Model>,
     pub transcripts: Vec<transcript::Model>,
+    pub recordings: Vec<recording::Model>,
+    pub recording_reads: Vec<recording::read::Model>,
+    pub evaluations: Vec<evaluation::Model>,
+    pub answers: Vec<answer::Model>,
+    /// Sessions of which nobody shall read what was answered.
+    pub forgotten: Vec<SessionId>,
+    /// How a contact's last call was classified, after its end.
+    pub contact_dispositions: Vec<(ContactId, SessionId, String)>,
     /// Intents to call.
     pub dials: Vec<dial::Model>,
     pub dnc: Vec<dnc::Model>,
@@ -120,11 +133,22 @@ impl Changes {
             memberships,
             api_keys,
             agents,
+            agent_versions,
+            functions,
+            numbers,
+            number_alarms,
+            inbound_calls,
             endpoints,
             campaigns,
             contacts,
             sessions,
             transcripts,
+            recordings,
+            recording_reads,
+            evaluations,
+            answers,
+            forgotten,
+            contact_dispositions,
             dials,
             dnc,
             campaign_moves,
@@ -145,11 +169,22 @@ impl Changes {
         self.memberships.extend(memberships);
         self.api_keys.extend(api_keys);
         self.agents.extend(agents);
+        self.agent_versions.extend(agent_versions);
+        self.functions.extend(functions);
+        self.numbers.extend(numbers);
+        self.number_alarms.extend(number_alarms);
+        self.inbound_calls.extend(inbound_calls);
         self.endpoints.extend(endpoints);
         self.campaigns.extend(campaigns);
         self.contacts.extend(contacts);
         self.sessions.extend(sessions);
         self.transcripts.extend(transcripts);
+        self.recordings.extend(recordings);
+        self.recording_reads.extend(recording_reads);
+        self.evaluations.extend(evaluations);
+        self.answers.extend(answers);
+        self.forgotten.extend(forgotten);
+        self.contact_dispositions.extend(contact_dispositions);
         self.dials.extend(dials);
         self.dnc.extend(dnc);
         self.campaign_moves.extend(campaign_moves);
@@ -193,6 +228,13 @@ impl Changes {
             transcripts,
             dials,
             campaign_hours,
+            agent_versions,
+            number_alarms,
+            inbound_calls,
+            recording_reads,
+            evaluations,
+            answers,
+            contact_dispositions,
             ..
         } = self;
         self.written().is_empty()
@@ -212,6 +254,13 @@ impl Changes {
             && transcripts.is_empty()
             && dials.is_empty()
             && campaign_hours.is_empty()
+            && agent_versions.is_empty()
+            && number_alarms.is_empty()
+            && inbound_calls.is_empty()
+            && recording_reads.is_empty()
+            && evaluations.is_empty()
+            && answers.is_empty()
+            && contact_dispositions.is_empty()
     }
 
     /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
@@ -232,6 +281,12 @@ impl Changes {
         let mut keys = Vec::new();
         keys.extend(self.tenants.iter().map(|row| ("tenant", row.id.0)));
         keys.extend(self.agents.iter().map(|row| ("agent", row.id.0)));
+        keys.extend(self.functions.iter().map(|row| ("function", row.id.0)));
+        keys.extend(self.numbers.iter().map(|row| ("number", row.id.0)));
+        keys.extend(self.number_alarms.iter().map(|row| ("alarm", row.number_id.0)));
+        keys.extend(self.recordings.iter().map(|row| ("recording", row.id.0)));
+        keys.extend(self.evaluations.iter().map(|row| ("evaluation", row.session_id.0)));
+        keys.extend(self.contact_dispositions.iter().map(|(id, ..)| ("contact", id.0)));
         keys.extend(self.endpoints.iter().map(|row| ("endpoint", row.id.0)));
         keys.extend(self.campaigns.iter().map(|row| ("campaign", row.id.0)));
         keys.extend(self.contacts.iter().map(|row| ("contact", row.id.0)));
@@ -250,11 +305,27 @@ impl Changes {
         bulk::save(db, &self.memberships, OnConflict::Fail).await?;
         bulk::save(db, &self.api_keys, OnConflict::Fail).await?;
         bulk::save(db, &self.agents, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.agent_versions, OnConflict::Fail).await?;
+        bulk::save(db, &self.functions, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.numbers, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.number_alarms, OnConflict::Replace).await?;
+        bulk::save(db, &self.inbound_calls, OnConflict::Keep).await?;
         bulk::save(db, &self.endpoints, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.campaigns, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.contacts, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.sessions, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.transcripts, OnConflict::Replace).await?;
+        bulk::save(db, &self.recordings, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.recording_reads, OnConflict::Fail).await?;
+        bulk::save(db, &self.evaluations, OnConflict::Replace).await?;
+        // What somebody has said already stays.
+        bulk::save(db, &self.answers, OnConflict::Keep).await?;
+        for session in &self.forgotten {
+            answer::delete_of(db, *session).await?;
+        }
+        for (id, session, code) in &self.contact_dispositions {
+            contact::set_disposition(db, *id, *session, code).await?;
+        }
         bulk::save(db, &self.dials, OnConflict::Fail).await?;
         bulk::save(db, &self.dnc, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.campaign_moves, OnConflict::Fail).await?;

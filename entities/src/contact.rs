@@ -103,6 +103,8 @@ pub struct Model {
     /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
     pub skip_reason: Option<SkipReason>,
+    /// How its last talk was classified.
+    pub disposition_code: Option<String>,
     pub version: i32,
     pub created_at: Moment,
 }
@@ -337,4 +339,15 @@ pub async fn of_number(db: &impl ConnectionTrait, campaign: CampaignId, number: 
         .filter(Column::CampaignId.eq(campaign))
         .filter(Column::PhoneNumber.eq(number));
     Ok(select.one(db).await?)
+}
+
+/// How a contact's last call was classified, after its end.
+pub async fn set_disposition(db: &impl ConnectionTrait, id: ContactId, session: SessionId, code: &str) -> Result<()> {
+    Entity::update_many()
+        .col_expr(Column::DispositionCode, Expr::value(code))
+        .filter(Column::Id.eq(id))
+        .filter(Column::LastSessionId.eq(session))
+        .exec(db)
+        .await?;
+    Ok(())
 }

@@ -60,6 +60,18 @@ ids! {
     DncId,
     /// A list that is being read in.
     ImportId,
+    /// A function that agents may call.
+    FunctionId,
+    /// The sound of a call.
+    RecordingId,
+    /// A look at a recording.
+    RecordingReadId,
+    /// What somebody answered to an agent's question.
+    AnswerId,
+    /// One of a tenant's phone numbers.
+    NumberId,
+    /// A call to one of them.
+    InboundCallId,
 }
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.

@@ -1,12 +1,16 @@
 //! Sessions: calls, and what became of them.
 use crate::{
+    agent,
     error::{Error, Result},
-    ids::{AgentId, CampaignId, ContactId, Owned, SessionId, TenantId},
+    ids::{AgentId, CampaignId, ContactId, NumberId, Owned, RecordingId, SessionId, TenantId},
     page::{self, Listed, Page},
-    values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
+    values::{Bounded, Cents, E164, Env, Metadata, Moment, Text, Variables, Zone},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
+    sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 /// The specification's seven values.
@@ -35,8 +39,55 @@ pub enum Phase {
     Queued,
     Dialing,
     Ringing,
+    /// A machine picked up, and is told a message.
+    Answered,
     Conversing,
+    /// Somebody else is being called to take over.
+    Transferring,
     Ended,
+}
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "Who called.")]
+pub enum Direction {
+    /// The agent.
+    #[default]
+    Outbound,
+    /// The other side.
+    Inbound,
+}
+
+/// Whether the other side agreed to be recorded.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    #[default]
+    NotRequired,
+    Pending,
+    Granted,
+    Refused,
+}
+
+/// Who decided a disposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(8))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Evaluator {
+    /// During the talk.
+    Agent,
+    /// Through the API.
+    Human,
+    /// A language model, after the talk.
+    Llm,
+    /// Plain rules, after the talk.
+    Rules,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -45,15 +96,32 @@ pub enum Phase {
 pub enum EndReason {
     /// The conversation came to its end.
     Completed,
+    /// Somebody else took it over.
+    Transferred,
+    /// Nobody said anything any more.
+    SilenceTimeout,
     /// Ended by its maximum duration.
     MaxDuration,
+    /// The other side does not want to be called again.
+    OptOut,
+    /// The other side does not want to be recorded.
+    ConsentRefused,
     /// Rang in vain.
     NoAnswer,
+    /// Turned down by hand.
+    Declined,
     Busy,
+    /// A machine picked up, and was told nothing to its end.
     Voicemail,
+    /// A message was left.
+    VoicemailLeft,
     InvalidNumber,
     /// The carrier refused the call.
     CarrierRejected,
+    /// A fault of the agent's own.
+    AgentError,
+    /// What the agent thinks with did not answer.
+    ProviderError,
     /// Ended by the API, by a shutdown, or because no slot became free in time.
     Canceled,
     /// A crash cut it off; what became of the call is unknown, so it is never placed again by itself.
@@ -78,6 +146,146 @@ pub enum AnsweredBy {
     Voicemail,
 }
 
+/// How a call is handled: the agent's settings, with what its campaign or its request says instead.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
+#[serde(default)]
+pub struct Options {
+    /// `None`: it is not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recorded>,
+    /// 0: it is never ended for silence.
+    pub silence_seconds: i32,
+    #[serde(skip_serializing_if = "is_plain")]
+    pub voicemail: Voicemail,
+    /// Has the agent dispositions to choose from, and questions to ask?
+    pub has_dispositions: bool,
+    pub has_questions: bool,
+    /// Dispositions of the campaign, instead of the agent's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dispositions: Vec<agent::Disposition>,
+    /// How the sandbox plays the other side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
+    /// The number that was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number_id: Option<NumberId>,
+}
+fn is_plain(voicemail: &Voicemail) -> bool {
+    *voicemail == Voicemail::default()
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    pub channels: agent::Channels,
+    pub consent: agent::ConsentMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_days: Option<i32>,
+}
+
+/// What happens when a machine picks up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Voicemail {
+    #[serde(default)]
+    pub detection: Detection,
+    #[serde(default)]
+    pub action: VoicemailAction,
+    /// For `leave_message`; `{{first_name}}` and other variables are filled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Text<1, 1_000>>,
+    /// In a campaign: the contact is completed when a message was left.
+    #[serde(default)]
+    pub counts_as_reached: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Detection {
+    #[default]
+    Auto,
+    /// Whatever picks up is talked to.
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VoicemailAction {
+    #[default]
+    Hangup,
+    LeaveMessage,
+    /// The agent talks to it.
+    Continue,
+}
+
+/// How the sandbox plays the other side, instead of by the number's last digit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sandbox {
+    /// Null: by the number's last digit.
+    #[serde(default)]
+    pub outcome: Option<SandboxOutcome>,
+    /// What the person does in the talk, step by step; at most 100. Then it hangs up.
+    #[serde(default)]
+    pub script: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxOutcome {
+    Talk,
+    Busy,
+    NoAnswer,
+    /// The person turns the call down.
+    Declined,
+    Voicemail,
+    Failed,
+    InvalidNumber,
+    OptOut,
+    ConsentRefused,
+    Transfer,
+    FunctionTimeout,
+    /// Inbound only: the caller gives up before anybody answers.
+    Abandoned,
+}
+
+/// One thing that the person does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Waits until the agent has finished, and says it.
+    Say(Text<1, 1_000>),
+    /// Says it while the agent speaks.
+    Interrupt(Text<1, 1_000>),
+    /// Says nothing for so many seconds.
+    SilenceSeconds(Bounded<1, 600>),
+    /// Presses keys.
+    Press(Digits),
+    /// Hangs up.
+    HangUp(bool),
+}
+
+/// 1 to 32 of `0-9*#`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Digits(String);
+impl std::ops::Deref for Digits {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+impl<'de> Deserialize<'de> for Digits {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let fits = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'*' | b'#');
+        if (1..=32).contains(&text.len()) && text.bytes().all(fits) {
+            Ok(Digits(text))
+        } else {
+            Err(serde::de::Error::custom("must have 1 to 32 of 0-9, * and #"))
+        }
+    }
+}
+
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
 #[sea_orm(table_name = "sessions")]
@@ -96,6 +304,7 @@ pub struct Model {
     pub voice_id: Option<String>,
     pub from_number: Option<E164>,
     pub to_number: E164,
+    pub direction: Direction,
     pub email: Option<String>,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
@@ -127,12 +336,86 @@ pub struct Model {
     pub actual_cost_cents: Cents,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
+    pub consent: Consent,
+    /// What it was made with, beside the columns.
+    #[sea_orm(column_type = "JsonBinary")]
+    pub options: Options,
+    pub disposition_code: Option<String>,
+    pub disposition_note: Option<String>,
+    pub disposition_by: Option<Evaluator>,
+    /// Set when its recording begins.
+    pub recording_id: Option<RecordingId>,
+    pub opted_out_at: Option<Moment>,
+    /// After an opt-out: when its recording is erased.
+    pub purge_after: Option<Moment>,
+    pub deleted_at: Option<Moment>,
     pub version: i32,
     pub created_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
+    /// A session that is made now: an outbound call of its own, with the defaults.
+    pub fn new(owner: (TenantId, Env), id: SessionId, agent: (AgentId, i32), to_number: E164, now: Moment) -> Self {
+        Model {
+            id,
+            tenant_id: owner.0,
+            env: owner.1,
+            status: Status::Queued,
+            phase: Phase::Queued,
+            end_reason: None,
+            ended_by: None,
+            answered_by: None,
+            agent_id: agent.0,
+            agent_version: agent.1,
+            voice_id: None,
+            from_number: None,
+            to_number,
+            direction: Direction::Outbound,
+            email: None,
+            first_name: None,
+            last_name: None,
+            client_reference_id: None,
+            campaign_id: None,
+            contact_id: None,
+            attempt: 1,
+            variables: Variables::default(),
+            metadata: Metadata::default(),
+            ring_timeout_seconds: 30,
+            max_duration_seconds: 600,
+            scheduled_at: None,
+            queue_ttl_seconds: 300,
+            timezone: None,
+            price_cents_per_minute: 0,
+            queued_until: None,
+            dialed_at: None,
+            started_at: None,
+            ended_at: None,
+            duration_seconds: 0,
+            actual_cost_cents: Cents(0),
+            error_code: None,
+            error_message: None,
+            consent: Consent::NotRequired,
+            options: Options::default(),
+            disposition_code: None,
+            disposition_note: None,
+            disposition_by: None,
+            recording_id: None,
+            opted_out_at: None,
+            purge_after: None,
+            deleted_at: None,
+            version: 1,
+            created_at: now,
+        }
+    }
+
+    /// The other party's.
+    pub fn phone_number(&self) -> Option<&E164> {
+        match self.direction {
+            Direction::Outbound => Some(&self.to_number),
+            Direction::Inbound => self.from_number.as_ref(),
+        }
+    }
     pub fn key(&self) -> Owned<SessionId> {
         Owned::new(self.tenant_id, self.env, self.id)
     }
@@ -147,13 +430,14 @@ fn is_queued() -> Expr {
 }
 /// Dialled and not ended: takes a slot.
 fn is_live() -> Expr {
-    Expr::cust("phase <> 'ended' AND phase IN ('dialing', 'ringing', 'conversing')")
+    Expr::cust("phase <> 'ended' AND phase IN ('dialing', 'ringing', 'answered', 'conversing', 'transferring')")
 }
 
 fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
     Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env))
+        .filter(Column::DeletedAt.is_null())
 }
 
 pub async fn load(db: &impl ConnectionTrait, key: Owned<SessionId>) -> Result<Model> {
@@ -164,12 +448,21 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<SessionId>) -> Result<Mo
         .ok_or(Error::NotFound("session"))
 }
 
+/// For what follows a session that was deleted meanwhile.
+pub async fn load_even_deleted(db: &impl ConnectionTrait, key: Owned<SessionId>) -> Result<Model> {
+    let found = Entity::find_by_id(key.id)
+        .filter(Column::TenantId.eq(key.tenant_id))
+        .filter(Column::Env.eq(key.env));
+    found.one(db).await?.ok_or(Error::NotFound("session"))
+}
+
 /// What a list of sessions is narrowed to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
     pub status: Option<Status>,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
+    pub direction: Option<Direction>,
 }
 
 pub async fn list(
@@ -188,6 +481,9 @@ pub async fn list(
     }
     if let Some(contact) = filter.contact_id {
         select = select.filter(Column::ContactId.eq(contact));
+    }
+    if let Some(direction) = filter.direction {
+        select = select.filter(Column::Direction.eq(direction));
     }
     page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
 }
@@ -273,12 +569,30 @@ pub async fn tenants_in_queue(db: &impl ConnectionTrait) -> Result<Vec<TenantId>
     Ok(select.into_tuple().all(db).await?)
 }
 
-/// Calls in use now, by where they came from: (of campaigns, of the API).
-pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<(u64, u64)> {
+/// Calls in use now, by where they came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InUse {
+    pub campaign: u64,
+    pub api: u64,
+    pub inbound: u64,
+}
+impl InUse {
+    pub fn total(self) -> u64 {
+        self.campaign + self.api + self.inbound
+    }
+}
+
+pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<InUse> {
     let mine = || owned(tenant, env).filter(is_live());
-    let of_campaigns = mine().filter(Column::CampaignId.is_not_null()).count(db).await?;
-    let of_the_api = mine().filter(Column::CampaignId.is_null()).count(db).await?;
-    Ok((of_campaigns, of_the_api))
+    let outbound = || mine().filter(Column::Direction.eq(Direction::Outbound));
+    Ok(InUse {
+        campaign: outbound().filter(Column::CampaignId.is_not_null()).count(db).await?,
+        api: outbound().filter(Column::CampaignId.is_null()).count(db).await?,
+        inbound: mine()
+            .filter(Column::Direction.eq(Direction::Inbound))
+            .count(db)
+            .await?,
+    })
 }
 
 /// Sessions of the tenant and env that wait for a slot now.

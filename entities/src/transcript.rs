@@ -1,5 +1,5 @@
-//! What was said in a session.
-use crate::{error::Result, ids::SessionId};
+//! What was said in a session, and what else happened in it.
+use crate::{error::Result, ids::SessionId, values::Moment};
 use schemars::JsonSchema;
 use sea_orm::{FromJsonQueryResult, entity::prelude::*};
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,79 @@ use serde::{Deserialize, Serialize};
 pub enum Speaker {
     Agent,
     User,
+    /// What a function answered.
+    Tool,
 }
 
-/// One utterance.
+/// One utterance, or one turn of functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {
     pub role: Speaker,
-    pub content: String,
+    /// Absent when only functions were called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
     /// Seconds since the session's `started_at`.
     pub t: f64,
+    /// When the words were spoken to their end, or cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_t: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// For `tool`: the call that this answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+}
+
+/// A function that the agent called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCall {
+    /// Names the call in the `tool` turn that answers it.
+    pub id: String,
+    pub name: String,
+    pub arguments: serde_json::Value,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
 #[serde(transparent)]
 pub struct Turns(pub Vec<Turn>);
+
+/// Something that happened, beside what was said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Entry {
+    pub at: Moment,
+    /// As `function_called` or `refused`.
+    pub kind: String,
+    /// In words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(transparent)]
+pub struct Timeline(pub Vec<Entry>);
+
+/// A function's call, as the session's last event tells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Invocation {
+    pub name: String,
+    pub status: InvocationStatus,
+    pub duration_ms: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InvocationStatus {
+    Succeeded,
+    /// Refused, not reached, or answered with an error.
+    Failed,
+    TimedOut,
+    /// The call ended before the answer came.
+    Canceled,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(transparent)]
+pub struct Invocations(pub Vec<Invocation>);
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
@@ -32,14 +91,26 @@ pub struct Model {
     pub session_id: SessionId,
     #[sea_orm(column_type = "JsonBinary")]
     pub turns: Turns,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub timeline: Timeline,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub invocations: Invocations,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+impl Model {
+    pub fn empty(session_id: SessionId) -> Self {
+        Model {
+            session_id,
+            turns: Turns::default(),
+            timeline: Timeline::default(),
+            invocations: Invocations::default(),
+        }
+    }
+}
+
 /// Empty before the session's end and for sessions without a conversation.
-pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> Result<Turns> {
-    Ok(Entity::find_by_id(session)
-        .one(db)
-        .await?
-        .map(|row| row.turns)
-        .unwrap_or_default())
+pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> Result<Model> {
+    let found = Entity::find_by_id(session).one(db).await?;
+    Ok(found.unwrap_or_else(|| Model::empty(session)))
 }

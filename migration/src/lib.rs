@@ -4,6 +4,7 @@ use sea_orm_migration::prelude::*;
 
 mod m2026_11_20_000001_initial;
 mod m2026_11_21_000002_calling_rules;
+mod m2026_11_21_000003_the_call;
 
 pub struct Migrator;
 
@@ -13,6 +14,7 @@ impl MigratorTrait for Migrator {
         vec![
             Box::new(m2026_11_20_000001_initial::Migration),
             Box::new(m2026_11_21_000002_calling_rules::Migration),
+            Box::new(m2026_11_21_000003_the_call::Migration),
         ]
     }
 }

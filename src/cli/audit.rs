@@ -12,7 +12,7 @@ use entities::{
     db::Location,
     delivery, delivery_attempt, dial, dnc, event,
     ids::TenantId,
-    session, tally, tenant,
+    recording, session, tally, tenant,
     values::{Day, Env, Zone},
     webhook_endpoint,
 };
@@ -111,6 +111,7 @@ impl<W: Write> Dump<'_, W> {
         self.campaigns().await?;
         self.contacts().await?;
         self.sessions().await?;
+        self.recordings().await?;
         self.dnc().await?;
         self.keys().await?;
         self.out.flush().map_err(unwritten)
@@ -248,6 +249,19 @@ impl<W: Write> Dump<'_, W> {
             let intents = dial::last_seqs(self.db, &keys).await?;
             for row in &rows {
                 self.line(&session_line(row, intents.get(&row.id).copied()))?;
+            }
+        }
+    }
+
+    async fn recordings(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = recording::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&recording_line(row))?;
             }
         }
     }
@@ -443,6 +457,7 @@ fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
         "contact": row.contact_id,
         "campaign": row.campaign_id,
         "number": row.to_number,
+        "direction": row.direction,
         "status": row.status,
         "end_reason": row.end_reason,
         "created_at": row.created_at,
@@ -452,6 +467,23 @@ fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
         "ended_at": row.ended_at,
         "attempt": row.attempt,
         "cost": row.actual_cost_cents,
+        "consent": row.consent,
+        "opted_out_at": row.opted_out_at,
+        "recording": row.recording_id,
+    })
+}
+
+fn recording_line(row: &recording::Model) -> Value {
+    json!({
+        "kind": "recording",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "session": row.session_id,
+        "state": row.status,
+        "purge_after": row.purge_after,
+        "purge_reason": row.purge_reason,
+        "purged_at": row.purged_at,
     })
 }
 

@@ -8,19 +8,25 @@ use crate::{
     },
     settings::{DEFAULTS, Settings},
 };
-use actors::{clock::Clock, ids::Ids, keyring::purpose};
+use actors::{
+    clock::Clock,
+    ids::Ids,
+    keyring::{Keyring, purpose},
+    recording::{studio, vault::Vault},
+};
 use clap::Subcommand;
 use entities::{
     Error, api_key,
     changes::Changes,
     db::Db,
-    dispatch_block, membership,
+    dispatch_block, function, membership,
     page::Page,
-    tenant, user,
+    recording, tenant, user,
     values::{Country, E164, Env, Moment, Role, Scopes, Text, Zone},
     verified_number, webhook_endpoint,
 };
 use migration::MigratorTrait;
+use sea_orm::DatabaseTransaction;
 use serde_json::json;
 use std::{
     io::{IsTerminal, Read},
@@ -483,6 +489,7 @@ impl Secrets {
                 .await?;
             }
         }
+        let functions = reseal_functions(&transaction, &keyring).await?;
         for (key, purpose) in [(entities::meta::SECRET_CHECK, purpose::SECRET_CHECK)] {
             if let Some(sealed) = entities::meta::get(&transaction, key).await?
                 && let Some(again) = keyring.reseal(purpose, &sealed)?
@@ -499,17 +506,62 @@ impl Secrets {
             }
         }
         transaction.commit().await.map_err(Error::from)?;
+        let recordings = reseal_recordings(&db, &settings.vault(&keyring)?).await?;
         lock.release().await;
         db.close().await;
         if json {
-            print(&json!({ "endpoints_resealed": resealed, "key_id": keyring.key_id() }));
+            print(&json!({
+                "endpoints_resealed": resealed,
+                "functions_resealed": functions,
+                "recordings_resealed": recordings,
+                "key_id": keyring.key_id(),
+            }));
         } else {
             println!(
-                "{resealed} endpoints sealed anew; everything opens with key {} alone",
+                "{resealed} endpoints, {functions} functions and {recordings} recordings sealed anew; everything opens with key {} alone",
                 keyring.key_id()
             );
         }
         Ok(())
+    }
+}
+
+async fn reseal_functions(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u32, CannotStart> {
+    let (mut after, mut resealed) = (None, 0);
+    loop {
+        let rows = function::all_after(db, after, 500).await?;
+        let Some(last) = rows.last() else { return Ok(resealed) };
+        after = Some(last.id);
+        for row in rows {
+            let secret = keyring.reseal(purpose::FUNCTION_SECRET, &row.sealed_secret)?;
+            let headers = keyring.reseal(purpose::FUNCTION_HEADERS, &row.sealed_headers)?;
+            if secret.is_some() || headers.is_some() {
+                resealed += 1;
+                let sealed_secret = secret.unwrap_or(row.sealed_secret);
+                let sealed_headers = headers.unwrap_or(row.sealed_headers);
+                function::reseal(db, row.id, sealed_secret, sealed_headers).await?;
+            }
+        }
+    }
+}
+
+/// Each is read, with whichever key opens it, and stored anew: repeated after a crash, it does no harm.
+async fn reseal_recordings(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
+    let (mut after, mut resealed) = (None, 0);
+    loop {
+        let rows = recording::all_after(&db.read, after, 500).await?;
+        let Some(last) = rows.last() else { return Ok(resealed) };
+        after = Some(last.id);
+        for row in rows {
+            let name = studio::name(row.key());
+            let broken = |error: actors::recording::vault::Failure| CannotStart(format!("recordings: {name}: {error}"));
+            let Some(size) = vault.size(&name).await.map_err(broken)? else {
+                continue;
+            };
+            let sound = vault.read(&name, 0..size).await.map_err(broken)?;
+            vault.put(&name, sound.to_vec()).await.map_err(broken)?;
+            resealed += 1;
+        }
     }
 }
 

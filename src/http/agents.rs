@@ -1,28 +1,38 @@
 //! Agents: who talks. Shared by a tenant's two envs.
 use super::{
     error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Params},
+    extract::{self, Id, Json, OptionalJson, Params},
     gate::Caller,
-    views::{AgentView, List},
+    views::{AgentVersionView, AgentView, List, SimulationView},
 };
 use crate::app::State;
 use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::writer::Commit;
+use actors::{talk::DryRun, writer::Commit};
 use entities::{
     Error,
-    agent::{self, Brain, Definition, Model},
+    agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer},
+    agent_version, campaign, function,
     ids::AgentId,
+    number,
+    values::{E164, Text, Variables},
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// POST /v1/agents
 pub async fn create(state: Data<State>, caller: Caller, Json(definition): Json<Definition>) -> ApiResult<HttpResponse> {
-    check(&definition)?;
+    make(&state, &caller, definition).await
+}
+
+async fn make(state: &State, caller: &Caller, definition: Definition) -> ApiResult<HttpResponse> {
+    check(state, caller, &definition).await?;
     let now = state.deps.clock.now();
     let agent = Model {
-        id: caller.new_id(&state),
+        id: caller.new_id(state),
         tenant_id: caller.tenant_id(),
         definition,
         version: 1,
@@ -30,7 +40,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(definition): Json<D
         updated_at: now,
         deleted_at: None,
     };
-    let agent = match save(&state, agent.clone()).await {
+    let agent = match save(state, agent.clone()).await {
         Ok(()) => agent,
         // A repeat of a request that a crash cut off after its commit.
         Err(Error::Stale) => agent::load(&state.deps.db.read, caller.tenant_id(), agent.id).await?,
@@ -66,7 +76,7 @@ pub async fn change(
         serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
     extract::merge(&mut definition, patch);
     let definition: Definition = extract::parse_value(definition)?;
-    check(&definition)?;
+    check(&state, &caller, &definition).await?;
     if definition == before.definition {
         return Ok(web::Json(before.into()));
     }
@@ -82,40 +92,256 @@ pub async fn change(
 
 /// DELETE /v1/agents/{id}: campaigns that run keep the agent as it was at their start.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<AgentId>) -> ApiResult<HttpResponse> {
-    let before = agent::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    let db = &state.deps.db.read;
+    let before = agent::load(db, caller.tenant_id(), id).await?;
+    let numbers = number::of_agent(db, caller.tenant_id(), id).await?;
+    if let Some(first) = numbers.first() {
+        let why = format!(
+            "{} of your numbers are answered by it, {first} first: give them another agent",
+            numbers.len()
+        );
+        return Err(Error::InUse(why).into());
+    }
+    let drafts = campaign::drafts_of_agent(db, caller.tenant_id(), id).await?;
+    if let Some(name) = drafts.first() {
+        let why = format!("a campaign that has not started wants it: `{name}`; give it another agent, or delete it");
+        return Err(Error::InUse(why).into());
+    }
     let now = state.deps.clock.now();
-    save(
-        &state,
-        Model {
-            version: before.version + 1,
-            updated_at: now,
-            deleted_at: Some(now),
-            ..before
-        },
-    )
-    .await?;
+    let after = Model {
+        version: before.version + 1,
+        updated_at: now,
+        deleted_at: Some(now),
+        ..before
+    };
+    save(&state, after).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// GET /v1/agents/{id}/versions: the newest first.
+pub async fn versions(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    mut params: Params,
+) -> ApiResult<web::Json<List<AgentVersionView>>> {
+    let limit = params.page()?.limit;
+    let before: Option<i32> = match params.take("before_version") {
+        None => None,
+        Some(text) => match text.parse() {
+            Ok(version) => Some(version),
+            Err(_) => return Err(ApiError::validation("before_version", format!("`{text}` is no number"))),
+        },
+    };
+    params.finish()?;
+    let db = &state.deps.db.read;
+    agent::load(db, caller.tenant_id(), id).await?;
+    let mut rows = agent_version::list(db, caller.tenant_id(), id, before, limit + 1).await?;
+    let has_more = rows.len() as u64 > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(web::Json(List {
+        data: rows.into_iter().map(AgentVersionView::from).collect(),
+        has_more,
+        next_cursor: None,
+    }))
+}
+
+/// POST /v1/agents/{id}/duplicate
+pub async fn duplicate(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    OptionalJson(asked): OptionalJson<Duplicate>,
+) -> ApiResult<HttpResponse> {
+    let original = agent::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    let mut definition = original.definition;
+    let name = asked.name.map_or_else(
+        || {
+            let name: String = definition.name.chars().take(190).collect();
+            Text::parse(&format!("{name} (copy)"))
+        },
+        Ok,
+    );
+    definition.name = name.map_err(|why| ApiError::validation("name", why))?;
+    make(&state, &caller, definition).await
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Duplicate {
+    /// Default: the original's, with `(copy)`.
+    #[serde(default)]
+    pub name: Option<Text<1, 200>>,
+}
+
+/// Both sides of a talk that is only written.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Simulate {
+    /// What the other side says, one after each of the agent's turns; 1 to 50.
+    pub turns: Vec<Text<1, 1_000>>,
+    #[serde(default, deserialize_with = "Variables::limited")]
+    pub variables: Variables,
+    /// What each function answers, by name; others answer null. Nothing is sent to anybody.
+    #[serde(default)]
+    pub functions: BTreeMap<String, serde_json::Value>,
+}
+
+/// POST /v1/agents/{id}/simulate: the very machine of a call, without a call: nothing is stored, sent or said.
+pub async fn simulate(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Json(asked): Json<Simulate>,
+) -> ApiResult<web::Json<SimulationView>> {
+    if !(1..=50).contains(&asked.turns.len()) {
+        return Err(ApiError::validation("turns", "needs 1 to 50 entries"));
+    }
+    let agent = agent::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    state.deps.providers.check(&agent.definition, caller.env())?;
+    let dry = DryRun {
+        owner: (caller.tenant_id(), caller.env()),
+        agent,
+        heard: asked.turns.into_iter().map(Text::into_string).collect(),
+        variables: asked.variables,
+        functions: asked.functions,
+    };
+    let session = actors::talk::simulate(&state.deps, dry).await?;
+    Ok(web::Json(SimulationView::of(session)))
 }
 
 async fn save(state: &State, agent: Model) -> Result<(), Error> {
     let mut commit = Commit::default();
+    commit.changes.agent_versions.push(agent_version::Model {
+        agent_id: agent.id,
+        version: agent.version,
+        tenant_id: agent.tenant_id,
+        definition: agent.definition.clone(),
+        created_at: agent.updated_at,
+    });
     commit.changes.agents.push(agent);
     state.deps.writer.commit(commit).await
 }
 
-fn check(definition: &Definition) -> ApiResult<()> {
-    let Brain::Scripted { replies } = &definition.brain;
+async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
+    check_brain(&definition.brain)?;
+    check_dispositions("dispositions", &definition.dispositions)?;
+    check_questions(&definition.questions)?;
+    if let Some(transfer) = &definition.transfer {
+        check_transfer(state, transfer)?;
+    }
+    if definition.opt_out.phrases.len() > 100 {
+        return Err(ApiError::validation("opt_out.phrases", "has more than 100 entries"));
+    }
+    check_functions(state, caller, definition).await?;
+    // A live agent without its provider could never talk.
+    Ok(state.deps.providers.check(definition, caller.env())?)
+}
+
+fn check_brain(brain: &Brain) -> ApiResult<()> {
+    let Brain::Scripted { replies } = brain else {
+        return Ok(());
+    };
     if replies.len() > 100 {
-        return Err(ApiError::validation(
-            "brain.replies",
-            format!("has {} lines, at most 100 are allowed", replies.len()),
-        ));
+        let message = format!("has {} lines, at most 100 are allowed", replies.len());
+        return Err(ApiError::validation("brain.replies", message));
     }
-    match replies.iter().position(|reply| reply.hear.len() > 50) {
-        Some(at) => Err(ApiError::validation(
-            format!("brain.replies[{at}].hear"),
-            "has more than 50 entries",
+    for (at, reply) in replies.iter().enumerate() {
+        if reply.hear.len() > 50 {
+            return Err(ApiError::validation(
+                format!("brain.replies[{at}].hear"),
+                "has more than 50 entries",
+            ));
+        }
+        let size = reply.call.as_ref().map_or(0, |call| {
+            serde_json::to_string(&call.arguments).map_or(usize::MAX, |text| text.len())
+        });
+        if size > 16 * 1024 {
+            let param = format!("brain.replies[{at}].call.arguments");
+            return Err(ApiError::validation(param, "are larger than 16 KiB"));
+        }
+    }
+    Ok(())
+}
+
+pub fn check_dispositions(param: &str, dispositions: &[Disposition]) -> ApiResult<()> {
+    unique(param, "code", dispositions.iter().map(|one| &*one.code))
+}
+
+fn check_questions(questions: &[Question]) -> ApiResult<()> {
+    unique("questions", "key", questions.iter().map(|one| &*one.key))?;
+    for (at, question) in questions.iter().enumerate() {
+        let is_choice = question.r#type == QuestionType::Choice;
+        let count = question.options.len();
+        if is_choice && !(2..=50).contains(&count) || !is_choice && count > 0 {
+            let why = "a `choice` needs 2 to 50 options, other types have none";
+            return Err(ApiError::validation(format!("questions[{at}].options"), why));
+        }
+    }
+    Ok(())
+}
+
+/// At most 50, each once.
+fn unique<'a>(param: &str, field: &str, words: impl ExactSizeIterator<Item = &'a str>) -> ApiResult<()> {
+    if words.len() > 50 {
+        return Err(ApiError::validation(param, "has more than 50 entries"));
+    }
+    let mut seen = BTreeSet::new();
+    for (at, word) in words.enumerate() {
+        if !seen.insert(word) {
+            return Err(ApiError::validation(
+                format!("{param}[{at}].{field}"),
+                format!("`{word}` is there twice"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_transfer(state: &State, transfer: &Transfer) -> ApiResult<()> {
+    if transfer.targets.len() > 20 {
+        return Err(ApiError::validation("transfer.targets", "has more than 20 entries"));
+    }
+    let names = transfer.targets.iter().map(|target| &*target.name);
+    unique("transfer.targets", "name", names)?;
+    for (at, target) in transfer.targets.iter().enumerate() {
+        if &*target.name == "default" {
+            let param = format!("transfer.targets[{at}].name");
+            return Err(ApiError::validation(
+                param,
+                "`default` is the name of `transfer.number`",
+            ));
+        }
+        check_target(state, &format!("transfer.targets[{at}].number"), &target.number)?;
+    }
+    check_target(state, "transfer.number", &transfer.number)
+}
+
+/// Nobody is connected to where a call costs more than it may.
+pub fn check_target(state: &State, param: &str, number: &E164) -> ApiResult<()> {
+    match number.costly_kind() {
+        Some(kind) if !state.deps.limits.allow_costly_numbers => Err(ApiError::validation(
+            param,
+            format!("is {kind}: the operator does not allow calls to it"),
         )),
-        None => Ok(()),
+        Some(_) | None => Ok(()),
     }
+}
+
+async fn check_functions(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
+    let ids = &definition.function_ids;
+    if ids.len() > 20 {
+        return Err(ApiError::validation("function_ids", "has more than 20 entries"));
+    }
+    let known = function::of_ids(&state.deps.db.read, caller.tenant_id(), ids).await?;
+    for (at, id) in ids.iter().enumerate() {
+        let param = || format!("function_ids[{at}]");
+        if !known.iter().any(|function| function.id == *id) {
+            return Err(ApiError::validation(param(), "is no function of this workspace"));
+        }
+        if ids[..at].contains(id) {
+            return Err(ApiError::validation(param(), "is there twice"));
+        }
+    }
+    Ok(())
 }

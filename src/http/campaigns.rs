@@ -455,6 +455,8 @@ fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
             "is empty: nobody could ever be called; leave it out for the default",
         ));
     }
+    super::agents::check_dispositions("dispositions", &plan.dispositions)?;
+    super::sessions::check_voicemail(&plan.voicemail)?;
     if schedule.blackout_dates.len() > 366 {
         return Err(ApiError::validation(
             "schedule.blackout_dates",
@@ -473,10 +475,9 @@ fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
 }
 
 async fn check_agent(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    if let Some(id) = plan.agent_id
-        && let Err(Error::NotFound(_)) = agent::load(&state.deps.db.read, caller.tenant_id(), id).await
-    {
-        return Err(ApiError::validation("agent_id", "is no agent of this workspace"));
+    let Some(id) = plan.agent_id else { return Ok(()) };
+    match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
+        Err(Error::NotFound(_)) => Err(ApiError::validation("agent_id", "is no agent of this workspace")),
+        found => Ok(state.deps.providers.check(&found?.definition, caller.env())?),
     }
-    Ok(())
 }

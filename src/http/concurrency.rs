@@ -54,15 +54,19 @@ pub async fn change(
 
 async fn view(state: &State, caller: &Caller) -> ApiResult<ConcurrencyView> {
     let tenant = tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
-    let (campaign, api) = session::in_use(&state.deps.db.read, caller.tenant_id(), caller.env()).await?;
+    let in_use = session::in_use(&state.deps.db.read, caller.tenant_id(), caller.env()).await?;
     let limits = &state.deps.limits;
     let limit = tenant.concurrency_limit.min(limits.max_concurrency);
     Ok(ConcurrencyView {
         limit,
         max_limit: limits.max_concurrency,
-        in_use: campaign + api,
-        available: u64::try_from(limit).unwrap_or(0).saturating_sub(campaign + api),
-        by_source: BySourceView { campaign, api },
+        in_use: in_use.total(),
+        available: u64::try_from(limit).unwrap_or(0).saturating_sub(in_use.total()),
+        by_source: BySourceView {
+            campaign: in_use.campaign,
+            api: in_use.api,
+            inbound: in_use.inbound,
+        },
         calls_per_second: limits.max_calls_per_second,
     })
 }

@@ -139,8 +139,7 @@ pub async fn stream(
         ),
         None => None,
     };
-    let slot = state.streams.slots.clone().try_acquire_owned();
-    let slot = slot.map_err(|_| ApiError::TooMany("rate_limited", "too many open streams".into(), 5))?;
+    let slot = slot(&state)?;
     let place = StreamPlace::take(&state, caller.tenant_id())?;
     // Subscribed before the backlog is read, so that nothing falls between the two.
     let watching = Watching {
@@ -174,6 +173,12 @@ pub async fn stream(
         .streaming(body))
 }
 
+/// One of the streams that the service holds open at once.
+pub fn slot(state: &State) -> ApiResult<OwnedSemaphorePermit> {
+    let slot = state.streams.slots.clone().try_acquire_owned();
+    slot.map_err(|_| ApiError::TooMany("rate_limited", "too many open streams".into(), 5))
+}
+
 struct Watching {
     state: Data<State>,
     live: broadcast::Receiver<Committed>,
@@ -192,7 +197,7 @@ struct Watching {
 }
 
 /// A comment in this interval keeps the connection open.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
 impl Watching {
     /// The next piece of the stream; `None` ends it.
@@ -262,12 +267,12 @@ impl Watching {
     clippy::disallowed_methods,
     reason = "a connection's heartbeat keeps the network's time"
 )]
-async fn heartbeat(at: tokio::time::Instant) {
+pub async fn heartbeat(at: tokio::time::Instant) {
     tokio::time::sleep_until(at).await;
 }
 
 /// One of a tenant's streams, so that no tenant takes all there are.
-struct StreamPlace {
+pub struct StreamPlace {
     state: Data<State>,
     tenant: TenantId,
 }
@@ -276,7 +281,7 @@ struct StreamPlace {
 const MAX_STREAMS_OF_TENANT: usize = 50;
 
 impl StreamPlace {
-    fn take(state: &Data<State>, tenant: TenantId) -> ApiResult<Self> {
+    pub fn take(state: &Data<State>, tenant: TenantId) -> ApiResult<Self> {
         let mut by_tenant = state.streams.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
         let open = by_tenant.entry(tenant).or_insert(0);
         if *open >= MAX_STREAMS_OF_TENANT {

@@ -46,6 +46,8 @@ pub enum Access {
     AnyKey,
     /// A key with this scope.
     Needs(Scope),
+    /// A key with this scope, or a link of ours that carries its own proof (`sig`), which the handler checks.
+    NeedsOrLink(Scope),
     /// A signed-in user.
     SignedIn,
     /// A member of the workspace in the path, with at least this role.
@@ -253,6 +255,8 @@ pub async fn gate(
         Access::Public => Ok(()),
         Access::AnyKey => admit_key(&state, &mut request, None, &mut remaining).await,
         Access::Needs(scope) => admit_key(&state, &mut request, Some(scope), &mut remaining).await,
+        Access::NeedsOrLink(_) if request.query_string().contains("sig=") => Ok(()),
+        Access::NeedsOrLink(scope) => admit_key(&state, &mut request, Some(scope), &mut remaining).await,
         Access::SignedIn => admit_user(&state, &request, None).await,
         Access::Member(role) => admit_user(&state, &request, Some(role)).await,
     };

@@ -1,5 +1,6 @@
 //! The API: routes, the gate in front of them, and one file per resource.
 pub mod agents;
+pub mod answers;
 pub mod api_keys;
 pub mod campaigns;
 pub mod concurrency;
@@ -9,15 +10,20 @@ pub mod docs;
 pub mod error;
 pub mod events;
 pub mod extract;
+pub mod functions;
 pub mod gate;
 pub mod idempotency;
 pub mod imports;
+pub mod live_calls;
 pub mod login;
 pub mod me;
+pub mod numbers;
 pub mod openapi;
+pub mod recordings;
 pub mod report;
 pub mod routes;
 pub mod sessions;
 pub mod system;
+pub mod target;
 pub mod views;
 pub mod webhook_endpoints;

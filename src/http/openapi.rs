@@ -69,6 +69,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         Access::Public => json!([]),
         Access::AnyKey => json!([{ "key": [] }]),
         Access::Needs(scope) => json!([{ "key": [scope] }]),
+        Access::NeedsOrLink(scope) => json!([{ "key": [scope] }, {}]),
         Access::SignedIn | Access::Member(_) => json!([{ "session": [] }]),
     };
     if let Some(request) = route.request {

@@ -6,19 +6,20 @@ use super::{
 };
 use crate::app::State;
 use actix_web::{HttpResponse, web::Data};
-use actors::{contact::machine::state_of, deps::Deps, session::machine::code};
+use actors::{contact::machine::state_of, deps::Deps, recording::studio, session::machine::code};
 use bytes::Bytes;
 use csv::WriterBuilder;
 use entities::{
     Error, Result, campaign,
     contact::{self, Model as Contact},
     ids::{CampaignId, ContactId, Owned, SessionId},
+    recording,
     session::{self, Model as Session},
 };
 use futures_util::stream;
 use std::collections::HashMap;
 
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 22] = [
     "contact_id",
     "external_id",
     "phone_number",
@@ -39,6 +40,8 @@ const COLUMNS: [&str; 20] = [
     "ended_at",
     "duration_seconds",
     "cost_cents",
+    "disposition_code",
+    "recording_url",
 ];
 
 /// Contacts read at once.
@@ -113,6 +116,8 @@ impl Progress {
         let ids: Vec<SessionId> = contacts.iter().filter_map(|contact| contact.last_session_id).collect();
         let sessions = session::of_ids(db, &ids).await?;
         let sessions: HashMap<SessionId, Session> = sessions.into_iter().map(|row| (row.id, row)).collect();
+        // A recording that is kept only until its purge is in no export.
+        let hidden = recording::opted_out(db, &ids).await?;
         let mut writer = WriterBuilder::new().from_writer(Vec::new());
         let written = self
             .header
@@ -120,7 +125,11 @@ impl Progress {
             .into_iter()
             .chain(contacts.iter().map(|contact| {
                 let session = contact.last_session_id.and_then(|id| sessions.get(&id));
-                line(contact, session)
+                let heard = session
+                    .filter(|row| !hidden.contains(&row.id))
+                    .and_then(|row| row.recording_id);
+                let url = heard.map(|id| studio::url(&self.deps.base_url, id));
+                line(contact, session, url)
             }))
             .try_for_each(|record| writer.write_record(record));
         let bytes = written
@@ -132,7 +141,7 @@ impl Progress {
     }
 }
 
-fn line(contact: &Contact, session: Option<&Session>) -> [String; 20] {
+fn line(contact: &Contact, session: Option<&Session>, recording_url: Option<String>) -> [String; 22] {
     let text = |text: &Option<String>| plain(text.as_deref().unwrap_or_default());
     let of_session = |value: fn(&Session) -> Option<String>| session.and_then(value).unwrap_or_default();
     [
@@ -156,11 +165,13 @@ fn line(contact: &Contact, session: Option<&Session>) -> [String; 20] {
         of_session(|row| row.ended_at.map(|at| at.to_string())),
         of_session(|row| Some(row.duration_seconds.to_string())),
         of_session(|row| Some(row.actual_cost_cents.0.to_string())),
+        text(&contact.disposition_code),
+        recording_url.unwrap_or_default(),
     ]
 }
 
 /// A value as the API writes it.
-fn word(value: impl serde::Serialize) -> String {
+pub fn word(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(_) | Err(_) => String::new(),
@@ -168,7 +179,7 @@ fn word(value: impl serde::Serialize) -> String {
 }
 
 /// A spreadsheet takes texts with these beginnings for formulas: a quote makes them texts. Phone numbers stay as they are.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let is_number = text
         .strip_prefix('+')
         .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));

@@ -3,9 +3,9 @@
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
 use super::{
-    agents, api_keys, campaigns, concurrency, contacts, dnc, docs, events,
+    agents, answers, api_keys, campaigns, concurrency, contacts, dnc, docs, events, functions,
     gate::{self, Access, Access::*},
-    imports, login, me, report, sessions, system, views, webhook_endpoints,
+    imports, live_calls, login, me, numbers, recordings, report, sessions, system, views, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -55,7 +55,35 @@ table! {
     GET "/v1/agents" Needs(AgentsRead), agents::list, "List agents.", gives views::List<views::AgentView>, 200;
     GET "/v1/agents/{id}" Needs(AgentsRead), agents::get, "Get an agent.", gives views::AgentView, 200;
     PATCH "/v1/agents/{id}" Needs(AgentsWrite), agents::change, "Change an agent (JSON merge patch); makes a new version.", takes super::openapi::Patch<entities::agent::Definition>, gives views::AgentView, 200;
-    DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent. Running campaigns keep it as it was at their start.", 204;
+    DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent that nothing waits for. Running campaigns keep it as it was at their start.", 204;
+    GET "/v1/agents/{id}/versions" Needs(AgentsRead), agents::versions, "An agent's versions, the newest first, at most `?limit=`; `?before_version=` reads on.", gives views::List<views::AgentVersionView>, 200;
+    POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
+    POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a talk in writing, with stubbed functions: nothing is stored, called or billed.", takes agents::Simulate, gives views::SimulationView, 200;
+
+    POST "/v1/functions" Needs(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::Settings, gives functions::FunctionView, 201;
+    GET "/v1/functions" Needs(FunctionsRead), functions::list, "List functions.", gives views::List<functions::FunctionView>, 200;
+    GET "/v1/functions/{id}" Needs(FunctionsRead), functions::get, "Get a function.", gives functions::FunctionView, 200;
+    PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Calls that are live keep the old one.", takes super::openapi::Patch<functions::Settings>, gives functions::FunctionView, 200;
+    DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
+    POST "/v1/functions/{id}/rotate_secret" Needs(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
+    POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", takes functions::Test, gives functions::FunctionTestView, 200;
+
+    POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number of yours, with the agent that answers it.", takes numbers::Create, gives numbers::NumberView, 201;
+    GET "/v1/numbers" Needs(NumbersRead), numbers::list, "List numbers.", gives views::List<numbers::NumberView>, 200;
+    GET "/v1/numbers/{id}" Needs(NumbersRead), numbers::get, "Get a number.", gives numbers::NumberView, 200;
+    PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::openapi::Patch<numbers::Settings>, gives numbers::NumberView, 200;
+    DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number.", 204;
+    GET "/v1/numbers/{id}/stats" Needs(NumbersRead), numbers::stats, "Calls to a number in the last 24 hours, and its answer rate.", gives numbers::NumberStatsView, 200;
+    POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), numbers::call, "With a test key: a call comes in to one of your numbers.", takes numbers::InboundCall, gives numbers::InboundCallView, 201;
+
+    GET "/v1/recordings" Needs(SessionsRead), recordings::list, "List recordings; `session_id` and `status` narrow.", gives views::List<recordings::RecordingView>, 200;
+    GET "/v1/recordings/{id}" Needs(SessionsRead), recordings::get, "Get a recording, with a link to it that is good for five minutes.", gives recordings::RecordingView, 200;
+    GET "/v1/recordings/{id}/audio" NeedsOrLink(SessionsRead), recordings::audio, "The sound, a WAV file; takes `Range`. With a key, or by a link with `?expires=` and `?sig=`.", 200;
+    DELETE "/v1/recordings/{id}" Needs(SessionsWrite), recordings::delete, "Erase a recording.", 204;
+
+    GET "/v1/questions" Needs(QuestionsRead), answers::questions, "List the questions of agents, a page of agents at a time.", gives views::List<answers::QuestionView>, 200;
+    GET "/v1/answers" Needs(QuestionsRead), answers::list, "List answers; `session_id`, `agent_id`, `campaign_id` and `question_key` narrow.", gives views::List<answers::AnswerView>, 200;
+    GET "/v1/answers.csv" Needs(QuestionsRead), answers::export, "All answers as a CSV file; `?session_id=`, `?agent_id=`, `?campaign_id=` and `?question_key=` narrow.", 200;
 
     POST "/v1/campaigns" Needs(CampaignsWrite), campaigns::create, "Create a campaign as a draft.", takes entities::campaign::Plan, gives views::CampaignView, 201;
     GET "/v1/campaigns" Needs(CampaignsRead), campaigns::list, "List campaigns; `status` narrows.", gives views::List<views::CampaignView>, 200;
@@ -88,10 +116,19 @@ table! {
     DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
-    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; `status`, `campaign_id` and `contact_id` narrow.", gives views::List<views::SessionView>, 200;
+    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; `status`, `direction`, `campaign_id` and `contact_id` narrow.", gives views::List<views::SessionView>, 200;
     GET "/v1/sessions/{id}" Needs(SessionsRead), sessions::get, "Get a session.", gives views::SessionView, 200;
     POST "/v1/sessions/{id}/end" Needs(SessionsWrite), sessions::end, "End a call.", gives views::SessionView, 200;
-    GET "/v1/sessions/{id}/transcript.json" Needs(SessionsRead), sessions::transcript, "What was said; `partial` while the call is live.", gives views::TranscriptView, 200;
+    PATCH "/v1/sessions/{id}" Needs(SessionsWrite), sessions::change, "Change a session's labels, or say how its call went.", takes sessions::Change, gives views::SessionView, 200;
+    DELETE "/v1/sessions/{id}" Needs(SessionsWrite), sessions::delete, "Remove what was said, recorded and answered in a call that has ended. Its events stay.", 204;
+    POST "/v1/sessions/{id}/transfer" Needs(SessionsWrite), live_calls::transfer, "Hand a live call over to a person; finishes later.", takes live_calls::TransferTo, gives views::SessionView, 202;
+    POST "/v1/sessions/{id}/say" Needs(SessionsWrite), live_calls::say, "Let the agent of a live call say something next.", takes live_calls::Say, gives views::SessionView, 202;
+    POST "/v1/sessions/{id}/dtmf" Needs(SessionsWrite), live_calls::dtmf, "Press keys on the agent's side of a live call.", takes live_calls::Dtmf, gives views::SessionView, 202;
+    GET "/v1/sessions/{id}/stream" Needs(SessionsRead), live_calls::stream_turns, "Server-sent events: every turn of a call as it begins, and its end.", 200;
+    GET "/v1/sessions/{id}/timeline" Needs(SessionsRead), live_calls::timeline, "Everything that happened in a call, in its order.", gives views::TimelineView, 200;
+    GET "/v1/sessions/{id}/answers" Needs(SessionsRead), answers::of_session, "What was answered to the agent's questions in a call.", gives views::List<answers::AnswerView>, 200;
+    GET "/v1/sessions/{id}/recordings" Needs(SessionsRead), recordings::of_session, "List the recordings of a call.", gives views::List<recordings::RecordingView>, 200;
+    GET "/v1/sessions/{id}/transcript.json" Needs(SessionsRead), live_calls::transcript, "What was said; `partial` while the call is live.", gives views::TranscriptView, 200;
 
     POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::Settings, gives views::EndpointView, 201;
     GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;

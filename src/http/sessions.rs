@@ -3,23 +3,26 @@ use super::{
     error::{ApiError, ApiResult},
     extract::{Id, Json, Nothing, Params},
     gate::Caller,
-    views::{List, SessionView, TranscriptView},
+    views::{List, SessionView},
 };
 use crate::app::State;
 use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::session::{
-    intake::{self, IfClosed},
-    machine::Command,
+use actors::{
+    recording,
+    session::{
+        intake::{self, IfClosed},
+        machine::{Command, Disposition, Evaluated},
+        settings::{self, Asked, RecordingOverride},
+    },
 };
 use entities::{
-    Error, agent,
+    Error, agent, agent_version,
     ids::{AgentId, SessionId},
-    session::{self as store, Filter, Model, Phase, Status},
-    transcript,
-    values::{Bounded, Cents, E164, Env, Metadata, Moment, Text, Variables, Zone},
+    session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
+    values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,6 +60,15 @@ pub struct Create {
     /// At most the agent's.
     #[serde(default)]
     pub max_duration_seconds: Option<Bounded<30, 7200>>,
+    /// What happens when a machine picks up.
+    #[serde(default)]
+    pub voicemail: Voicemail,
+    /// Instead of the agent's.
+    #[serde(default)]
+    pub recording: RecordingOverride,
+    /// With a test key: how the sandbox plays the other side.
+    #[serde(default)]
+    pub sandbox: Option<Sandbox>,
 }
 fn five_minutes() -> Bounded<0, 86_400> {
     Bounded::new(300).unwrap_or_else(|_| unreachable!("a constant"))
@@ -102,31 +114,19 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let max_duration_seconds = asked
         .max_duration_seconds
         .map_or(definition.max_duration_seconds.get(), |max| max.get());
+    check_voicemail(&asked.voicemail)?;
+    check_sandbox(caller.env(), asked.sandbox.as_ref())?;
+    deps.providers.check(definition, caller.env())?;
+    let owner = (caller.tenant_id(), caller.env());
+    let id = caller.new_id(&state);
+    let voice_id = asked.voice_id.as_ref().or(definition.voice_id.as_ref());
     let row = Model {
-        id: caller.new_id(&state),
-        tenant_id: caller.tenant_id(),
-        env: caller.env(),
-        status: Status::Queued,
-        phase: Phase::Queued,
-        end_reason: None,
-        ended_by: None,
-        answered_by: None,
-        agent_id: agent.id,
-        agent_version: agent.version,
-        voice_id: asked
-            .voice_id
-            .as_ref()
-            .or(definition.voice_id.as_ref())
-            .map(|voice| voice.to_string()),
+        voice_id: voice_id.map(|voice| voice.to_string()),
         from_number: asked.from_number,
-        to_number: asked.to_number,
         email: asked.contact.email.map(Text::into_string),
         first_name: asked.contact.first_name.map(Text::into_string),
         last_name: asked.contact.last_name.map(Text::into_string),
         client_reference_id: asked.client_reference_id.map(Text::into_string),
-        campaign_id: None,
-        contact_id: None,
-        attempt: 1,
         variables: asked.variables,
         metadata: asked.metadata,
         ring_timeout_seconds: asked.ring_timeout_seconds.get(),
@@ -135,16 +135,16 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         queue_ttl_seconds: asked.queue_ttl_seconds.get(),
         timezone: asked.contact.timezone,
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        queued_until: None,
-        dialed_at: None,
-        started_at: None,
-        ended_at: None,
-        duration_seconds: 0,
-        actual_cost_cents: Cents(0),
-        error_code: None,
-        error_message: None,
-        version: 1,
-        created_at: now,
+        options: settings::options(
+            definition,
+            Asked {
+                recording: asked.recording,
+                voicemail: asked.voicemail,
+                dispositions: &[],
+                sandbox: asked.sandbox,
+            },
+        ),
+        ..Model::new(owner, id, (agent.id, agent.version), asked.to_number, now)
     };
     let row = intake::check(deps, row, asked.if_closed).await?;
     intake::check_room(deps, &row).await?;
@@ -170,6 +170,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         status: params.text("status")?,
         campaign_id: params.text("campaign_id")?,
         contact_id: params.text("contact_id")?,
+        direction: params.text("direction")?,
     };
     params.finish()?;
     let sessions = store::list(&state.deps.db.read, caller.tenant_id(), caller.env(), filter, page).await?;
@@ -200,31 +201,141 @@ pub async fn end(
     Ok(web::Json(SessionView::of(session.row(), &state.deps.base_url)))
 }
 
-/// GET /v1/sessions/{id}/transcript.json
-pub async fn transcript(
+/// What of a session can be changed: what it is to you, and how it went.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Replaces all labels.
+    #[serde(default)]
+    pub metadata: Option<GivenMetadata>,
+    /// Once the call has ended: how it went, as a person decides. Campaign calls: one of the dispositions to choose from.
+    #[serde(default)]
+    pub disposition_code: Option<Text<1, 64>>,
+    #[serde(default)]
+    pub disposition_note: Option<Text<1, 1_000>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct GivenMetadata(#[serde(deserialize_with = "Metadata::limited")] Metadata);
+
+/// PATCH /v1/sessions/{id}
+pub async fn change(
     state: Data<State>,
     caller: Caller,
     Id(id): Id<SessionId>,
-) -> ApiResult<web::Json<TranscriptView>> {
-    let deps = &state.deps;
-    let row = store::load(&deps.db.read, caller.own(id)).await?;
-    let agent = agent::load_even_deleted(&deps.db.read, caller.tenant_id(), row.agent_id).await?;
+    Json(asked): Json<Change>,
+) -> ApiResult<web::Json<SessionView>> {
     let tree = state.tree()?;
-    let (state_word, turns) = if row.phase == Phase::Ended {
-        ("final", transcript::load(&deps.db.read, id).await?.0)
+    let key = caller.own(id);
+    let row = store::load(&state.deps.db.read, key).await?;
+    if asked.disposition_note.is_some() && asked.disposition_code.is_none() {
+        return Err(ApiError::validation(
+            "disposition_note",
+            "comes with a `disposition_code`",
+        ));
+    }
+    if let Some(code) = &asked.disposition_code {
+        check_code(&state, &row, code).await?;
+    }
+    let mut after = row;
+    if let Some(metadata) = asked.metadata {
+        let command = Command::Label(metadata.0);
+        after = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
+    }
+    if let Some(code) = asked.disposition_code {
+        let evaluated = Evaluated {
+            disposition: Some(Disposition {
+                code: code.into_string(),
+                note: asked.disposition_note.map(Text::into_string).unwrap_or_default(),
+            }),
+            answers: Vec::new(),
+            by: Evaluator::Human,
+            model: None,
+            job: None,
+        };
+        let command = Command::Evaluate(evaluated);
+        after = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
+    }
+    Ok(web::Json(SessionView::of(after, &state.deps.base_url)))
+}
+
+/// A code must be one of those to choose from, where there are some.
+async fn check_code(state: &State, row: &Model, code: &str) -> ApiResult<()> {
+    let version = agent_version::load(&state.deps.db.read, row.tenant_id, row.agent_id, row.agent_version).await?;
+    let own = &row.options.dispositions;
+    let choice = if own.is_empty() {
+        &version.definition.dispositions
     } else {
-        // What is being said is with the actor; a `Tick` changes nothing and answers the state.
-        let session = tree.ask(&tree.sessions, deps, caller.own(id), Command::Tick).await?;
-        if session.is_live() {
-            ("partial", session.turns)
-        } else {
-            ("final", transcript::load(&deps.db.read, id).await?.0)
-        }
+        own
     };
-    Ok(web::Json(TranscriptView {
-        session_id: id,
-        state: state_word,
-        language: agent.definition.language,
-        turns,
-    }))
+    if choice.is_empty() || choice.iter().any(|one| &*one.code == code) {
+        return Ok(());
+    }
+    let codes: Vec<&str> = choice.iter().map(|one| &*one.code).collect();
+    let why = format!("`{code}` is none of {}", codes.join(", "));
+    Err(ApiError::validation("disposition_code", why))
+}
+
+/// DELETE /v1/sessions/{id}: what was said, recorded and answered is removed; what it cost and its events stay.
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -> ApiResult<HttpResponse> {
+    let tree = state.tree()?;
+    let key = caller.own(id);
+    let row = store::load(&state.deps.db.read, key).await?;
+    if row.phase != Phase::Ended {
+        return Err(Error::InvalidState {
+            kind: "session",
+            state: "live",
+            command: "be deleted",
+            hint: "end it first",
+        }
+        .into());
+    }
+    // The sound first: a crash in between leaves a session that can be deleted again.
+    if let Some(recording) = row.recording_id {
+        let erase = recording::machine::Command::Delete;
+        match tree
+            .ask(&tree.recordings, &state.deps, caller.own(recording), erase)
+            .await
+        {
+            Ok(_) | Err(Error::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    tree.ask(&tree.sessions, &state.deps, key, Command::Delete).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+pub fn check_voicemail(voicemail: &Voicemail) -> ApiResult<()> {
+    if voicemail.action == VoicemailAction::LeaveMessage && voicemail.message.is_none() {
+        return Err(ApiError::validation(
+            "voicemail.message",
+            "is needed for `leave_message`",
+        ));
+    }
+    Ok(())
+}
+
+fn check_sandbox(env: Env, sandbox: Option<&Sandbox>) -> ApiResult<()> {
+    let Some(sandbox) = sandbox else { return Ok(()) };
+    if env == Env::Live {
+        return Err(ApiError::validation(
+            "sandbox",
+            "is for test keys: a live call has a real person",
+        ));
+    }
+    if sandbox.outcome == Some(store::SandboxOutcome::Abandoned) {
+        return Err(ApiError::validation(
+            "sandbox.outcome",
+            "`abandoned` is for calls that come in",
+        ));
+    }
+    check_script("sandbox.script", &sandbox.script)
+}
+
+pub fn check_script(param: &str, script: &[store::Step]) -> ApiResult<()> {
+    if script.len() > 100 {
+        return Err(ApiError::validation(param, "has more than 100 entries"));
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@ use super::{
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Nothing, OptionalJson, Params},
     gate::Caller,
+    target,
     views::{DeliveryView, EndpointStatsView, EndpointView, List, RecoveryView, WebhookTestView},
 };
 use crate::app::State;
@@ -355,11 +356,7 @@ pub async fn stats(
 }
 
 fn check(state: &State, asked: &Settings) -> ApiResult<()> {
-    if let Ok(url) = url::Url::parse(asked.url.as_str())
-        && let Err(blocked) = state.deps.outbound.check(&url)
-    {
-        return Err(ApiError::validation("url", blocked.0));
-    }
+    target::check_url(state, &asked.url)?;
     if asked.event_types.is_empty() || asked.event_types.len() > 50 {
         return Err(ApiError::validation(
             "event_types",
@@ -369,52 +366,7 @@ fn check(state: &State, asked: &Settings) -> ApiResult<()> {
     for (at, pattern) in asked.event_types.iter().enumerate() {
         event::check_pattern(pattern).map_err(|why| ApiError::validation(format!("event_types[{at}]"), why))?;
     }
-    check_headers(&asked.headers)
-}
-
-fn check_headers(headers: &Headers) -> ApiResult<()> {
-    if headers.0.len() > 16 {
-        return Err(ApiError::validation(
-            "headers",
-            format!("has {} entries, at most 16 are allowed", headers.0.len()),
-        ));
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    for (name, value) in &headers.0 {
-        if !seen.insert(name.to_lowercase()) {
-            return Err(ApiError::validation(
-                format!("headers.{name}"),
-                "is given twice: case makes no difference",
-            ));
-        }
-        let param = || format!("headers.{name}");
-        let lower = name.to_lowercase();
-        let ours = lower.starts_with("x-webhook-") || lower.starts_with("webhook-");
-        let hop = [
-            "host",
-            "content-length",
-            "content-type",
-            "transfer-encoding",
-            "connection",
-            "upgrade",
-            "te",
-            "trailer",
-            "expect",
-        ];
-        if ours || hop.contains(&lower.as_str()) {
-            return Err(ApiError::validation(param(), "is set by the service itself"));
-        }
-        if reqwest::header::HeaderName::try_from(name).is_err() {
-            return Err(ApiError::validation(param(), "is no valid header name"));
-        }
-        if value.len() > 2000 || reqwest::header::HeaderValue::try_from(value).is_err() {
-            return Err(ApiError::validation(
-                param(),
-                "must be visible characters, at most 2000",
-            ));
-        }
-    }
-    Ok(())
+    target::check_headers(&asked.headers)
 }
 
 fn seal_headers(state: &State, headers: &Headers) -> String {

@@ -8,4 +8,5 @@ mod outbound;
 mod process;
 mod scenarios;
 mod snippets;
+mod vault;
 mod world;

@@ -4,6 +4,7 @@
 //! own client posting the same signed body to the same receiver, without storage.
 #![expect(clippy::expect_used, reason = "a run that cannot go on has failed")]
 
+mod calls;
 mod campaign;
 mod dispatch;
 mod receiver;
@@ -50,10 +51,13 @@ fn main() {
                 let seconds = u64::try_from(number("--seconds", 30)).expect("some seconds");
                 dispatch::fair(&database, number("--tenants", 100), seconds).await;
             }
+            Some("calls") => calls::run(&database, number("--calls", 1_000)).await,
             Some("asleep") => dispatch::asleep(&database, number("--campaigns", 10_000)).await,
             Some("asleep-process") => dispatch::asleep_process(&database).await,
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
-            Some(other) => panic!("`{other}` is no load run: campaign, pacing, list, fair, asleep, webhooks or idle"),
+            Some(other) => {
+                panic!("`{other}` is no load run: campaign, calls, pacing, list, fair, asleep, webhooks or idle")
+            }
         }
     });
 }

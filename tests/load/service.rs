@@ -49,6 +49,14 @@ impl Service {
             // Always the same, so that a second process can read what the first wrote.
             ("secret_key", "bG9hZCBydW5zIG5lZWQgbm8gc2VjcmVjeSBhdCBhbGw=".into()),
             ("sandbox_speed", "1000000000".into()),
+            (
+                "recordings",
+                std::env::temp_dir()
+                    .join("callboard-load-recordings")
+                    .display()
+                    .to_string(),
+            ),
+            ("voice", "tones".into()),
             ("max_calls_per_second", "10000".into()),
             ("max_concurrency", "1000".into()),
         ];

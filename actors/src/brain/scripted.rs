@@ -1,92 +1,140 @@
 //! Prepared lines: deterministic, needs no provider.
-use super::{Brain, Line};
+use super::{Act, Brain, Briefing, Failure, Heard};
+use crate::talk::{fill, lines, phrases, tools};
 use entities::{agent::Reply, values::Variables};
-use futures_util::future::{BoxFuture, FutureExt, ready};
+use futures_util::{
+    future::{BoxFuture, FutureExt, ready},
+    stream::{self, BoxStream, StreamExt},
+};
+use std::collections::VecDeque;
 
 pub struct Scripted {
-    first_message: String,
+    briefing: Briefing,
     /// Those not said yet.
     replies: Vec<Reply>,
     variables: Variables,
+    /// Questions that have no line of their own are asked one by one.
+    calls: usize,
+    waiting: VecDeque<Act>,
 }
 
-/// Said when the script has nothing left.
-const CLOSING: &str = "Thank you for your time. Goodbye!";
-
 impl Scripted {
-    pub fn new(first_message: &str, replies: &[Reply], variables: &Variables) -> Self {
+    pub fn new(briefing: Briefing, replies: &[Reply], variables: &Variables) -> Self {
         Scripted {
-            first_message: first_message.to_owned(),
+            briefing,
             replies: replies.to_vec(),
             variables: variables.clone(),
+            calls: 0,
+            waiting: VecDeque::new(),
         }
     }
 
     /// The first line left that listens for what was heard, else the first that fits anything.
-    fn next(&mut self, heard: &str) -> Line {
-        let heard = heard.to_lowercase();
-        let hears = |reply: &Reply| reply.hear.iter().any(|words| heard.contains(&words.to_lowercase()));
-        let found = self
-            .replies
-            .iter()
-            .position(hears)
-            .or_else(|| self.replies.iter().position(|reply| reply.hear.is_empty()));
+    fn next(&mut self, heard: &str) -> Vec<Act> {
+        let lower = heard.to_lowercase();
+        let hears = |reply: &Reply| reply.hear.iter().any(|words| lower.contains(&words.to_lowercase()));
+        let can_transfer = self.briefing.tools.iter().any(|tool| tool.name == tools::TRANSFER);
+        let found = self.replies.iter().position(hears);
+        if found.is_none() && can_transfer && phrases::wants_human(heard, &self.briefing.language) {
+            let line = lines::of(&self.briefing.language).one_moment;
+            return vec![say(line), self.call(tools::TRANSFER, "{}")];
+        }
+        let found = found.or_else(|| self.replies.iter().position(|reply| reply.hear.is_empty()));
         match found.map(|at| self.replies.remove(at)) {
-            Some(reply) => Line {
-                say: self.fill(&reply.say),
-                hang_up: reply.hang_up,
-            },
-            None => Line {
-                say: CLOSING.into(),
-                hang_up: true,
-            },
+            Some(reply) => {
+                let mut acts = vec![say(fill(&reply.say, &self.variables))];
+                if let Some(call) = &reply.call {
+                    let arguments = serde_json::Value::Object(call.arguments.clone()).to_string();
+                    acts.push(self.call(&call.name, &arguments));
+                }
+                if reply.hang_up {
+                    acts.push(self.call(tools::END, "{}"));
+                }
+                acts
+            }
+            None => vec![
+                say(lines::of(&self.briefing.language).closing),
+                self.call(tools::END, "{}"),
+            ],
         }
     }
 
-    /// Puts the call's variables in the place of `{{name}}`; an unknown name vanishes.
-    fn fill(&self, text: &str) -> String {
-        let mut filled = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("{{") {
-            let Some((name, after)) = after.split_once("}}") else {
-                break;
-            };
-            filled.push_str(before);
-            match self.variables.0.get(name.trim()) {
-                Some(serde_json::Value::String(value)) => filled.push_str(value),
-                Some(serde_json::Value::Null) | None => {}
-                Some(value) => filled.push_str(&value.to_string()),
-            }
-            rest = after;
+    fn call(&mut self, name: &str, arguments: &str) -> Act {
+        self.calls += 1;
+        Act::Call {
+            id: format!("call_{}", self.calls),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
         }
-        filled + rest
+    }
+}
+
+fn say(text: impl Into<String>) -> Act {
+    Act::Say {
+        text: text.into(),
+        audio: None,
     }
 }
 
 impl Brain for Scripted {
-    fn open(&mut self) -> BoxFuture<'_, Line> {
-        ready(Line {
-            say: self.fill(&self.first_message),
-            hang_up: false,
-        })
-        .boxed()
+    fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {
+        let acts = match heard {
+            Heard::Opening => {
+                let first = self.briefing.first_message.clone().unwrap_or_default();
+                vec![say(first)]
+            }
+            Heard::Words(speech) => self.next(&speech.text),
+            // What functions answer changes nothing in a script.
+            Heard::Results(_) => Vec::new(),
+        };
+        self.waiting = acts.into();
+        stream::iter(self.waiting.drain(..).map(Ok)).boxed()
     }
-    fn reply<'a>(&'a mut self, heard: &'a str) -> BoxFuture<'a, Line> {
-        ready(self.next(heard)).boxed()
+
+    fn interrupted<'a>(&'a mut self, _: &'a str, _: u64) -> BoxFuture<'a, ()> {
+        ready(()).boxed()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::brain::{Speech, Tool};
     use entities::values::Text;
 
     fn reply(hear: &[&str], say: &str) -> Reply {
         Reply {
             hear: hear.iter().map(|words| Text::parse(words).unwrap()).collect(),
             say: Text::parse(say).unwrap(),
+            call: None,
             hang_up: false,
         }
+    }
+
+    fn briefing(tools: &[&str]) -> Briefing {
+        let tool = |name: &&str| Tool {
+            name: (*name).into(),
+            description: String::new(),
+            parameters: serde_json::json!({}),
+        };
+        Briefing {
+            instructions: "Be kind.".into(),
+            first_message: Some("Hi!".into()),
+            tools: tools.iter().map(tool).collect(),
+            language: "en-US".into(),
+            voice: None,
+        }
+    }
+
+    fn acts(brain: &mut Scripted, heard: Heard) -> Vec<Act> {
+        let acts = brain.think(heard).map(Result::unwrap).collect::<Vec<_>>();
+        acts.now_or_never().unwrap()
+    }
+    fn words(text: &str) -> Heard {
+        Heard::Words(Speech {
+            text: text.into(),
+            audio: None,
+        })
     }
 
     #[test]
@@ -97,16 +145,31 @@ mod tests {
             reply(&[], "Fine, {{first_name}}{{ unknown }}."),
             reply(&["no", "nein"], "A pity."),
         ];
-        let mut brain = Scripted::new("Hi {{first_name}}!", &replies, &variables);
-        assert_eq!(brain.open().now_or_never().unwrap().say, "Hi Zoë!");
-        assert_eq!(brain.next("NO, thanks").say, "A pity.");
-        assert_eq!(brain.next("no").say, "Fine, Zoë.");
-        assert_eq!(
-            brain.next("no"),
-            Line {
-                say: CLOSING.into(),
-                hang_up: true
-            }
+        let mut brain = Scripted::new(briefing(&[]), &replies, &variables);
+        assert_eq!(acts(&mut brain, Heard::Opening), [say("Hi!")]);
+        assert_eq!(acts(&mut brain, words("NO, thanks")), [say("A pity.")]);
+        assert_eq!(acts(&mut brain, words("no")), [say("Fine, Zoë.")]);
+        let last = acts(&mut brain, words("no"));
+        assert!(
+            matches!(&last[1], Act::Call { name, .. } if name == tools::END),
+            "{last:?}"
+        );
+    }
+
+    #[test]
+    fn connects_people_who_ask_for_a_person_if_it_may() {
+        let asks = "I would like to talk to a human, please.";
+        let mut brain = Scripted::new(briefing(&[tools::TRANSFER]), &[], &Variables::default());
+        let moves = acts(&mut brain, words(asks));
+        assert!(
+            matches!(&moves[1], Act::Call { name, .. } if name == tools::TRANSFER),
+            "{moves:?}"
+        );
+        let mut brain = Scripted::new(briefing(&[]), &[], &Variables::default());
+        let moves = acts(&mut brain, words(asks));
+        assert!(
+            matches!(&moves[1], Act::Call { name, .. } if name == tools::END),
+            "{moves:?}"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The carrier's own log of calls: a line of JSON when one is handed to it and one when it has ended. Written before anything
 //! else is done with the call, so that it tells what really left, even if the service dies at that moment.
-use super::Outgoing;
+use super::Leg;
 use entities::{ids::SessionId, values::E164};
 use std::{
     fs::{File, OpenOptions},
@@ -22,8 +22,8 @@ impl Log {
         Ok(Log(Some(Mutex::new(file))))
     }
 
-    pub fn placed(&self, call: &Outgoing) {
-        self.line("placed", call.session, &call.to, None);
+    pub fn placed(&self, leg: &Leg) {
+        self.line("placed", leg.session(), leg.to(), None);
     }
 
     /// `outcome`: `never_accepted`, if the carrier had no room for it.

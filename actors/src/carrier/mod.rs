@@ -1,7 +1,9 @@
 //! Who connects calls. One trait; the sandbox is its implementation for test keys.
 mod log;
+mod person;
 mod sandbox;
 
+pub use person::Typed;
 pub use sandbox::{Options as SandboxOptions, Sandbox};
 
 use crate::deps::Deps;
@@ -9,41 +11,48 @@ use entities::{
     campaign::AgentSnapshot,
     ids::{Owned, SessionId},
     session,
-    values::{E164, Env, Variables},
+    values::{E164, Env},
 };
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-/// A call to be placed.
+/// A call to be placed, or one that has come in.
 #[derive(Clone, Debug)]
-pub struct Outgoing {
-    pub session: Owned<SessionId>,
-    pub to: E164,
-    /// 1 for the first call to its contact.
-    pub attempt: i32,
-    pub ring_timeout: Duration,
+pub struct Leg {
+    /// The session's row as it was before the call.
+    pub call: Arc<session::Model>,
     pub agent: Arc<AgentSnapshot>,
-    pub variables: Variables,
 }
 
-impl Outgoing {
-    pub fn new(row: &session::Model, agent: Arc<AgentSnapshot>) -> Self {
-        Outgoing {
-            session: row.key(),
-            to: row.to_number.clone(),
-            attempt: row.attempt,
-            ring_timeout: Duration::from_secs(u64::try_from(row.ring_timeout_seconds).unwrap_or(0)),
-            agent,
-            variables: row.variables.clone(),
-        }
+impl Leg {
+    pub fn session(&self) -> Owned<SessionId> {
+        self.call.key()
     }
+    pub fn to(&self) -> &E164 {
+        &self.call.to_number
+    }
+}
+
+/// What a live call can be told to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// The agent says this next.
+    Say(String),
+    /// Keys are pressed on the agent's side.
+    Press(String),
+    /// Somebody else is called to take over.
+    Transfer(E164),
+    /// The hand-over took too long.
+    TakeBack,
 }
 
 /// Places calls and reports what becomes of them as commands to their sessions.
 pub trait Carrier: Send + Sync {
     /// Returns at once. Called once for a session, and again only after it said that it had no room for it.
-    fn place(&self, deps: &Deps, call: Arc<Outgoing>);
+    fn place(&self, deps: &Deps, leg: Arc<Leg>);
     /// Ends a call, if it is still there. Reports nothing to its session.
     fn hang_up(&self, session: SessionId);
+    /// `false`: there is no such call, or it has been told too much already.
+    fn control(&self, deps: &Deps, session: SessionId, control: Control) -> bool;
 }
 
 /// The carrier of each env.

@@ -6,26 +6,40 @@
 //! | 2 | rings in vain: no_answer |
 //! | 3 | a voicemail answers |
 //! | 4 | the carrier rejects the call: failed |
+//! | 5 | a talk in which the person wants no more calls |
+//! | 6 | a talk in which the person does not want to be recorded |
+//! | 7 | a talk in which the person wants a human: transferred |
+//! | 8 | a talk in which a function takes longer than it may |
 //! | 9 | busy on the first attempt, then a talk |
-//! | others | a talk: completed |
+//! | 0 | a talk: completed |
 //!
-//! In a talk the sandbox plays the person and the agent's own brain the agent; both sides' words go through the session.
-use super::{Carrier, Outgoing, log::Log};
+//! The person is played ([`super::person`]); the agent, its functions and everything around the talk are the real ones.
+use super::{Carrier, Control, Leg, log::Log, person::Person};
 use crate::{
-    brain::{self, Line},
     clock::Busy,
     deps::Deps,
     session::machine::{Command, Refusal},
     shell::Do,
+    supervise::panic_text,
+    talk::{self, Caller, Desk, Mouth, Talk, tools::Kit},
 };
-use entities::{ids::SessionId, session::EndedBy, transcript::Speaker, values::Moment};
+use entities::{
+    function,
+    ids::SessionId,
+    session::{self, AnsweredBy, Detection, Direction, EndReason, EndedBy, SandboxOutcome, VoicemailAction},
+    values::{Country, E164, Moment},
+};
+use futures_util::FutureExt;
 use std::{
     collections::HashMap,
+    panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
-use tokio::task::AbortHandle;
+use tokio::{sync::mpsc, task::AbortHandle};
 
 /// How the sandbox behaves.
 #[derive(Clone, Debug)]
@@ -45,7 +59,18 @@ pub struct Sandbox {
     live: Arc<Mutex<Live>>,
 }
 
-type Live = HashMap<SessionId, (AbortHandle, Arc<Outgoing>)>;
+type Live = HashMap<SessionId, Entry>;
+
+struct Entry {
+    task: AbortHandle,
+    leg: Arc<Leg>,
+    inbox: mpsc::Sender<(Control, Option<Busy>)>,
+    /// Its person waits to be told something.
+    listens: Arc<AtomicBool>,
+}
+
+/// What a call can be told before it listens.
+const INBOX: usize = 16;
 
 /// Calls of the current second.
 struct Room {
@@ -91,145 +116,247 @@ fn lock(live: &Mutex<Live>) -> MutexGuard<'_, Live> {
 }
 
 impl Carrier for Sandbox {
-    fn place(&self, deps: &Deps, call: Arc<Outgoing>) {
-        self.log.placed(&call);
-        let session = call.session.id;
-        let busy = deps.clock.busy();
-        let mut line = SandboxCall {
-            deps: deps.clone(),
-            speed: self.speed,
-            call: call.clone(),
-            busy: Some(busy),
-        };
-        if !self.has_room(deps.clock.now()) {
-            self.log.ended(call.session, &call.to, Some("never_accepted"));
-            deps.runtime.spawn(async move {
-                line.wait(50).await;
-                line.tell(Command::Refuse(Refusal::Congested));
-            });
+    fn place(&self, deps: &Deps, leg: Arc<Leg>) {
+        self.log.placed(&leg);
+        if self.has_room(deps.clock.now()) {
+            self.carry(deps, leg);
             return;
         }
-        // Held while the task starts, so that it cannot end before it is entered.
-        let mut live = lock(&self.live);
-        let (entries, log) = (self.live.clone(), self.log.clone());
-        let ended = call.clone();
-        let task = deps.runtime.spawn(async move {
-            line.run().await;
-            // Whoever takes the entry out says that the call has ended: it is said once.
-            let entry = lock(&entries).remove(&session);
-            if entry.is_some() {
-                log.ended(ended.session, &ended.to, None);
-            }
+        self.log.ended(leg.session(), leg.to(), Some("never_accepted"));
+        let (_, inbox) = mpsc::channel(INBOX);
+        let mut line = SandboxCall::new(deps, self.speed, leg, inbox, Arc::default());
+        deps.runtime.spawn(async move {
+            line.person.wait(50).await;
+            line.tell(Command::Refuse(Refusal::Congested));
         });
-        live.insert(session, (task.abort_handle(), call));
     }
 
     fn hang_up(&self, session: SessionId) {
         let entry = lock(&self.live).remove(&session);
-        if let Some((task, call)) = entry {
+        if let Some(Entry { task, leg, .. }) = entry {
             task.abort();
-            self.log.ended(call.session, &call.to, None);
+            self.log.ended(leg.session(), leg.to(), None);
         }
+    }
+
+    fn control(&self, deps: &Deps, session: SessionId, control: Control) -> bool {
+        let live = lock(&self.live);
+        live.get(&session).is_some_and(|entry| {
+            // One who speaks hears it later, and must not keep a manual clock from passing until then.
+            let busy = entry.listens.load(Ordering::SeqCst).then(|| deps.clock.busy());
+            entry.inbox.try_send((control, busy)).is_ok()
+        })
     }
 }
 
-/// What the person says, one line after each of the agent's.
-const PERSON: [&str; 3] = [
-    "Hello, yes, this is me.",
-    "That sounds good to me.",
-    "Thank you, goodbye.",
-];
-/// Speaking takes this long per character, at speed 1.
-const MS_PER_CHARACTER: u64 = 55;
+impl Sandbox {
+    /// Plays a call until it ends or is hung up: one that was placed, or one that has come in.
+    pub fn carry(&self, deps: &Deps, leg: Arc<Leg>) {
+        let session = leg.session().id;
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let listens: Arc<AtomicBool> = Arc::default();
+        let line = SandboxCall::new(deps, self.speed, leg.clone(), inbox, listens.clone());
+        // Held while the task starts, so that it cannot end before it is entered.
+        let mut live = lock(&self.live);
+        let (entries, log, ended) = (self.live.clone(), self.log.clone(), leg.clone());
+        let task = deps.runtime.spawn(async move {
+            let panicked = AssertUnwindSafe(line.run()).catch_unwind().await.err();
+            if let Some(panic) = panicked {
+                tracing::error!(panic = panic_text(&*panic), "a talk panicked");
+            }
+            // Whoever takes the entry out says that the call has ended: it is said once.
+            let entry = lock(&entries).remove(&session);
+            if entry.is_some() {
+                log.ended(ended.session(), ended.to(), None);
+            }
+        });
+        live.insert(
+            session,
+            Entry {
+                task: task.abort_handle(),
+                leg,
+                inbox: sender,
+                listens,
+            },
+        );
+    }
+}
 
 struct SandboxCall {
     deps: Deps,
-    speed: f64,
-    call: Arc<Outgoing>,
-    /// Given up while waiting.
-    busy: Option<Busy>,
+    leg: Arc<Leg>,
+    person: Person,
 }
 
 impl SandboxCall {
+    fn new(
+        deps: &Deps,
+        speed: f64,
+        leg: Arc<Leg>,
+        inbox: mpsc::Receiver<(Control, Option<Busy>)>,
+        listens: Arc<AtomicBool>,
+    ) -> Self {
+        let person = Person::new(deps, speed, inbox, listens);
+        let deps = deps.clone();
+        SandboxCall { deps, leg, person }
+    }
+
     async fn run(mut self) {
-        match (self.call.to.last_digit(), self.call.attempt) {
-            (1, _) | (9, 1) => {
-                self.wait(400).await;
-                self.tell(Command::Refuse(Refusal::Busy));
-            }
-            (2, _) => {
-                self.wait(300).await;
+        match outcome(&self.leg.call) {
+            SandboxOutcome::Busy => self.refuse_after(400, Refusal::Busy).await,
+            SandboxOutcome::NoAnswer => {
+                self.person.wait(300).await;
                 self.tell(Command::Ring);
-                self.wait(u64::try_from(self.call.ring_timeout.as_millis()).unwrap_or(u64::MAX))
-                    .await;
-                self.tell(Command::Refuse(Refusal::NoAnswer));
+                let seconds = u64::try_from(self.leg.call.ring_timeout_seconds).unwrap_or(0);
+                self.refuse_after(seconds * 1000, Refusal::NoAnswer).await;
             }
-            (3, _) => {
-                self.pick_up_after(4_000).await;
-                self.tell(Command::AnswerByMachine);
+            SandboxOutcome::Declined => {
+                self.ring(2_000).await;
+                self.refuse_after(0, Refusal::Declined).await;
             }
-            (4, _) => {
-                self.wait(400).await;
-                self.tell(Command::Refuse(Refusal::Rejected(
-                    "the sandbox rejects numbers that end in 4".into(),
-                )));
+            SandboxOutcome::Failed => {
+                let why = "the sandbox rejects numbers that end in 4";
+                self.refuse_after(400, Refusal::Rejected(why.into())).await;
             }
-            _ => {
-                self.pick_up_after(1_500).await;
-                self.tell(Command::Answer);
-                self.talk().await;
+            SandboxOutcome::InvalidNumber => {
+                let why = "the sandbox knows no such number";
+                self.refuse_after(400, Refusal::InvalidNumber(why.into())).await;
+            }
+            SandboxOutcome::Abandoned => {
+                self.ring(2_000).await;
+                self.tell(Command::HangUp(EndedBy::Caller));
+            }
+            SandboxOutcome::Voicemail => self.reach_a_machine().await,
+            played @ (SandboxOutcome::Talk
+            | SandboxOutcome::OptOut
+            | SandboxOutcome::ConsentRefused
+            | SandboxOutcome::Transfer
+            | SandboxOutcome::FunctionTimeout) => {
+                self.ring(1_500).await;
+                self.answer(AnsweredBy::Human);
+                self.talk(played).await;
             }
         }
     }
 
-    async fn pick_up_after(&mut self, ms: u64) {
-        self.wait(300).await;
+    async fn ring(&mut self, ms: u64) {
+        self.person.wait(300).await;
         self.tell(Command::Ring);
-        self.wait(ms).await;
+        self.person.wait(ms).await;
     }
 
-    async fn talk(&mut self) {
-        let mut brain = brain::of(&self.call.agent, &self.call.variables);
-        let opening = brain.open().await;
-        if self.agent_says(opening).await {
-            return;
+    async fn refuse_after(&mut self, ms: u64, refusal: Refusal) {
+        self.person.wait(ms).await;
+        self.tell(Command::Refuse(refusal));
+    }
+
+    fn answer(&self, by: AnsweredBy) {
+        let recording_id = self.deps.ids.next();
+        self.tell(Command::Answer { by, recording_id });
+    }
+
+    async fn reach_a_machine(mut self) {
+        let plan = self.leg.call.options.voicemail.clone();
+        self.ring(4_000).await;
+        if plan.detection == Detection::Off {
+            // Nobody notices that it is one.
+            self.answer(AnsweredBy::Human);
+            return self.talk(SandboxOutcome::Voicemail).await;
         }
-        for words in PERSON {
-            self.speak(Speaker::User, words.into()).await;
-            let answer = brain.reply(words).await;
-            if self.agent_says(answer).await {
-                return;
-            }
+        self.answer(AnsweredBy::Voicemail);
+        match plan.action {
+            VoicemailAction::Hangup => {}
+            VoicemailAction::LeaveMessage => match self.conversation(SandboxOutcome::Voicemail).await {
+                Ok(talk) => talk.leave_message().await,
+                Err(broken) => broken.report(),
+            },
+            VoicemailAction::Continue => self.talk(SandboxOutcome::Voicemail).await,
         }
-        self.tell(Command::HangUp(EndedBy::Caller));
     }
 
-    /// Answers whether the agent has hung up.
-    async fn agent_says(&mut self, line: Line) -> bool {
-        self.speak(Speaker::Agent, line.say).await;
-        if line.hang_up {
-            self.tell(Command::HangUp(EndedBy::Agent));
+    async fn talk(self, played: SandboxOutcome) {
+        match self.conversation(played).await {
+            Ok(talk) => drop(talk.hold().await),
+            Err(broken) => broken.report(),
         }
-        line.hang_up
     }
 
-    async fn speak(&mut self, role: Speaker, words: String) {
-        let ms = (words.chars().count() as u64 * MS_PER_CHARACTER).max(600);
-        self.tell(Command::Utter(role, words));
-        self.wait(ms).await;
-    }
-
-    async fn wait(&mut self, ms: u64) {
-        let clock = &self.deps.clock;
-        let until = clock.now().plus(Duration::from_millis(ms).div_f64(self.speed));
-        let busy = self.busy.take().unwrap_or_else(|| clock.busy());
-        self.busy = Some(clock.busy_until(until, busy).await);
+    /// Everything that a talk needs.
+    async fn conversation(mut self, played: SandboxOutcome) -> Result<Talk<Person>, Broken> {
+        match &self.leg.call.options.sandbox {
+            Some(sandbox) if !sandbox.script.is_empty() => self.person.follow(&sandbox.script),
+            Some(_) | None => self.person.play(played),
+        }
+        let SandboxCall { deps, leg, person } = self;
+        let definition = Arc::new(leg.agent.definition.clone());
+        let found = function::of_ids(&deps.db.read, leg.call.tenant_id, &definition.function_ids).await;
+        let functions = found.map_err(|error| Broken(deps.clone(), leg.clone(), error.to_string()))?;
+        let operator = E164::parse(SANDBOX_OPERATOR, Country::US).ok();
+        let kit = Kit::new(&definition, functions, &leg.call.options.dispositions, operator);
+        let briefing = talk::briefing(&leg.call, &definition, &kit);
+        let brain = deps.providers.brain(&definition, briefing, &leg.call.variables);
+        let desk = Desk::Live {
+            deps: deps.clone(),
+            session: leg.session(),
+        };
+        let mouth = Mouth::new(desk, person);
+        Ok(Talk::new(
+            mouth,
+            brain,
+            leg.call.clone(),
+            definition,
+            kit,
+            Caller::Live(deps),
+        ))
     }
 
     fn tell(&self, command: Command) {
-        if let Some(tree) = self.deps.tree() {
-            tree.sessions
-                .tell(self.call.session, Do::tell(command, &self.deps.clock));
-        }
+        tell(&self.deps, &self.leg, command);
+    }
+}
+
+/// A talk that could not begin.
+struct Broken(Deps, Arc<Leg>, String);
+
+impl Broken {
+    fn report(self) {
+        let Broken(deps, leg, why) = self;
+        let reason = EndReason::AgentError;
+        tell(&deps, &leg, Command::Break { reason, why });
+    }
+}
+
+fn tell(deps: &Deps, leg: &Leg, command: Command) {
+    if let Some(tree) = deps.tree() {
+        tree.sessions.tell(leg.session(), Do::tell(command, &deps.clock));
+    }
+}
+
+/// Where the sandbox hands calls over of agents that have no transfer number: so that 7 always is a transfer.
+const SANDBOX_OPERATOR: &str = "+15002000000";
+
+/// What was asked for, else what the number's last digit says.
+fn outcome(call: &session::Model) -> SandboxOutcome {
+    let asked = call.options.sandbox.as_ref().and_then(|sandbox| sandbox.outcome);
+    let scripted = call
+        .options
+        .sandbox
+        .as_ref()
+        .is_some_and(|sandbox| !sandbox.script.is_empty());
+    match (asked, call.direction) {
+        (Some(outcome), _) => outcome,
+        (None, Direction::Inbound) => SandboxOutcome::Talk,
+        (None, Direction::Outbound) if scripted => SandboxOutcome::Talk,
+        (None, Direction::Outbound) => match (call.to_number.last_digit(), call.attempt) {
+            (1, _) | (9, 1) => SandboxOutcome::Busy,
+            (2, _) => SandboxOutcome::NoAnswer,
+            (3, _) => SandboxOutcome::Voicemail,
+            (4, _) => SandboxOutcome::Failed,
+            (5, _) => SandboxOutcome::OptOut,
+            (6, _) => SandboxOutcome::ConsentRefused,
+            (7, _) => SandboxOutcome::Transfer,
+            (8, _) => SandboxOutcome::FunctionTimeout,
+            _ => SandboxOutcome::Talk,
+        },
     }
 }

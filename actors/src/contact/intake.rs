@@ -152,6 +152,7 @@ fn row(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Given) -> M
         last_session_id: None,
         next_attempt_at: not_before,
         skip_reason: None,
+        disposition_code: None,
         version: 1,
         created_at: now,
     }

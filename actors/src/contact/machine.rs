@@ -40,6 +40,9 @@ pub struct Attempt {
     pub answered: bool,
     pub status: session::Status,
     pub reason: EndReason,
+    /// It was talked with the person, or what happened is as good.
+    pub reached: bool,
+    pub disposition_code: Option<String>,
     pub duration_seconds: i32,
     pub actual_cost_cents: Cents,
 }
@@ -105,7 +108,9 @@ fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (C
         duration_seconds: attempt.duration_seconds,
         actual_cost_cents: attempt.actual_cost_cents,
     };
-    if attempt.status == session::Status::Completed {
+    let mut contact = contact;
+    contact.disposition_code = attempt.disposition_code.clone().or(contact.disposition_code);
+    if attempt.reached {
         return (step(contact, Status::Completed), vec![completed.into()]);
     }
     let most = retry.max_attempts.get() + contact.granted_attempts;
@@ -191,7 +196,7 @@ fn step(mut contact: Contact, status: Status) -> Contact {
 fn next_attempt(retry: &Retry, attempt: &Attempt, (attempts, most): (i32, i32), now: Moment) -> Option<Moment> {
     let outcome = match (attempt.status, attempt.reason) {
         // The person may have talked, the number does not exist, or somebody wanted it so: final.
-        (_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled) => return None,
+        (_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled | EndReason::Declined) => return None,
         (session::Status::Busy, _) => Outcome::Busy,
         (session::Status::NoAnswer, _) => Outcome::NoAnswer,
         (session::Status::Voicemail, _) => Outcome::Voicemail,

@@ -21,7 +21,7 @@ fn pending() -> Contact {
         email: None, first_name: Some("Ada".into()), last_name: None, variables: Variables::default(),
         timezone: None, zone: "America/New_York".into(), not_before: None, priority: 0,
         status: Status::Pending, wait_reason: None, attempts: 0, last_session_id: None, granted_attempts: 0,
-        next_attempt_at: None, skip_reason: None, version: 1, created_at: at(0),
+        next_attempt_at: None, skip_reason: None, disposition_code: None, version: 1, created_at: at(0),
     }
 }
 
@@ -74,22 +74,49 @@ const REJECTED: Ending = (Ended::Failed, EndReason::CarrierRejected);
 const NO_SUCH_NUMBER: Ending = (Ended::Failed, EndReason::InvalidNumber);
 const CANCELED: Ending = (Ended::Failed, EndReason::Canceled);
 const LOST: Ending = (Ended::Failed, EndReason::NodeLost);
+const DECLINED: Ending = (Ended::NoAnswer, EndReason::Declined);
+/// A message was left on a machine: a talk only where that counts as one.
+const MESSAGE_LEFT: Ending = (Ended::Voicemail, EndReason::VoicemailLeft);
+const OPTED_OUT: Ending = (Ended::Completed, EndReason::OptOut);
+const REFUSED_CONSENT: Ending = (Ended::Completed, EndReason::ConsentRefused);
+const TRANSFERRED: Ending = (Ended::Completed, EndReason::Transferred);
+const AGENT_FAILED: Ending = (Ended::Failed, EndReason::AgentError);
 const TOO_LONG: Ending = (Ended::Completed, EndReason::MaxDuration);
 const SHUT_DOWN: Ending = (Ended::Completed, EndReason::Canceled);
 #[rustfmt::skip]
-const ENDINGS: [Ending; 10] =
-    [TALKED, BUSY, NO_ANSWER, VOICEMAIL, REJECTED, NO_SUCH_NUMBER, CANCELED, LOST, TOO_LONG, SHUT_DOWN];
+const ENDINGS: [Ending; 16] = [
+    TALKED, BUSY, NO_ANSWER, VOICEMAIL, REJECTED, NO_SUCH_NUMBER, CANCELED, LOST, TOO_LONG, SHUT_DOWN,
+    DECLINED, MESSAGE_LEFT, OPTED_OUT, REFUSED_CONSENT, TRANSFERRED, AGENT_FAILED,
+];
 
-fn finish(session_id: SessionId, (status, reason): Ending) -> Command {
+fn finish(session_id: SessionId, ending: Ending) -> Command {
+    Command::Finish(attempt(session_id, ending))
+}
+fn finish_with(session_id: SessionId, ending: Ending, code: &str) -> Command {
     Command::Finish(Attempt {
+        disposition_code: Some(code.to_owned()),
+        ..attempt(session_id, ending)
+    })
+}
+/// A message left that counts as a talk.
+fn reached(session_id: SessionId) -> Command {
+    Command::Finish(Attempt {
+        reached: true,
+        ..attempt(session_id, MESSAGE_LEFT)
+    })
+}
+fn attempt(session_id: SessionId, (status, reason): Ending) -> Attempt {
+    Attempt {
         session_id,
         dialed_at: Some(at(0)),
         answered: matches!(status, Ended::Completed | Ended::Voicemail),
         status,
         reason,
+        reached: status == Ended::Completed,
+        disposition_code: None,
         duration_seconds: 30,
         actual_cost_cents: Cents(7),
-    })
+    }
 }
 
 fn after(contact: Contact, command: Command) -> Contact {
@@ -166,9 +193,19 @@ fn table() -> Vec<Line> {
         (&["dispatched"], finish(call(1), NO_ANSWER), To(Waiting, &[])),
         (&["dispatched"], finish(call(1), VOICEMAIL), To(Waiting, &[])),
         (&["dispatched"], finish(call(1), REJECTED), To(Waiting, &[])),
+        (&["dispatched"], finish(call(1), AGENT_FAILED), To(Waiting, &[])),
+        // who wanted no more calls or no recording was talked with
+        (&["dispatched"], finish(call(1), OPTED_OUT), To(Completed, &["campaign.contact_completed"])),
+        (&["dispatched"], finish(call(1), REFUSED_CONSENT), To(Completed, &["campaign.contact_completed"])),
+        (&["dispatched"], finish(call(1), TRANSFERRED), To(Completed, &["campaign.contact_completed"])),
+        // a message on a machine is as good as a talk where the campaign says so
+        (&["dispatched"], reached(call(1)), To(Completed, &["campaign.contact_completed"])),
+        (&["dispatched"], finish(call(1), MESSAGE_LEFT), To(Waiting, &[])),
+        (&["again"], finish(call(2), MESSAGE_LEFT), To(Failed, &["campaign.contact_failed"])),
         (&["again"], finish(call(2), TALKED), To(Completed, &["campaign.contact_completed"])),
         (&["again"], finish(call(2), BUSY), To(Failed, &["campaign.contact_failed"])), // that was the last attempt
-        // no retry: the number does not exist, somebody wanted it so, or the person may have talked
+        // no retry: the number does not exist, somebody wanted it so, the person turned it down, or may have talked
+        (&["dispatched"], finish(call(1), DECLINED), To(Failed, &["campaign.contact_failed"])),
         (&["dispatched"], finish(call(1), NO_SUCH_NUMBER), To(Failed, &["campaign.contact_failed"])),
         (&["dispatched"], finish(call(1), CANCELED), To(Failed, &["campaign.contact_failed"])),
         (&["dispatched"], finish(call(1), LOST), To(Failed, &["campaign.contact_failed"])),
@@ -283,6 +320,51 @@ fn a_dispatch_and_an_end_tell_the_session_they_are_about() {
     assert_eq!(
         (told.session_id, told.duration_seconds, told.actual_cost_cents),
         (call(1), 30, Cents(7))
+    );
+}
+
+#[test]
+fn the_last_disposition_is_kept_through_calls_that_have_none() {
+    let mut contact = state("dispatched");
+    let mut known = Vec::new();
+    let plan = retry(5, 30, &[]);
+    for (nth, command) in [
+        (1, finish(call(1), BUSY)),
+        (2, finish_with(call(2), AGENT_FAILED, "call_back")),
+        (3, finish(call(3), NO_ANSWER)),
+        (4, finish_with(call(4), TALKED, "sold")),
+    ] {
+        contact = transition(contact, command, &plan, at(nth)).unwrap().0;
+        known.push(contact.disposition_code.clone());
+        if contact.status == Status::Waiting {
+            let next = dispatch_as(call(u128::try_from(nth + 1).unwrap()));
+            contact = transition(contact, next, &plan, at(nth)).unwrap().0;
+        }
+    }
+    let code = |code: &str| Some(code.to_owned());
+    assert_eq!(known, [None, code("call_back"), code("call_back"), code("sold")]);
+    assert_eq!(contact.status, Status::Completed);
+    // An end that is told late says nothing any more.
+    let late = transition(contact.clone(), finish_with(call(3), NO_ANSWER, "lost"), &plan, at(9)).unwrap();
+    assert_eq!(late, (contact, Vec::new()));
+}
+
+#[test]
+fn who_turned_the_call_down_is_not_called_again_whatever_the_plan_says() {
+    let every_minute = RetryRule {
+        delays_minutes: vec![minutes(1)],
+        ..RetryRule::default()
+    };
+    let plan = retry(10, 0, &[(Outcome::NoAnswer, every_minute)]);
+    assert_eq!(gaps(&plan, NO_ANSWER).len(), 9);
+    assert!(gaps(&plan, DECLINED).is_empty());
+    // Somebody may still ask for it by hand.
+    let failed = transition(state("dispatched"), finish(call(1), DECLINED), &plan, at(0))
+        .unwrap()
+        .0;
+    assert_eq!(
+        transition(failed, retry_at(5), &plan, at(5)).unwrap().0.status,
+        Status::Waiting
     );
 }
 
@@ -464,7 +546,7 @@ fn life(steps: &[Step], retry: &Retry) -> Vec<Move> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let ending = || prop::sample::select(ENDINGS.to_vec());
-    let unreached = prop::sample::select(vec![BUSY, NO_ANSWER, VOICEMAIL, REJECTED]);
+    let unreached = prop::sample::select(vec![BUSY, NO_ANSWER, VOICEMAIL, REJECTED, MESSAGE_LEFT]);
     let step = prop_oneof![
         8 => Just(Step::Dispatch),
         8 => unreached.prop_map(|ending| Step::Finish { late: false, ending }),

@@ -2,7 +2,7 @@
 use super::queue::{Queue, Turn};
 use crate::{
     calls::Call,
-    carrier::Outgoing,
+    carrier::Leg,
     contact,
     deps::Deps,
     effect::{self, Effect},
@@ -18,7 +18,7 @@ use entities::{
     contact::{Model as Contact, SkipReason, WaitReason},
     ids::{CampaignId, SessionId, TenantId},
     session as sessions,
-    values::{Cents, E164, Env, Moment, Variables},
+    values::{E164, Env, Moment, Variables},
 };
 use std::sync::Arc;
 
@@ -63,8 +63,11 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment
     let Turn { contact, number, hours } = turn;
     let id: SessionId = deps.ids.next();
     let row = session_row(deps, queue, &contact, id, number, now);
-    let outgoing = Outgoing::new(&row, queue.agent.clone());
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
+    let leg = Leg {
+        call: session.call.clone(),
+        agent: queue.agent.clone(),
+    };
     let command = contact::machine::Command::Dispatch { session_id: id };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
 
@@ -86,7 +89,7 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment
     }
     effect::contact_moved(&mut commit, &contact, after.clone(), &events);
     let call = Call {
-        outgoing: Arc::new(outgoing),
+        leg: Arc::new(leg),
         contact: Some((after, queue.plan.retry.clone(), queue.rules.zone)),
     };
     Ok(Dial {
@@ -109,13 +112,16 @@ pub fn dial_queued(
 ) -> Result<Dial> {
     let (mut session, _) = machine::transition(session, machine::Command::Dispatch { at }, now)?;
     session.version += 1;
-    let outgoing = Outgoing::new(&session.call, agent);
+    let leg = Leg {
+        call: session.call.clone(),
+        agent,
+    };
     let mut commit = intent(known, &session, at, hours, caps);
     if let Some((campaign, version)) = campaign {
         commit.changes.guards.push(Guard::Dispatchable(campaign, version));
     }
     let call = Call {
-        outgoing: Arc::new(outgoing),
+        leg: Arc::new(leg),
         contact: None,
     };
     Ok(Dial {
@@ -179,24 +185,14 @@ fn session_row(
         .map(|voice| voice.to_string());
     let max_duration_seconds = agent.max_duration_seconds.get();
     let (agent_id, agent_version) = (queue.agent.id, queue.agent.version);
+    let owner = (contact.tenant_id, contact.env);
     sessions::Model {
-        id,
-        tenant_id: contact.tenant_id,
-        env: contact.env,
-        status: sessions::Status::Queued,
         phase: sessions::Phase::Dialing,
-        end_reason: None,
-        ended_by: None,
-        answered_by: None,
-        agent_id,
-        agent_version,
         voice_id,
         from_number: queue.next_from_number(),
-        to_number,
         email: contact.email.clone(),
         first_name: contact.first_name.clone(),
         last_name: contact.last_name.clone(),
-        client_reference_id: None,
         campaign_id: Some(queue.id),
         contact_id: Some(contact.id),
         attempt: contact.attempts + 1,
@@ -204,20 +200,11 @@ fn session_row(
         metadata: queue.plan.metadata.clone(),
         ring_timeout_seconds: super::queue::RING_TIMEOUT_SECONDS,
         max_duration_seconds,
-        scheduled_at: None,
         queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
         timezone: contact.timezone,
         price_cents_per_minute: price(deps, contact.env),
-        queued_until: None,
-        dialed_at: None,
-        started_at: None,
-        ended_at: None,
-        duration_seconds: 0,
-        actual_cost_cents: Cents(0),
-        error_code: None,
-        error_message: None,
-        version: 1,
-        created_at: now,
+        options: queue.options.clone(),
+        ..sessions::Model::new(owner, id, (agent_id, agent_version), to_number, now)
     }
 }
 

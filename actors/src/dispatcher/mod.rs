@@ -20,12 +20,16 @@ pub use board::{Board, LimitingFactor};
 pub use state::direct_caps;
 
 use crate::{
+    calls::Call,
     clock::{Busy, Clock},
     deps::Deps,
     registry::{Child, Link, Stop},
+    session::machine::Session,
+    writer::Commit,
 };
 use actix::prelude::*;
 use entities::{
+    Result,
     ids::{SessionId, TenantId},
     values::{Env, Moment},
 };
@@ -69,6 +73,27 @@ impl Freed {
     pub fn new(session_id: SessionId, clock: &Clock) -> Self {
         Freed {
             session_id,
+            busy: clock.busy(),
+        }
+    }
+}
+
+/// A call has come in: is there a slot for it? Then it is answered.
+#[derive(Message)]
+#[rtype(result = "Result<bool>")]
+pub struct Admit {
+    session: Session,
+    call: Call,
+    commit: Commit,
+    busy: Busy,
+}
+impl Admit {
+    /// `commit` holds the session's row and its event.
+    pub fn new(session: Session, call: Call, commit: Commit, clock: &Clock) -> Self {
+        Admit {
+            session,
+            call,
+            commit,
             busy: clock.busy(),
         }
     }
@@ -224,6 +249,37 @@ impl Handler<Freed> for Dispatcher {
             queue.one_ended();
         }
         self.want_round(busy, ctx);
+    }
+}
+
+impl Handler<Admit> for Dispatcher {
+    type Result = AtomicResponse<Self, Result<bool>>;
+    fn handle(&mut self, admit: Admit, _: &mut Context<Self>) -> Self::Result {
+        let (deps, tenant, known) = (self.deps.clone(), self.link.id, self.state.take());
+        let admitting = async move {
+            let Admit {
+                session,
+                call,
+                commit,
+                busy,
+            } = admit;
+            let mut state = match known {
+                Some(state) => state,
+                None => match State::read(&deps, tenant, None).await {
+                    Ok(state) => state,
+                    Err(error) => return (None, Err(error), busy),
+                },
+            };
+            let admitted = state.admit(&deps, session, call, commit).await;
+            (Some(state), admitted, busy)
+        };
+        AtomicResponse::new(Box::pin(admitting.into_actor(self).map(
+            |(state, admitted, busy), dispatcher, ctx| {
+                dispatcher.state = state;
+                dispatcher.want_round(busy, ctx);
+                admitted
+            },
+        )))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::{
     deps::Deps,
     eligibility::{self, Person, Rule, Terms, Verdict},
     hours::{self, Rules, Spell, Standing},
+    session::settings::{self, Asked},
 };
 use entities::{
     Error, Result,
@@ -14,6 +15,7 @@ use entities::{
     campaign_hour,
     contact::{self, Model as Contact, Status},
     ids::{CampaignId, SessionId, TenantId},
+    session,
     values::{E164, Env, Moment, Zone},
 };
 use std::{
@@ -39,6 +41,8 @@ pub struct Queue {
     pub env: Env,
     pub plan: Plan,
     pub agent: Arc<AgentSnapshot>,
+    /// How its calls are handled.
+    pub options: session::Options,
     pub rules: Rules,
     pub pace: Pace,
     pub day: Day,
@@ -141,12 +145,19 @@ impl Queue {
             Some(_) => entities::tally::load(db, row.id).await?.cost_cents,
             None => 0,
         };
+        let asked = Asked {
+            voicemail: row.plan.voicemail.clone(),
+            dispositions: &row.plan.dispositions,
+            ..Asked::default()
+        };
+        let options = settings::options(&agent.definition, asked);
         let mut queue = Queue {
             id: row.id,
             version: row.version,
             env: row.env,
             plan: row.plan,
             agent: Arc::new(agent),
+            options,
             rules,
             pace,
             day: Day { dialed, ends },

@@ -9,6 +9,7 @@ use super::{
     trunk::Trunk,
 };
 use crate::{
+    calls::Call,
     campaign::machine::Command as CampaignCommand,
     deps::Deps,
     eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict},
@@ -639,6 +640,29 @@ impl State {
     }
 }
 
+impl State {
+    /// A call that has come in takes a slot, if one is free, and is answered; `false`: none is.
+    pub async fn admit(&mut self, deps: &Deps, session: Session, call: Call, commit: Commit) -> Result<bool> {
+        let env = session.call.env;
+        if self.is_blocked(env) || deps.is_draining() || !self.slots(&Plan::default()).tenant_has_one(env) {
+            return Ok(false);
+        }
+        let (id, leg) = (session.call.id, call.leg.clone());
+        // Before the commit, so that nobody takes the call for one that a crash cut off.
+        deps.calls.insert(id, call);
+        if let Err(error) = deps.writer.commit(commit).await {
+            deps.calls.remove(id);
+            return Err(error);
+        }
+        self.live.insert(id, (env, None));
+        deps.calls.place(id, |_| deps.carriers.sandbox.carry(deps, leg));
+        if let Some(tree) = deps.tree() {
+            tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
+        }
+        Ok(true)
+    }
+}
+
 /// Places a committed call at its moment, and hands it to its session.
 fn place_at(deps: &Deps, gate: Arc<Gate>, campaign: Option<(CampaignId, f64)>, session: Session, at: Moment) {
     let now = deps.clock.now();
@@ -661,8 +685,7 @@ fn place_at(deps: &Deps, gate: Arc<Gate>, campaign: Option<(CampaignId, f64)>, s
 fn place(deps: &Deps, session: Session) {
     if let Some(carrier) = deps.carriers.of(session.call.env) {
         // An end that comes first keeps it from being dialled at all.
-        deps.calls
-            .place(session.call.id, |outgoing| carrier.place(deps, outgoing));
+        deps.calls.place(session.call.id, |leg| carrier.place(deps, leg));
     }
     if let Some(tree) = deps.tree() {
         tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
@@ -724,11 +747,12 @@ pub fn direct_caps(deps: &Deps) -> Caps {
     }
 }
 
+/// The agent as it was when the call was made.
 async fn agent_of(deps: &Deps, row: &sessions::Model) -> Result<Arc<AgentSnapshot>> {
-    let agent = entities::agent::load_even_deleted(&deps.db.read, row.tenant_id, row.agent_id).await?;
+    let version = entities::agent_version::load(&deps.db.read, row.tenant_id, row.agent_id, row.agent_version).await?;
     Ok(Arc::new(AgentSnapshot {
-        id: agent.id,
-        version: agent.version,
-        definition: agent.definition,
+        id: version.agent_id,
+        version: version.version,
+        definition: version.definition,
     }))
 }

@@ -64,14 +64,26 @@ impl Options {
     }
 }
 
-/// One POST and what came of it.
+/// One request.
+pub struct Ask<'a> {
+    pub method: Method,
+    pub url: &'a Url,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// Covers all of it, from the look-up to the body's end.
+    pub timeout: Duration,
+    /// Bytes of the answer that are kept.
+    pub keep: usize,
+}
+
+/// One request and what came of it.
 #[derive(Debug)]
 pub struct Exchange {
     /// The answer's status, or why there is no whole answer.
     pub outcome: Result<u16, Failure>,
     /// Of an answer that was cut off too.
     pub headers: HeaderMap,
-    /// The first 16 KiB, as they came: never inflated.
+    /// The first bytes, as they came: never inflated.
     pub body: Vec<u8>,
     pub timings: Timings,
     pub remote: Option<SocketAddr>,
@@ -151,8 +163,21 @@ impl Outbound {
         self.policy.check(url)
     }
 
-    /// One POST. `timeout` covers all of it, from the look-up to the body's end.
+    /// One POST of which the answer's first bytes are kept.
     pub async fn post(&self, url: &Url, headers: HeaderMap, body: Bytes, timeout: Duration) -> Exchange {
+        self.send(Ask {
+            method: Method::POST,
+            url,
+            headers,
+            body,
+            timeout,
+            keep: BODY_LIMIT,
+        })
+        .await
+    }
+
+    pub async fn send(&self, ask: Ask<'_>) -> Exchange {
+        let timeout = ask.timeout;
         let started = Instant::now();
         let mut exchange = Exchange {
             outcome: Err(Failure::Timeout),
@@ -163,7 +188,7 @@ impl Outbound {
         };
         // What was seen before a timeout stays in the exchange.
         let mut opened = None;
-        let running = self.run(url, headers, body, started, &mut exchange, &mut opened);
+        let running = self.run(ask, started, &mut exchange, &mut opened);
         if let Ok(outcome) = tokio::time::timeout(timeout, running).await {
             exchange.outcome = outcome;
         }
@@ -180,19 +205,18 @@ impl Outbound {
 
     async fn run(
         &self,
-        url: &Url,
-        headers: HeaderMap,
-        body: Bytes,
+        ask: Ask<'_>,
         started: Instant,
         seen: &mut Exchange,
         opened: &mut Option<CaptureConnection>,
     ) -> Result<u16, Failure> {
+        let Ask { url, keep, .. } = ask;
         self.check(url).map_err(|blocked| Failure::BlockedTarget(blocked.0))?;
         let uri = Uri::try_from(url.as_str()).map_err(|error| Failure::BlockedTarget(error.to_string()))?;
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
+        let mut request = Request::new(Full::new(ask.body));
+        *request.method_mut() = ask.method;
         *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
+        *request.headers_mut() = ask.headers;
         request
             .headers_mut()
             .entry(USER_AGENT)
@@ -207,7 +231,7 @@ impl Outbound {
         let status = response.status().as_u16();
         let (head, body) = response.into_parts();
         seen.headers = head.headers;
-        read(body, &mut seen.body).await?;
+        read(body, &mut seen.body, keep).await?;
         Ok(status)
     }
 }
@@ -227,15 +251,16 @@ impl Exchange {
 }
 
 /// Keeps the first bytes and reads a little further. Dropping an unread rest closes the connection.
-async fn read(mut body: Incoming, kept: &mut Vec<u8>) -> Result<(), Failure> {
+async fn read(mut body: Incoming, kept: &mut Vec<u8>, keep: usize) -> Result<(), Failure> {
+    let read_limit = READ_LIMIT.max(keep);
     let mut read = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| failure(&error, false))?;
         let Some(data) = frame.data_ref() else { continue };
         read += data.len();
-        kept.extend_from_slice(&data[..data.len().min(BODY_LIMIT - kept.len())]);
+        kept.extend_from_slice(&data[..data.len().min(keep - kept.len())]);
         let rest = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        if kept.len() == BODY_LIMIT && read.saturating_add(rest) > READ_LIMIT || read > READ_LIMIT {
+        if kept.len() == keep && read.saturating_add(rest) > read_limit || read > read_limit {
             break;
         }
     }

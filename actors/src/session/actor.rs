@@ -1,5 +1,5 @@
 //! The shell's bindings for sessions.
-use super::machine::{self, Command, Phase, Session};
+use super::machine::{self, Command, Course, Phase, Session};
 use crate::{deps::Deps, effect::Effect, shell::Stored, writer::Commit};
 use entities::{
     Result,
@@ -31,7 +31,7 @@ impl Stored for Session {
     }
     /// Ringing and what is being said go with the next step of the call; a crash ends the call anyway.
     fn differs(&self, before: &Self) -> bool {
-        std::mem::discriminant(&self.phase) != std::mem::discriminant(&before.phase)
+        self.course() != before.course() || self.call != before.call
     }
     fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
@@ -42,8 +42,14 @@ impl Stored for Session {
     }
     /// What was said is kept in memory until the end: a commit that failed must not cost it.
     fn carry_over(&mut self, before: &Self) {
-        if std::mem::discriminant(&self.phase) == std::mem::discriminant(&before.phase) {
-            self.turns.clone_from(&before.turns);
+        if let (Phase::Conversing(talk), Phase::Conversing(known)) = (&mut self.phase, &before.phase) {
+            self.log.clone_from(&before.log);
+            let course = std::mem::replace(&mut talk.course, Course::Talking);
+            *talk = known.clone();
+            // A wish that was committed after all is not told again.
+            if matches!(course, Course::Leaving { .. }) {
+                talk.course = course;
+            }
         }
     }
     fn version(&self) -> i32 {

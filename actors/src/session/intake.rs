@@ -105,9 +105,9 @@ pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
         return Err(Error::ConcurrencyFull { limit });
     }
     if row.queue_ttl_seconds == 0 && row.scheduled_at.is_none() {
-        let (of_campaigns, of_the_api) = store::in_use(db, row.tenant_id, row.env).await?;
+        let in_use = store::in_use(db, row.tenant_id, row.env).await?;
         let before = store::count_in_line(db, row.tenant_id, row.env).await?;
-        if of_campaigns + of_the_api + before >= u64::try_from(limit).unwrap_or(0) {
+        if in_use.total() + before >= u64::try_from(limit).unwrap_or(0) {
             return Err(Error::ConcurrencyFull { limit });
         }
     }

@@ -8,27 +8,39 @@
 //! | `completed`, `failed`, `no_answer`, `voicemail`, `busy` | Ended |
 //!
 //! `completed` if and only if a human conversation ran to its end. Source: specification, "Session"; CONTRACT §4.
+//!
+//! A talk takes one of four courses: it is talked, a message is left to a machine, somebody else is called to take over, or
+//! the agent is saying good-bye because the other side wants no more calls or no recording.
+use super::log::{Answered, Log, Utterance};
 use crate::{
     contact::machine::Attempt,
     effect::Effect,
-    event::{SessionCreated, SessionEnded, SessionFailed, SessionStarted},
+    event::{
+        FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
+        SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,
+    },
 };
 use entities::{
     Error, Result,
-    ids::{Owned, SessionId},
-    session::{AnsweredBy, EndReason, EndedBy, Model as Row, Status},
-    transcript::{Speaker, Turn},
-    values::{Cents, Moment},
+    agent::ConsentMode,
+    answer, evaluation,
+    ids::{FunctionId, Owned, RecordingId, SessionId},
+    inbound_call,
+    recording::{self, PurgeReason},
+    session::{AnsweredBy, Consent, EndReason, EndedBy, Evaluator, Model as Row, Status, VoicemailAction},
+    transcript::{Invocation, ToolCall, Turn},
+    values::{Cents, E164, Metadata, Moment},
 };
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Session {
-    /// The row as it was created: who calls whom, for what, and when. Its state's columns are not looked at.
+    /// The row as it was created, with what has been found out since: consent, opt-out, disposition. Its phase's columns are
+    /// not looked at.
     pub call: Arc<Row>,
     pub phase: Phase,
-    /// What has been said so far. Saved at the end.
-    pub turns: Vec<Turn>,
+    /// What has been said and done so far. Saved at the end.
+    pub log: Log,
     /// Where this service's links start.
     pub base_url: Arc<str>,
     pub version: i32,
@@ -45,18 +57,45 @@ pub enum Phase {
     Queued {
         until: Moment,
     },
-    /// The intent to call is committed; the call may have left.
+    /// The intent to call is committed; the call may have left. Of a call that comes in: it rings here.
     Dialing {
         dialed_at: Moment,
         give_up_at: Moment,
         ringing: bool,
     },
-    Conversing {
-        dialed_at: Moment,
-        started_at: Moment,
-        end_by: Moment,
-    },
+    Conversing(Talk),
     Ended(End),
+}
+
+/// Somebody, or something, has picked up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Talk {
+    pub dialed_at: Moment,
+    pub started_at: Moment,
+    pub end_by: Moment,
+    pub answered_by: AnsweredBy,
+    pub course: Course,
+    /// Until then somebody speaks, or is waited for: silence begins there.
+    pub quiet_from: Moment,
+    /// Since when it is recorded.
+    pub recorded_from: Option<Moment>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Course {
+    Talking,
+    /// A machine is told the message.
+    LeavingMessage,
+    /// Somebody else is called to take over.
+    Transferring {
+        to: E164,
+        until: Moment,
+    },
+    /// The agent says good-bye; the call ends for that reason, by then at the latest.
+    Leaving {
+        reason: EndReason,
+        by: Moment,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -84,14 +123,38 @@ pub enum Command {
     Bar(Bar),
     /// The other side's phone rings.
     Ring,
-    /// A person picked up.
-    Answer,
-    /// A machine picked up.
-    AnswerByMachine,
+    /// Picked up, by a person or by a machine. If it is recorded, the recording gets that id.
+    Answer { by: AnsweredBy, recording_id: RecordingId },
     /// The call was not connected.
     Refuse(Refusal),
-    /// Something was said.
-    Utter(Speaker, String),
+    /// Somebody begins to say something.
+    Utter(Utterance),
+    /// The other side cut in: of the agent's last words only these were heard.
+    Interrupt { said: String },
+    /// The other side agreed to be recorded, or did not.
+    Consent(bool),
+    /// The other side does not want to be called again; what was recorded is erased after `purge_after`.
+    OptOut { purge_after: Moment },
+    /// The agent calls a tool; its answer is awaited until then. `own`: one of the user's functions.
+    Call { call: ToolCall, own: bool, until: Moment },
+    /// What a function answered.
+    Return(Return),
+    /// Hand the call over.
+    Transfer { to: E164 },
+    /// The other one has taken over.
+    Transferred,
+    /// The other one could not be reached.
+    TransferFailed { why: String },
+    /// The agent says how the call went.
+    Dispose { code: String, note: String },
+    /// The agent notes what was answered to a question.
+    NoteAnswer(Answered),
+    /// Something for the timeline.
+    Note { kind: &'static str, detail: String },
+    /// The message has been said to the machine.
+    MessageLeft,
+    /// What the agent thinks with has failed.
+    Break { reason: EndReason, why: String },
     /// A side of the conversation hung up.
     HangUp(EndedBy),
     /// The API wants it to end.
@@ -100,6 +163,49 @@ pub enum Command {
     Shutdown,
     /// Nobody knows what became of the call.
     Lose,
+    /// How the call went, found out after its end.
+    Evaluate(Evaluated),
+    /// What it is to its user.
+    Label(Metadata),
+    /// The API wants it, and what was said, gone.
+    Delete,
+}
+
+/// A function's answer, or that there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Return {
+    pub call_id: String,
+    /// JSON.
+    pub output: String,
+    /// For the session's last event; a built-in tool has none.
+    pub invocation: Option<Invocation>,
+    /// It took longer than it may.
+    pub timed_out: Option<TimedOut>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedOut {
+    pub function_id: FunctionId,
+    pub name: String,
+    pub timeout_ms: i64,
+}
+
+/// What is known of a talk after its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluated {
+    pub disposition: Option<Disposition>,
+    pub answers: Vec<Answered>,
+    pub by: Evaluator,
+    /// The language model's name.
+    pub model: Option<String>,
+    /// The job that found it out, as it is then.
+    pub job: Option<evaluation::Model>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disposition {
+    pub code: String,
+    pub note: String,
 }
 
 /// Why a carrier did not connect a call.
@@ -107,6 +213,8 @@ pub enum Command {
 pub enum Refusal {
     Busy,
     NoAnswer,
+    /// Turned down by hand: SIP 603, 607, 608. Never tried over another gateway.
+    Declined,
     InvalidNumber(String),
     Rejected(String),
     /// The trunk has no room and never accepted the call: SIP 503 and 429.
@@ -142,11 +250,20 @@ impl Session {
         (session, effects)
     }
 
+    /// A call that has come in and has a slot: it rings here.
+    pub fn received(call: Row, base_url: Arc<str>, now: Moment) -> (Self, Vec<Effect>) {
+        let (session, effects) = Self::dialed(call, base_url, now);
+        let Ok((session, _)) = ring(session) else {
+            unreachable!("ringing is always possible")
+        };
+        (session, effects)
+    }
+
     fn born(call: Row, base_url: Arc<str>, phase: Phase) -> Self {
         Session {
             call: Arc::new(call),
             phase,
-            turns: Vec::new(),
+            log: Log::default(),
             base_url,
             version: 1,
         }
@@ -173,14 +290,23 @@ impl Session {
     pub fn status(&self) -> Status {
         match &self.phase {
             Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Dialing { .. } => Status::Queued,
-            Phase::Conversing { .. } => Status::InProgress,
+            Phase::Conversing(_) => Status::InProgress,
             Phase::Ended(end) => end.status,
         }
     }
 
+    /// The part of its phase that is stored.
+    pub fn course(&self) -> (std::mem::Discriminant<Phase>, Option<std::mem::Discriminant<Course>>) {
+        let course = match &self.phase {
+            Phase::Conversing(talk) => Some(std::mem::discriminant(&talk.course)),
+            Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Dialing { .. } | Phase::Ended(_) => None,
+        };
+        (std::mem::discriminant(&self.phase), course)
+    }
+
     /// Does it take one of the tenant's slots?
     pub fn is_live(&self) -> bool {
-        matches!(self.phase, Phase::Dialing { .. } | Phase::Conversing { .. })
+        matches!(self.phase, Phase::Dialing { .. } | Phase::Conversing(_))
     }
 }
 
@@ -222,136 +348,196 @@ pub fn cost(price_cents_per_minute: i32, duration_seconds: i32) -> Cents {
 pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Session, Vec<Effect>)> {
     use Command::*;
     use Phase::*;
-    let slot_never_came = "no slot became free before `queue_ttl_seconds` passed";
     match (&session.phase, command) {
         (Scheduled { at }, Tick) if now >= *at => enqueue(session, now),
-        (Scheduled { .. }, End) => end(session, Status::Failed, EndReason::Canceled, EndedBy::Api, None, now),
+        (Scheduled { .. }, End) => canceled(session, EndedBy::Api, None, now),
 
         (Queued { .. }, Dispatch { at }) => dispatch(session, at),
         (Queued { .. }, Postpone { until }) if until > now => postpone(session, until),
-        (Queued { .. }, Bar(bar)) => end(
-            session,
-            Status::Failed,
-            EndReason::Canceled,
-            EndedBy::System,
-            Some(why_barred(bar).into()),
-            now,
-        ),
-        // Only a trunk that was full sends a campaign's call to the queue.
-        (Queued { until }, Tick) if now >= *until && session.call.campaign_id.is_some() => end(
-            session,
-            Status::Failed,
-            EndReason::CarrierRejected,
-            EndedBy::System,
-            Some("the trunk had no room for it".into()),
-            now,
-        ),
-        (Queued { until }, Tick) if now >= *until => end(
-            session,
-            Status::Failed,
-            EndReason::Canceled,
-            EndedBy::System,
-            Some(slot_never_came.into()),
-            now,
-        ),
-        (Queued { .. }, End) => end(session, Status::Failed, EndReason::Canceled, EndedBy::Api, None, now),
+        (Queued { .. }, Bar(bar)) => canceled(session, EndedBy::System, Some(why_barred(bar)), now),
+        (Queued { until }, Tick) if now >= *until => slot_never_came(session, now),
+        (Queued { .. }, End) => canceled(session, EndedBy::Api, None, now),
 
         (Dialing { .. }, Ring) => ring(session),
-        (Dialing { .. }, Answer) => answer(session, now),
-        (Dialing { .. }, AnswerByMachine) => end(
-            session,
-            Status::Voicemail,
-            EndReason::Voicemail,
-            EndedBy::System,
-            None,
-            now,
-        ),
+        (Dialing { .. }, Answer { by, recording_id }) => answer(session, by, recording_id, now),
         (Dialing { .. }, Refuse(Refusal::Congested)) => send_back(session),
         (Dialing { .. }, Refuse(refusal)) => refuse(session, refusal, now),
-        (Dialing { give_up_at, .. }, Tick) if now >= *give_up_at => end(
-            session,
-            Status::NoAnswer,
-            EndReason::NoAnswer,
-            EndedBy::System,
-            None,
-            now,
-        ),
-        (Dialing { .. }, End) => end(session, Status::Failed, EndReason::Canceled, EndedBy::Api, None, now),
-        (Dialing { .. }, Shutdown) => end(
-            session,
-            Status::Failed,
-            EndReason::Canceled,
-            EndedBy::System,
-            Some("the service stopped".into()),
-            now,
-        ),
+        (Dialing { give_up_at, .. }, Tick) if now >= *give_up_at => {
+            let end = (Status::NoAnswer, EndReason::NoAnswer);
+            finish(session, end, EndedBy::System, None, now)
+        }
+        (Dialing { .. }, End) => canceled(session, EndedBy::Api, None, now),
+        (Dialing { .. }, Shutdown) => canceled(session, EndedBy::System, Some(STOPPED), now),
+        // A caller who gave up while it rang here.
+        (Dialing { .. }, HangUp(by)) => canceled(session, by, None, now),
 
-        (Conversing { .. }, Utter(role, content)) => utter(session, role, content, now),
-        (Conversing { .. }, HangUp(by)) => end(session, Status::Completed, EndReason::Completed, by, None, now),
-        (Conversing { end_by, .. }, Tick) if now >= *end_by => end(
+        (Conversing(_), Utter(utterance)) => utter(session, utterance, now),
+        (Conversing(_), Interrupt { said }) => interrupt(session, said, now),
+        (Conversing(talk), Consent(granted)) if talk.course == Course::Talking => consent(session, granted, now),
+        (Conversing(talk), OptOut { purge_after }) if talk.course == Course::Talking => {
+            opt_out(session, purge_after, now)
+        }
+        (Conversing(_), Call { call, own, until }) => call_tool(session, (call, own), until, now),
+        (Conversing(_), Return(answer)) => take_answer(session, answer, now),
+        (Conversing(talk), Transfer { to }) if talk.course == Course::Talking => transfer(session, to, now),
+        (
+            Conversing(
+                talk @ Talk {
+                    course: Course::Transferring { .. },
+                    ..
+                },
+            ),
+            Transferred,
+        ) => {
+            let end = (talk.status(), EndReason::Transferred);
+            finish(session, end, EndedBy::Agent, None, now)
+        }
+        (
+            Conversing(Talk {
+                course: Course::Transferring { .. },
+                ..
+            }),
+            TransferFailed { why },
+        ) => take_back(session, &why, now),
+        (Conversing(_), Dispose { code, note }) => dispose(session, code, note, now),
+        (Conversing(_), NoteAnswer(answered)) => note_answer(session, answered, now),
+        (Conversing(_) | Dialing { .. }, Note { kind, detail }) => note(session, kind, detail, now),
+        (
+            Conversing(Talk {
+                course: Course::LeavingMessage,
+                ..
+            }),
+            MessageLeft,
+        ) => finish(
             session,
-            Status::Completed,
-            EndReason::MaxDuration,
-            EndedBy::System,
+            (Status::Voicemail, EndReason::VoicemailLeft),
+            EndedBy::Agent,
             None,
             now,
         ),
-        (Conversing { .. }, End) => end(
-            session,
-            Status::Completed,
-            EndReason::Completed,
-            EndedBy::Api,
-            None,
-            now,
-        ),
-        (Conversing { .. }, Shutdown) => end(
-            session,
-            Status::Completed,
-            EndReason::Canceled,
-            EndedBy::System,
-            Some("the service stopped".into()),
-            now,
-        ),
+        (Conversing(talk), Break { .. } | Shutdown) if talk.farewell().is_some() => {
+            hang_up(session, EndedBy::System, now)
+        }
+        (Conversing(_), Break { reason, why }) => {
+            finish(session, (Status::Failed, reason), EndedBy::System, Some(why), now)
+        }
+        (Conversing(_), HangUp(by)) => hang_up(session, by, now),
+        (Conversing(_), Tick) => look_at_the_time(session, now),
+        (Conversing(_), End) => hang_up(session, EndedBy::Api, now),
+        (Conversing(talk), Shutdown) => {
+            let end = (talk.status(), EndReason::Canceled);
+            finish(session, end, EndedBy::System, Some(STOPPED.into()), now)
+        }
 
-        (Dialing { .. } | Conversing { .. }, Lose) => end(
-            session,
-            Status::Failed,
-            EndReason::NodeLost,
-            EndedBy::System,
-            Some("the service was interrupted while the call was live".into()),
-            now,
-        ),
-        (Dialing { .. }, HangUp(by)) => end(session, Status::Failed, EndReason::Canceled, by, None, now),
+        (Dialing { .. } | Conversing(_), Lose) => {
+            let end = (Status::Failed, EndReason::NodeLost);
+            finish(session, end, EndedBy::System, Some(LOST.into()), now)
+        }
+
+        // What is forgotten stays forgotten; only its job is told to be done.
+        (Ended(_), Evaluate(found)) if session.call.deleted_at.is_some() => {
+            Ok((session, found.job.map(Effect::SaveEvaluation).into_iter().collect()))
+        }
+        (Ended(_), Label(_) | Delete) if session.call.deleted_at.is_some() => Ok((session, Vec::new())),
+
+        (_, Label(metadata)) => {
+            let mut session = session;
+            Arc::make_mut(&mut session.call).metadata = metadata;
+            Ok((session, Vec::new()))
+        }
+
+        (Ended(_), Evaluate(evaluated)) => evaluate(session, evaluated, now),
+        (Ended(_), Delete) => delete(session, now),
 
         // Ticks come early and carriers repeat themselves: a second time is no change, not an error.
         (_, Tick) => Ok((session, Vec::new())),
         (Scheduled { .. } | Queued { .. }, Shutdown | Lose)
-        | (Scheduled { .. } | Dialing { .. } | Conversing { .. }, Dispatch { .. } | Postpone { .. } | Bar(_))
+        | (Scheduled { .. } | Dialing { .. } | Conversing(_), Dispatch { .. } | Postpone { .. } | Bar(_))
         | (Queued { .. }, Postpone { .. } | Ring | Refuse(Refusal::Congested))
-        | (Conversing { .. }, Ring | Answer) => Ok((session, Vec::new())),
+        | (Conversing(_), Ring | Answer { .. }) => Ok((session, Vec::new())),
+        // What is on its way while the call takes another course comes too late.
+        (Conversing(_), Consent(_) | OptOut { .. } | Transferred | TransferFailed { .. } | MessageLeft) => {
+            Ok((session, Vec::new()))
+        }
         (
             Ended(_),
             Dispatch { .. }
             | Postpone { .. }
             | Bar(_)
             | Ring
-            | Answer
-            | AnswerByMachine
+            | Answer { .. }
             | Refuse(_)
-            | Utter(..)
+            | Utter(_)
+            | Interrupt { .. }
+            | Consent(_)
+            | OptOut { .. }
+            | Call { .. }
+            | Return(_)
+            | Transferred
+            | TransferFailed { .. }
+            | Dispose { .. }
+            | NoteAnswer(_)
+            | Note { .. }
+            | MessageLeft
+            | Break { .. }
             | HangUp(_)
             | Shutdown
             | Lose,
         ) => Ok((session, Vec::new())),
 
         (Ended(_), End) => Err(refused("ended", "end", "it has ended already")),
-        (Scheduled { .. } | Queued { .. }, Ring | Answer | AnswerByMachine | Refuse(_) | Utter(..) | HangUp(_)) => {
-            Err(refused("queued", "talk", "it has not been dialled"))
+        (Ended(_), Transfer { .. }) => Err(refused("ended", "be transferred", "it has ended already")),
+        (Conversing(_), Transfer { .. }) => Err(refused(
+            "conversing",
+            "be transferred",
+            "it is being handed over or ended already",
+        )),
+        (Conversing(_), Refuse(_)) => Err(refused("conversing", "be refused", "it was answered")),
+        (Scheduled { .. } | Queued { .. } | Dialing { .. } | Conversing(_), Evaluate(_) | Delete) => {
+            Err(refused("live", "be evaluated or deleted", "wait for its end"))
         }
-        (Dialing { .. }, Utter(..)) => Err(refused("dialing", "talk", "nobody has answered")),
-        (Conversing { .. }, AnswerByMachine | Refuse(_)) => Err(refused("conversing", "be refused", "it was answered")),
+        (
+            Scheduled { .. } | Queued { .. },
+            Ring
+            | Answer { .. }
+            | Refuse(_)
+            | Utter(_)
+            | Interrupt { .. }
+            | Consent(_)
+            | OptOut { .. }
+            | Call { .. }
+            | Return(_)
+            | Transfer { .. }
+            | Transferred
+            | TransferFailed { .. }
+            | Dispose { .. }
+            | NoteAnswer(_)
+            | Note { .. }
+            | MessageLeft
+            | Break { .. }
+            | HangUp(_),
+        ) => Err(refused("queued", "talk", "it has not been dialled")),
+        (
+            Dialing { .. },
+            Utter(_)
+            | Interrupt { .. }
+            | Consent(_)
+            | OptOut { .. }
+            | Call { .. }
+            | Return(_)
+            | Transfer { .. }
+            | Transferred
+            | TransferFailed { .. }
+            | Dispose { .. }
+            | NoteAnswer(_)
+            | MessageLeft
+            | Break { .. },
+        ) => Err(refused("dialing", "talk", "nobody has answered")),
     }
 }
+
+const STOPPED: &str = "the service stopped";
+const LOST: &str = "the service was interrupted while the call was live";
 
 /// The next moment at which `Tick` can matter.
 pub fn next_deadline(session: &Session) -> Option<Moment> {
@@ -359,7 +545,7 @@ pub fn next_deadline(session: &Session) -> Option<Moment> {
         Phase::Scheduled { at } => Some(*at),
         Phase::Queued { until } => Some(*until),
         Phase::Dialing { give_up_at, .. } => Some(*give_up_at),
-        Phase::Conversing { end_by, .. } => Some(*end_by),
+        Phase::Conversing(talk) => Some(talk.deadline(&session.call)),
         Phase::Ended(_) => None,
     }
 }
@@ -418,42 +604,364 @@ fn ring(mut session: Session) -> Result<(Session, Vec<Effect>)> {
     Ok((session, Vec::new()))
 }
 
-fn answer(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    if let Phase::Dialing { dialed_at, .. } = session.phase {
-        let end_by = now.plus_seconds(session.call.max_duration_seconds.into());
-        session.phase = Phase::Conversing {
-            dialed_at,
-            started_at: now,
-            end_by,
-        };
+/// What a machine is told, or whether it is talked to, is up to the call's settings.
+fn answer(
+    mut session: Session,
+    answered_by: AnsweredBy,
+    recording_id: RecordingId,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Dialing { dialed_at, .. } = session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let course = match (answered_by, session.call.options.voicemail.action) {
+        (AnsweredBy::Human, _) | (AnsweredBy::Voicemail, VoicemailAction::Continue) => Course::Talking,
+        (AnsweredBy::Voicemail, VoicemailAction::LeaveMessage) => Course::LeavingMessage,
+        (AnsweredBy::Voicemail, VoicemailAction::Hangup) => {
+            let end = (Status::Voicemail, EndReason::Voicemail);
+            return finish(session, end, EndedBy::System, None, now);
+        }
+    };
+    let mut talk = Talk {
+        dialed_at,
+        started_at: now,
+        end_by: now.plus_seconds(session.call.max_duration_seconds.into()),
+        answered_by,
+        course,
+        quiet_from: now,
+        recorded_from: None,
+    };
+    // Nothing is recorded of machines, and nothing before a yes where one is asked for.
+    let recorded = session
+        .call
+        .options
+        .recording
+        .clone()
+        .filter(|_| answered_by == AnsweredBy::Human);
+    let call = Arc::make_mut(&mut session.call);
+    if let Some(recorded) = recorded {
+        call.recording_id = Some(recording_id);
+        match recorded.consent {
+            ConsentMode::Verbal => call.consent = Consent::Pending,
+            ConsentMode::None | ConsentMode::Notice => talk.recorded_from = Some(now),
+        }
     }
+    session.phase = Phase::Conversing(talk);
     let started = SessionStarted {
         session_id: session.call.id,
         started_at: now,
     };
-    Ok((session, vec![Effect::Emit(started.into())]))
+    let mut effects = vec![Effect::Emit(started.into())];
+    effects.extend(inbound(&session, inbound_call::Outcome::Answered));
+    Ok((session, effects))
 }
 
-/// A talk has at most this many turns; more are not kept.
-const MAX_TURNS: usize = 2_000;
+/// What became of a call to one of the tenant's numbers: its answer rate is counted from it.
+fn inbound(session: &Session, outcome: inbound_call::Outcome) -> Option<Effect> {
+    session.call.options.number_id.map(|number_id| Effect::CountInbound {
+        call: session.call.clone(),
+        number_id,
+        outcome,
+    })
+}
 
-fn utter(mut session: Session, role: Speaker, content: String, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    if let Phase::Conversing { started_at, .. } = session.phase
-        && session.turns.len() < MAX_TURNS
-    {
-        session.turns.push(Turn {
-            role,
-            content,
-            t: now.since(started_at).as_secs_f64(),
-        });
+impl Talk {
+    /// `completed` is for talks with people.
+    fn status(&self) -> Status {
+        match self.answered_by {
+            AnsweredBy::Human => Status::Completed,
+            AnsweredBy::Voicemail => Status::Voicemail,
+        }
+    }
+
+    /// Why the agent is saying good-bye: whatever ends the call then, that is its reason.
+    fn farewell(&self) -> Option<EndReason> {
+        match &self.course {
+            Course::Leaving { reason, .. } => Some(*reason),
+            Course::Talking | Course::LeavingMessage | Course::Transferring { .. } => None,
+        }
+    }
+
+    fn deadline(&self, call: &Row) -> Moment {
+        match &self.course {
+            Course::Talking => self.silent_at(call).map_or(self.end_by, |at| at.min(self.end_by)),
+            Course::LeavingMessage => self.end_by,
+            Course::Transferring { until, .. } => (*until).min(self.end_by),
+            Course::Leaving { by, .. } => (*by).min(self.end_by),
+        }
+    }
+
+    /// When nobody will have said anything for too long.
+    fn silent_at(&self, call: &Row) -> Option<Moment> {
+        let seconds = call.options.silence_seconds;
+        (seconds > 0).then(|| self.quiet_from.plus_seconds(seconds.into()))
+    }
+}
+
+fn look_at_the_time(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    if now < talk.deadline(&session.call) {
+        return Ok((session, Vec::new()));
+    }
+    let status = talk.status();
+    let reason = match &talk.course {
+        Course::Leaving { reason, .. } => *reason,
+        _ if now >= talk.end_by => EndReason::MaxDuration,
+        Course::Transferring { .. } => {
+            let (session, mut effects) = take_back(session, "nobody answered in time", now)?;
+            effects.push(Effect::TransferEnded { session: session.key() });
+            return Ok((session, effects));
+        }
+        Course::Talking => EndReason::SilenceTimeout,
+        Course::LeavingMessage => EndReason::MaxDuration,
+    };
+    finish(session, (status, reason), EndedBy::System, None, now)
+}
+
+fn hang_up(session: Session, by: EndedBy, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let reason = match (&talk.course, talk.answered_by) {
+        (Course::Leaving { reason, .. }, _) => *reason,
+        (_, AnsweredBy::Voicemail) => EndReason::Voicemail,
+        (Course::Talking | Course::LeavingMessage | Course::Transferring { .. }, AnsweredBy::Human) => {
+            EndReason::Completed
+        }
+    };
+    let status = talk.status();
+    finish(session, (status, reason), by, None, now)
+}
+
+fn utter(mut session: Session, utterance: Utterance, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let ends = now.plus_millis(
+        i64::try_from(utterance.ms)
+            .unwrap_or(i64::MAX / 4)
+            .min(MAX_UTTERANCE_MS),
+    );
+    talk.quiet_from = talk.quiet_from.max(ends);
+    let started_at = talk.started_at;
+    let turn = session.log.utter(utterance, (started_at, now, ends));
+    let heard = turn.map(|turn| overheard(&session, turn));
+    Ok((session, heard.into_iter().collect()))
+}
+
+/// Nobody speaks longer without a breath.
+const MAX_UTTERANCE_MS: i64 = 600_000;
+
+fn interrupt(mut session: Session, said: String, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.quiet_from = now;
+        session.log.cut(said, seconds(talk.started_at, now));
     }
     Ok((session, Vec::new()))
+}
+
+fn consent(mut session: Session, granted: bool, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let call = Arc::make_mut(&mut session.call);
+    if granted {
+        // Nobody had asked, or it was said twice.
+        if call.consent == Consent::Pending {
+            call.consent = Consent::Granted;
+            talk.recorded_from = Some(now);
+            session.log.note("consent_granted", None, now);
+        }
+        return Ok((session, Vec::new()));
+    }
+    call.consent = Consent::Refused;
+    // What was recorded before the objection is not kept either.
+    (talk.recorded_from, call.recording_id) = (None, None);
+    talk.course = leaving(EndReason::ConsentRefused, now);
+    session.log.note("consent_refused", None, now);
+    let refused = SessionConsentRefused {
+        session_id: session.call.id,
+        refused_at: now,
+    };
+    Ok((session, vec![Effect::Emit(refused.into())]))
+}
+
+/// Long enough for a sentence.
+const FAREWELL_SECONDS: i64 = 15;
+
+pub(super) fn leaving(reason: EndReason, now: Moment) -> Course {
+    Course::Leaving {
+        reason,
+        by: now.plus_seconds(FAREWELL_SECONDS),
+    }
+}
+
+/// What happens when somebody does not want to be called again: this list, in this order, in one transaction.
+fn opt_out(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    talk.course = leaving(EndReason::OptOut, now);
+    let is_recorded = talk.recorded_from.is_some();
+    let call = Arc::make_mut(&mut session.call);
+    call.opted_out_at = Some(now);
+    session.log.note("opt_out", None, now);
+    let mut effects = Vec::new();
+    // A caller who hides the number cannot be barred, but what was recorded goes all the same.
+    if let Some(phone_number) = call.phone_number().cloned() {
+        effects.push(Effect::BarNumber {
+            phone_number: phone_number.clone(),
+            session_id: call.id,
+        });
+        let detected = SessionOptOutDetected {
+            session_id: call.id,
+            phone_number,
+            detected_at: now,
+        };
+        effects.push(Effect::Emit(detected.into()));
+    }
+    if let (true, Some(recording_id)) = (is_recorded, call.recording_id) {
+        call.purge_after = Some(purge_after);
+        let pending = SessionOptOutRecordingPendingPurge {
+            session_id: call.id,
+            recording_id,
+            purge_after,
+        };
+        effects.push(Effect::Emit(pending.into()));
+    }
+    Ok((session, effects))
+}
+
+fn call_tool(
+    mut session: Session,
+    (call, own): (ToolCall, bool),
+    until: Moment,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    talk.quiet_from = talk.quiet_from.max(until);
+    let started_at = talk.started_at;
+    session.log.note("tool_called", Some(call.name.clone()), now);
+    let turn = session.log.called(call, own, (started_at, now));
+    let heard = turn.map(|turn| overheard(&session, turn));
+    Ok((session, heard.into_iter().collect()))
+}
+
+fn take_answer(mut session: Session, answer: Return, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    // What was waited for is here: silence counts again.
+    talk.quiet_from = talk.quiet_from.min(now).max(session.log.spoken_until(talk.started_at));
+    let t = seconds(talk.started_at, now);
+    let Return {
+        call_id,
+        output,
+        invocation,
+        timed_out,
+    } = answer;
+    let mut effects = Vec::new();
+    if let Some(TimedOut {
+        function_id,
+        name,
+        timeout_ms,
+    }) = timed_out
+    {
+        session.log.note("function_timed_out", Some(name.clone()), now);
+        let timeout = FunctionTimeout {
+            session_id: session.call.id,
+            function_id,
+            name,
+            timeout_ms,
+        };
+        effects.push(Effect::Emit(timeout.into()));
+    }
+    session.log.invoked(invocation);
+    let turn = session.log.returned(call_id, output, t);
+    effects.extend(turn.map(|turn| overheard(&session, turn)));
+    Ok((session, effects))
+}
+
+/// Whoever is called to take over gets this long to pick up.
+const TRANSFER_SECONDS: i64 = 45;
+
+fn transfer(mut session: Session, to: E164, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.course = Course::Transferring {
+            to: to.clone(),
+            until: now.plus_seconds(TRANSFER_SECONDS),
+        };
+    }
+    session.log.note("transfer_initiated", Some(to.to_string()), now);
+    let call = &session.call;
+    let initiated = SessionTransferInitiated {
+        session_id: call.id,
+        to_number: Some(call.to_number.clone()),
+        from_number: call.from_number.clone(),
+        transfer_number: to.clone(),
+        transferred_at: now,
+    };
+    let effects = vec![
+        Effect::Emit(initiated.into()),
+        Effect::Transfer {
+            session: session.key(),
+            to,
+        },
+    ];
+    Ok((session, effects))
+}
+
+fn take_back(mut session: Session, why: &str, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.course = Course::Talking;
+        talk.quiet_from = now;
+    }
+    session.log.note("transfer_failed", Some(why.to_owned()), now);
+    Ok((session, Vec::new()))
+}
+
+/// The last one counts: an agent may change its mind during the talk.
+fn dispose(mut session: Session, code: String, words: String, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.log.note("disposition_set", Some(code.clone()), now);
+    let call = Arc::make_mut(&mut session.call);
+    call.disposition_code = Some(code);
+    call.disposition_note = Some(words);
+    call.disposition_by = Some(Evaluator::Agent);
+    Ok((session, Vec::new()))
+}
+
+fn note_answer(mut session: Session, answered: Answered, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.log.note("question_answered", Some(answered.key.clone()), now);
+    session.log.answer(answered);
+    Ok((session, Vec::new()))
+}
+
+fn note(mut session: Session, kind: &'static str, detail: String, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.log.note(kind, Some(detail), now);
+    Ok((session, Vec::new()))
+}
+
+fn overheard(session: &Session, turn: Turn) -> Effect {
+    Effect::Overheard {
+        session_id: session.call.id,
+        place: session.log.turns.len().saturating_sub(1),
+        turn,
+    }
+}
+
+fn seconds(started_at: Moment, at: Moment) -> f64 {
+    at.since(started_at).as_secs_f64()
 }
 
 fn refuse(session: Session, refusal: Refusal, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let (status, reason, error) = match refusal {
         Refusal::Busy => (Status::Busy, EndReason::Busy, None),
         Refusal::NoAnswer => (Status::NoAnswer, EndReason::NoAnswer, None),
+        Refusal::Declined => (Status::NoAnswer, EndReason::Declined, None),
         Refusal::InvalidNumber(why) => (Status::Failed, EndReason::InvalidNumber, Some(why)),
         Refusal::Rejected(why) => (Status::Failed, EndReason::CarrierRejected, Some(why)),
         Refusal::Congested => (
@@ -462,92 +970,82 @@ fn refuse(session: Session, refusal: Refusal, now: Moment) -> Result<(Session, V
             Some("the trunk has no room".into()),
         ),
     };
-    end(session, status, reason, EndedBy::System, error, now)
+    finish(session, (status, reason), EndedBy::System, error, now)
+}
+
+fn canceled(session: Session, by: EndedBy, why: Option<&str>, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let end = (Status::Failed, EndReason::Canceled);
+    finish(session, end, by, why.map(str::to_owned), now)
+}
+
+/// Only a trunk that was full sends a campaign's call to the queue.
+fn slot_never_came(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let (reason, why) = if session.call.campaign_id.is_some() {
+        (EndReason::CarrierRejected, "the trunk had no room for it")
+    } else {
+        (
+            EndReason::Canceled,
+            "no slot became free before `queue_ttl_seconds` passed",
+        )
+    };
+    finish(
+        session,
+        (Status::Failed, reason),
+        EndedBy::System,
+        Some(why.into()),
+        now,
+    )
 }
 
 /// What happens when a call ends, whoever ends it: this list, in this order.
-fn end(
+fn finish(
     mut session: Session,
-    status: Status,
-    reason: EndReason,
+    (status, reason): (Status, EndReason),
     by: EndedBy,
     error: Option<String>,
     now: Moment,
 ) -> Result<(Session, Vec<Effect>)> {
     let was_live = session.is_live();
-    let (dialed_at, started_at) = match session.phase {
-        Phase::Dialing { dialed_at, .. } => (Some(dialed_at), None),
-        Phase::Conversing {
-            dialed_at, started_at, ..
-        } => (Some(dialed_at), Some(started_at)),
-        Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Ended(_) => (None, None),
-    };
-    let answered_by = match reason {
-        EndReason::Voicemail => Some(AnsweredBy::Voicemail),
-        _ => started_at.map(|_| AnsweredBy::Human),
-    };
-    let end = End {
-        at: now,
-        status,
-        reason,
-        by,
-        dialed_at,
-        started_at,
-        answered_by,
-        error,
-    };
-    let turns = std::mem::take(&mut session.turns);
+    let end = ended(&session, (status, reason), by, error, now);
+    let recording = recording(&session, reason, now);
+    // The id was for a recording that nobody agreed to.
+    if recording.is_none() && session.call.recording_id.is_some() {
+        Arc::make_mut(&mut session.call).recording_id = None;
+    }
+    let log = std::mem::take(&mut session.log).closed(end.started_at, now);
     let call = session.call.clone();
-    let actual_cost_cents = cost(call.price_cents_per_minute, end.duration_seconds());
-    let ended = SessionEnded {
-        session_id: call.id,
-        client_reference_id: call.client_reference_id.clone(),
-        campaign_id: call.campaign_id,
-        contact_id: call.contact_id,
-        from_number: call.from_number.clone(),
-        to_number: Some(call.to_number.clone()),
-        phone_number: Some(call.to_number.clone()),
-        email: call.email.clone(),
-        first_name: call.first_name.clone(),
-        last_name: call.last_name.clone(),
-        status,
-        end_reason: reason,
-        started_at,
-        ended_at: now,
-        duration_seconds: end.duration_seconds(),
-        actual_cost_cents,
-        transcript: turns.clone(),
-        transcript_url: (!turns.is_empty())
-            .then(|| format!("{}/v1/sessions/{}/transcript.json", session.base_url, call.id)),
-        function_invocations: Vec::new(),
-    };
-    let attempt = Attempt {
-        session_id: call.id,
-        dialed_at,
-        answered: end.answered_by.is_some(),
-        status,
-        reason,
-        duration_seconds: end.duration_seconds(),
-        actual_cost_cents,
-    };
-    session.phase = Phase::Ended(end);
+    session.phase = Phase::Ended(end.clone());
 
     let mut effects = Vec::new();
-    if !turns.is_empty() {
-        effects.push(Effect::SaveTranscript {
-            session_id: call.id,
-            turns,
-        });
+    if end.started_at.is_none() {
+        effects.extend(inbound(&session, inbound_call::Outcome::Abandoned));
     }
-    effects.push(Effect::Emit(if status == Status::Completed {
-        ended.into()
-    } else {
-        SessionFailed::from(ended).into()
-    }));
+    let last_event = last_event(&session, &end, &log);
+    let attempt = attempt(&call, &end);
+    if !log.is_empty() {
+        effects.push(Effect::SaveTranscript(log.transcript(call.id)));
+    }
+    effects.push(last_event);
     if let Some(contact_id) = call.contact_id {
         effects.push(Effect::FinishAttempt {
             contact: Owned::new(call.tenant_id, call.env, contact_id),
             attempt,
+        });
+    }
+    if !log.answers.is_empty() {
+        effects.push(Effect::SaveAnswers {
+            call: call.clone(),
+            answers: log.answers.clone(),
+            source: answer::Source::Agent,
+        });
+    }
+    if let Some(job) = evaluation(&session, status, &log, now) {
+        effects.push(Effect::StartEvaluation(job));
+    }
+    if let Some(row) = recording {
+        effects.push(Effect::StartRecording {
+            row,
+            sounds: log.sounds,
         });
     }
     if was_live {
@@ -558,6 +1056,224 @@ fn end(
         tenant_id: call.tenant_id,
         session_id: call.id,
     });
+    effects.push(Effect::OverheardEnd(call.id));
+    Ok((session, effects))
+}
+
+fn ended(
+    session: &Session,
+    (status, reason): (Status, EndReason),
+    by: EndedBy,
+    error: Option<String>,
+    now: Moment,
+) -> End {
+    let (dialed_at, started_at, answered_by) = match &session.phase {
+        Phase::Dialing { dialed_at, .. } => {
+            let machine = (reason == EndReason::Voicemail).then_some(AnsweredBy::Voicemail);
+            (Some(*dialed_at), None, machine)
+        }
+        Phase::Conversing(talk) => (Some(talk.dialed_at), Some(talk.started_at), Some(talk.answered_by)),
+        Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Ended(_) => (None, None, None),
+    };
+    End {
+        at: now,
+        status,
+        reason,
+        by,
+        dialed_at,
+        started_at,
+        answered_by,
+        error,
+    }
+}
+
+fn last_event(session: &Session, end: &End, log: &Log) -> Effect {
+    let call = &session.call;
+    let ended = SessionEnded {
+        session_id: call.id,
+        client_reference_id: call.client_reference_id.clone(),
+        campaign_id: call.campaign_id,
+        contact_id: call.contact_id,
+        from_number: call.from_number.clone(),
+        to_number: Some(call.to_number.clone()),
+        phone_number: call.phone_number().cloned(),
+        email: call.email.clone(),
+        first_name: call.first_name.clone(),
+        last_name: call.last_name.clone(),
+        status: end.status,
+        end_reason: end.reason,
+        started_at: end.started_at,
+        ended_at: end.at,
+        duration_seconds: end.duration_seconds(),
+        actual_cost_cents: cost(call.price_cents_per_minute, end.duration_seconds()),
+        transcript: log.turns.clone(),
+        transcript_url: (!log.turns.is_empty())
+            .then(|| format!("{}/v1/sessions/{}/transcript.json", session.base_url, call.id)),
+        function_invocations: log.invocations.clone(),
+    };
+    Effect::Emit(if end.status == Status::Completed {
+        ended.into()
+    } else {
+        SessionFailed::from(ended).into()
+    })
+}
+
+fn attempt(call: &Row, end: &End) -> Attempt {
+    Attempt {
+        session_id: call.id,
+        dialed_at: end.dialed_at,
+        answered: end.answered_by.is_some(),
+        status: end.status,
+        reason: end.reason,
+        // A message that was left may be as good as a talk.
+        reached: end.status == Status::Completed
+            || end.reason == EndReason::VoicemailLeft && call.options.voicemail.counts_as_reached,
+        disposition_code: call.disposition_code.clone(),
+        duration_seconds: end.duration_seconds(),
+        actual_cost_cents: cost(call.price_cents_per_minute, end.duration_seconds()),
+    }
+}
+
+/// What is found out after the end: campaign calls are classified, unless the agent did it; questions are looked up.
+fn evaluation(session: &Session, status: Status, log: &Log, now: Moment) -> Option<evaluation::Model> {
+    let call = &session.call;
+    let classify = call.campaign_id.is_some() && call.options.has_dispositions && call.disposition_code.is_none();
+    let wanted = status == Status::Completed && !log.turns.is_empty() && (classify || call.options.has_questions);
+    wanted.then(|| evaluation::Model {
+        session_id: call.id,
+        tenant_id: call.tenant_id,
+        env: call.env,
+        status: evaluation::Status::Pending,
+        tries: 0,
+        give_up_at: now.plus_seconds(EVALUATION_SECONDS),
+        error: None,
+        created_at: now,
+    })
+}
+
+/// Source: CONTRACT §4.
+const EVALUATION_SECONDS: i64 = 120;
+
+/// The row of what was recorded; its actor stores the sound. Of a call that was lost there is nothing to hear.
+fn recording(session: &Session, reason: EndReason, now: Moment) -> Option<recording::Model> {
+    let call = &session.call;
+    let recorded = call.options.recording.as_ref()?;
+    let (started_at, from) = match &session.phase {
+        Phase::Conversing(talk) => (talk.started_at, talk.recorded_from?),
+        Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Dialing { .. } | Phase::Ended(_) => return None,
+    };
+    let lost = reason == EndReason::NodeLost;
+    let retained = recorded
+        .retention_days
+        .map(|days| now.plus_seconds(i64::from(days) * 86_400));
+    let (purge_after, purge_reason) = match (call.purge_after, retained) {
+        (Some(at), _) => (Some(at), Some(PurgeReason::OptOut)),
+        (None, Some(at)) => (Some(at), Some(PurgeReason::Retention)),
+        (None, None) => (None, None),
+    };
+    Some(recording::Model {
+        id: call.recording_id?,
+        tenant_id: call.tenant_id,
+        env: call.env,
+        session_id: call.id,
+        status: if lost {
+            recording::Status::Failed
+        } else {
+            recording::Status::Processing
+        },
+        channels: recorded.channels,
+        from_ms: i64::try_from(from.since(started_at).as_millis()).unwrap_or(0),
+        tries: 0,
+        wake_at: if lost { purge_after } else { Some(now) },
+        duration_ms: None,
+        bytes: None,
+        sha256: None,
+        purge_after,
+        purge_reason,
+        error: lost.then(|| LOST.into()),
+        completed_at: None,
+        purged_at: None,
+        version: 1,
+        created_at: now,
+    })
+}
+
+/// The specification's event comes once, and not for what the agent itself has said.
+fn evaluate(mut session: Session, found: Evaluated, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let mut effects = Vec::new();
+    if let Some(Disposition { code, note }) = found.disposition {
+        let by_now = session.call.disposition_by;
+        // What a person has decided is not overruled by a machine, and what is known is not found out twice.
+        if found.by == Evaluator::Human || by_now.is_none() {
+            let call = Arc::make_mut(&mut session.call);
+            call.disposition_code = Some(code.clone());
+            call.disposition_note = Some(note.clone());
+            call.disposition_by = Some(found.by);
+            effects.extend(classified(call, (code, note), &found.by, found.model, by_now, now));
+        }
+    }
+    if !found.answers.is_empty() {
+        effects.push(Effect::SaveAnswers {
+            call: session.call.clone(),
+            answers: found.answers,
+            source: match found.by {
+                Evaluator::Agent => answer::Source::Agent,
+                Evaluator::Human => answer::Source::Human,
+                Evaluator::Llm => answer::Source::Llm,
+                Evaluator::Rules => answer::Source::Rules,
+            },
+        });
+    }
+    if let Some(job) = found.job {
+        effects.push(Effect::SaveEvaluation(job));
+    }
+    Ok((session, effects))
+}
+
+fn classified(
+    call: &Row,
+    (disposition_code, disposition_note): (String, String),
+    by: &Evaluator,
+    model: Option<String>,
+    before: Option<Evaluator>,
+    now: Moment,
+) -> Vec<Effect> {
+    let (Some(campaign_id), Some(contact_id)) = (call.campaign_id, call.contact_id) else {
+        return Vec::new();
+    };
+    let mut effects = vec![Effect::DisposeContact {
+        contact_id,
+        session_id: call.id,
+        code: disposition_code.clone(),
+    }];
+    // Source: specification, "session.disposition_set": not without dispositions to choose from, not for what the agent said.
+    if before.is_none() && call.options.has_dispositions {
+        let set = SessionDispositionSet {
+            session_id: call.id,
+            campaign_id,
+            contact_id,
+            disposition_code,
+            disposition_note,
+            evaluated_at: now,
+            evaluator: *by,
+            model,
+        };
+        effects.push(Effect::Emit(set.into()));
+    }
+    effects
+}
+
+/// The row stays, for what refers to it; what was said and who it was goes.
+fn delete(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let call = Arc::make_mut(&mut session.call);
+    call.deleted_at = Some(now);
+    (call.email, call.first_name, call.last_name) = (None, None, None);
+    (call.variables, call.metadata) = Default::default();
+    (call.disposition_note, call.client_reference_id) = (None, None);
+    let effects = vec![Effect::Forget {
+        session: session.key(),
+        recording: session.call.recording_id,
+    }];
     Ok((session, effects))
 }
 
@@ -565,6 +1281,14 @@ fn end(
 pub fn code(reason: EndReason) -> &'static str {
     match reason {
         EndReason::Completed => "completed",
+        EndReason::Transferred => "transferred",
+        EndReason::SilenceTimeout => "silence_timeout",
+        EndReason::OptOut => "opt_out",
+        EndReason::ConsentRefused => "consent_refused",
+        EndReason::Declined => "declined",
+        EndReason::VoicemailLeft => "voicemail_left",
+        EndReason::AgentError => "agent_error",
+        EndReason::ProviderError => "provider_error",
         EndReason::MaxDuration => "max_duration",
         EndReason::NoAnswer => "no_answer",
         EndReason::Busy => "busy",

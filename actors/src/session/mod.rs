@@ -1,5 +1,7 @@
 //! Sessions: calls.
 pub mod actor;
 pub mod intake;
+pub mod log;
 pub mod machine;
 mod row;
+pub mod settings;

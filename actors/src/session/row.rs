@@ -1,8 +1,12 @@
 //! A session's row, and the state that a row says.
-use super::machine::{End, Phase, Session, code, cost};
+use super::{
+    log::Log,
+    machine::{Course, End, Phase, Session, Talk, code, cost, leaving},
+};
 use entities::{
     Error, Result,
-    session::{AnsweredBy, Model as Row, Phase as StoredPhase},
+    session::{AnsweredBy, Consent, EndReason, Model as Row, Phase as StoredPhase},
+    values::Moment,
 };
 use std::sync::Arc;
 
@@ -30,13 +34,15 @@ impl Session {
                 };
                 row.dialed_at = Some(*dialed_at);
             }
-            Phase::Conversing {
-                dialed_at, started_at, ..
-            } => {
-                row.phase = StoredPhase::Conversing;
-                row.answered_by = Some(AnsweredBy::Human);
-                row.dialed_at = Some(*dialed_at);
-                row.started_at = Some(*started_at);
+            Phase::Conversing(talk) => {
+                row.phase = match talk.course {
+                    Course::Talking | Course::Leaving { .. } => StoredPhase::Conversing,
+                    Course::LeavingMessage => StoredPhase::Answered,
+                    Course::Transferring { .. } => StoredPhase::Transferring,
+                };
+                row.answered_by = Some(talk.answered_by);
+                row.dialed_at = Some(talk.dialed_at);
+                row.started_at = Some(talk.started_at);
             }
             Phase::Ended(end) => {
                 row.phase = StoredPhase::Ended;
@@ -79,13 +85,19 @@ impl Session {
                     ringing: row.phase == StoredPhase::Ringing,
                 }
             }
-            StoredPhase::Conversing => {
+            // Nobody takes up a call that another process was talking in: what is read here is only ended, as lost.
+            StoredPhase::Answered | StoredPhase::Conversing | StoredPhase::Transferring => {
                 let started_at = row.started_at.ok_or_else(|| missing("started_at"))?;
-                Phase::Conversing {
+                let is_recorded = row.recording_id.is_some() && row.consent != Consent::Pending;
+                Phase::Conversing(Talk {
                     dialed_at: dialed_at()?,
                     started_at,
                     end_by: started_at.plus_seconds(row.max_duration_seconds.into()),
-                }
+                    answered_by: row.answered_by.unwrap_or(AnsweredBy::Human),
+                    course: course(&row, started_at),
+                    quiet_from: started_at,
+                    recorded_from: is_recorded.then_some(started_at),
+                })
             }
             StoredPhase::Ended => Phase::Ended(End {
                 at: row.ended_at.ok_or_else(|| missing("ended_at"))?,
@@ -102,9 +114,19 @@ impl Session {
         Ok(Session {
             call: Arc::new(row),
             phase,
-            turns: Vec::new(),
+            log: Log::default(),
             base_url,
             version,
         })
+    }
+}
+
+/// A wish that stands in the row stands: it is not told a second time.
+fn course(row: &Row, started_at: Moment) -> Course {
+    match (row.phase, row.opted_out_at, row.consent) {
+        (StoredPhase::Answered, ..) => Course::LeavingMessage,
+        (_, Some(at), _) => leaving(EndReason::OptOut, at),
+        (_, None, Consent::Refused) => leaving(EndReason::ConsentRefused, started_at),
+        (_, None, Consent::NotRequired | Consent::Pending | Consent::Granted) => Course::Talking,
     }
 }

@@ -156,6 +156,24 @@ pub async fn still_dispatchable(db: &impl ConnectionTrait, known: &[(CampaignId,
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
+/// Names of campaigns that have not started and want this agent.
+pub async fn drafts_of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent: AgentId) -> Result<Vec<String>> {
+    let rows = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
+        .filter(Column::Status.eq(Status::Draft))
+        .filter(Expr::cust("CAST(plan AS TEXT)").like(format!("%{agent}%")))
+        .limit(10)
+        .all(db)
+        .await?;
+    let wants = |row: &Model| row.plan.agent_id == Some(agent);
+    Ok(rows
+        .into_iter()
+        .filter(wants)
+        .map(|row| row.plan.name.into_string())
+        .collect())
+}
+
 /// Tenants with a running campaign: each needs its dispatcher.
 pub async fn tenants_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
     let select = Entity::find()

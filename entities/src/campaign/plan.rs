@@ -1,6 +1,8 @@
 //! What a user asks of a campaign.
 use crate::{
+    agent::Disposition,
     ids::AgentId,
+    session::Voicemail,
     values::{Bounded, Day, E164, Metadata, Moment, Text, TimeOfDay, Variables, Zone},
 };
 use chrono::NaiveDate;
@@ -35,6 +37,12 @@ pub struct Plan {
     /// Why you may call these people, in your words: kept for the day that somebody asks.
     #[serde(default)]
     pub consent_basis: Option<Text<1, 500>>,
+    /// How its calls are classified, instead of as the agent says; at most 50.
+    #[serde(default)]
+    pub dispositions: Vec<Disposition>,
+    /// What happens when a machine picks up.
+    #[serde(default)]
+    pub voicemail: Voicemail,
     #[serde(default)]
     pub schedule: Schedule,
     #[serde(default)]

@@ -59,6 +59,7 @@ impl Demo {
                 ("bind", address.to_string()),
                 ("base_url", String::new()),
                 ("database_url", format!("sqlite://{}", folder.join("demo.db").display())),
+                ("recordings", folder.join("recordings").display().to_string()),
                 ("secret_key", String::new()),
                 ("sandbox_speed", SPEED.to_string()),
                 ("max_concurrency", "1000".into()),

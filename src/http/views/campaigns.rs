@@ -359,6 +359,8 @@ pub struct ContactView {
     /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
     pub skip_reason: Option<SkipReason>,
+    /// How its last talk was classified.
+    pub disposition_code: Option<String>,
     pub created_at: Moment,
 }
 impl From<contact::Model> for ContactView {
@@ -381,6 +383,7 @@ impl From<contact::Model> for ContactView {
             last_session_id: contact.last_session_id,
             next_attempt_at: contact.next_attempt_at,
             skip_reason: contact.skip_reason,
+            disposition_code: contact.disposition_code,
             created_at: contact.created_at,
         }
     }

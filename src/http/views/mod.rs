@@ -3,18 +3,23 @@ mod campaigns;
 
 pub use campaigns::*;
 
+use actors::session::machine::{Phase, Session};
 use entities::{
-    agent, api_key, delivery, delivery_attempt, endpoint_hour, event,
-    ids::{AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, RecoveryId, SessionId, TenantId},
+    agent, agent_version, api_key, delivery, delivery_attempt, endpoint_hour, event,
+    ids::{
+        AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, RecordingId, RecoveryId, SessionId,
+        TenantId,
+    },
     page::Listed,
     recovery, session, tenant,
-    transcript::Turn,
+    transcript::{Entry, Invocation, Turn},
     values::{Cents, E164, Env, Metadata, Moment, Role, Scopes, Text, Variables, WebhookUrl, Zone},
     webhook_endpoint,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// One page of a list.
 #[derive(Serialize, JsonSchema)]
@@ -148,6 +153,74 @@ impl From<agent::Model> for AgentView {
             updated_at: agent.updated_at,
         }
     }
+}
+
+/// An agent as it was.
+#[derive(Serialize, JsonSchema)]
+pub struct AgentVersionView {
+    pub agent_id: AgentId,
+    pub version: i32,
+    #[serde(flatten)]
+    pub definition: agent::Definition,
+    pub created_at: Moment,
+}
+impl From<agent_version::Model> for AgentVersionView {
+    fn from(row: agent_version::Model) -> Self {
+        AgentVersionView {
+            agent_id: row.agent_id,
+            version: row.version,
+            definition: row.definition,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// How a dry run went.
+#[derive(Serialize, JsonSchema)]
+pub struct SimulationView {
+    pub turns: Vec<Turn>,
+    /// What else happened, as refused tool calls.
+    pub timeline: Vec<Entry>,
+    pub function_invocations: Vec<Invocation>,
+    /// How the call would have ended; null: the agent was still talking.
+    pub end_reason: Option<session::EndReason>,
+    /// Why it broke off.
+    pub error: Option<String>,
+    pub disposition_code: Option<String>,
+    pub disposition_note: Option<String>,
+    pub answers: BTreeMap<String, serde_json::Value>,
+}
+impl SimulationView {
+    pub fn of(session: Session) -> Self {
+        let end = match &session.phase {
+            Phase::Ended(end) => Some(end.clone()),
+            _ => None,
+        };
+        // What was typed had come to its end: that is no hanging up.
+        let typed_out = end.as_ref().is_some_and(|end| end.by == session::EndedBy::Caller);
+        SimulationView {
+            end_reason: end.as_ref().filter(|_| !typed_out).map(|end| end.reason),
+            error: end.and_then(|end| end.error),
+            disposition_code: session.call.disposition_code.clone(),
+            disposition_note: session.call.disposition_note.clone(),
+            answers: session
+                .log
+                .answers
+                .into_iter()
+                .map(|answer| (answer.key, answer.value))
+                .collect(),
+            turns: session.log.turns,
+            timeline: session.log.timeline,
+            function_invocations: session.log.invocations,
+        }
+    }
+}
+
+/// Everything that happened to a session, in its order.
+#[derive(Serialize, JsonSchema)]
+pub struct TimelineView {
+    pub session_id: SessionId,
+    pub entries: Vec<Entry>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -405,7 +478,7 @@ pub struct EventTypeView {
 pub struct SessionView {
     pub id: SessionId,
     pub r#type: &'static str,
-    pub direction: &'static str,
+    pub direction: session::Direction,
     pub status: session::Status,
     pub phase: session::Phase,
     pub end_reason: Option<session::EndReason>,
@@ -417,14 +490,23 @@ pub struct SessionView {
     pub from_number: Option<E164>,
     pub to_number: E164,
     /// The other party's number.
-    pub phone_number: E164,
+    pub phone_number: Option<E164>,
     pub email: Option<String>,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
     pub client_reference_id: Option<String>,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
+    /// Null for phone calls.
+    pub room_id: Option<uuid::Uuid>,
     pub attempt: i32,
+    /// Did the other side agree to be recorded?
+    pub consent: session::Consent,
+    pub disposition_code: Option<String>,
+    pub disposition_note: Option<String>,
+    /// Who decided the disposition.
+    pub disposition_by: Option<session::Evaluator>,
+    pub recording_id: Option<RecordingId>,
     pub variables: Variables,
     pub metadata: Metadata,
     pub ring_timeout_seconds: i32,
@@ -443,18 +525,25 @@ pub struct SessionView {
 pub struct SessionErrorView {
     pub code: String,
     pub message: String,
+    /// The carrier's, where it is a SIP trunk.
+    pub sip_code: Option<i32>,
 }
 impl SessionView {
     pub fn of(row: session::Model, base_url: &str) -> Self {
         let talked = row.started_at.is_some();
+        let phone_number = row.phone_number().cloned();
         let error = row
             .error_code
             .zip(row.error_message)
-            .map(|(code, message)| SessionErrorView { code, message });
+            .map(|(code, message)| SessionErrorView {
+                code,
+                message,
+                sip_code: None,
+            });
         SessionView {
             id: row.id,
             r#type: "phone",
-            direction: "outbound",
+            direction: row.direction,
             status: row.status,
             phase: row.phase,
             end_reason: row.end_reason,
@@ -463,8 +552,8 @@ impl SessionView {
             agent_id: row.agent_id,
             agent_version: row.agent_version,
             voice_id: row.voice_id,
-            from_number: row.from_number,
-            phone_number: row.to_number.clone(),
+            from_number: row.from_number.clone(),
+            phone_number,
             to_number: row.to_number,
             email: row.email,
             first_name: row.first_name,
@@ -472,7 +561,13 @@ impl SessionView {
             client_reference_id: row.client_reference_id,
             campaign_id: row.campaign_id,
             contact_id: row.contact_id,
+            room_id: None,
             attempt: row.attempt,
+            consent: row.consent,
+            disposition_code: row.disposition_code,
+            disposition_note: row.disposition_note,
+            disposition_by: row.disposition_by,
+            recording_id: row.recording_id,
             variables: row.variables,
             metadata: row.metadata,
             ring_timeout_seconds: row.ring_timeout_seconds,
@@ -514,4 +609,5 @@ pub struct ConcurrencyView {
 pub struct BySourceView {
     pub campaign: u64,
     pub api: u64,
+    pub inbound: u64,
 }

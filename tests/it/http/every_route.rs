@@ -39,7 +39,7 @@ on_both! {
     async fn without_the_scope_a_route_is_forbidden(world: &mut World) {
         let tenant = world.tenant().await;
         for route in routes::all() {
-            let Access::Needs(scope) = route.access else { continue };
+            let (Access::Needs(scope) | Access::NeedsOrLink(scope)) = route.access else { continue };
             let others: Vec<Scope> = Scope::ALL.iter().copied().filter(|other| *other != scope).collect();
             let api = world.api(tenant.id, Env::Test, Scopes::new(others).unwrap()).await;
             let request = api.request(route.method.as_str().parse().unwrap(), &path(&route, NOBODY, NOBODY)).json(&json!({}));
@@ -58,9 +58,17 @@ on_both! {
         let event = owner.events().await[0]["id"].as_str().unwrap().to_owned();
         let entry = owner.api.post("/v1/dnc", json!({ "phone_number": "+15002349999" })).await.ok()["id"].as_str().unwrap().to_owned();
         let import = owner.api.upload("/v1/dnc/import", "phone_number\n+15002349998\n").await.ok()["id"].as_str().unwrap().to_owned();
+        let schema = json!({ "type": "object" });
+        let function = json!({ "name": "look_up", "description": "Looks up.", "parameters": schema, "url": "http://127.0.0.1:9/" });
+        let function = owner.api.post("/v1/functions", function).await.ok()["id"].as_str().unwrap().to_owned();
+        let number = owner.api.post("/v1/numbers", json!({ "phone_number": "+12025550123" })).await.ok()["id"].as_str().unwrap().to_owned();
+        let recorded = json!({ "to_number": "+15002340000", "agent_id": agent, "recording": { "enabled": true } });
+        owner.api.post("/v1/sessions", recorded).await.ok();
+        world.advance(crate::world::minutes(1)).await;
+        let recording = owner.api.get("/v1/recordings").await.ok()["data"][0]["id"].as_str().unwrap().to_owned();
         let live = world.api(owner.id, Env::Live, Scopes::all()).await;
         let mut walked = BTreeSet::new();
-        for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_)) && route.path.contains("{id}")) {
+        for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_) | Access::NeedsOrLink(_)) && route.path.contains("{id}")) {
             let kind = route.path.split('/').nth(2).unwrap();
             let id = match kind {
                 "agents" => &agent,
@@ -70,18 +78,27 @@ on_both! {
                 "events" => &event,
                 "dnc" => &entry,
                 "imports" => &import,
+                "functions" => &function,
+                "numbers" => &number,
+                "recordings" => &recording,
                 other => panic!("what is the id of {other}?"),
             };
             walked.insert(kind);
+            // Within the limit of each key.
+            world.advance(std::time::Duration::from_secs(2)).await;
             let body = match route.path.rsplit('/').next().unwrap() {
                 "contacts" => json!({ "contacts": [{ "phone_number": "1" }] }),
                 "recover" => json!({ "since": "2020-01-01T00:00:00Z" }),
                 "{contact_id}" if route.method == "PATCH" => json!({ "first_name": "Mallory" }),
+                "say" => json!({ "text": "Hello." }),
+                "dtmf" => json!({ "digits": "1" }),
+                "transfer" => json!({ "transfer_number": "+15002000000" }),
+                "simulate" => json!({ "turns": ["Hello."] }),
                 _ => json!({}),
             };
             for api in [&stranger.api, &live] {
-                // Agents belong to both envs of their tenant.
-                if kind == "agents" && std::ptr::eq(api, &live) {
+                // Configuration belongs to both envs of its tenant.
+                if ["agents", "functions", "numbers"].contains(&kind) && std::ptr::eq(api, &live) {
                     continue;
                 }
                 let method = || route.method.as_str().parse().unwrap();
@@ -99,7 +116,7 @@ on_both! {
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 7);
+        assert_eq!(walked.len(), 10);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);

@@ -27,7 +27,8 @@ on_both! {
         assert_eq!(completed["duration_seconds"], ended["duration_seconds"]);
         assert_eq!(completed["session_id"], ended["session_id"]);
         let turns = ended["transcript"].as_array().unwrap();
-        assert_eq!(turns[0], json!({ "role": "agent", "content": "Hello! How can I help you?", "t": 0.0 }));
+        assert_eq!((turns[0]["role"].as_str(), turns[0]["content"].as_str(), turns[0]["t"].as_f64()), (Some("agent"), Some("Hello! How can I help you?"), Some(0.0)));
+        assert_eq!(turns[0]["end_t"], turns[1]["t"], "one after the other");
         assert_eq!(turns[1]["role"], "user");
 
         let url = ended["transcript_url"].as_str().unwrap();

@@ -8,5 +8,6 @@ mod campaign_by_hand;
 mod faults;
 mod mended;
 mod races;
+mod the_call;
 mod the_law;
 mod webhooks_in_detail;

@@ -58,6 +58,10 @@ impl Database {
         self.mails.path().display().to_string()
     }
 
+    pub fn recordings_folder(&self) -> String {
+        self.mails.path().join("recordings").display().to_string()
+    }
+
     pub async fn drop(&mut self) {
         self.folder.take();
         if let Some((server, name)) = self.server.take() {

@@ -1,6 +1,8 @@
 //! A world: the real app with its own database and a clock that stands still until it is advanced.
 mod database;
+pub mod functions;
 mod receiver;
+pub mod s3_server;
 pub mod smtp;
 pub mod zoo;
 
@@ -98,6 +100,9 @@ impl World {
                 ("base_url", String::new()),
                 ("database_url", database.url.clone()),
                 ("mail_folder", database.mail_folder()),
+                ("recordings", database.recordings_folder()),
+                // The same on every machine.
+                ("voice", "tones".into()),
                 ("secret_key", actors::keyring::Keyring::generate()),
             ],
         )
@@ -158,6 +163,37 @@ impl World {
         settings[name] = value;
         self.settings = serde_json::from_value(settings).unwrap();
         self.restart().await;
+    }
+
+    /// Every file in the recordings' folder.
+    pub fn recorded_files(&self) -> Vec<std::path::PathBuf> {
+        fn walk(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    walk(&path, found)
+                } else {
+                    found.push(path)
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(self.database.recordings_folder().as_ref(), &mut found);
+        found
+    }
+
+    /// Nothing can be stored or erased: where the folder was, there is a file.
+    pub fn block_recordings(&self, blocked: bool) {
+        let folder = self.database.recordings_folder();
+        let aside = format!("{folder}.aside");
+        if blocked {
+            let _ = std::fs::create_dir_all(&folder);
+            std::fs::rename(&folder, &aside).unwrap();
+            std::fs::write(&folder, "").unwrap();
+        } else {
+            std::fs::remove_file(&folder).unwrap();
+            std::fs::rename(&aside, &folder).unwrap();
+        }
     }
 
     /// How many rows a table has.

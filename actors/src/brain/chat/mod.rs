@@ -1,0 +1,82 @@
+//! A mind behind an OpenAI-compatible `/v1/chat/completions`: it reads what was said, and writes what to say.
+//!
+//! Words go out sentence by sentence while the model still writes (`sentence`); calls of tools when it is done (`calls`).
+//! The history notes what the talk really took, so that an answer may be dropped at any point (`history`, `answer`).
+mod answer;
+mod calls;
+mod history;
+mod json;
+mod provider;
+mod sentence;
+mod sse;
+mod wire;
+
+pub use json::complete_json;
+pub use provider::{ApiKey, Limits, Provider};
+
+use super::{Act, Brain, Briefing, Failure, Heard};
+use answer::Answer;
+use futures_util::{
+    future::{BoxFuture, FutureExt, ready},
+    stream::BoxStream,
+};
+use history::History;
+use serde_json::Value;
+
+/// Stands for the other side when the model is to find the first words: some servers want a user message.
+const PICKED_UP: &str = "(The call was just answered. You speak first.)";
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Instead of the provider's.
+    pub model: Option<String>,
+    pub temperature: Option<f64>,
+    pub max_tokens: Option<u32>,
+}
+
+#[derive(Debug)]
+pub struct Chat {
+    provider: Provider,
+    settings: Settings,
+    history: History,
+    /// As a request names them.
+    tools: Vec<Value>,
+    first_message: Option<String>,
+    /// Ids that we had to invent for calls.
+    invented: u64,
+}
+
+impl Chat {
+    pub fn new(provider: Provider, settings: Settings, briefing: Briefing) -> Self {
+        Chat {
+            provider,
+            settings,
+            history: History::new(briefing.instructions),
+            tools: briefing.tools.iter().map(wire::tool).collect(),
+            first_message: briefing.first_message.filter(|words| !words.trim().is_empty()),
+            invented: 0,
+        }
+    }
+}
+
+impl Brain for Chat {
+    fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {
+        match heard {
+            Heard::Opening => match self.first_message.clone() {
+                Some(words) => return Answer::fixed(self, words).stream(),
+                None => self.history.heard(PICKED_UP),
+            },
+            Heard::Words(speech) => self.history.heard(&speech.text),
+            Heard::Results(results) => self.history.results(&results),
+        }
+        Answer::of(self).stream()
+    }
+
+    fn interrupted<'a>(&'a mut self, said: &'a str, _played_ms: u64) -> BoxFuture<'a, ()> {
+        self.history.interrupted(said);
+        ready(()).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

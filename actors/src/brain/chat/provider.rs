@@ -1,0 +1,282 @@
+//! The other end: where it is, how we ask it, and what is made of its refusals.
+use super::wire::{Request, error_message};
+use crate::brain::Failure;
+use reqwest::{Response, StatusCode, header::RETRY_AFTER};
+use std::{fmt, future::pending, sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout};
+use url::Url;
+use zeroize::Zeroizing;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Before the second and last try, unless the provider names another pause.
+const PAUSE: Duration = Duration::from_millis(200);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// Bytes of one answer.
+pub const MAX_BODY: usize = 2 * 1024 * 1024;
+/// Characters of what a provider says of its failure.
+const MAX_WORDS: usize = 300;
+
+/// An OpenAI-compatible service, and the model that it is asked for. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// The base, as `https://host/v1`.
+    pub url: Arc<str>,
+    pub api_key: Option<ApiKey>,
+    pub model: Arc<str>,
+    pub http: reqwest::Client,
+    pub limits: Limits,
+    endpoint: Url,
+}
+
+/// Never printed.
+#[derive(Clone)]
+pub struct ApiKey(Arc<Zeroizing<String>>);
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// How long we wait for a provider. Only waiting counts, not the time in which its words are spoken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    pub first_byte: Duration,
+    /// Between two pieces.
+    pub silence: Duration,
+    /// For one answer in all, a second try included.
+    pub whole: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            first_byte: Duration::from_secs(10),
+            silence: Duration::from_secs(10),
+            whole: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Provider {
+    /// Fails, in words for an operator, on an address or a key that cannot be used. rustls must have its provider by then.
+    pub fn new(url: &str, api_key: Option<&str>, model: &str) -> Result<Self, String> {
+        let base = Url::parse(url).map_err(|error| format!("is no URL ({error}); write https://host/v1"))?;
+        let plain = base.username().is_empty() && base.password().is_none();
+        if !matches!(base.scheme(), "http" | "https") || !plain || base.query().is_some() || base.fragment().is_some() {
+            return Err("is not of the form https://host/v1; the key is set apart from it".into());
+        }
+        let mut endpoint = base;
+        if let Ok(mut path) = endpoint.path_segments_mut() {
+            path.pop_if_empty().extend(["chat", "completions"]);
+        }
+        let api_key = api_key.map(str::trim).filter(|key| !key.is_empty());
+        if api_key.is_some_and(|key| {
+            !key.bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+        }) {
+            return Err("the API key has a character that no key has".into());
+        }
+        if model.trim().is_empty() {
+            return Err("the model has no name".into());
+        }
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            return Err("rustls has no crypto provider yet: main installs one first".into());
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the operator names this address; it may be an inner one"
+        )]
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("Callboard/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .no_proxy()
+            .build()
+            .map_err(|error| format!("no client can be made: {}", with_cause(&error)))?;
+        Ok(Provider {
+            url: url.into(),
+            api_key: api_key.map(|key| ApiKey(Arc::new(Zeroizing::new(key.to_owned())))),
+            model: model.trim().into(),
+            http,
+            limits: Limits::default(),
+            endpoint,
+        })
+    }
+
+    /// Asks, a second time if the first was bad luck. What comes back has a 2xx.
+    pub(super) async fn send(&self, request: &Request<'_>, patience: &mut Patience) -> Result<Response, Refusal> {
+        let refusal = match self.send_once(request, patience).await {
+            Err(refusal) if refusal.try_again => refusal,
+            decided => return decided,
+        };
+        // What stands behind never comes: this is a pause. It counts as waiting.
+        let _ = patience
+            .wait(pause(refusal.retry_after.as_deref()), pending::<()>())
+            .await;
+        if patience.left.is_zero() {
+            return Err(refusal);
+        }
+        self.send_once(request, patience).await
+    }
+
+    async fn send_once(&self, request: &Request<'_>, patience: &mut Patience) -> Result<Response, Refusal> {
+        let mut post = self.http.post(self.endpoint.clone()).json(request);
+        if let Some(ApiKey(key)) = &self.api_key {
+            post = post.bearer_auth(key.as_str());
+        }
+        let Some(sent) = patience.wait(patience.limits.first_byte, post.send()).await else {
+            return Err(Refusal::of("it did not answer in time"));
+        };
+        let response = sent.map_err(|error| Refusal {
+            try_again: !error.is_timeout() && (error.is_connect() || error.is_request()),
+            ..Refusal::of(&format!("it cannot be reached: {}", with_cause(&error.without_url())))
+        })?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let retry_after = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok());
+        Err(Refusal {
+            status: Some(status),
+            try_again: matches!(status.as_u16(), 408 | 429 | 500..=599),
+            retry_after: retry_after.map(str::to_owned),
+            words: refused(status, &said(response, patience).await),
+        })
+    }
+
+    /// A failure in words that may be logged and shown: one line, bounded, without the key.
+    pub(super) fn failure(&self, words: &str) -> Failure {
+        let words = match &self.api_key {
+            Some(ApiKey(key)) => words.replace(key.as_str(), "[key]"),
+            None => words.to_owned(),
+        };
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        Failure::Provider(
+            words
+                .chars()
+                .filter(|letter| !letter.is_control())
+                .take(MAX_WORDS)
+                .collect(),
+        )
+    }
+}
+
+/// Why there is no answer to a request.
+#[derive(Debug)]
+pub struct Refusal {
+    pub status: Option<StatusCode>,
+    pub words: String,
+    try_again: bool,
+    retry_after: Option<String>,
+}
+
+impl Refusal {
+    pub fn of(words: &str) -> Self {
+        Refusal {
+            status: None,
+            words: words.to_owned(),
+            try_again: false,
+            retry_after: None,
+        }
+    }
+}
+
+/// What is left of the time for one answer.
+#[derive(Debug)]
+pub struct Patience {
+    pub limits: Limits,
+    left: Duration,
+}
+
+impl Patience {
+    pub fn new(limits: Limits) -> Self {
+        Patience {
+            limits,
+            left: limits.whole,
+        }
+    }
+
+    /// `None`: it took longer than `limit`, or than what is left.
+    pub async fn wait<T>(&mut self, limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
+        let begun = Instant::now();
+        let answer = timeout(limit.min(self.left), answer).await;
+        self.left = self.left.saturating_sub(begun.elapsed());
+        answer.ok()
+    }
+}
+
+/// A whole body. Fails in words for an operator.
+pub async fn read(mut response: Response, limit: usize, patience: &mut Patience) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    loop {
+        let piece = patience.wait(patience.limits.silence, response.chunk()).await;
+        match piece.ok_or("it stopped in the middle of its answer")? {
+            Ok(Some(piece)) if body.len() + piece.len() > limit => return Err("its answer is too large".into()),
+            Ok(Some(piece)) => body.extend_from_slice(&piece),
+            Ok(None) => return Ok(body),
+            Err(error) => return Err(format!("its answer was cut off: {}", with_cause(&error.without_url()))),
+        }
+    }
+}
+
+/// What a provider says of a refusal; nothing where that cannot be read.
+async fn said(response: Response, patience: &mut Patience) -> String {
+    let body = read(response, 64 * 1024, patience).await.unwrap_or_default();
+    match serde_json::from_slice(&body) {
+        Ok(error) => error_message(&error).unwrap_or_else(|| error.to_string()),
+        Err(_) => String::from_utf8_lossy(&body).into_owned(),
+    }
+}
+
+fn refused(status: StatusCode, said: &str) -> String {
+    let advice = match status.as_u16() {
+        300..=399 => "; redirects are not followed, set its final address",
+        401 | 403 => "; check the API key",
+        404 => "; check the address and the name of the model",
+        429 => "; its rate limit or the credit there is used up",
+        _ => "",
+    };
+    // The advice first: what a provider says may be long.
+    let colon = if said.trim().is_empty() { "" } else { ": " };
+    format!("it answered {}{advice}{colon}{said}", status.as_u16())
+}
+
+fn pause(retry_after: Option<&str>) -> Duration {
+    let seconds = retry_after.and_then(|text| text.trim().parse().ok());
+    seconds.map_or(PAUSE, |seconds| Duration::from_secs(seconds).min(MAX_PAUSE))
+}
+
+/// An error and what stands behind it, which says more.
+pub fn with_cause(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words = format!("{words}: {error}");
+        cause = error.source();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_is_what_the_provider_asks_for_within_reason() {
+        for (asked, expected) in [
+            (None, 200),
+            (Some("0"), 0),
+            (Some(" 1 "), 1000),
+            (Some("2"), 2000),
+            (Some("3600"), 2000),
+            (Some("Tue, 02 Mar 2027 13:02:00 GMT"), 200),
+            (Some("-1"), 200),
+        ] {
+            assert_eq!(pause(asked), Duration::from_millis(expected), "{asked:?}");
+        }
+    }
+}

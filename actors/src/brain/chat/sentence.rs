@@ -1,0 +1,164 @@
+//! Cuts running text into sentences, so that the first can be spoken while the model still writes the second.
+
+/// Characters of one sentence; a longer one is cut at a space.
+const MAX_SENTENCE: usize = 400;
+/// Characters of one answer; the rest is cut off.
+const MAX_ANSWER: usize = 8_000;
+/// A full stop after one of these ends no sentence. What ends in single letters (`e.g.`, `z.B.`) needs no entry.
+const ABBREVIATIONS: [&str; 34] = [
+    "approx", "apt", "ave", "bzw", "ca", "co", "dept", "dr", "dra", "ext", "fr", "gen", "hr", "inc", "jr", "ltd",
+    "mlle", "mme", "mr", "mrs", "ms", "nr", "prof", "rev", "sr", "sra", "srta", "st", "sta", "str", "tel", "usw",
+    "vgl", "vs",
+];
+
+#[derive(Debug, Default)]
+pub struct Sentences {
+    rest: String,
+    taken: usize,
+}
+
+impl Sentences {
+    /// Takes the next words. `false`: the answer is as long as it may be, and what came beyond is gone.
+    pub fn push(&mut self, text: &str) -> bool {
+        let mut letters = text.chars();
+        for letter in letters.by_ref().take(MAX_ANSWER - self.taken) {
+            self.rest.push(letter);
+            self.taken += 1;
+        }
+        letters.next().is_none()
+    }
+
+    /// The next whole sentence, with the space before it.
+    pub fn next(&mut self) -> Option<String> {
+        let limit = self.rest.char_indices().nth(MAX_SENTENCE).map(|(at, _)| at);
+        let end = match (boundary(&self.rest), limit) {
+            (Some(end), Some(limit)) if end > limit => space_before(&self.rest, limit),
+            (Some(end), _) => end,
+            (None, Some(limit)) => space_before(&self.rest, limit),
+            (None, None) => return None,
+        };
+        let after = self.rest.split_off(end);
+        Some(std::mem::replace(&mut self.rest, after))
+    }
+
+    /// What is left when nothing more comes; call it after `next` has nothing.
+    pub fn finish(&mut self) -> Option<String> {
+        let rest = std::mem::take(&mut self.rest);
+        (!rest.trim().is_empty()).then_some(rest)
+    }
+}
+
+/// Where the first sentence ends, if that is certain yet.
+fn boundary(text: &str) -> Option<usize> {
+    let start = text.len() - text.trim_start().len();
+    let mut letters = text[start..].char_indices().map(|(at, letter)| (start + at, letter));
+    letters.find_map(|(at, letter)| {
+        let after = at + letter.len_utf8();
+        let tail = text[after..].trim_start_matches(|next| ends(next) || closes(next));
+        let end = text.len() - tail.len();
+        let spaced = tail.starts_with(char::is_whitespace);
+        match letter {
+            '\n' => Some(after),
+            // No space follows these.
+            '。' | '？' | '！' => Some(end),
+            '.' => (spaced && (end > after || !is_abbreviation(&text[..at]))).then_some(end),
+            '!' | '?' | '…' => spaced.then_some(end),
+            _ => None,
+        }
+    })
+}
+
+fn ends(letter: char) -> bool {
+    matches!(letter, '.' | '!' | '?' | '…' | '。' | '？' | '！')
+}
+
+/// A quotation or a bracket ends after the full stop within.
+fn closes(letter: char) -> bool {
+    matches!(letter, '"' | '\'' | '”' | '’' | '»' | ')' | ']' | '」' | '』' | '）')
+}
+
+/// Is the full stop after this text part of its last word?
+fn is_abbreviation(text: &str) -> bool {
+    let word = text
+        .rsplit(|letter: char| letter.is_whitespace() || "(\"'“„«".contains(letter))
+        .next();
+    let word = word.unwrap_or_default();
+    let short_number = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let cased = |letter: char| letter.is_lowercase() || letter.is_uppercase();
+    let initials = word
+        .split('.')
+        .all(|part| part.chars().count() == 1 && part.chars().all(cased));
+    // "So do I." is one; "on the 3. March", "J. Smith" and "e.g. this" are none.
+    (short_number || initials || ABBREVIATIONS.contains(&word.to_lowercase().as_str())) && word != "I"
+}
+
+/// The last space before `limit`, or the limit where there is none.
+fn space_before(text: &str, limit: usize) -> usize {
+    let head = &text[..limit];
+    let space = head.rfind(char::is_whitespace);
+    space.filter(|at| !head[..*at].trim().is_empty()).unwrap_or(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pushed as one, and letter by letter: the same, but for brackets that are not there yet.
+    fn cut(text: &str) -> Vec<String> {
+        let (mut at_once, mut by_letter) = (Sentences::default(), Sentences::default());
+        let mut pieces = Vec::new();
+        for letter in text.chars() {
+            by_letter.push(letter.encode_utf8(&mut [0; 4]));
+            pieces.extend(std::iter::from_fn(|| by_letter.next()));
+        }
+        pieces.extend(by_letter.finish());
+        at_once.push(text);
+        let mut whole: Vec<String> = std::iter::from_fn(|| at_once.next()).collect();
+        whole.extend(at_once.finish());
+        assert_eq!(whole, pieces);
+        assert_eq!(whole.concat().trim_end(), text.trim_end());
+        whole.iter().map(|sentence| sentence.trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn sentences_end_where_a_reader_would_pause() {
+        for (text, expected) in [
+            ("Hi. Yes! No? Well… So", vec!["Hi.", "Yes!", "No?", "Well…", "So"]),
+            ("It is 3.5 or 1.000,00. Fine.", vec!["It is 3.5 or 1.000,00.", "Fine."]),
+            (
+                "Dr. Who (Mr. X) met J. S. Bach. Yes.",
+                vec!["Dr. Who (Mr. X) met J. S. Bach.", "Yes."],
+            ),
+            (
+                "Fruit, e.g. apples, z.B. or z. B. pears. No.",
+                vec!["Fruit, e.g. apples, z.B. or z. B. pears.", "No."],
+            ),
+            (
+                "Am 3. März. In 2026. Do I? So do I. Ja.",
+                vec!["Am 3. März.", "In 2026.", "Do I?", "So do I.", "Ja."],
+            ),
+            ("1. One\n2. Two\n\n\nThree", vec!["1. One", "2. Two", "Three"]),
+            (
+                "He said \"Go.\" Then (he left!) What?! Wait... Now",
+                vec!["He said \"Go.\"", "Then (he left!)", "What?!", "Wait...", "Now"],
+            ),
+            ("您好。再见！好吗？好", vec!["您好。", "再见！", "好吗？", "好"]),
+            (
+                "See example.com or v1.2!x for more. ",
+                vec!["See example.com or v1.2!x for more."],
+            ),
+            ("  \n ", vec![]),
+        ] {
+            assert_eq!(cut(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn long_sentences_are_cut_at_a_space() {
+        let lengths = |text: &str| cut(text).iter().map(|part| part.chars().count()).collect::<Vec<_>>();
+        assert_eq!(lengths(&"äbcd ".repeat(100)), [399, 99]);
+        assert_eq!(lengths(&"ä".repeat(1000)), [400, 400, 200]);
+        assert_eq!(lengths(&format!("{}. {}", "a".repeat(399), "b".repeat(10))), [400, 10]);
+        assert_eq!(lengths(&format!("b {}.", "a".repeat(400))), [1, 399, 2]);
+    }
+}

@@ -1,0 +1,157 @@
+//! Who is asked, and the way there: one websocket per call.
+use super::{MESSAGE_LIMIT, wire::Problem};
+use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use serde::Deserialize;
+use std::{fmt, sync::Arc};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
+    tungstenite::{
+        Error,
+        client::IntoClientRequest,
+        http::{
+            Response, StatusCode,
+            header::{AUTHORIZATION, HeaderValue, USER_AGENT},
+        },
+        protocol::WebSocketConfig,
+    },
+};
+use url::Url;
+use zeroize::Zeroizing;
+
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// A service that speaks the protocol. Cloning is cheap; one for all calls.
+#[derive(Clone)]
+pub struct Provider {
+    url: Url,
+    /// Empty: it asks for none.
+    api_key: Zeroizing<String>,
+    model: String,
+    /// `None` where the URL asks for no TLS.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Provider { url, model, .. } = self;
+        f.debug_struct("Provider")
+            .field("url", &url.as_str())
+            .field("model", model)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Provider {
+    /// `url` as `wss://host/v1/realtime`, without the model; `ws://` for a service of one's own, without encryption.
+    /// The error reads after the name of the setting: "starts with ..".
+    pub fn new(url: &str, api_key: &str, model: &str) -> Result<Self, String> {
+        let url =
+            Url::parse(url).map_err(|error| format!("is no URL ({error}); write wss://api.example.com/v1/realtime"))?;
+        if !matches!(url.scheme(), "wss" | "ws") {
+            return Err(format!("starts with `{}`; write wss:// or ws://", url.scheme()));
+        }
+        if url.host_str().is_none() {
+            return Err("has no host".into());
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("has a user or password; the key has a setting of its own".into());
+        }
+        if url.fragment().is_some() {
+            return Err("has a part after `#`, which nobody would see".into());
+        }
+        if model.trim().is_empty() {
+            return Err("needs a model".into());
+        }
+        if HeaderValue::try_from(api_key).is_err() {
+            return Err("has a key with characters that cannot be sent".into());
+        }
+        let tls = (url.scheme() == "wss").then(tls).transpose()?;
+        Ok(Provider {
+            url,
+            api_key: api_key.to_owned().into(),
+            model: model.to_owned(),
+            tls,
+        })
+    }
+
+    /// Opens the socket; `model` instead of the usual one. Errors are words for people.
+    pub(super) async fn connect(&self, model: Option<&str>) -> Result<Socket, String> {
+        let mut url = self.url.clone();
+        let others = url
+            .query_pairs()
+            .filter(|(name, _)| name != "model")
+            .map(|(name, value)| (name.into(), value.into()));
+        let others: Vec<(String, String)> = others.collect();
+        let model = model.unwrap_or(&self.model);
+        url.query_pairs_mut()
+            .clear()
+            .extend_pairs(others)
+            .append_pair("model", model);
+
+        let mut request = url.as_str().into_client_request().map_err(|error| error.to_string())?;
+        let agent = HeaderValue::from_static(concat!("Callboard/", env!("CARGO_PKG_VERSION")));
+        request.headers_mut().insert(USER_AGENT, agent);
+        if !self.api_key.is_empty() {
+            let bearer = Zeroizing::new(format!("Bearer {}", *self.api_key));
+            let mut bearer = HeaderValue::try_from(bearer.as_str()).map_err(|error| error.to_string())?;
+            bearer.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, bearer);
+        }
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MESSAGE_LIMIT))
+            .max_frame_size(Some(MESSAGE_LIMIT));
+        let connector = self.tls.clone().map_or(Connector::Plain, Connector::Rustls);
+        match connect_async_tls_with_config(request, Some(config), true, Some(connector)).await {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(refusal)) => Err(refused(&refusal, model)),
+            Err(error) => Err(format!(
+                "no connection to {}: {error}",
+                self.url.host_str().unwrap_or_default()
+            )),
+        }
+    }
+
+    /// Words of the provider or about it, fit for a log: on one line, not long, and never with the key.
+    pub(super) fn clean(&self, words: &str) -> String {
+        let mut words = words.to_owned();
+        if !self.api_key.is_empty() {
+            words = words.replace(self.api_key.as_str(), "[key]");
+        }
+        let visible = words.chars().map(|c| if c.is_control() { ' ' } else { c });
+        visible.take(500).collect()
+    }
+}
+
+fn tls() -> Result<Arc<ClientConfig>, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err("cannot be trusted: the system has no certificate authorities (package ca-certificates)".into());
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("cannot be reached over TLS: {error}"))?;
+    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+}
+
+/// What an HTTP answer in place of a websocket means.
+fn refused(refusal: &Response<Option<Vec<u8>>>, model: &str) -> String {
+    #[derive(Deserialize)]
+    struct Body {
+        error: Problem,
+    }
+    let status = refusal.status();
+    let hint = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ", is the key right?".into(),
+        StatusCode::NOT_FOUND => format!(", are the address and the model `{model}` right?"),
+        StatusCode::TOO_MANY_REQUESTS => ", its limit is reached".into(),
+        _ => String::new(),
+    };
+    let body = refusal.body().as_deref().unwrap_or_default();
+    let words = serde_json::from_slice::<Body>(body)
+        .ok()
+        .and_then(|body| body.error.message);
+    let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+    format!("it refused the connection with {status}{hint}{words}")
+}

@@ -1,0 +1,287 @@
+//! The person that the sandbox plays: says its lines one after each of the agent's, as its script or its number wants.
+use super::Control;
+use crate::{
+    brain::Speech,
+    clock::Busy,
+    deps::Deps,
+    talk::{
+        line::{Event, Line, Said},
+        spoken_ms,
+    },
+};
+use entities::{
+    session::{SandboxOutcome, Step},
+    values::E164,
+};
+use futures_util::future::{BoxFuture, FutureExt, ready};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::mpsc;
+
+/// What the person says in a talk without a script.
+const AGREEABLE: [&str; 3] = [
+    "Hello, yes, this is me.",
+    "That sounds good to me.",
+    "Thank you, goodbye.",
+];
+const MAILBOX: &str = "You have reached my mailbox. Please leave a message after the tone.";
+const YES: &str = "Yes, that is fine.";
+const NO: &str = "No, I do not want to be recorded.";
+
+#[derive(Clone, Debug, PartialEq)]
+enum Move {
+    Say(String),
+    Interrupt(String),
+    SilenceMs(u64),
+    Press(String),
+    SlowFunction,
+    HangUp,
+}
+
+pub struct Person {
+    deps: Deps,
+    speed: f64,
+    /// Given up while waiting.
+    busy: Option<Busy>,
+    moves: VecDeque<Move>,
+    inbox: mpsc::Receiver<(Control, Option<Busy>)>,
+    /// It waits for somebody to say something: what it is told wakes it at once.
+    listens: Arc<AtomicBool>,
+    /// Told while it was handed over.
+    later: VecDeque<Control>,
+    /// It follows a script of the user's: nothing is put in.
+    scripted: bool,
+    refuses: bool,
+}
+
+impl Person {
+    pub fn new(
+        deps: &Deps,
+        speed: f64,
+        inbox: mpsc::Receiver<(Control, Option<Busy>)>,
+        listens: Arc<AtomicBool>,
+    ) -> Self {
+        Person {
+            deps: deps.clone(),
+            speed,
+            busy: Some(deps.clock.busy()),
+            moves: VecDeque::new(),
+            inbox,
+            listens,
+            later: VecDeque::new(),
+            scripted: false,
+            refuses: false,
+        }
+    }
+
+    pub fn follow(&mut self, script: &[Step]) {
+        self.scripted = true;
+        self.moves = script.iter().filter_map(step).collect();
+    }
+
+    pub fn play(&mut self, outcome: SandboxOutcome) {
+        let say = |text: &str| Move::Say(text.to_owned());
+        self.refuses = outcome == SandboxOutcome::ConsentRefused;
+        self.moves = match outcome {
+            SandboxOutcome::OptOut => [say("Please stop calling me.")].into(),
+            SandboxOutcome::ConsentRefused => [say(NO)].into(),
+            SandboxOutcome::Transfer => [say("I would like to speak to a human, please.")].into(),
+            SandboxOutcome::FunctionTimeout => [
+                say("Could you look that up for me?"),
+                Move::SlowFunction,
+                say(AGREEABLE[1]),
+            ]
+            .into(),
+            SandboxOutcome::Voicemail => [say(MAILBOX), Move::SilenceMs(3_600_000)].into(),
+            SandboxOutcome::Talk
+            | SandboxOutcome::Busy
+            | SandboxOutcome::NoAnswer
+            | SandboxOutcome::Declined
+            | SandboxOutcome::Failed
+            | SandboxOutcome::InvalidNumber
+            | SandboxOutcome::Abandoned => AGREEABLE.map(say).into(),
+        };
+    }
+
+    /// So many milliseconds of the line's time.
+    pub async fn wait(&mut self, ms: u64) {
+        let clock = self.deps.clock.clone();
+        let until = clock.now().plus(self.scaled(ms));
+        let busy = self.busy.take().unwrap_or_else(|| clock.busy());
+        self.busy = Some(clock.busy_until(until, busy).await);
+    }
+
+    fn scaled(&self, ms: u64) -> Duration {
+        Duration::from_millis(ms).div_f64(self.speed)
+    }
+
+    /// Waits, unless something is wanted meanwhile: then how much is left.
+    async fn wait_or_heed(&mut self, ms: u64) -> Option<(Control, u64)> {
+        let clock = self.deps.clock.clone();
+        let begins = clock.now();
+        let until = begins.plus(self.scaled(ms));
+        let busy = self.busy.take().unwrap_or_else(|| clock.busy());
+        self.listens.store(true, Ordering::SeqCst);
+        let wanted = tokio::select! {
+            biased;
+            Some((control, busy)) = self.inbox.recv() => {
+                self.busy = busy.or_else(|| Some(clock.busy()));
+                Some(control)
+            }
+            busy = clock.busy_until(until, busy) => {
+                self.busy = Some(busy);
+                None
+            }
+        };
+        self.listens.store(false, Ordering::SeqCst);
+        let passed = clock.now().since(begins).mul_f64(self.speed);
+        let left = ms.saturating_sub(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX));
+        wanted.map(|control| (control, left))
+    }
+
+    async fn next(&mut self) -> Event {
+        loop {
+            if let Some(control) = self.later.pop_front() {
+                return Event::Control(control);
+            }
+            if let Ok((control, _)) = self.inbox.try_recv() {
+                return Event::Control(control);
+            }
+            match self.moves.pop_front() {
+                Some(Move::Say(text) | Move::Interrupt(text)) => {
+                    let ms = spoken_ms(&text);
+                    let speech = Speech { text, audio: None };
+                    return Event::Words { speech, ms };
+                }
+                Some(Move::SilenceMs(ms)) => {
+                    if let Some((control, left)) = self.wait_or_heed(ms).await {
+                        self.moves.push_front(Move::SilenceMs(left));
+                        return Event::Control(control);
+                    }
+                }
+                Some(Move::Press(digits)) => {
+                    self.wait(digits.len() as u64 * 200).await;
+                    return Event::Pressed(digits);
+                }
+                Some(Move::SlowFunction) => {}
+                Some(Move::HangUp) | None => return Event::HungUp,
+            }
+        }
+    }
+}
+
+fn step(step: &Step) -> Option<Move> {
+    Some(match step {
+        Step::Say(text) => Move::Say(text.to_string()),
+        Step::Interrupt(text) => Move::Interrupt(text.to_string()),
+        Step::SilenceSeconds(seconds) => Move::SilenceMs(u64::try_from(seconds.get()).unwrap_or(0) * 1000),
+        Step::Press(digits) => Move::Press(digits.to_string()),
+        Step::HangUp(true) => Move::HangUp,
+        Step::HangUp(false) => return None,
+    })
+}
+
+impl Line for Person {
+    fn real_ms(&self, ms: u64) -> u64 {
+        u64::try_from(self.scaled(ms).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn say<'a>(&'a mut self, _: &'a str, ms: u64) -> BoxFuture<'a, Said> {
+        async move {
+            if matches!(self.moves.front(), Some(Move::Interrupt(_))) {
+                let played = ms * 2 / 5;
+                self.wait(played).await;
+                return Said::CutInAfter(played);
+            }
+            self.wait(ms).await;
+            Said::Whole
+        }
+        .boxed()
+    }
+
+    fn listen(&mut self) -> BoxFuture<'_, Event> {
+        self.next().boxed()
+    }
+
+    fn hear(&mut self, ms: u64) -> BoxFuture<'_, ()> {
+        self.wait(ms).boxed()
+    }
+
+    fn expect_consent(&mut self) {
+        if !self.scripted && !self.refuses {
+            self.moves.push_front(Move::Say(YES.to_owned()));
+        }
+    }
+
+    fn wants_slow_function(&mut self) -> bool {
+        let wants = matches!(self.moves.front(), Some(Move::SlowFunction));
+        if wants {
+            self.moves.pop_front();
+        }
+        wants
+    }
+
+    fn press(&mut self, _: &str) {}
+
+    /// By the last digit of the number: 1 is busy, 2 does not answer, 4 is turned down; others take over.
+    fn hand_over<'a>(&'a mut self, to: &'a E164) -> BoxFuture<'a, Result<(), String>> {
+        async move {
+            let (mut ms, outcome) = match to.last_digit() {
+                1 => (500, Err("busy")),
+                2 => (20_000, Err("nobody answered")),
+                4 => (500, Err("the carrier rejected the call")),
+                _ => (2_000, Ok(())),
+            };
+            while let Some((control, left)) = self.wait_or_heed(ms).await {
+                ms = left;
+                match control {
+                    Control::TakeBack => return Err("nobody answered in time".into()),
+                    Control::Say(_) | Control::Press(_) | Control::Transfer(_) => self.later.push_back(control),
+                }
+            }
+            outcome.map_err(str::to_owned)
+        }
+        .boxed()
+    }
+
+    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, ()> {
+        self.wait(ms).boxed()
+    }
+}
+
+/// Lines of a dry run: what was typed, and no time that passes.
+pub struct Typed(pub VecDeque<String>);
+
+impl Line for Typed {
+    fn say<'a>(&'a mut self, _: &'a str, _: u64) -> BoxFuture<'a, Said> {
+        ready(Said::Whole).boxed()
+    }
+    fn listen(&mut self) -> BoxFuture<'_, Event> {
+        let next = self.0.pop_front().map(|text| {
+            let ms = spoken_ms(&text);
+            let speech = Speech { text, audio: None };
+            Event::Words { speech, ms }
+        });
+        ready(next.unwrap_or(Event::HungUp)).boxed()
+    }
+    fn hear(&mut self, _: u64) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+    fn expect_consent(&mut self) {}
+    fn wants_slow_function(&mut self) -> bool {
+        false
+    }
+    fn press(&mut self, _: &str) {}
+    fn hand_over<'a>(&'a mut self, _: &'a E164) -> BoxFuture<'a, Result<(), String>> {
+        ready(Ok(())).boxed()
+    }
+    fn dawdle(&mut self, _: u64) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+}

@@ -1,0 +1,272 @@
+//! Calls that come in: who takes them, what happens to those that nobody can take, and the alarm when those are too many.
+use crate::{
+    calls::Call,
+    carrier::Leg,
+    deps::Deps,
+    dispatcher::Admit,
+    effect,
+    event::{InboundNumber, NumberAnswerRateDegraded},
+    session::{
+        machine::Session,
+        settings::{self, Asked},
+    },
+    writer::Commit,
+};
+use entities::{
+    Error, Result, agent,
+    campaign::AgentSnapshot,
+    ids::{InboundCallId, NumberId, Owned, SessionId, TenantId},
+    inbound_call::{self, Counts, Outcome},
+    number::{self, Model as Number, Otherwise, alarm},
+    session::{self, Sandbox},
+    values::{E164, Env, Moment},
+};
+use std::sync::Arc;
+
+/// A call to one of the tenant's numbers.
+#[derive(Clone, Debug)]
+pub struct Arriving {
+    pub to_number: E164,
+    pub from_number: Option<E164>,
+    /// How the sandbox plays the caller.
+    pub sandbox: Sandbox,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub enum Taken {
+    /// An agent takes it.
+    By(Box<session::Model>),
+    /// Nobody does; the caller meets this instead.
+    Not {
+        outcome: Outcome,
+        instead: Otherwise,
+        message: Option<String>,
+    },
+}
+
+/// Seconds it rings here at most.
+const RING_TIMEOUT_SECONDS: i32 = 30;
+
+/// Takes a call, if the number has an agent and the tenant a free slot.
+pub async fn receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId, call: Arriving) -> Result<Taken> {
+    let db = &deps.db.read;
+    let number = number::of_number(db, tenant, &call.to_number).await?;
+    let number = number.ok_or_else(|| Error::invalid("to_number", "is none of this workspace's numbers"))?;
+    let agent = match number.agent_id {
+        Some(id) => match agent::load(db, tenant, id).await {
+            Err(Error::NotFound(_)) => None,
+            found => Some(found?),
+        },
+        None => None,
+    };
+    let Some(agent) = agent else {
+        return turn_away(deps, env, &number, &call, id, Outcome::NoAgent).await;
+    };
+    deps.providers.check(&agent.definition, env)?;
+    let row = row(deps, (tenant, env), id, &number, &agent, call.clone());
+    let (session, effects) = Session::received(row, deps.base_url.clone(), deps.clock.now());
+    let mut commit = Commit::default();
+    effect::facts(deps, session.key(), &effects, &mut commit).await?;
+    let row = session.row();
+    commit.changes.sessions.push(row.clone());
+    let snapshot = AgentSnapshot {
+        id: agent.id,
+        version: agent.version,
+        definition: agent.definition,
+    };
+    let leg = Leg {
+        call: session.call.clone(),
+        agent: Arc::new(snapshot),
+    };
+    let in_hand = Call {
+        leg: Arc::new(leg),
+        contact: None,
+    };
+    let tree = deps
+        .tree()
+        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
+    let admit = Admit::new(session, in_hand, commit, &deps.clock);
+    match tree.dispatchers.send(tenant, admit).await? {
+        Ok(true) => Ok(Taken::By(Box::new(row))),
+        Ok(false) => turn_away(deps, env, &number, &call, id, Outcome::NoSlot).await,
+        // A repeat of a request that a crash cut off after its commit.
+        Err(Error::Stale) => Ok(Taken::By(Box::new(
+            session::load(db, Owned::new(tenant, env, id)).await?,
+        ))),
+        Err(error) => Err(error),
+    }
+}
+
+async fn turn_away(
+    deps: &Deps,
+    env: Env,
+    number: &Number,
+    call: &Arriving,
+    id: SessionId,
+    outcome: Outcome,
+) -> Result<Taken> {
+    let mut commit = Commit::default();
+    commit.changes.inbound_calls.push(inbound_call::Model {
+        id: InboundCallId(id.0),
+        tenant_id: number.tenant_id,
+        env,
+        number_id: number.id,
+        from_number: call.from_number.clone(),
+        session_id: None,
+        outcome,
+        created_at: deps.clock.now(),
+    });
+    deps.writer.commit(commit).await?;
+    watch(deps, Owned::new(number.tenant_id, env, number.id));
+    let instead = match outcome {
+        Outcome::NoSlot => number.inbound.without_slot,
+        Outcome::NoAgent | Outcome::Answered | Outcome::Abandoned => number.inbound.without_agent,
+    };
+    let message = number
+        .inbound
+        .message
+        .as_ref()
+        .filter(|_| instead == Otherwise::PlayMessage);
+    Ok(Taken::Not {
+        outcome,
+        instead,
+        message: message.map(|message| message.to_string()),
+    })
+}
+
+fn row(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    id: SessionId,
+    number: &Number,
+    agent: &agent::Model,
+    call: Arriving,
+) -> session::Model {
+    let definition = &agent.definition;
+    let asked = Asked {
+        sandbox: Some(call.sandbox),
+        ..Asked::default()
+    };
+    let mut options = settings::options(definition, asked);
+    options.number_id = Some(number.id);
+    let (from_number, to_number) = (call.from_number, call.to_number);
+    let version = (agent.id, agent.version);
+    session::Model {
+        phase: session::Phase::Ringing,
+        direction: session::Direction::Inbound,
+        from_number,
+        voice_id: definition.voice_id.as_ref().map(|voice| voice.to_string()),
+        ring_timeout_seconds: RING_TIMEOUT_SECONDS,
+        max_duration_seconds: definition.max_duration_seconds.get(),
+        queue_ttl_seconds: 0,
+        price_cents_per_minute: deps.limits.call_price_cents_per_minute,
+        options,
+        ..session::Model::new(owner, id, version, to_number, deps.clock.now())
+    }
+}
+
+/// The alarm rings below this, with so many calls at least; it is armed again from there on, and rings once a day at most.
+/// Source: specification, "Operational events"; CONTRACT §3.
+const ALARM_BELOW: f64 = 0.80;
+const ALARM_CALLS: i64 = 20;
+const ARMED_FROM: f64 = 0.85;
+pub const WINDOW_SECONDS: i64 = 24 * 3600;
+
+/// Whether the alarm rings now, and how it stands then. Pure.
+pub fn alarmed(alarm: &alarm::Model, counts: Counts, now: Moment) -> (alarm::Model, bool) {
+    let Some(rate) = counts.answer_rate() else {
+        return (alarm.clone(), false);
+    };
+    let mut next = alarm.clone();
+    next.armed |= rate >= ARMED_FROM;
+    let rested = alarm.alarmed_at.is_none_or(|at| now >= at.plus_seconds(WINDOW_SECONDS));
+    let rings = next.armed && rested && rate < ALARM_BELOW && counts.total() >= ALARM_CALLS;
+    if rings {
+        next.armed = false;
+        next.alarmed_at = Some(now);
+    }
+    (next, rings)
+}
+
+/// Looks at a number's answer rate after a call to it. A look that is lost is made up for by the next call's.
+pub fn watch(deps: &Deps, key: Owned<NumberId>) {
+    let (its, busy) = (deps.clone(), deps.clock.busy());
+    deps.runtime.spawn(async move {
+        let _busy = busy;
+        if let Err(error) = look(&its, key).await {
+            tracing::warn!(%error, "an answer rate could not be looked at; the next call does it");
+        }
+    });
+}
+
+async fn look(deps: &Deps, key: Owned<NumberId>) -> Result<()> {
+    let now = deps.clock.now();
+    let number = match number::load(&deps.db.read, key.tenant_id, key.id).await {
+        Err(Error::NotFound(_)) => return Ok(()),
+        found => found?,
+    };
+    // In the writer's own transaction: two calls that end at once ring one alarm.
+    deps.writer
+        .run(move |db| {
+            let phone_number = InboundNumber(number.phone_number.clone());
+            Box::pin(async move {
+                let since = now.plus_seconds(-WINDOW_SECONDS);
+                let counts = inbound_call::counts_since(db, key.id, key.env, since).await?;
+                let before = alarm::load(db, key.id, key.env).await?;
+                let (after, rings) = alarmed(&before, counts, now);
+                let mut commit = Commit::default();
+                if after != before {
+                    commit.changes.number_alarms.push(after);
+                }
+                if rings {
+                    let degraded = NumberAnswerRateDegraded {
+                        phone_number,
+                        answer_rate: counts.answer_rate().unwrap_or(0.0),
+                        window_start: since,
+                        window_end: now,
+                    };
+                    commit.events.push(crate::event::Event::from(degraded).draft(key));
+                }
+                Ok(((), commit))
+            })
+        })
+        .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(answered: i64, abandoned: i64) -> Counts {
+        Counts {
+            answered,
+            abandoned,
+            ..Counts::default()
+        }
+    }
+
+    #[test]
+    fn rings_once_until_it_was_well_again_and_a_day_has_passed() {
+        let now = Moment::from_millis(1_700_000_000_000);
+        let fresh = alarm::Model {
+            number_id: NumberId(uuid::Uuid::nil()),
+            env: Env::Test,
+            armed: true,
+            alarmed_at: None,
+        };
+        assert!(!alarmed(&fresh, counts(0, 0), now).1, "no calls");
+        assert!(!alarmed(&fresh, counts(10, 9), now).1, "too few calls");
+        assert!(!alarmed(&fresh, counts(16, 4), now).1, "exactly 0.80");
+        let (rung, rings) = alarmed(&fresh, counts(15, 5), now);
+        assert!(rings && !rung.armed);
+        let soon = now.plus_seconds(3600);
+        assert!(!alarmed(&rung, counts(10, 10), soon).1, "still low");
+        let next_day = now.plus_seconds(WINDOW_SECONDS);
+        assert!(!alarmed(&rung, counts(10, 10), next_day).1, "was not well meanwhile");
+        let (well, _) = alarmed(&rung, counts(17, 3), soon);
+        assert!(well.armed);
+        assert!(!alarmed(&well, counts(10, 10), soon.plus_seconds(1)).1, "one a day");
+        assert!(alarmed(&well, counts(10, 10), next_day).1);
+    }
+}

@@ -1,0 +1,183 @@
+//! A recording: processing -> completed | pending_purge | failed; each of them -> purged. Purged is final.
+//!
+//! The row says what is to be done, and when (`wake_at`); its actor stores and erases the sound and tells what came of it.
+//! A crash in between does it once more: storing replaces, and what is gone can be erased again.
+use crate::{
+    effect::Effect,
+    event::{SessionOptOutRecordingPurged, SessionRecordingCompleted},
+};
+use entities::{
+    recording::{Model as Recording, PurgeReason, Status},
+    session,
+    values::Moment,
+};
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Look at the time.
+    Tick,
+    /// The sound is in the store.
+    Stored(Stored),
+    StoreFailed {
+        why: String,
+    },
+    /// There is no sound in the store any more.
+    Erased,
+    EraseFailed {
+        why: String,
+    },
+    /// The API wants it gone.
+    Delete,
+}
+
+/// What was stored.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub call: Arc<session::Model>,
+    /// Where it can be heard.
+    pub recording_url: String,
+    pub duration_ms: i64,
+    pub bytes: i64,
+    pub sha256: String,
+}
+
+/// Tries to store a sound; then there is none.
+const MAX_TRIES: i32 = 6;
+/// Work that nobody reports on is done again after this.
+const LEASE_SECONDS: i64 = 300;
+
+/// The whole life of a recording. Pure.
+pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, Vec<Effect>) {
+    use Status::*;
+    match (row.status, command) {
+        (Processing, Command::Tick) if is_due(&row, now) => {
+            let key = row.key();
+            (lease(row, now), vec![Effect::StoreSound(key)])
+        }
+        (Completed | PendingPurge | Failed, Command::Tick) if is_due(&row, now) => {
+            let key = row.key();
+            (lease(row, now), vec![Effect::EraseSound(key)])
+        }
+        (Processing, Command::Stored(stored)) => complete(row, stored, now),
+        (Processing, Command::StoreFailed { why }) if row.tries + 1 < MAX_TRIES => (again(row, why, now), Vec::new()),
+        (Processing, Command::StoreFailed { why }) => (give_up(row, why), Vec::new()),
+        (Completed | PendingPurge | Failed, Command::Erased) => purge(row, now),
+        (Completed | PendingPurge | Failed, Command::EraseFailed { why }) => (again(row, why, now), Vec::new()),
+        (Processing, Command::Delete) => (doom(row, now), Vec::new()),
+        (Completed | PendingPurge | Failed, Command::Delete) => {
+            let key = row.key();
+            (lease(doom(row, now), now), vec![Effect::EraseSound(key)])
+        }
+        // Ticks come early, and work that was done twice reports twice: no change, not an error.
+        (Processing | Completed | PendingPurge | Failed | Purged, Command::Tick)
+        | (Processing, Command::Erased | Command::EraseFailed { .. })
+        | (Completed | PendingPurge | Failed, Command::Stored(_) | Command::StoreFailed { .. })
+        | (
+            Purged,
+            Command::Stored(_)
+            | Command::StoreFailed { .. }
+            | Command::Erased
+            | Command::EraseFailed { .. }
+            | Command::Delete,
+        ) => (row, Vec::new()),
+    }
+}
+
+/// The next moment at which `Tick` can matter. One that is kept for days needs no actor: its row says when it does.
+pub fn next_deadline(row: &Recording) -> Option<Moment> {
+    row.wake_at.filter(|_| row.status == Status::Processing)
+}
+
+fn is_due(row: &Recording, now: Moment) -> bool {
+    row.wake_at.is_some_and(|at| now >= at)
+}
+
+fn lease(mut row: Recording, now: Moment) -> Recording {
+    row.wake_at = Some(now.plus_seconds(LEASE_SECONDS));
+    row
+}
+
+/// From ten seconds on, doubled with each failure, an hour at most.
+fn again(mut row: Recording, why: String, now: Moment) -> Recording {
+    row.wake_at = Some(now.plus_seconds((10_i64 << row.tries.clamp(0, 9)).min(3600)));
+    row.tries = row.tries.saturating_add(1);
+    row.error = Some(why);
+    row
+}
+
+fn give_up(mut row: Recording, why: String) -> Recording {
+    row.status = Status::Failed;
+    row.tries = 0;
+    row.error = Some(why);
+    row.wake_at = row.purge_after;
+    row
+}
+
+fn doom(mut row: Recording, now: Moment) -> Recording {
+    row.purge_after = Some(row.purge_after.map_or(now, |at| at.min(now)));
+    row.purge_reason = row
+        .purge_reason
+        .filter(|why| *why == PurgeReason::OptOut)
+        .or(Some(PurgeReason::Deleted));
+    row
+}
+
+fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<Effect>) {
+    // Nobody is told of a sound that is not wanted any more.
+    if row.purge_reason == Some(PurgeReason::Deleted) {
+        row.status = Status::Completed;
+        let key = row.key();
+        return (lease(row, now), vec![Effect::EraseSound(key)]);
+    }
+    row.status = match row.purge_reason {
+        Some(PurgeReason::OptOut) => Status::PendingPurge,
+        Some(PurgeReason::Retention | PurgeReason::Deleted) | None => Status::Completed,
+    };
+    row.duration_ms = Some(stored.duration_ms);
+    row.bytes = Some(stored.bytes);
+    row.sha256 = Some(stored.sha256);
+    row.completed_at = Some(now);
+    row.wake_at = row.purge_after;
+    (row.tries, row.error) = (0, None);
+    let call = stored.call;
+    let completed = SessionRecordingCompleted {
+        session_id: call.id,
+        campaign_id: call.campaign_id,
+        contact_id: call.contact_id,
+        from_number: call.from_number.clone(),
+        to_number: Some(call.to_number.clone()),
+        phone_number: call.phone_number().cloned(),
+        email: call.email.clone(),
+        first_name: call.first_name.clone(),
+        last_name: call.last_name.clone(),
+        recording_id: row.id,
+        status: Status::Completed,
+        channels: row.channels,
+        started_at: call.started_at,
+        ended_at: call.ended_at,
+        duration_seconds: row.duration_ms.and_then(|ms| i32::try_from(ms / 1000).ok()),
+        recording_url: stored.recording_url,
+    };
+    (row, vec![Effect::Emit(completed.into())])
+}
+
+fn purge(mut row: Recording, now: Moment) -> (Recording, Vec<Effect>) {
+    row.status = Status::Purged;
+    row.purged_at = Some(now);
+    (row.wake_at, row.error) = (None, None);
+    let purged = SessionOptOutRecordingPurged {
+        session_id: row.session_id,
+        recording_id: row.id,
+        purged_at: now,
+    };
+    let after_opt_out = row.purge_reason == Some(PurgeReason::OptOut);
+    (
+        row,
+        after_opt_out.then(|| Effect::Emit(purged.into())).into_iter().collect(),
+    )
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -1,0 +1,175 @@
+//! Where recordings are made, and unmade: what was said becomes sound, and the sound lies in the vault until it is erased.
+//!
+//! A talk keeps words in memory, not sound: a live call costs kilobytes. After its end every turn is spoken once more, each at
+//! its time, by the service's own voice; of an agent that speaks by itself its own sound is kept.
+use super::{
+    machine::{Command, Stored},
+    mix::{self, Piece},
+    vault::Vault,
+    voice::{self, Voice},
+};
+use crate::{
+    brain::realtime::sound,
+    deps::Deps,
+    job::{self, Running},
+    shell::Do,
+};
+use bytes::Bytes;
+use entities::{
+    Error, Result,
+    agent::Channels,
+    agent_version,
+    ids::{Owned, RecordingId, SessionId},
+    recording::{self, Model as Recording},
+    session,
+    transcript::{self, Speaker, Turn},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::Semaphore;
+
+pub struct Studio {
+    pub voice: Voice,
+    pub vault: Vault,
+    running: Running<RecordingId>,
+    /// Of calls that have ended a moment ago: G.711 mu-law of some turns, by their place.
+    sounds: Mutex<HashMap<SessionId, Vec<(usize, Bytes)>>>,
+    permits: Semaphore,
+}
+
+/// Recordings made at once: each is a few megabytes while it is.
+const AT_ONCE: usize = 4;
+/// Calls whose own sounds are kept until they are stored; of others the service's voice speaks.
+const MAX_KEPT: usize = 64;
+
+impl Studio {
+    pub fn new(voice: Voice, vault: Vault) -> Self {
+        Studio {
+            voice,
+            vault,
+            running: Running::default(),
+            sounds: Mutex::default(),
+            permits: Semaphore::new(AT_ONCE),
+        }
+    }
+
+    fn sounds(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<(usize, Bytes)>>> {
+        self.sounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sounds of a call that has ended, until it is stored.
+    pub fn keep(&self, session: SessionId, sounds: Vec<(usize, Bytes)>) {
+        let mut all = self.sounds();
+        if !sounds.is_empty() && all.len() < MAX_KEPT {
+            all.insert(session, sounds);
+        }
+    }
+}
+
+/// Where a recording lies in the vault.
+pub fn name(key: Owned<RecordingId>) -> String {
+    format!("{}/{}.wav", key.tenant_id, key.id)
+}
+
+/// Where a recording can be heard, with a key.
+pub fn url(base_url: &str, id: RecordingId) -> String {
+    format!("{base_url}/v1/recordings/{id}/audio")
+}
+
+/// Makes and stores a recording; its actor is told what came of it.
+pub fn store(deps: &Deps, key: Owned<RecordingId>) {
+    let its = deps.clone();
+    job::run(deps, &deps.studio.running, key.id, "recording", async move {
+        let command = match make(&its, key).await {
+            Ok(stored) => Command::Stored(stored),
+            Err(error) => Command::StoreFailed { why: error.to_string() },
+        };
+        tell(&its, key, command);
+        Ok(())
+    });
+}
+
+/// Erases a recording; its actor is told what came of it.
+pub fn erase(deps: &Deps, key: Owned<RecordingId>) {
+    let its = deps.clone();
+    job::run(deps, &deps.studio.running, key.id, "purge", async move {
+        let command = match its.studio.vault.erase(&name(key)).await {
+            Ok(()) => Command::Erased,
+            Err(failure) => Command::EraseFailed {
+                why: failure.to_string(),
+            },
+        };
+        tell(&its, key, command);
+        Ok(())
+    });
+}
+
+fn tell(deps: &Deps, key: Owned<RecordingId>, command: Command) {
+    if let Some(tree) = deps.tree() {
+        tree.recordings.tell(key, Do::tell(command, &deps.clock));
+    }
+}
+
+async fn make(deps: &Deps, key: Owned<RecordingId>) -> Result<Stored> {
+    let studio = &deps.studio;
+    let closed = |_| Error::Unavailable("the service is shutting down".into());
+    let _permit = studio.permits.acquire().await.map_err(closed)?;
+    let db = &deps.db.read;
+    let row = recording::load(db, key).await?;
+    let call = session::load_even_deleted(db, Owned::new(key.tenant_id, key.env, row.session_id)).await?;
+    let turns = transcript::load(db, row.session_id).await?.turns.0;
+    let version = agent_version::load(db, key.tenant_id, call.agent_id, call.agent_version).await;
+    let language = version.map_or_else(
+        |_| "en-US".to_owned(),
+        |version| version.definition.language.to_string(),
+    );
+    let sounds = studio.sounds().remove(&row.session_id).unwrap_or_default();
+    let pieces = pieces(deps, &row, &turns, &sounds, &language).await;
+    let wav = mix::wav(
+        &pieces,
+        match row.channels {
+            Channels::Dual => mix::Channels::Dual,
+            Channels::Mono => mix::Channels::Mono,
+        },
+    );
+    let duration_ms = mix::duration_ms(&pieces);
+    let stored = studio.vault.put(&name(key), wav).await;
+    let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
+    Ok(Stored {
+        recording_url: url(&deps.base_url, key.id),
+        call: Arc::new(call),
+        duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
+        bytes: i64::try_from(stored.bytes).unwrap_or(i64::MAX),
+        sha256: stored.sha256,
+    })
+}
+
+/// Every turn since the recording began, as sound, at its time.
+async fn pieces(deps: &Deps, row: &Recording, turns: &[Turn], sounds: &[(usize, Bytes)], language: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for (at, turn) in turns.iter().enumerate() {
+        let speaker = match turn.role {
+            Speaker::Agent => voice::Speaker::Agent,
+            Speaker::User => voice::Speaker::User,
+            Speaker::Tool => continue,
+        };
+        let begins = (turn.t * 1000.0) as i64 - row.from_ms;
+        let (Some(words), true) = (&turn.content, begins >= 0) else {
+            continue;
+        };
+        let own = sounds.iter().find(|(place, _)| *place == at);
+        let sound = match own {
+            Some((_, sound)) => sound.iter().copied().map(sound::decode).collect(),
+            None => deps.studio.voice.speak(words, language, speaker).await,
+        };
+        pieces.push(Piece {
+            speaker,
+            start_ms: u64::try_from(begins).unwrap_or(0),
+            sound,
+            cut_ms: None,
+        });
+    }
+    mix::lay_out(pieces)
+}

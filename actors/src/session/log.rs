@@ -1,0 +1,177 @@
+//! What is said and done in a talk, kept in memory until its end.
+use bytes::Bytes;
+use entities::{
+    ids::SessionId,
+    transcript::{self, Entry, Invocation, InvocationStatus, Invocations, Speaker, Timeline, ToolCall, Turn, Turns},
+    values::Moment,
+};
+
+/// A talk has at most so many turns, and so much else happens in it; more is not kept.
+const MAX_TURNS: usize = 2_000;
+const MAX_ENTRIES: usize = 2_000;
+/// Bytes of sound that are kept of an agent that speaks by itself; what is beyond is said by the service's own voice.
+const MAX_SOUND: usize = 32 * 1024 * 1024;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    pub turns: Vec<Turn>,
+    pub timeline: Vec<Entry>,
+    pub invocations: Vec<Invocation>,
+    pub answers: Vec<Answered>,
+    /// The sound of some turns, by their place: G.711 mu-law, 8 kHz.
+    pub sounds: Vec<(usize, Bytes)>,
+    /// Functions whose answers are awaited: call, name, since when.
+    awaited: Vec<(String, String, Moment)>,
+}
+
+/// Somebody begins to say something.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Utterance {
+    pub role: Speaker,
+    pub content: String,
+    /// How long it takes to say, milliseconds.
+    pub ms: u64,
+    /// Of an agent that speaks by itself: G.711 mu-law, 8 kHz.
+    pub audio: Option<Bytes>,
+}
+
+/// What was answered to one of the agent's questions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    pub key: String,
+    pub question: String,
+    pub value: serde_json::Value,
+    /// The place of the turn that shows it.
+    pub evidence_turn: Option<usize>,
+}
+
+impl Log {
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty() && self.timeline.is_empty()
+    }
+
+    /// Adds what is being said, from now until `ends`; answers the turn, if there is room for it.
+    pub fn utter(&mut self, utterance: Utterance, (started_at, now, ends): (Moment, Moment, Moment)) -> Option<Turn> {
+        if let Some(audio) = utterance.audio {
+            let kept: usize = self.sounds.iter().map(|(_, sound)| sound.len()).sum();
+            if kept + audio.len() <= MAX_SOUND && self.turns.len() < MAX_TURNS {
+                self.sounds.push((self.turns.len(), audio));
+            }
+        }
+        self.push(Turn {
+            role: utterance.role,
+            content: Some(utterance.content),
+            t: now.since(started_at).as_secs_f64(),
+            end_t: Some(ends.since(started_at).as_secs_f64()),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        })
+    }
+
+    /// Of the agent's last words only `said` was heard.
+    pub fn cut(&mut self, said: String, t: f64) {
+        let last = self
+            .turns
+            .iter_mut()
+            .rev()
+            .find(|turn| turn.role == Speaker::Agent && turn.content.is_some());
+        if let Some(turn) = last {
+            turn.content = Some(said);
+            turn.end_t = Some(t);
+        }
+    }
+
+    /// `own`: one of the user's functions, not a built-in tool.
+    pub fn called(&mut self, call: ToolCall, own: bool, (started_at, now): (Moment, Moment)) -> Option<Turn> {
+        if own {
+            self.awaited.push((call.id.clone(), call.name.clone(), now));
+        }
+        let t = now.since(started_at).as_secs_f64();
+        self.push(Turn {
+            role: Speaker::Agent,
+            content: None,
+            t,
+            end_t: None,
+            tool_calls: vec![call],
+            tool_call_id: None,
+        })
+    }
+
+    pub fn returned(&mut self, call_id: String, output: String, t: f64) -> Option<Turn> {
+        self.awaited.retain(|(id, ..)| *id != call_id);
+        self.push(Turn {
+            role: Speaker::Tool,
+            content: Some(output),
+            t,
+            end_t: None,
+            tool_calls: Vec::new(),
+            tool_call_id: Some(call_id),
+        })
+    }
+
+    fn push(&mut self, turn: Turn) -> Option<Turn> {
+        if self.turns.len() >= MAX_TURNS {
+            return None;
+        }
+        self.turns.push(turn.clone());
+        Some(turn)
+    }
+
+    pub fn invoked(&mut self, invocation: Option<Invocation>) {
+        if self.invocations.len() < MAX_ENTRIES {
+            self.invocations.extend(invocation);
+        }
+    }
+
+    /// The last answer to a question counts.
+    pub fn answer(&mut self, answered: Answered) {
+        self.answers.retain(|known| known.key != answered.key);
+        self.answers.push(answered);
+    }
+
+    pub fn note(&mut self, kind: &str, detail: Option<String>, at: Moment) {
+        if self.timeline.len() < MAX_ENTRIES {
+            self.timeline.push(Entry {
+                at,
+                kind: kind.to_owned(),
+                detail,
+            });
+        }
+    }
+
+    /// Until when the words said so far take.
+    pub fn spoken_until(&self, started_at: Moment) -> Moment {
+        let last = self.turns.iter().rev().find_map(|turn| turn.end_t).unwrap_or(0.0);
+        started_at.plus(std::time::Duration::from_secs_f64(last.max(0.0)))
+    }
+
+    /// At its end: words that were being said then end there, and what was awaited is canceled.
+    pub fn closed(mut self, started_at: Option<Moment>, now: Moment) -> Self {
+        for (_, name, since) in std::mem::take(&mut self.awaited) {
+            self.invoked(Some(Invocation {
+                name,
+                status: InvocationStatus::Canceled,
+                duration_ms: i64::try_from(now.since(since).as_millis()).unwrap_or(i64::MAX),
+            }));
+        }
+        let Some(started_at) = started_at else { return self };
+        let end = now.since(started_at).as_secs_f64();
+        for turn in &mut self.turns {
+            turn.end_t = turn.end_t.map(|at| at.min(end).max(turn.t));
+        }
+        self
+    }
+
+    pub fn transcript(&self, session_id: SessionId) -> transcript::Model {
+        transcript::Model {
+            session_id,
+            turns: Turns(self.turns.clone()),
+            timeline: Timeline(self.timeline.clone()),
+            invocations: Invocations(self.invocations.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

@@ -1,0 +1,496 @@
+//! What holds for every session, whatever happens to it, in whatever order.
+use super::*;
+use crate::event::Event;
+use proptest::prelude::*;
+
+/// One command that was not refused: the state before and after, and what it caused.
+struct Step {
+    command: Command,
+    at: Moment,
+    before: Session,
+    after: Session,
+    effects: Vec<Effect>,
+}
+
+/// A session's life, from its birth on.
+struct Life {
+    born: Session,
+    told_at_birth: Vec<Effect>,
+    steps: Vec<Step>,
+    now: Moment,
+}
+
+impl Life {
+    /// Each step is a command, some seconds after the one before. A refused command leaves the session as it was.
+    fn of((born, told_at_birth): (Session, Vec<Effect>), steps: &[(Command, i64)]) -> Life {
+        let mut life = Life {
+            born,
+            told_at_birth,
+            steps: Vec::new(),
+            now: at(0),
+        };
+        for (command, pause) in steps {
+            life.now = life.now.plus_seconds(*pause);
+            // A call is placed at that moment.
+            life.step(match command {
+                Command::Dispatch { .. } => Command::Dispatch { at: life.now },
+                command => command.clone(),
+            });
+        }
+        life
+    }
+    fn step(&mut self, command: Command) {
+        let (before, at) = (self.last().clone(), self.now);
+        if let Ok((after, effects)) = transition(before.clone(), command.clone(), at) {
+            self.steps.push(Step {
+                command,
+                at,
+                before,
+                after,
+                effects,
+            });
+        }
+    }
+    /// On, by nothing but its alarms.
+    fn until_the_end(mut self) -> Life {
+        for _ in 0..5 {
+            if let Some(due) = next_deadline(self.last()) {
+                self.now = self.now.max(due);
+                self.step(Command::Tick);
+            }
+        }
+        self
+    }
+    fn last(&self) -> &Session {
+        self.steps.last().map_or(&self.born, |step| &step.after)
+    }
+    fn states(&self) -> impl Iterator<Item = &Session> {
+        std::iter::once(&self.born).chain(self.steps.iter().map(|step| &step.after))
+    }
+    fn effects(&self) -> impl Iterator<Item = &Effect> {
+        self.told_at_birth
+            .iter()
+            .chain(self.steps.iter().flat_map(|step| &step.effects))
+    }
+    fn kinds(&self) -> Vec<String> {
+        kinds(&self.effects().cloned().collect::<Vec<_>>())
+    }
+    fn count(&self, kind: &str) -> usize {
+        self.kinds().iter().filter(|known| *known == kind).count()
+    }
+    fn end(&self) -> &End {
+        let Phase::Ended(end) = &self.last().phase else {
+            panic!("it has no alarm left")
+        };
+        end
+    }
+    /// How often it went from one such state to the other.
+    fn moves(&self, from: fn(&Session) -> bool, to: fn(&Session) -> bool) -> usize {
+        self.steps
+            .iter()
+            .filter(|step| from(&step.before) && to(&step.after))
+            .count()
+    }
+    fn recordings(&self) -> Vec<&recording::Model> {
+        let started = self.effects().filter_map(|effect| match effect {
+            Effect::StartRecording { row, .. } => Some(row),
+            _ => None,
+        });
+        started.collect()
+    }
+    fn last_event(&self) -> SessionFailed {
+        let told = self.effects().find_map(|effect| match effect {
+            Effect::Emit(Event::SessionEnded(told)) => Some(told.clone().into()),
+            Effect::Emit(Event::SessionFailed(told)) => Some(told.clone()),
+            _ => None,
+        });
+        told.unwrap()
+    }
+}
+
+fn is_queued(session: &Session) -> bool {
+    matches!(session.phase, Phase::Queued { .. })
+}
+fn is_over(session: &Session) -> bool {
+    matches!(session.phase, Phase::Ended(_))
+}
+
+/// Of a campaign, of the API, or from outside; with any settings.
+fn rows() -> impl Strategy<Value = Row> {
+    let row = prop::sample::select(vec![call(), api_call(), call_at(100), incoming()]);
+    let mode = prop::sample::select(vec![ConsentMode::None, ConsentMode::Notice, ConsentMode::Verbal]);
+    let kept = (mode, prop::option::of(1..30_i32)).prop_map(|(consent, retention_days)| Recorded {
+        channels: Channels::Dual,
+        consent,
+        retention_days,
+    });
+    let action = prop::sample::select(vec![
+        VoicemailAction::Hangup,
+        VoicemailAction::LeaveMessage,
+        VoicemailAction::Continue,
+    ]);
+    let settings = (
+        prop::option::of(kept),
+        action,
+        any::<[bool; 3]>(),
+        prop::sample::select(vec![0, 5, 30, 600]),
+    );
+    (row, settings, -5..40_i32).prop_map(|(mut row, (recording, action, flags, silence_seconds), price)| {
+        row.price_cents_per_minute = price;
+        row.options.recording = recording;
+        row.options.voicemail.action = action;
+        row.options.silence_seconds = silence_seconds;
+        [
+            row.options.has_dispositions,
+            row.options.has_questions,
+            row.options.voicemail.counts_as_reached,
+        ] = flags;
+        row
+    })
+}
+
+fn born() -> impl Strategy<Value = (Session, Vec<Effect>)> {
+    (rows(), any::<bool>()).prop_map(|(row, waits)| match (row.direction, waits) {
+        (Direction::Inbound, _) => Session::received(row, url(), at(0)),
+        (Direction::Outbound, true) => Session::queued(row, url(), at(0)),
+        (Direction::Outbound, false) => Session::dialed(row, url(), at(0)),
+    })
+}
+
+/// Any command, those of a talk more often.
+fn steps() -> impl Strategy<Value = Vec<(Command, i64)>> {
+    use AnsweredBy::{Human, Voicemail};
+    let usual = prop::sample::select(vec![Command::Tick, dispatch_at(15), Command::Ring, answer_by(Human)]);
+    let talked = prop_oneof![
+        (prop::sample::select(vec![Speaker::Agent, Speaker::User]), 0..20_000_u64).prop_map(|(role, ms)| utter(
+            role,
+            "Well, well.",
+            ms
+        )),
+        (0..900_i64).prop_map(look_up),
+        prop::sample::select(vec![
+            said(),
+            found(false),
+            found(true),
+            Command::Consent(true),
+            transfer_to_sales(),
+            nobody_there(),
+            answer_by(Voicemail),
+        ]),
+    ];
+    let of_the_queue = prop_oneof![Just(dispatch_at(0)), (0..900_i64).prop_map(postpone_to)];
+    let found_out = prop::sample::select(vec![Evaluator::Human, Evaluator::Llm, Evaluator::Rules]);
+    let command = prop_oneof![
+        6 => usual,
+        8 => talked,
+        2 => of_the_queue,
+        1 => Just(Command::Refuse(Refusal::Congested)),
+        1 => prop::sample::select(vec![Command::Consent(false), opt_out(), Command::HangUp(EndedBy::Caller)]),
+        1 => found_out.prop_map(|by| evaluated("sold", by)),
+        2 => prop::sample::select(commands()),
+    ];
+    prop::collection::vec((command, prop_oneof![6 => 0..10_i64, 1 => 0..700_i64]), 0..40)
+}
+
+proptest! {
+    #[test]
+    fn after_the_end_only_what_is_found_out_and_what_is_forgotten_has_effects(born in born(), steps in steps()) {
+        for step in Life::of(born, &steps).steps.iter().filter(|step| is_over(&step.before)) {
+            prop_assert_eq!(&step.before.phase, &step.after.phase);
+            let may = matches!(step.command, Command::Evaluate(_) | Command::Delete);
+            prop_assert!(may || step.effects.is_empty(), "{:?}", step.command);
+            let labels = matches!(step.command, Command::Label(_));
+            prop_assert!(may || labels || step.before == step.after, "{:?}", step.command);
+        }
+    }
+
+    #[test]
+    fn two_ticks_equal_one(born in born(), steps in steps(), now in 0..2_000_i64) {
+        for session in Life::of(born, &steps).states() {
+            let once = after(session.clone(), Command::Tick, now);
+            prop_assert_eq!(transition(once.clone(), Command::Tick, at(now)).unwrap(), (once, Vec::new()));
+        }
+    }
+
+    #[test]
+    fn a_tick_at_next_deadline_always_changes_something_and_none_before(born in born(), steps in steps()) {
+        for session in Life::of(born, &steps).states() {
+            let Some(due) = next_deadline(session) else {
+                prop_assert!(is_over(session));
+                continue;
+            };
+            let (on_time, effects) = transition(session.clone(), Command::Tick, due).unwrap();
+            prop_assert!(on_time != *session && !effects.is_empty());
+            let early = transition(session.clone(), Command::Tick, due.plus_millis(-1)).unwrap();
+            prop_assert_eq!(early, (session.clone(), Vec::new()));
+        }
+    }
+
+    #[test]
+    fn created_once_started_at_most_once_and_ended_exactly_once(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        prop_assert_eq!(life.count("session.created"), 1);
+        prop_assert_eq!(life.count("session.started"), usize::from(life.end().started_at.is_some()));
+        prop_assert_eq!(life.count("session.ended") + life.count("session.failed"), 1);
+        let kinds = life.kinds();
+        prop_assert_eq!(&kinds[0], "session.created");
+        let mut of_the_talk = kinds.iter().filter(|kind| kind.starts_with("session.") && *kind != "session.disposition_set");
+        let last = of_the_talk.next_back().unwrap();
+        prop_assert!(["session.ended", "session.failed"].contains(&last.as_str()), "{}", last);
+    }
+
+    #[test]
+    fn its_status_goes_only_where_the_contract_lets_it(born in born(), steps in steps()) {
+        use Status::*;
+        let life = Life::of(born, &steps).until_the_end();
+        for step in &life.steps {
+            let way = (step.before.status(), step.after.status());
+            let is_known = way.0 == way.1
+                || matches!(way, (Queued, InProgress | Busy | NoAnswer | Voicemail | Failed))
+                || matches!(way, (InProgress, Completed | Failed | Voicemail));
+            prop_assert!(is_known, "{way:?} by {:?}", step.command);
+        }
+    }
+
+    #[test]
+    fn nobody_opts_out_or_refuses_twice_and_who_does_is_talked_with_no_more(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let (outs, noes) = (life.count("session.opt_out_detected"), life.count("session.consent_refused"));
+        prop_assert!(outs + noes <= 1);
+        prop_assert_eq!(life.count("BarNumber"), outs);
+        let row = life.last().row();
+        prop_assert_eq!(row.opted_out_at.is_some(), outs == 1);
+        prop_assert_eq!(row.consent == Consent::Refused, noes == 1);
+        let left = life.steps.iter().position(|step| matches!(step.command, Command::OptOut { .. } | Command::Consent(false)) && step.before != step.after);
+        for step in life.steps.iter().skip(left.unwrap_or(usize::MAX)) {
+            let course = match &step.after.phase { Phase::Conversing(talk) => Some(&talk.course), _ => None };
+            let is_leaving = course.is_none_or(|course| matches!(course, Course::Leaving { .. }));
+            prop_assert!(is_leaving, "{:?}", step.command);
+        }
+    }
+
+    #[test]
+    fn recorded_is_only_what_may_be_and_a_purge_is_announced_only_of_that(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let recordings = life.recordings();
+        let row = life.last().row();
+        let begun = life.states().any(|session| matches!(&session.phase, Phase::Conversing(talk) if talk.recorded_from.is_some()));
+        prop_assert!(recordings.len() <= usize::from(begun));
+        let may_be = row.options.recording.as_ref().is_some_and(|wanted| {
+            let was_granted = life.states().any(|session| session.call.consent == Consent::Granted);
+            wanted.consent != ConsentMode::Verbal || was_granted
+        });
+        prop_assert!(!begun || (may_be && row.answered_by == Some(AnsweredBy::Human)));
+        let announced = life.effects().find_map(|effect| match effect {
+            Effect::Emit(Event::SessionOptOutRecordingPendingPurge(told)) => Some((told.recording_id, told.purge_after)),
+            _ => None,
+        });
+        prop_assert!(announced.is_none() || recordings.len() == 1);
+        for recording in recordings {
+            prop_assert_eq!(Some(recording.id), row.recording_id);
+            let doomed = recording.purge_after.filter(|_| recording.purge_reason == Some(PurgeReason::OptOut));
+            prop_assert_eq!(doomed.map(|at| (recording.id, at)), announced);
+            let from = row.started_at.unwrap().plus_millis(recording.from_ms);
+            prop_assert!(from <= row.ended_at.unwrap());
+        }
+    }
+
+    #[test]
+    fn every_placed_call_is_hung_up_and_every_slot_freed_once(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let sent_back = life.moves(Session::is_live, is_queued);
+        prop_assert_eq!(life.count("HangUp"), life.moves(Session::is_live, |session| !session.is_live()));
+        prop_assert_eq!(life.count("SlotFreed"), sent_back + 1);
+        prop_assert_eq!(life.count("TrunkCongested"), sent_back);
+        prop_assert_eq!(life.count("OverheardEnd"), 1);
+    }
+
+    #[test]
+    fn who_is_called_to_take_over_takes_over_or_is_called_off(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let is_transferring = |session: &Session| matches!(&session.phase, Phase::Conversing(Talk { course: Course::Transferring { .. }, .. }));
+        prop_assert_eq!(life.count("session.transfer_initiated"), life.count("Transfer"));
+        prop_assert_eq!(life.count("Transfer"), life.moves(|_| true, is_transferring) - life.moves(is_transferring, is_transferring));
+        let is_talking = |session: &Session| matches!(&session.phase, Phase::Conversing(talk) if talk.course == Course::Talking);
+        for step in &life.steps {
+            let is_back = is_transferring(&step.before) && is_talking(&step.after);
+            let by_the_line = matches!(step.command, Command::TransferFailed { .. });
+            // The line is told of what it does not know itself.
+            let wanted: &[&str] = if is_back && !by_the_line { &["TransferEnded"] } else { &[] };
+            let told: Vec<_> = kinds(&step.effects).into_iter().filter(|kind| kind == "TransferEnded").collect();
+            prop_assert_eq!(told, wanted, "{:?}", step.command);
+            prop_assert!(!is_back || by_the_line || matches!(step.command, Command::Tick), "{:?}", step.command);
+        }
+        prop_assert!(life.end().reason != EndReason::Transferred || life.count("Transfer") > 0);
+    }
+
+    #[test]
+    fn whoever_waits_for_a_slot_has_said_so(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        // A birth says it too, even to one that waits for its time yet.
+        let born_waiting = usize::from(!life.born.is_live());
+        prop_assert_eq!(life.count("SessionQueued"), born_waiting + life.moves(|session| !is_queued(session), is_queued));
+    }
+
+    #[test]
+    fn whom_it_calls_and_for_which_attempt_never_changes(born in born(), steps in steps()) {
+        let call = born.0.call.clone();
+        let life = Life::of(born, &steps).until_the_end();
+        let said = |row: &Row| (row.id, row.to_number.clone(), row.from_number.clone(), row.contact_id, row.attempt);
+        prop_assert!(life.states().all(|session| said(&session.call) == said(&call) && said(&session.row()) == said(&call)));
+        prop_assert_eq!(life.count("FinishAttempt"), usize::from(call.contact_id.is_some()));
+        // A call that came in is counted once, in the end.
+        prop_assert_eq!(life.count("CountInbound"), usize::from(call.options.number_id.is_some()));
+    }
+
+    #[test]
+    fn session_ended_is_told_if_and_only_if_a_person_was_talked_with_to_the_end(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let end = life.end();
+        prop_assert_eq!(life.count("session.ended") == 1, end.status == Status::Completed);
+        let cut_off = matches!(end.reason, EndReason::NodeLost | EndReason::ProviderError | EndReason::AgentError);
+        let talked = end.started_at.is_some() && end.answered_by == Some(AnsweredBy::Human) && !cut_off;
+        // Nothing hands a machine over: that end is looked at by itself.
+        prop_assert_eq!(end.status == Status::Completed, talked || end.reason == EndReason::Transferred);
+    }
+
+    #[test]
+    fn event_contact_and_row_tell_the_same_end_and_nobody_pays_for_no_answer(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let (told, row) = (life.last_event(), life.last().row());
+        let how = (told.status, Some(told.end_reason), told.started_at, Some(told.ended_at));
+        prop_assert_eq!(how, (row.status, row.end_reason, row.started_at, row.ended_at));
+        prop_assert_eq!((told.duration_seconds, told.actual_cost_cents), (row.duration_seconds, row.actual_cost_cents));
+        for effect in life.effects() {
+            if let Effect::FinishAttempt { attempt, .. } = effect {
+                let same = (attempt.status, attempt.duration_seconds, attempt.actual_cost_cents);
+                prop_assert_eq!(same, (row.status, row.duration_seconds, row.actual_cost_cents));
+                let how = (attempt.dialed_at, attempt.answered, Some(attempt.reason));
+                prop_assert_eq!(how, (row.dialed_at, row.answered_by.is_some(), row.end_reason));
+                prop_assert!(attempt.reached || attempt.status != Status::Completed);
+            }
+        }
+        prop_assert!(row.actual_cost_cents >= Cents(0));
+        prop_assert!(row.started_at.is_some() || row.actual_cost_cents == Cents(0));
+    }
+
+    #[test]
+    fn what_is_told_is_what_was_said_in_the_order_of_time(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let (told, end) = (life.last_event(), life.end());
+        let overheard = life.effects().filter_map(|effect| match effect {
+            Effect::Overheard { turn, .. } => Some((turn.role, turn.t)),
+            _ => None,
+        });
+        let turns: Vec<_> = told.transcript.iter().map(|turn| (turn.role, turn.t)).collect();
+        prop_assert_eq!(overheard.collect::<Vec<_>>(), turns.clone());
+        prop_assert!(turns.is_sorted_by(|one, next| one.1 <= next.1));
+        prop_assert_eq!(told.transcript_url.is_some(), !turns.is_empty());
+        let length = end.started_at.map_or(0.0, |started_at| seconds(started_at, end.at));
+        for turn in &told.transcript {
+            prop_assert!((0.0..=length).contains(&turn.t));
+            prop_assert!(turn.end_t.is_none_or(|ends| ends >= turn.t));
+        }
+        let stored = life.effects().find_map(|effect| match effect { Effect::SaveTranscript(stored) => Some(stored), _ => None });
+        let entries = stored.map(|stored| stored.timeline.0.clone()).unwrap_or_default();
+        prop_assert!(entries.is_sorted_by_key(|entry| entry.at));
+        let times = [end.dialed_at, end.started_at, Some(end.at)];
+        prop_assert!(times.iter().flatten().is_sorted());
+    }
+
+    #[test]
+    fn silence_ends_only_who_was_silent_for_so_long(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let Some(last) = life.steps.iter().find(|step| is_over(&step.after) && !is_over(&step.before)) else { return Ok(()) };
+        if life.end().reason != EndReason::SilenceTimeout { return Ok(()) }
+        let silence = life.born.call.options.silence_seconds;
+        prop_assert!(silence > 0);
+        // Who is cut in on has stopped speaking.
+        let spoke = life.steps.iter().take_while(|step| !is_over(&step.after)).filter_map(|step| match (&step.command, &step.before.phase) {
+            (Command::Utter(_), Phase::Conversing(_)) => Some(step.at),
+            (Command::Interrupt { .. }, Phase::Conversing(_)) => Some(step.at),
+            _ => None,
+        });
+        let quiet_from = spoke.chain(life.end().started_at).max().unwrap();
+        prop_assert!(last.at >= quiet_from.plus_seconds(silence.into()));
+    }
+
+    #[test]
+    fn a_disposition_is_told_once_and_no_machine_overrules_anybody(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        prop_assert!(life.count("session.disposition_set") <= 1);
+        for Step { command, before, effects, .. } in &life.steps {
+            let is_found = matches!(command, Command::Evaluate(_)) && before.call.deleted_at.is_none();
+            let is_first = before.call.disposition_by.is_none();
+            let has_event = before.call.campaign_id.is_some() && before.call.options.has_dispositions;
+            let is_told = kinds(effects).iter().any(|kind| kind == "session.disposition_set");
+            prop_assert_eq!(is_told, is_found && is_first && has_event, "{:?}", command);
+        }
+        for step in life.steps.iter().filter(|step| matches!(&step.command, Command::Evaluate(found) if found.by != Evaluator::Human)) {
+            let decided = |session: &Session| (session.call.disposition_by, session.call.disposition_code.clone());
+            prop_assert!(step.before.call.disposition_by.is_none() || decided(&step.before) == decided(&step.after));
+        }
+        let row = life.last().row();
+        prop_assert_eq!(row.disposition_by.is_some(), row.disposition_code.is_some());
+        prop_assert!(life.count("StartEvaluation") == 0 || life.end().status == Status::Completed);
+    }
+
+    #[test]
+    fn the_cost_is_the_least_number_of_cents_that_covers_the_talk(price in any::<i32>(), seconds in any::<i32>()) {
+        let Cents(cents) = cost(price, seconds);
+        let sixtieths = i128::from(price.max(0)) * i128::from(seconds.max(0));
+        prop_assert!(cents >= 0 && i128::from(cents) * 60 >= sixtieths && (i128::from(cents) - 1) * 60 < sixtieths);
+    }
+
+    #[test]
+    fn its_row_says_every_state_but_what_is_said_in_a_talk(born in born(), steps in steps()) {
+        for session in Life::of(born, &steps).until_the_end().states() {
+            let row = session.row();
+            let read = Session::from_row(row.clone(), url()).unwrap();
+            prop_assert_eq!(row.queued_until.is_some(), is_queued(session));
+            prop_assert_eq!((row.status, row.version), (session.status(), session.version));
+            match (&session.phase, &read.phase) {
+                (Phase::Conversing(talk), Phase::Conversing(known)) => {
+                    let times = |talk: &Talk| (talk.dialed_at, talk.started_at, talk.end_by, talk.answered_by);
+                    prop_assert_eq!(times(talk), times(known));
+                }
+                (phase, known) => {
+                    prop_assert_eq!(phase, known);
+                    prop_assert_eq!(read.row(), row);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cut_off_by_a_crash_at_any_moment_it_ends_once_as_lost_or_waits_on(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps);
+        for session in life.states().filter(|session| !is_over(session)) {
+            let read = Session::from_row(session.row(), url()).unwrap();
+            let (lost, effects) = transition(read.clone(), Command::Lose, life.now).unwrap();
+            if !session.is_live() {
+                prop_assert_eq!((lost, effects), (read, Vec::new()));
+                continue;
+            }
+            let row = lost.row();
+            prop_assert_eq!((row.status, row.end_reason), (Status::Failed, Some(EndReason::NodeLost)));
+            let kinds = kinds(&effects);
+            prop_assert_eq!(kinds.iter().filter(|kind| *kind == "session.failed").count(), 1);
+            let was_recorded = matches!(&session.phase, Phase::Conversing(talk) if talk.recorded_from.is_some());
+            prop_assert!(!was_recorded || kinds.contains(&"StartRecording".to_owned()));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn a_talk_never_has_more_turns_than_it_may(room in 0..6_usize, steps in steps()) {
+        let mut session = state("talking");
+        session.log.turns = vec![session.log.turns[0].clone(); 2_000 - room];
+        let life = Life::of((session, Vec::new()), &steps);
+        let longest = life.states().map(|session| session.log.turns.len()).max().unwrap();
+        prop_assert!(longest <= 2_000);
+        prop_assert_eq!(life.count("Overheard"), longest - (2_000 - room));
+    }
+}

@@ -1,0 +1,415 @@
+//! What happens in a talk: consent, the wish to be left alone, functions, a hand-over, and silence.
+use super::*;
+use crate::event::Event;
+
+fn talk(session: &Session) -> &Talk {
+    match &session.phase {
+        Phase::Conversing(talk) => talk,
+        phase => panic!("{phase:?}"),
+    }
+}
+
+fn does(session: Session, command: Command, seconds: i64) -> Vec<Effect> {
+    transition(session, command, at(seconds)).unwrap().1
+}
+
+fn timeline(session: &Session) -> Vec<&str> {
+    session.log.timeline.iter().map(|entry| entry.kind.as_str()).collect()
+}
+
+#[test]
+fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
+    let (phone_number, session_id, purge_after) = (call().to_number, call().id, at(700_000));
+    let bar = Effect::BarNumber {
+        phone_number: phone_number.clone(),
+        session_id,
+    };
+    let detected = SessionOptOutDetected {
+        session_id,
+        phone_number,
+        detected_at: at(16),
+    };
+    let pending = SessionOptOutRecordingPendingPurge {
+        session_id,
+        recording_id: recording_id(),
+        purge_after,
+    };
+    let (bar, detected) = (bar, Effect::Emit(detected.into()));
+    assert_eq!(does(state("answered"), opt_out(), 16), [bar.clone(), detected.clone()]);
+    assert_eq!(
+        does(state("granted"), opt_out(), 16),
+        [bar, detected, Effect::Emit(pending.into())]
+    );
+
+    let leaving = after(state("granted"), opt_out(), 16);
+    let wanted = Course::Leaving {
+        reason: EndReason::OptOut,
+        by: at(31),
+    };
+    assert_eq!(talk(&leaving).course, wanted);
+    let row = leaving.row();
+    assert_eq!((row.opted_out_at, row.purge_after), (Some(at(16)), Some(purge_after)));
+    // Nothing was recorded: there is nothing to announce, and nothing to erase.
+    assert_eq!(after(state("asked"), opt_out(), 16).row().purge_after, None);
+}
+
+#[test]
+fn who_called_in_and_wants_no_calls_is_barred_by_the_number_that_called() {
+    let effects = does(state("taken in"), opt_out(), 16);
+    let Effect::BarNumber { phone_number, .. } = &effects[0] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(Some(phone_number), incoming().from_number.as_ref());
+}
+
+#[test]
+fn consent_is_asked_where_it_is_wanted_and_recording_begins_with_the_yes() {
+    for (mode, consent, recorded_from) in [
+        (ConsentMode::None, Consent::NotRequired, Some(at(10))),
+        (ConsentMode::Notice, Consent::NotRequired, Some(at(10))),
+        (ConsentMode::Verbal, Consent::Pending, None),
+    ] {
+        let session = talk_of(recorded(mode));
+        assert_eq!(
+            (session.call.consent, talk(&session).recorded_from),
+            (consent, recorded_from),
+            "{mode:?}"
+        );
+        assert_eq!(session.call.recording_id, Some(recording_id()), "{mode:?}");
+    }
+    let session = talk_of(call());
+    let untouched = (
+        session.call.consent,
+        session.call.recording_id,
+        talk(&session).recorded_from,
+    );
+    assert_eq!(untouched, (Consent::NotRequired, None, None));
+
+    let granted = after(state("asked"), Command::Consent(true), 17);
+    assert_eq!(
+        (granted.call.consent, talk(&granted).recorded_from),
+        (Consent::Granted, Some(at(17)))
+    );
+    assert_eq!(timeline(&granted), ["consent_granted"]);
+}
+
+#[test]
+fn a_no_to_being_recorded_is_told_and_ends_the_call() {
+    let (session, effects) = transition(state("asked"), Command::Consent(false), at(17)).unwrap();
+    let refused = SessionConsentRefused {
+        session_id: session.call.id,
+        refused_at: at(17),
+    };
+    assert_eq!(effects, [Effect::Emit(refused.into())]);
+    let wanted = Course::Leaving {
+        reason: EndReason::ConsentRefused,
+        by: at(32),
+    };
+    assert_eq!(
+        (session.call.consent, &talk(&session).course),
+        (Consent::Refused, &wanted)
+    );
+    assert_eq!(talk(&session).recorded_from, None);
+    assert_eq!(next_deadline(&session), Some(at(32)));
+}
+
+#[test]
+fn a_good_bye_ends_with_the_call_at_the_latest() {
+    let mut session = state("opting out");
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.end_by = at(20);
+    }
+    assert_eq!(next_deadline(&session), Some(at(20)));
+    assert!(matches!(after(session, Command::Tick, 20).phase, Phase::Ended(_)));
+}
+
+#[test]
+fn machines_are_talked_to_as_the_call_wants_and_never_recorded() {
+    for (action, wanted) in [
+        (VoicemailAction::Continue, Course::Talking),
+        (VoicemailAction::LeaveMessage, Course::LeavingMessage),
+    ] {
+        let mut row = recorded(ConsentMode::Verbal);
+        row.options.voicemail.action = action;
+        let session = answered(row, AnsweredBy::Voicemail);
+        assert_eq!(talk(&session).course, wanted);
+        assert_eq!(
+            (talk(&session).answered_by, talk(&session).recorded_from),
+            (AnsweredBy::Voicemail, None)
+        );
+        assert_eq!(
+            (session.call.consent, session.call.recording_id),
+            (Consent::NotRequired, None)
+        );
+    }
+}
+
+#[test]
+fn a_hand_over_names_the_number_and_lasts_45_seconds() {
+    let to = number("+14155550199");
+    let (session, effects) = transition(state("answered"), transfer_to_sales(), at(20)).unwrap();
+    let initiated = SessionTransferInitiated {
+        session_id: session.call.id,
+        to_number: Some(session.call.to_number.clone()),
+        from_number: None,
+        transfer_number: to.clone(),
+        transferred_at: at(20),
+    };
+    let (key, until) = (session.key(), at(65));
+    assert_eq!(
+        effects,
+        [
+            Effect::Emit(initiated.into()),
+            Effect::Transfer {
+                session: key,
+                to: to.clone()
+            }
+        ]
+    );
+    assert_eq!(talk(&session).course, Course::Transferring { to, until });
+    assert_eq!(session.status(), Status::InProgress);
+    assert_eq!(next_deadline(&session), Some(until), "silence does not count meanwhile");
+}
+
+#[test]
+fn a_hand_over_that_fails_gives_the_talk_back_to_its_agent() {
+    let session = state("transferring").key();
+    for (command, seconds, why, wanted) in [
+        // The line itself has reported it: only a time that is up is news to it.
+        (nobody_there(), 20, "busy", vec![]),
+        (
+            Command::Tick,
+            60,
+            "nobody answered in time",
+            vec![Effect::TransferEnded { session }],
+        ),
+    ] {
+        let (session, effects) = transition(state("transferring"), command, at(seconds)).unwrap();
+        assert_eq!(effects, wanted, "{why}");
+        let back = talk(&session);
+        assert_eq!((&back.course, back.quiet_from), (&Course::Talking, at(seconds)));
+        assert_eq!(
+            next_deadline(&session),
+            Some(at(seconds + 30)),
+            "silence counts from there"
+        );
+        let last = session.log.timeline.last().unwrap();
+        assert_eq!(
+            (last.kind.as_str(), last.detail.as_deref()),
+            ("transfer_failed", Some(why))
+        );
+        // The other one picks up after all: too late. And it may be tried again.
+        assert_eq!(after(session.clone(), Command::Transferred, seconds), session);
+        assert!(matches!(
+            talk(&after(session, transfer_to_sales(), seconds)).course,
+            Course::Transferring { .. }
+        ));
+    }
+}
+
+#[test]
+fn a_call_that_reaches_its_longest_ends_in_the_middle_of_a_hand_over() {
+    let handed_over = (0..20).fold(state("answered"), |session, nth| after(session, said(), 20 + nth * 29));
+    let handed_over = after(handed_over, transfer_to_sales(), 590);
+    assert_eq!(next_deadline(&handed_over), Some(at(610)));
+    let row = after(handed_over, Command::Tick, 610).row();
+    assert_eq!(
+        (row.status, row.end_reason),
+        (Status::Completed, Some(EndReason::MaxDuration))
+    );
+}
+
+#[test]
+fn a_function_is_in_the_transcript_with_its_answer_and_in_the_last_event() {
+    let called = after(state("answered"), look_up(25), 15);
+    let answered = after(called.clone(), found(false), 18);
+    let turns = &answered.log.turns;
+    assert_eq!(
+        (turns[0].role, turns[0].t, turns[0].content.as_deref()),
+        (Speaker::Agent, 5.0, None)
+    );
+    assert_eq!(turns[0].tool_calls[0].name, "look_up");
+    assert_eq!(
+        (turns[1].role, turns[1].t, turns[1].content.as_deref()),
+        (Speaker::Tool, 8.0, Some("null"))
+    );
+    assert_eq!(turns[1].tool_call_id.as_deref(), Some("call_1"));
+
+    let invocations = |session: Session| match &does(session, Command::HangUp(EndedBy::Caller), 20)[1] {
+        Effect::Emit(Event::SessionEnded(told)) => told.function_invocations.clone(),
+        effect => panic!("{effect:?}"),
+    };
+    let of = |status, duration_ms| Invocation {
+        name: "look_up".into(),
+        status,
+        duration_ms,
+    };
+    assert_eq!(invocations(answered), [of(InvocationStatus::Succeeded, 5_000)]);
+    assert_eq!(
+        invocations(called),
+        [of(InvocationStatus::Canceled, 5_000)],
+        "the call ended first"
+    );
+}
+
+#[test]
+fn a_function_that_takes_too_long_is_told_and_the_talk_goes_on() {
+    let called = after(state("answered"), look_up(20), 15);
+    let (session, effects) = transition(called, found(true), at(20)).unwrap();
+    let timeout = FunctionTimeout {
+        session_id: session.call.id,
+        function_id: FunctionId(Uuid::from_u128(8)),
+        name: "look_up".into(),
+        timeout_ms: 5_000,
+    };
+    assert_eq!(effects[0], Effect::Emit(timeout.into()));
+    assert_eq!(talk(&session).course, Course::Talking);
+    assert_eq!(session.log.invocations[0].status, InvocationStatus::TimedOut);
+    assert_eq!(timeline(&session), ["tool_called", "function_timed_out"]);
+}
+
+#[test]
+fn who_listens_hears_each_turn_as_it_is_said() {
+    let mut session = state("answered");
+    for place in 0..3 {
+        let (next, effects) = transition(session, said(), at(12)).unwrap();
+        let (session_id, turn) = (next.call.id, next.log.turns[place].clone());
+        let heard = Effect::Overheard {
+            session_id,
+            place,
+            turn,
+        };
+        assert_eq!(effects, [heard]);
+        session = next;
+    }
+}
+
+#[test]
+fn of_words_that_were_cut_in_on_only_what_was_heard_is_kept() {
+    let spoken = after(
+        state("answered"),
+        utter(Speaker::Agent, "Hello, this is Mia.", 2_000),
+        12,
+    );
+    let cut = after(spoken, interrupt(), 13);
+    let turn = &cut.log.turns[0];
+    assert_eq!(
+        (turn.content.as_deref(), turn.t, turn.end_t),
+        (Some("Hel"), 2.0, Some(3.0))
+    );
+    assert_eq!(talk(&cut).quiet_from, at(13));
+}
+
+#[test]
+fn silence_begins_when_the_last_word_is_spoken() {
+    for (what, session, silent_at) in [
+        ("nobody says anything", state("answered"), 40),
+        (
+            "words take their time",
+            after(state("answered"), utter(Speaker::Agent, "…", 8_000), 12),
+            50,
+        ),
+        (
+            "shorter words meanwhile",
+            after(
+                after(state("answered"), utter(Speaker::Agent, "…", 8_000), 12),
+                said(),
+                13,
+            ),
+            50,
+        ),
+        ("a function is awaited", after(state("answered"), look_up(100), 15), 130),
+        (
+            "it has answered",
+            after(after(state("answered"), look_up(100), 15), found(false), 18),
+            48,
+        ),
+        (
+            "it has answered while somebody speaks",
+            after(
+                after(
+                    after(state("answered"), utter(Speaker::User, "…", 9_000), 12),
+                    look_up(100),
+                    15,
+                ),
+                found(false),
+                18,
+            ),
+            51,
+        ),
+        (
+            "cut in on",
+            after(
+                after(state("answered"), utter(Speaker::Agent, "…", 60_000), 12),
+                interrupt(),
+                14,
+            ),
+            44,
+        ),
+        (
+            "nobody speaks without a breath",
+            after(state("answered"), utter(Speaker::User, "…", u64::MAX), 12),
+            610,
+        ),
+    ] {
+        assert_eq!(next_deadline(&session), Some(at(silent_at)), "{what}");
+        let early = transition(session.clone(), Command::Tick, at(silent_at).plus_millis(-1)).unwrap();
+        assert_eq!(early, (session.clone(), Vec::new()), "{what}");
+        assert!(
+            matches!(after(session, Command::Tick, silent_at).phase, Phase::Ended(_)),
+            "{what}"
+        );
+    }
+    let patient = talk_of(call_with(|options| options.silence_seconds = 0));
+    assert_eq!(
+        next_deadline(&patient),
+        Some(at(610)),
+        "it is never hung up on for silence"
+    );
+}
+
+#[test]
+fn a_talk_that_reaches_its_longest_ends_whatever_is_being_said() {
+    let talked = (0..25).fold(state("answered"), |session, nth| after(session, said(), 11 + nth * 24));
+    assert_eq!(next_deadline(&talked), Some(at(610)));
+    let Phase::Ended(end) = after(talked, Command::Tick, 610).phase else {
+        panic!("it talks on")
+    };
+    assert_eq!(
+        (end.status, end.reason, end.by),
+        (Status::Completed, EndReason::MaxDuration, EndedBy::System)
+    );
+    assert_eq!(end.duration_seconds(), 600);
+}
+
+#[test]
+fn a_disposition_and_an_answer_may_change_during_the_talk() {
+    let changed = after(after(state("talking"), dispose("open"), 14), dispose("sold"), 15);
+    let row = changed.row();
+    assert_eq!(
+        (row.disposition_code.as_deref(), row.disposition_by),
+        (Some("sold"), Some(Evaluator::Agent))
+    );
+    let other = Command::NoteAnswer(answer_to("seats", 4));
+    let answered = after(
+        after(after(changed, note_answer("seats"), 16), note_answer("colour"), 17),
+        other,
+        18,
+    );
+    assert_eq!(answered.log.answers, [answer_to("colour", 3), answer_to("seats", 4)]);
+}
+
+#[test]
+fn a_talk_keeps_its_first_2000_turns_and_tells_no_more() {
+    let mut talked = state("talking");
+    talked.log.turns = vec![talked.log.turns[0].clone(); 1_999];
+    let (full, effects) = transition(talked, said(), at(14)).unwrap();
+    assert_eq!(
+        (full.log.turns.len(), kinds(&effects)),
+        (2_000, vec!["Overheard".to_owned()])
+    );
+    for command in [said(), look_up(60), found(false)] {
+        let (session, effects) = transition(full.clone(), command, at(15)).unwrap();
+        assert_eq!((session.log.turns.len(), effects), (2_000, Vec::new()));
+    }
+}

@@ -1,0 +1,72 @@
+//! Where a talk's steps go: to the session's actor, or, in a dry run, to the same machine without any actor.
+use crate::{
+    deps::Deps,
+    session::machine::{self, Command, Session},
+    shell::Do,
+};
+use entities::{
+    Error, Result,
+    ids::{Owned, SessionId},
+};
+use std::time::Duration;
+
+pub enum Desk {
+    Live {
+        deps: Deps,
+        session: Owned<SessionId>,
+    },
+    /// A session that exists in memory only.
+    Dry(Box<Session>, entities::values::Moment),
+}
+
+impl Desk {
+    pub fn is_live(&self) -> bool {
+        matches!(self, Desk::Live { .. })
+    }
+
+    /// In the order of its being told; nothing waits for it.
+    pub fn tell(&mut self, command: Command) {
+        match self {
+            Desk::Live { deps, session } => {
+                if let Some(tree) = deps.tree() {
+                    tree.sessions.tell(*session, Do::tell(command, &deps.clock));
+                }
+            }
+            Desk::Dry(..) => {
+                if let Err(error) = self.step(command) {
+                    tracing::debug!(%error, "a dry run's step was refused");
+                }
+            }
+        }
+    }
+
+    /// Says whether it was accepted.
+    pub async fn ask(&mut self, command: Command) -> Result<()> {
+        if let Desk::Live { deps, session } = self {
+            let tree = deps
+                .tree()
+                .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
+            return tree.ask(&tree.sessions, deps, *session, command).await.map(drop);
+        }
+        self.step(command)
+    }
+
+    fn step(&mut self, command: Command) -> Result<()> {
+        let Desk::Dry(session, now) = self else { return Ok(()) };
+        let (after, _) = machine::transition((**session).clone(), command, *now)?;
+        // The end takes the log away, to be stored; a dry run shows it.
+        let log = session.log.clone();
+        **session = after;
+        if matches!(session.phase, machine::Phase::Ended(_)) {
+            session.log = log;
+        }
+        Ok(())
+    }
+
+    /// Time that passes in a dry run.
+    pub fn pass(&mut self, ms: u64) {
+        if let Desk::Dry(_, now) = self {
+            *now = now.plus(Duration::from_millis(ms));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Calls an agent's function: one signed HTTP request through the one guarded client, and never a second one.
+use crate::{
+    deps::Deps,
+    keyring::purpose,
+    outbound::{Ask, Failure},
+    signature,
+};
+use bytes::Bytes;
+use entities::{
+    Error, Result,
+    function::{Method, Model as Function},
+    session,
+    transcript::InvocationStatus,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, time::Duration};
+use url::Url;
+
+/// Bytes of an answer; a larger one is a failure.
+pub const ANSWER_LIMIT: usize = 64 * 1024;
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invoked {
+    pub status: InvocationStatus,
+    /// The HTTP status; 0 when no answer came.
+    pub http_status: u16,
+    /// What the agent is told: the answer, or what went wrong. JSON.
+    pub output: Value,
+    pub duration_ms: i64,
+}
+
+/// For whom it is called.
+#[derive(Clone, Copy, Debug)]
+pub enum Occasion<'a> {
+    Talk(&'a session::Model),
+    /// `POST /v1/functions/{id}/test`.
+    Test,
+}
+
+pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasion: Occasion<'_>) -> Result<Invoked> {
+    let definition = &function.definition;
+    let bad_url = |error| Error::Internal(format!("a stored URL is none: {error}"));
+    let url = Url::parse(definition.url.as_str()).map_err(bad_url)?;
+    let id: uuid::Uuid = deps.ids.next();
+    let body = body(id, function, arguments, occasion);
+    let headers = headers(deps, function, id, body.as_bytes())?;
+    let timeout = Duration::from_millis(u64::try_from(definition.timeout_ms.get()).unwrap_or(0));
+    let exchange = deps
+        .outbound
+        .send(Ask {
+            method: match definition.method {
+                Method::Post => http::Method::POST,
+                Method::Put => http::Method::PUT,
+                Method::Patch => http::Method::PATCH,
+            },
+            url: &url,
+            headers,
+            body: Bytes::from(body),
+            timeout,
+            keep: ANSWER_LIMIT + 1,
+        })
+        .await;
+    let duration_ms = i64::try_from(exchange.timings.total_us / 1000).unwrap_or(i64::MAX);
+    let (status, http_status, output) = match exchange.outcome {
+        Ok(code @ 200..=299) => match answer(&exchange.body) {
+            Ok(output) => (InvocationStatus::Succeeded, code, output),
+            Err(why) => (InvocationStatus::Failed, code, failed(why)),
+        },
+        Ok(code) => (
+            InvocationStatus::Failed,
+            code,
+            failed(&format!("the function answered {code}")),
+        ),
+        Err(Failure::Timeout) => (InvocationStatus::TimedOut, 0, timed_out()),
+        Err(failure) => (InvocationStatus::Failed, 0, failed(failure.code())),
+    };
+    Ok(Invoked {
+        status,
+        http_status,
+        output,
+        duration_ms,
+    })
+}
+
+/// What an agent is told of a function that takes too long.
+pub fn timed_out() -> Value {
+    json!({ "error": "timed_out", "message": "the function has not answered yet; go on without it" })
+}
+
+pub fn failed(why: &str) -> Value {
+    json!({ "error": "failed", "message": why })
+}
+
+fn body(id: uuid::Uuid, function: &Function, arguments: &Value, occasion: Occasion<'_>) -> String {
+    let session = match occasion {
+        Occasion::Talk(call) => json!({
+            "id": call.id,
+            "direction": call.direction,
+            "from_number": call.from_number,
+            "to_number": call.to_number,
+            "agent_id": call.agent_id,
+            "campaign_id": call.campaign_id,
+            "contact_id": call.contact_id,
+            "client_reference_id": call.client_reference_id,
+            "variables": call.variables,
+            "metadata": call.metadata,
+        }),
+        Occasion::Test => Value::Null,
+    };
+    json!({ "id": id, "function": function.name, "function_id": function.id, "arguments": arguments, "session": session })
+        .to_string()
+}
+
+/// The user's own, then ours over them: signed like webhooks, under names of their own.
+fn headers(deps: &Deps, function: &Function, id: uuid::Uuid, body: &[u8]) -> Result<HeaderMap> {
+    let sealed = deps.keyring.open(purpose::FUNCTION_HEADERS, &function.sealed_headers)?;
+    let own: BTreeMap<String, String> = serde_json::from_str(&sealed).unwrap_or_default();
+    let secret = deps.keyring.open(purpose::FUNCTION_SECRET, &function.sealed_secret)?;
+    let timestamp = deps.clock.unix_seconds();
+    let ours = [
+        ("content-type", "application/json".to_owned()),
+        ("x-function-id", id.to_string()),
+        ("x-function-timestamp", timestamp.to_string()),
+        ("x-function-signature", signature::sign(&secret, timestamp, body)),
+    ];
+    let mut headers = HeaderMap::new();
+    let ours = ours.map(|(name, value)| (name.to_owned(), value));
+    for (name, value) in own.into_iter().chain(ours) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.insert(name, value);
+        }
+    }
+    Ok(headers)
+}
+
+/// JSON as it is; anything else as a text.
+fn answer(body: &[u8]) -> Result<Value, &'static str> {
+    if body.len() > ANSWER_LIMIT {
+        return Err("the answer is larger than 64 KiB");
+    }
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let text = std::str::from_utf8(body).map_err(|_| "the answer is no text")?;
+    Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
+}

@@ -1,0 +1,230 @@
+//! The small language of the phrase lists.
+//!
+//! ```text
+//! [opt_out]                       the phrases of one meaning follow
+//! @me = me | us | this_number     a set of words; `_` joins words
+//! don't @ever? call @me           a phrase: one after the other; `?`: or nothing
+//! take me ~ off ~3 list*          `~`: up to two words of any kind, `~3`: up to three; `list*`: begins so
+//! ^ operator now|$                `^` and `$`: a clause begins, or ends
+//! - don't call @me before         with a dash: spoils every phrase that it overlaps, if no comma parts it
+//! -, no don't mind                the same, over commas too
+//! ! don't call @me at all         with an exclamation mark: a phrase that nothing spoils
+//! # a remark
+//! ```
+//! Words are folded as what was said is, so they may be written with their accents.
+use super::words::{Speech, fold};
+use std::collections::HashMap;
+
+/// Where a clause ends; no word, but it stands where one may.
+const END: &str = "$";
+
+/// Words `start..end` of what was said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+    /// Nothing spoils it.
+    pub is_sure: bool,
+}
+
+/// The phrases of one meaning.
+#[derive(Debug, Default)]
+pub struct Phrases {
+    meant: Vec<Phrase>,
+    spoiling: Vec<Phrase>,
+    sure: Vec<Phrase>,
+}
+
+#[derive(Debug)]
+struct Phrase {
+    parts: Vec<Part>,
+    /// Whether it may go on over a comma.
+    over_commas: bool,
+}
+
+#[derive(Debug)]
+enum Part {
+    Begin,
+    /// Up to that many words.
+    Any(usize),
+    OneOf {
+        choices: Vec<Vec<Piece>>,
+        optional: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    text: String,
+    /// It is only how the word begins.
+    is_stem: bool,
+}
+
+impl Phrases {
+    /// Where these phrases stand and are not spoilt.
+    pub fn find(&self, speech: &Speech) -> Vec<Span> {
+        let mut found = all(&self.meant, speech);
+        if !found.is_empty() {
+            let spoilt = all(&self.spoiling, speech);
+            found.retain(|span| !spoilt.iter().any(|by| by.start < span.end && span.start < by.end));
+        }
+        found.extend(
+            all(&self.sure, speech)
+                .into_iter()
+                .map(|span| Span { is_sure: true, ..span }),
+        );
+        found
+    }
+}
+
+fn all(phrases: &[Phrase], speech: &Speech) -> Vec<Span> {
+    let starts = 0..speech.len();
+    let at = |start: usize| phrases.iter().filter_map(move |phrase| phrase.at(speech, start));
+    starts.flat_map(at).collect()
+}
+
+impl Phrase {
+    fn at(&self, speech: &Speech, start: usize) -> Option<Span> {
+        let end = self.rest(speech, start, start, &self.parts)?;
+        (end > start).then_some(Span {
+            start,
+            end,
+            is_sure: false,
+        })
+    }
+
+    /// Where the parts end, if they follow at `at`.
+    fn rest(&self, speech: &Speech, start: usize, at: usize, parts: &[Part]) -> Option<usize> {
+        let Some((part, others)) = parts.split_first() else {
+            return Some(at);
+        };
+        match part {
+            Part::Begin => speech.begins(at).then(|| self.rest(speech, start, at, others))?,
+            Part::Any(most) => {
+                let fits = |skipped: &usize| *skipped == 0 || self.stands(speech, start, at + skipped - 1);
+                (0..=*most)
+                    .take_while(fits)
+                    .find_map(|skipped| self.rest(speech, start, at + skipped, others))
+            }
+            Part::OneOf { choices, optional } => {
+                let taken = choices.iter().find_map(|pieces| {
+                    let length = self.taken(speech, start, at, pieces)?;
+                    self.rest(speech, start, at + length, others)
+                });
+                match taken {
+                    None if *optional => self.rest(speech, start, at, others),
+                    taken => taken,
+                }
+            }
+        }
+    }
+
+    /// How many words of what follows are these, if they are; the end of a clause takes none.
+    fn taken(&self, speech: &Speech, start: usize, at: usize, pieces: &[Piece]) -> Option<usize> {
+        if let [piece] = pieces
+            && piece.text == END
+        {
+            return (at > start && speech.ends(at)).then_some(0);
+        }
+        let fits = pieces.iter().enumerate().all(|(offset, piece)| {
+            let word = speech.in_sentence(start, at + offset);
+            word.is_some_and(|word| piece.is(&word.text)) && self.stands(speech, start, at + offset)
+        });
+        fits.then_some(pieces.len())
+    }
+
+    /// Whether the word at `at` may belong to a phrase that began at `start`.
+    fn stands(&self, speech: &Speech, start: usize, at: usize) -> bool {
+        let parted = !self.over_commas && at > start && speech.begins(at);
+        speech.in_sentence(start, at).is_some() && !parted
+    }
+}
+
+impl Piece {
+    fn is(&self, word: &str) -> bool {
+        if self.is_stem {
+            word.starts_with(&self.text)
+        } else {
+            word == self.text
+        }
+    }
+}
+
+/// A whole list, by section.
+pub fn read(text: &'static str) -> HashMap<&'static str, Phrases> {
+    let mut sections: HashMap<&'static str, Phrases> = HashMap::new();
+    let mut sets: HashMap<&str, Vec<Vec<Piece>>> = HashMap::new();
+    let mut section = "";
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name;
+        } else if let Some((name, choices)) = line.strip_prefix('@').and_then(|line| line.split_once(" = ")) {
+            let choices = self::choices(&choices.replace(' ', ""), &sets);
+            sets.insert(name, choices);
+        } else {
+            let phrases = sections.entry(section).or_default();
+            if let Some(line) = line.strip_prefix("-, ") {
+                phrases.spoiling.push(phrase(line, &sets, true));
+                continue;
+            }
+            match (line.strip_prefix("- "), line.strip_prefix("! ")) {
+                (Some(line), _) => phrases.spoiling.push(phrase(line, &sets, false)),
+                (None, Some(line)) => phrases.sure.push(phrase(line, &sets, true)),
+                (None, None) => phrases.meant.push(phrase(line, &sets, true)),
+            }
+        }
+    }
+    sections
+}
+
+fn phrase(line: &str, sets: &HashMap<&str, Vec<Vec<Piece>>>, over_commas: bool) -> Phrase {
+    let parts = line.split_whitespace().map(|part| match part {
+        "^" => Part::Begin,
+        part => match part.strip_prefix('~') {
+            Some(most) => Part::Any(most.parse().unwrap_or(2)),
+            None => {
+                let choices = self::choices(part.trim_end_matches('?'), sets);
+                Part::OneOf {
+                    choices,
+                    optional: part.ends_with('?'),
+                }
+            }
+        },
+    });
+    Phrase {
+        parts: parts.collect(),
+        over_commas,
+    }
+}
+
+fn choices(text: &str, sets: &HashMap<&str, Vec<Vec<Piece>>>) -> Vec<Vec<Piece>> {
+    let one = |choice: &str| match choice.strip_prefix('@') {
+        Some(name) => sets.get(name).cloned().unwrap_or_default(),
+        None => vec![choice.split('_').map(piece).collect()],
+    };
+    text.split('|').flat_map(one).collect()
+}
+
+fn piece(text: &str) -> Piece {
+    let plain = text.replace('\'', "");
+    Piece {
+        text: fold(plain.trim_end_matches('*')),
+        is_stem: plain.ends_with('*'),
+    }
+}
+
+/// What is wrong with a list, for its test: a set without words, a phrase that can be empty.
+#[cfg(test)]
+pub fn faults(lists: &HashMap<&str, Phrases>) -> Vec<String> {
+    let phrases = lists
+        .values()
+        .flat_map(|one| one.meant.iter().chain(&one.spoiling).chain(&one.sure));
+    let empty = |part: &Part| matches!(part, Part::OneOf { choices, .. } if choices.iter().flatten().count() == 0);
+    phrases
+        .filter(|phrase| phrase.parts.iter().any(empty) || phrase.parts.is_empty())
+        .map(|phrase| format!("{phrase:?}"))
+        .collect()
+}

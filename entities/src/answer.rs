@@ -1,0 +1,114 @@
+//! What people answered to agents' questions, each with the turn that shows it.
+use crate::{
+    error::Result,
+    ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId},
+    page::{self, Listed, Page},
+    values::{Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*};
+use serde::{Deserialize, Serialize};
+
+/// Who found it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(8))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The agent, during the talk.
+    Agent,
+    /// A person, through the API.
+    Human,
+    /// A language model, after the talk.
+    Llm,
+    /// Plain rules, after the talk.
+    Rules,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "answers")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: AnswerId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub session_id: SessionId,
+    pub agent_id: AgentId,
+    pub campaign_id: Option<CampaignId>,
+    pub contact_id: Option<ContactId>,
+    pub question_key: String,
+    pub question: String,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub value: Json,
+    /// The place of the turn in the transcript, from 0.
+    pub evidence_turn: Option<i32>,
+    pub source: Source,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// What a list is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub session_id: Option<SessionId>,
+    pub agent_id: Option<AgentId>,
+    pub campaign_id: Option<CampaignId>,
+    pub question_key: Option<String>,
+}
+
+fn filtered(tenant: TenantId, env: Env, filter: &Filter) -> sea_orm::Select<Entity> {
+    let mut select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env));
+    if let Some(session) = filter.session_id {
+        select = select.filter(Column::SessionId.eq(session));
+    }
+    if let Some(agent) = filter.agent_id {
+        select = select.filter(Column::AgentId.eq(agent));
+    }
+    if let Some(campaign) = filter.campaign_id {
+        select = select.filter(Column::CampaignId.eq(campaign));
+    }
+    if let Some(key) = &filter.question_key {
+        select = select.filter(Column::QuestionKey.eq(key.as_str()));
+    }
+    select
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    filter: &Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    page::fetch(db, filtered(tenant, env, filter), Column::Id, Column::CreatedAt, page).await
+}
+
+/// A page of an export, oldest first.
+pub async fn after(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    filter: &Filter,
+    after: Option<AnswerId>,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let mut select = filtered(tenant, env, filter);
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+pub async fn of_session(db: &impl ConnectionTrait, session: SessionId) -> Result<Vec<Model>> {
+    let select = Entity::find().filter(Column::SessionId.eq(session));
+    Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
+}
+
+/// With a session that is deleted.
+pub async fn delete_of(db: &impl ConnectionTrait, session: SessionId) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::SessionId.eq(session))
+        .exec(db)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! What is to be found out about a talk after its end: its disposition, and answers that were not noted during it.
+use crate::{
+    error::Result,
+    ids::{Owned, SessionId, TenantId},
+    values::{Env, Moment},
+};
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Pending,
+    Done,
+    Failed,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "evaluations")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub session_id: SessionId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub status: Status,
+    /// Failed tries.
+    pub tries: i32,
+    pub give_up_at: Moment,
+    pub error: Option<String>,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<SessionId> {
+        Owned::new(self.tenant_id, self.env, self.session_id)
+    }
+}
+
+pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> Result<Option<Model>> {
+    Ok(Entity::find_by_id(session).one(db).await?)
+}
+
+/// Those that are not done, the oldest first.
+pub async fn pending(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<Model>> {
+    let select = Entity::find().filter(Expr::cust("status = 'pending'"));
+    Ok(select
+        .order_by(Column::SessionId, Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
+}

@@ -1,0 +1,154 @@
+//! Functions: what agents may call during a talk. Shared by a tenant's two envs.
+use crate::{
+    error::{Error, Result},
+    ids::{FunctionId, TenantId},
+    page::{self, Listed, Page},
+    values::{Bounded, Moment, Text, WebhookUrl},
+};
+use schemars::JsonSchema;
+use sea_orm::{FromJsonQueryResult, entity::prelude::*};
+use serde::{Deserialize, Serialize};
+
+/// What a user decides about a function, without its secrets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// Unique in its workspace; letters, digits, `_` and `-`. What the model calls it.
+    pub name: FunctionName,
+    /// When to call it and what it answers: the model reads this.
+    pub description: Text<1, 2_000>,
+    /// JSON Schema of an object, at most 16 KiB: what the model must fit.
+    pub parameters: serde_json::Value,
+    pub url: WebhookUrl,
+    #[serde(default)]
+    pub method: Method,
+    /// Milliseconds until the agent says that it is still working, and the talk goes on without an answer.
+    #[serde(default = "ten_seconds")]
+    pub timeout_ms: Bounded<100, 120_000>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    #[default]
+    Post,
+    Put,
+    Patch,
+}
+
+/// 1 to 64 letters, digits, `_` and `-`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct FunctionName(String);
+impl FunctionName {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if (1..=64).contains(&text.len()) && text.bytes().all(fits) {
+            Ok(FunctionName(text.to_owned()))
+        } else {
+            Err("must have 1 to 64 letters, digits, `_` or `-`".into())
+        }
+    }
+}
+impl std::ops::Deref for FunctionName {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+impl<'de> Deserialize<'de> for FunctionName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&std::borrow::Cow::<'de, str>::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+impl JsonSchema for FunctionName {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FunctionName".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
+    }
+}
+
+fn ten_seconds() -> Bounded<100, 120_000> {
+    Bounded::new(10_000).unwrap_or_else(|_| unreachable!("a constant"))
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "functions")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: FunctionId,
+    pub tenant_id: TenantId,
+    pub name: String,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub definition: Definition,
+    /// Headers sent with every call, sealed.
+    pub sealed_headers: String,
+    pub sealed_secret: String,
+    pub secret_hint: String,
+    pub version: i32,
+    pub created_at: Moment,
+    pub updated_at: Moment,
+    pub deleted_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
+}
+
+pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: FunctionId) -> Result<Model> {
+    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
+    found.ok_or(Error::NotFound("function"))
+}
+
+pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+    page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
+}
+
+pub async fn of_name(db: &impl ConnectionTrait, tenant: TenantId, name: &str) -> Result<Option<Model>> {
+    Ok(owned(tenant).filter(Column::Name.eq(name)).one(db).await?)
+}
+
+/// Those of `ids` that exist, in no order.
+pub async fn of_ids(db: &impl ConnectionTrait, tenant: TenantId, ids: &[FunctionId]) -> Result<Vec<Model>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(owned(tenant)
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .all(db)
+        .await?)
+}
+
+/// All functions with a secret, a page at a time: to seal them anew.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<FunctionId>, limit: u64) -> Result<Vec<Model>> {
+    use sea_orm::{Order, QueryOrder, QuerySelect};
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+pub async fn reseal(
+    db: &impl ConnectionTrait,
+    id: FunctionId,
+    sealed_secret: String,
+    sealed_headers: String,
+) -> Result<()> {
+    Entity::update_many()
+        .col_expr(Column::SealedSecret, sea_orm::sea_query::Expr::value(sealed_secret))
+        .col_expr(Column::SealedHeaders, sea_orm::sea_query::Expr::value(sealed_headers))
+        .filter(Column::Id.eq(id))
+        .exec(db)
+        .await?;
+    Ok(())
+}

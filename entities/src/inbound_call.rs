@@ -1,0 +1,79 @@
+//! Every call that came in, also those that nobody answered: what a number's answer rate is counted from.
+use crate::{
+    error::Result,
+    ids::{InboundCallId, NumberId, SessionId, TenantId},
+    values::{E164, Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, QuerySelect, entity::prelude::*};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// An agent took it.
+    Answered,
+    /// The number has no agent.
+    NoAgent,
+    /// All slots were taken.
+    NoSlot,
+    /// The caller gave up before anybody answered.
+    Abandoned,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "inbound_calls")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: InboundCallId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub number_id: NumberId,
+    pub from_number: Option<E164>,
+    pub session_id: Option<SessionId>,
+    pub outcome: Outcome,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Calls to a number in a while, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub answered: i64,
+    pub no_agent: i64,
+    pub no_slot: i64,
+    pub abandoned: i64,
+}
+impl Counts {
+    pub fn total(&self) -> i64 {
+        self.answered + self.no_agent + self.no_slot + self.abandoned
+    }
+    /// From 0 to 1; `None` without calls.
+    pub fn answer_rate(&self) -> Option<f64> {
+        (self.total() > 0).then(|| self.answered as f64 / self.total() as f64)
+    }
+}
+
+pub async fn counts_since(db: &impl ConnectionTrait, number: NumberId, env: Env, since: Moment) -> Result<Counts> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::Outcome)
+        .column_as(Column::Id.count(), "calls")
+        .filter(Column::NumberId.eq(number))
+        .filter(Column::Env.eq(env))
+        .filter(Column::CreatedAt.gt(since))
+        .group_by(Column::Outcome);
+    let rows: Vec<(Outcome, i64)> = select.into_tuple().all(db).await?;
+    let mut counts = Counts::default();
+    for (outcome, calls) in rows {
+        *match outcome {
+            Outcome::Answered => &mut counts.answered,
+            Outcome::NoAgent => &mut counts.no_agent,
+            Outcome::NoSlot => &mut counts.no_slot,
+            Outcome::Abandoned => &mut counts.abandoned,
+        } = calls;
+    }
+    Ok(counts)
+}

@@ -1,0 +1,118 @@
+//! A tenant's phone numbers: who answers them, and how well. Shared by its two envs.
+use crate::{
+    error::{Error, Result},
+    ids::{AgentId, NumberId, TenantId},
+    page::{self, Listed, Page},
+    values::{E164, Env, Moment, Text},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*};
+use serde::{Deserialize, Serialize};
+
+/// What happens to calls that no agent can take.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(deny_unknown_fields)]
+pub struct Inbound {
+    /// The number has no agent.
+    #[serde(default)]
+    pub without_agent: Otherwise,
+    /// All slots are taken.
+    #[serde(default)]
+    pub without_slot: Otherwise,
+    /// For `play_message`.
+    #[serde(default)]
+    pub message: Option<Text<1, 1_000>>,
+}
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Otherwise {
+    /// The caller hears the busy tone.
+    #[default]
+    Busy,
+    /// The call is turned down.
+    Reject,
+    /// The caller hears `message`, then the call ends.
+    PlayMessage,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "numbers")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: NumberId,
+    pub tenant_id: TenantId,
+    pub phone_number: E164,
+    pub label: Option<String>,
+    pub trunk_id: Option<Uuid>,
+    pub agent_id: Option<AgentId>,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub inbound: Inbound,
+    pub version: i32,
+    pub created_at: Moment,
+    pub updated_at: Moment,
+    pub deleted_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
+}
+
+pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: NumberId) -> Result<Model> {
+    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
+    found.ok_or(Error::NotFound("number"))
+}
+
+pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+    page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
+}
+
+pub async fn of_number(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
+    let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
+    Ok(found.one(db).await?)
+}
+
+/// The tenant's numbers that this agent answers.
+pub async fn of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent: AgentId) -> Result<Vec<E164>> {
+    let rows = owned(tenant).filter(Column::AgentId.eq(agent)).all(db).await?;
+    Ok(rows.into_iter().map(|row| row.phone_number).collect())
+}
+
+/// Whether the alarm of a number's answer rate may ring, per env.
+pub mod alarm {
+    use super::*;
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+    #[sea_orm(table_name = "number_alarms")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub number_id: NumberId,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub env: Env,
+        pub armed: bool,
+        pub alarmed_at: Option<Moment>,
+    }
+    impl ActiveModelBehavior for ActiveModel {}
+
+    pub async fn load(db: &impl ConnectionTrait, number: NumberId, env: Env) -> Result<Model> {
+        let found = Entity::find_by_id((number, env)).one(db).await?;
+        Ok(found.unwrap_or(Model {
+            number_id: number,
+            env,
+            armed: true,
+            alarmed_at: None,
+        }))
+    }
+}
+
+pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+    Ok(owned(tenant).count(db).await?)
+}

@@ -1,0 +1,184 @@
+//! Recordings: the sound of calls, and what became of it. The sound itself lies in the recordings' store.
+use crate::{
+    agent::Channels,
+    error::{Error, Result},
+    ids::{Owned, RecordingId, SessionId, TenantId},
+    page::{self, Listed, Page},
+    values::{Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How far the recording is.")]
+pub enum Status {
+    /// The call has ended; the sound is being stored.
+    Processing,
+    Completed,
+    /// There is no sound, and there will be none.
+    Failed,
+    /// Kept until `purge_after`, because of an opt-out.
+    PendingPurge,
+    /// The sound is gone.
+    Purged,
+}
+
+/// Why a recording is, or will be, erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum PurgeReason {
+    OptOut,
+    /// `recording.retention_days` of its agent.
+    Retention,
+    /// By the API.
+    Deleted,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "recordings")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: RecordingId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub session_id: SessionId,
+    pub status: Status,
+    pub channels: Channels,
+    /// Milliseconds of the talk that came before it: consent was asked first.
+    pub from_ms: i64,
+    /// Failed tries to store it, or to erase it.
+    pub tries: i32,
+    /// The next moment at which its actor has something to do.
+    pub wake_at: Option<Moment>,
+    pub duration_ms: Option<i64>,
+    pub bytes: Option<i64>,
+    /// Of the WAV file, hex.
+    pub sha256: Option<String>,
+    pub purge_after: Option<Moment>,
+    pub purge_reason: Option<PurgeReason>,
+    pub error: Option<String>,
+    pub completed_at: Option<Moment>,
+    pub purged_at: Option<Moment>,
+    pub version: i32,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<RecordingId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<RecordingId>) -> Result<Model> {
+    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
+    found.one(db).await?.ok_or(Error::NotFound("recording"))
+}
+
+/// Whose it is, for a link that carries its own proof.
+pub async fn owner_of(db: &impl ConnectionTrait, id: RecordingId) -> Result<Option<Owned<RecordingId>>> {
+    Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
+}
+
+/// What a list is narrowed to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter {
+    pub session_id: Option<SessionId>,
+    pub status: Option<Status>,
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    filter: Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant, env);
+    if let Some(session) = filter.session_id {
+        select = select.filter(Column::SessionId.eq(session));
+    }
+    if let Some(status) = filter.status {
+        select = select.filter(Column::Status.eq(status));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+/// Recordings that have something to do by then.
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<RecordingId>>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(Expr::cust("wake_at IS NOT NULL"))
+        .filter(Column::WakeAt.lte(by))
+        .order_by(Column::WakeAt, Order::Asc)
+        .limit(limit);
+    let rows: Vec<(TenantId, Env, RecordingId)> = select.into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}
+
+/// Those of `sessions` whose recording is kept only until its purge, or is gone after an opt-out: left out of exports.
+pub async fn opted_out(db: &impl ConnectionTrait, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
+    let mut found = Vec::new();
+    for chunk in sessions.chunks(500) {
+        let select = Entity::find()
+            .select_only()
+            .column(Column::SessionId)
+            .filter(Column::SessionId.is_in(chunk.iter().copied()))
+            .filter(Column::PurgeReason.eq(PurgeReason::OptOut));
+        found.extend(select.into_tuple::<SessionId>().all(db).await?);
+    }
+    Ok(found)
+}
+
+/// All of all tenants, a page at a time: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<RecordingId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// Who has listened to what.
+pub mod read {
+    use crate::{
+        ids::{ApiKeyId, RecordingId, RecordingReadId, TenantId},
+        values::Moment,
+    };
+    use sea_orm::entity::prelude::*;
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+    #[sea_orm(table_name = "recording_reads")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: RecordingReadId,
+        pub tenant_id: TenantId,
+        pub recording_id: RecordingId,
+        /// The key that asked for it; none: a signed link.
+        pub api_key_id: Option<ApiKeyId>,
+        pub at: Moment,
+    }
+    impl ActiveModelBehavior for ActiveModel {}
+
+    pub async fn count(db: &impl ConnectionTrait, recording: RecordingId) -> crate::Result<u64> {
+        Ok(Entity::find()
+            .filter(Column::RecordingId.eq(recording))
+            .count(db)
+            .await?)
+    }
+}

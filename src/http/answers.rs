@@ -1,0 +1,237 @@
+//! What agents ask, and what people answered.
+use super::{
+    error::ApiResult,
+    extract::{Id, Params},
+    gate::Caller,
+    report,
+    views::List,
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::deps::Deps;
+use bytes::Bytes;
+use csv::WriterBuilder;
+use entities::{
+    Error, Result, agent,
+    agent::{Question, QuestionType},
+    answer::{self as store, Filter, Model, Source},
+    ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId},
+    recording,
+    values::{Env, Moment},
+};
+use futures_util::stream;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A question of one of the workspace's agents.
+#[derive(Serialize, JsonSchema)]
+pub struct QuestionView {
+    pub agent_id: AgentId,
+    pub agent_name: String,
+    pub key: String,
+    pub text: String,
+    pub r#type: QuestionType,
+    pub options: Vec<String>,
+    pub required: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct AnswerView {
+    pub id: AnswerId,
+    pub session_id: SessionId,
+    pub agent_id: AgentId,
+    pub campaign_id: Option<CampaignId>,
+    pub contact_id: Option<ContactId>,
+    pub question_key: String,
+    pub question: String,
+    /// A text, a number, or true or false: as the question's type wants.
+    pub value: serde_json::Value,
+    /// The place in the transcript's `turns`, from 0, of the turn that shows it.
+    pub evidence_turn: Option<i32>,
+    pub source: Source,
+    pub created_at: Moment,
+}
+impl From<Model> for AnswerView {
+    fn from(row: Model) -> Self {
+        AnswerView {
+            id: row.id,
+            session_id: row.session_id,
+            agent_id: row.agent_id,
+            campaign_id: row.campaign_id,
+            contact_id: row.contact_id,
+            question_key: row.question_key,
+            question: row.question,
+            value: row.value,
+            evidence_turn: row.evidence_turn,
+            source: row.source,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// GET /v1/questions: all questions of a page of agents.
+pub async fn questions(
+    state: Data<State>,
+    caller: Caller,
+    mut params: Params,
+) -> ApiResult<web::Json<List<QuestionView>>> {
+    let page = params.page()?;
+    params.finish()?;
+    let agents = agent::list(&state.deps.db.read, caller.tenant_id(), page).await?;
+    let pages = List::of(agents, |agent| agent.id.0, asked);
+    Ok(web::Json(List {
+        data: pages.data.into_iter().flatten().collect(),
+        has_more: pages.has_more,
+        next_cursor: pages.next_cursor,
+    }))
+}
+
+fn asked(agent: agent::Model) -> Vec<QuestionView> {
+    let (agent_id, name) = (agent.id, agent.definition.name.to_string());
+    let view = |question: Question| QuestionView {
+        agent_id,
+        agent_name: name.clone(),
+        key: question.key.into_string(),
+        text: question.text.into_string(),
+        r#type: question.r#type,
+        options: question
+            .options
+            .into_iter()
+            .map(|option| option.into_string())
+            .collect(),
+        required: question.required,
+    };
+    agent.definition.questions.into_iter().map(view).collect()
+}
+
+fn filter(params: &mut Params) -> ApiResult<Filter> {
+    Ok(Filter {
+        session_id: params.text("session_id")?,
+        agent_id: params.text("agent_id")?,
+        campaign_id: params.text("campaign_id")?,
+        question_key: params.text("question_key")?,
+    })
+}
+
+/// GET /v1/answers
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<AnswerView>>> {
+    let page = params.page()?;
+    let filter = filter(&mut params)?;
+    params.finish()?;
+    let owner = (caller.tenant_id(), caller.env());
+    let listed = store::list(&state.deps.db.read, owner, &filter, page).await?;
+    Ok(web::Json(List::of(listed, |row| row.id.0, AnswerView::from)))
+}
+
+/// GET /v1/sessions/{id}/answers
+pub async fn of_session(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+) -> ApiResult<web::Json<List<AnswerView>>> {
+    let db = &state.deps.db.read;
+    entities::session::load(db, caller.own(id)).await?;
+    let rows = store::of_session(db, id).await?;
+    Ok(web::Json(List::whole(rows.into_iter().map(AnswerView::from).collect())))
+}
+
+const COLUMNS: [&str; 10] = [
+    "answer_id",
+    "session_id",
+    "agent_id",
+    "campaign_id",
+    "contact_id",
+    "question_key",
+    "question",
+    "value",
+    "source",
+    "created_at",
+];
+
+/// Answers read at once.
+const PAGE: u64 = 500;
+
+/// GET /v1/answers.csv: made while it is sent. Calls whose recording is kept only until its purge are left out.
+pub async fn export(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<HttpResponse> {
+    let filter = filter(&mut params)?;
+    params.finish()?;
+    let begin = Export {
+        deps: state.deps.clone(),
+        owner: (caller.tenant_id(), caller.env()),
+        filter,
+        after: None,
+        header: true,
+        ended: false,
+    };
+    let body = stream::unfold(begin, |mut export| async move {
+        if export.ended {
+            return None;
+        }
+        let page = export.page().await.map_err(|error| {
+            tracing::warn!(%error, "an export broke off");
+            export.ended = true;
+            // The client sees the file break off.
+            std::io::Error::other(error.to_string())
+        });
+        Some((page, export))
+    });
+    Ok(HttpResponse::Ok()
+        .content_type("text/csv; charset=utf-8")
+        .insert_header(("Content-Disposition", "attachment; filename=\"answers.csv\""))
+        .streaming(body))
+}
+
+struct Export {
+    deps: Deps,
+    owner: (TenantId, Env),
+    filter: Filter,
+    after: Option<AnswerId>,
+    header: bool,
+    ended: bool,
+}
+
+impl Export {
+    async fn page(&mut self) -> Result<Bytes> {
+        let db = &self.deps.db.read;
+        let rows = store::after(db, self.owner, &self.filter, self.after, PAGE).await?;
+        self.after = rows.last().map(|row| row.id).or(self.after);
+        self.ended = (rows.len() as u64) < PAGE;
+        let sessions: Vec<SessionId> = rows.iter().map(|row| row.session_id).collect();
+        let hidden = recording::opted_out(db, &sessions).await?;
+        let mut writer = WriterBuilder::new().from_writer(Vec::new());
+        let broken = |error: csv::Error| Error::Internal(error.to_string());
+        if std::mem::take(&mut self.header) {
+            writer.write_record(COLUMNS).map_err(broken)?;
+        }
+        for row in rows.into_iter().filter(|row| !hidden.contains(&row.session_id)) {
+            writer.write_record(record(row)).map_err(broken)?;
+        }
+        let bytes = writer
+            .into_inner()
+            .map_err(|error| Error::Internal(error.to_string()))?;
+        Ok(Bytes::from(bytes))
+    }
+}
+
+fn record(row: Model) -> [String; 10] {
+    let id = |id: Option<uuid::Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
+    let value = match row.value {
+        serde_json::Value::String(text) => text,
+        value => value.to_string(),
+    };
+    [
+        row.id.to_string(),
+        row.session_id.to_string(),
+        row.agent_id.to_string(),
+        id(row.campaign_id.map(Into::into)),
+        id(row.contact_id.map(Into::into)),
+        row.question_key,
+        report::plain(&row.question),
+        report::plain(&value),
+        report::word(row.source),
+        row.created_at.to_string(),
+    ]
+}

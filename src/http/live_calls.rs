@@ -1,0 +1,299 @@
+//! A call while it is live, and what was said in it.
+use super::{
+    error::{ApiError, ApiResult},
+    events::{HEARTBEAT, StreamPlace, heartbeat, slot},
+    extract::{Id, Json, OptionalJson},
+    gate::Caller,
+    views::{SessionView, TimelineView, TranscriptView},
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    carrier::Control,
+    session::machine::{Command, Session},
+};
+use bytes::Bytes;
+use entities::{
+    Error, agent_version,
+    ids::SessionId,
+    session::{self as store, Digits, Model, Phase},
+    transcript::{self, Entry, Turn},
+    values::{E164, Env, Moment, Text},
+};
+use futures_util::stream;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::VecDeque;
+use tokio::sync::{broadcast, watch};
+
+/// GET /v1/sessions/{id}/transcript.json
+pub async fn transcript(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+) -> ApiResult<web::Json<TranscriptView>> {
+    let db = &state.deps.db.read;
+    let row = store::load(db, caller.own(id)).await?;
+    let version = agent_version::load(db, row.tenant_id, row.agent_id, row.agent_version).await?;
+    let (state_word, turns) = match look(&state, &caller, &row).await? {
+        Look::Live(session) => ("partial", session.log.turns),
+        Look::Over(stored) => ("final", stored.turns.0),
+    };
+    Ok(web::Json(TranscriptView {
+        session_id: id,
+        state: state_word,
+        language: version.definition.language,
+        turns,
+    }))
+}
+
+/// GET /v1/sessions/{id}/timeline
+pub async fn timeline(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -> ApiResult<web::Json<TimelineView>> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let (row, own) = match look(&state, &caller, &row).await? {
+        Look::Live(session) => (session.row(), session.log.timeline),
+        Look::Over(stored) => (row, stored.timeline.0),
+    };
+    let mut entries = milestones(&row);
+    entries.extend(own);
+    entries.sort_by_key(|entry| entry.at);
+    Ok(web::Json(TimelineView {
+        session_id: id,
+        entries,
+    }))
+}
+
+/// What the row itself tells.
+fn milestones(row: &Model) -> Vec<Entry> {
+    let entry = |kind: &str, at: Option<Moment>, detail: Option<String>| {
+        at.map(|at| Entry {
+            at,
+            kind: kind.to_owned(),
+            detail,
+        })
+    };
+    let answered_by = row.answered_by.map(super::report::word);
+    let reason = row
+        .end_reason
+        .map(|reason| actors::session::machine::code(reason).to_owned());
+    [
+        entry("created", Some(row.created_at), None),
+        entry("scheduled_for", row.scheduled_at, None),
+        entry("dialed", row.dialed_at, None),
+        entry("answered", row.started_at, answered_by),
+        entry("ended", row.ended_at, reason),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+enum Look {
+    Live(Box<Session>),
+    Over(transcript::Model),
+}
+
+async fn look(state: &State, caller: &Caller, row: &Model) -> ApiResult<Look> {
+    let deps = &state.deps;
+    if row.phase != Phase::Ended {
+        // What is being said is with the actor; a `Tick` changes nothing and answers the state.
+        let tree = state.tree()?;
+        let session = tree
+            .ask(&tree.sessions, deps, caller.own(row.id), Command::Tick)
+            .await?;
+        if !matches!(session.phase, actors::session::machine::Phase::Ended(_)) {
+            return Ok(Look::Live(Box::new(session)));
+        }
+    }
+    Ok(Look::Over(transcript::load(&deps.db.read, row.id).await?))
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferTo {
+    /// Default: the agent's `transfer.number`.
+    #[serde(default)]
+    pub transfer_number: Option<E164>,
+}
+
+/// POST /v1/sessions/{id}/transfer
+pub async fn transfer(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    OptionalJson(asked): OptionalJson<TransferTo>,
+) -> ApiResult<HttpResponse> {
+    let db = &state.deps.db.read;
+    let row = store::load(db, caller.own(id)).await?;
+    let version = agent_version::load(db, row.tenant_id, row.agent_id, row.agent_version).await?;
+    let own = version.definition.transfer.map(|transfer| transfer.number);
+    let to = asked
+        .transfer_number
+        .or(own)
+        .ok_or_else(|| ApiError::validation("transfer_number", "is needed: the agent has no `transfer.number`"))?;
+    super::agents::check_target(&state, "transfer_number", &to)?;
+    check_reach(&state, &caller, &to).await?;
+    let tree = state.tree()?;
+    let session = tree
+        .ask(&tree.sessions, &state.deps, caller.own(id), Command::Transfer { to })
+        .await?;
+    Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)))
+}
+
+/// A test key reaches the sandbox's numbers and verified ones, also by a detour.
+async fn check_reach(state: &State, caller: &Caller, to: &E164) -> ApiResult<()> {
+    let reached = match caller.env() {
+        Env::Live => !to.is_sandbox(),
+        Env::Test => {
+            to.is_sandbox() || entities::verified_number::contains(&state.deps.db.read, caller.tenant_id(), to).await?
+        }
+    };
+    if reached {
+        Ok(())
+    } else {
+        Err(Error::NumberNotVerified.into())
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Say {
+    /// What the agent says next, word for word.
+    pub text: Text<1, 1_000>,
+}
+
+/// POST /v1/sessions/{id}/say
+pub async fn say(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    Json(asked): Json<Say>,
+) -> ApiResult<HttpResponse> {
+    control(&state, &caller, id, Control::Say(asked.text.into_string())).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dtmf {
+    /// 1 to 32 of `0-9*#`, pressed on the agent's side.
+    pub digits: Digits,
+}
+
+/// POST /v1/sessions/{id}/dtmf
+pub async fn dtmf(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    Json(asked): Json<Dtmf>,
+) -> ApiResult<HttpResponse> {
+    control(&state, &caller, id, Control::Press(asked.digits.to_string())).await
+}
+
+async fn control(state: &State, caller: &Caller, id: SessionId, control: Control) -> ApiResult<HttpResponse> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let Look::Live(session) = look(state, caller, &row).await? else {
+        return Err(not_talking("ended").into());
+    };
+    if !matches!(session.row().phase, Phase::Conversing) {
+        return Err(not_talking("waiting").into());
+    }
+    let carrier = state.deps.carriers.of(caller.env());
+    if carrier.is_some_and(|carrier| carrier.control(&state.deps, id, control)) {
+        return Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)));
+    }
+    Err(Error::Unavailable("the call has been told too much at once".into()).into())
+}
+
+fn not_talking(state: &'static str) -> Error {
+    Error::InvalidState {
+        kind: "session",
+        state,
+        command: "be told anything",
+        hint: "nobody is talking in it",
+    }
+}
+
+/// GET /v1/sessions/{id}/stream: every turn as it begins, those said already first; `end` at the call's end.
+pub async fn stream_turns(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -> ApiResult<HttpResponse> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let place = StreamPlace::take(&state, caller.tenant_id())?;
+    let slot = slot(&state)?;
+    // First listened, then looked: nothing falls in between, and what comes twice is told by its number.
+    let live = state.deps.listeners.listen(id);
+    let ending = state.streams.ending.subscribe();
+    let mut hearing = Hearing {
+        ready: VecDeque::from([Bytes::from_static(b": connected\n\n")]),
+        next: 0,
+        over: false,
+        live,
+        ending,
+    };
+    let (turns, over) = match look(&state, &caller, &row).await? {
+        Look::Live(session) => (session.log.turns, false),
+        Look::Over(stored) => (stored.turns.0, true),
+    };
+    turns.iter().for_each(|turn| hearing.take(turn));
+    if over {
+        hearing.end();
+    }
+    let body = stream::unfold((hearing, place, slot), |(mut hearing, place, slot)| async move {
+        let chunk = hearing.next().await?;
+        Some((Ok::<_, actix_web::Error>(chunk), (hearing, place, slot)))
+    });
+    Ok(HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header(("Cache-Control", "no-store"))
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(body))
+}
+
+struct Hearing {
+    ready: VecDeque<Bytes>,
+    /// Turns told so far.
+    next: usize,
+    over: bool,
+    live: broadcast::Receiver<(usize, Turn)>,
+    ending: watch::Receiver<bool>,
+}
+
+impl Hearing {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(chunk) = self.ready.pop_front() {
+                return Some(chunk);
+            }
+            if self.over {
+                return None;
+            }
+            let beat = tokio::time::Instant::now() + HEARTBEAT;
+            tokio::select! {
+                _ = self.ending.changed() => return None,
+                () = heartbeat(beat) => return Some(Bytes::from_static(b": heartbeat\n\n")),
+                heard = self.live.recv() => match heard {
+                    Ok((place, turn)) if place >= self.next => {
+                        self.next = place;
+                        self.take(&turn);
+                    }
+                    Ok(_) => {}
+                    // A listener that cannot keep up reads the transcript instead.
+                    Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => self.end(),
+                },
+            }
+        }
+    }
+
+    fn take(&mut self, turn: &Turn) {
+        let text = serde_json::to_string(turn).unwrap_or_default();
+        self.ready
+            .push_back(Bytes::from(format!("id: {}\nevent: turn\ndata: {text}\n\n", self.next)));
+        self.next += 1;
+    }
+
+    fn end(&mut self) {
+        self.ready.push_back(Bytes::from_static(b"event: end\ndata: {}\n\n"));
+        self.over = true;
+    }
+}

@@ -1,0 +1,355 @@
+//! A workspace's phone numbers: who answers them, and how well. Shared by its two envs; calls and rates are the key's env's.
+use super::{
+    campaigns::country,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Params},
+    gate::Caller,
+    views::{List, SessionView},
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    inbound::{self, Arriving, Taken, WINDOW_SECONDS},
+    writer::Commit,
+};
+use entities::{
+    Error, agent,
+    ids::{AgentId, InboundCallId, NumberId, SessionId},
+    inbound_call::{self, Counts, Outcome},
+    number::{self as store, Inbound, Model, Otherwise},
+    session::{Sandbox, SandboxOutcome, Step},
+    values::{E164, Env, Moment, Text},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A number that is yours.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    /// However it is typed; without `+` it is read in the workspace's country.
+    pub phone_number: Text<1, 40>,
+    #[serde(flatten)]
+    pub settings: Settings,
+}
+
+/// What can be changed of a number.
+#[derive(Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    #[serde(default)]
+    pub label: Option<Text<1, 200>>,
+    /// Who answers it; null: nobody.
+    #[serde(default)]
+    pub agent_id: Option<AgentId>,
+    /// What happens to calls that no agent can take.
+    #[serde(default)]
+    pub inbound: Inbound,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct NumberView {
+    pub id: NumberId,
+    pub phone_number: E164,
+    pub label: Option<String>,
+    pub trunk_id: Option<uuid::Uuid>,
+    pub agent_id: Option<AgentId>,
+    pub inbound: Inbound,
+    /// `answered` by all calls of the last 24 hours, from 0 to 1; null without calls.
+    pub answer_rate_24h: Option<f64>,
+    /// `active` with an agent, else `unassigned`.
+    pub status: &'static str,
+    pub created_at: Moment,
+    pub updated_at: Moment,
+}
+
+/// The last 24 hours of a number.
+#[derive(Serialize, JsonSchema)]
+pub struct NumberStatsView {
+    pub number_id: NumberId,
+    pub window_start: Moment,
+    pub window_end: Moment,
+    pub calls: i64,
+    /// Taken by an agent.
+    pub answered: i64,
+    /// The number had no agent.
+    pub no_agent: i64,
+    /// All slots were taken.
+    pub no_slot: i64,
+    /// The caller gave up before anybody answered.
+    pub abandoned: i64,
+    /// `answered` by `calls`, from 0 to 1; null without calls.
+    pub answer_rate: Option<f64>,
+    /// Will `number.answer_rate_degraded` be sent when the rate falls below 0.80? Armed again at 0.85.
+    pub alarm_armed: bool,
+    pub last_alarm_at: Option<Moment>,
+}
+
+/// Numbers of a workspace.
+const MAX_NUMBERS: u64 = 1_000;
+
+/// POST /v1/numbers
+pub async fn create(
+    state: Data<State>,
+    caller: Caller,
+    Json(asked): Json<serde_json::Value>,
+) -> ApiResult<HttpResponse> {
+    let (text, settings) = split(asked)?;
+    let number = E164::parse(&text, country(&state, &caller).await?);
+    let phone_number = number.map_err(|why| ApiError::validation("phone_number", why))?;
+    check(&state, &caller, &settings).await?;
+    let db = &state.deps.db.read;
+    if store::count(db, caller.tenant_id()).await? >= MAX_NUMBERS {
+        return Err(Error::PlanLimit(format!("a workspace has at most {MAX_NUMBERS} numbers; delete some")).into());
+    }
+    let now = state.deps.clock.now();
+    let row = Model {
+        id: caller.new_id(&state),
+        tenant_id: caller.tenant_id(),
+        phone_number,
+        label: settings.label.map(Text::into_string),
+        trunk_id: None,
+        agent_id: settings.agent_id,
+        inbound: settings.inbound,
+        version: 1,
+        created_at: now,
+        updated_at: now,
+        deleted_at: None,
+    };
+    let row = match save(&state, row.clone()).await {
+        Ok(()) => row,
+        // A repeat of a request that a crash cut off after its commit.
+        Err(Error::Stale) => store::load(db, caller.tenant_id(), row.id).await?,
+        Err(Error::AlreadyExists { .. }) if caller.object_id.is_some() => {
+            match store::load(db, caller.tenant_id(), row.id).await {
+                Ok(row) => row,
+                Err(_) => return Err(taken().into()),
+            }
+        }
+        Err(Error::AlreadyExists { .. }) => return Err(taken().into()),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(HttpResponse::Created().json(view(&state, caller.env(), row).await?))
+}
+
+/// The number and the rest; each with its own errors.
+fn split(mut body: serde_json::Value) -> ApiResult<(Text<1, 40>, Settings)> {
+    let number = body.as_object_mut().and_then(|fields| fields.remove("phone_number"));
+    let settings = extract::parse_value(body)?;
+    let number = number.ok_or_else(|| ApiError::validation("phone_number", "missing field `phone_number`"))?;
+    let number =
+        serde_json::from_value(number).map_err(|error| ApiError::validation("phone_number", error.to_string()))?;
+    Ok((number, settings))
+}
+
+/// GET /v1/numbers
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<NumberView>>> {
+    let page = params.page()?;
+    params.finish()?;
+    let listed = store::list(&state.deps.db.read, caller.tenant_id(), page).await?;
+    let mut views = Vec::with_capacity(listed.rows.len());
+    for row in &listed.rows {
+        views.push(view(&state, caller.env(), row.clone()).await?);
+    }
+    let mut views = views.into_iter();
+    Ok(web::Json(List::of(
+        listed,
+        |row| row.id.0,
+        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
+    )))
+}
+
+/// GET /v1/numbers/{id}
+pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> ApiResult<web::Json<NumberView>> {
+    let row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    Ok(web::Json(view(&state, caller.env(), row).await?))
+}
+
+/// PATCH /v1/numbers/{id}: a JSON merge patch.
+pub async fn change(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<NumberId>,
+    Json(patch): Json<serde_json::Value>,
+) -> ApiResult<web::Json<NumberView>> {
+    let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    let mut settings =
+        serde_json::json!({ "label": before.label, "agent_id": before.agent_id, "inbound": before.inbound });
+    extract::merge(&mut settings, patch);
+    let asked: Settings = extract::parse_value(settings)?;
+    check(&state, &caller, &asked).await?;
+    let after = Model {
+        label: asked.label.map(Text::into_string),
+        agent_id: asked.agent_id,
+        inbound: asked.inbound,
+        version: before.version + 1,
+        updated_at: state.deps.clock.now(),
+        ..before
+    };
+    save(&state, after.clone()).await?;
+    Ok(web::Json(view(&state, caller.env(), after).await?))
+}
+
+/// DELETE /v1/numbers/{id}
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> ApiResult<HttpResponse> {
+    let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    let now = state.deps.clock.now();
+    let after = Model {
+        version: before.version + 1,
+        updated_at: now,
+        deleted_at: Some(now),
+        ..before
+    };
+    save(&state, after).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// GET /v1/numbers/{id}/stats
+pub async fn stats(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> ApiResult<web::Json<NumberStatsView>> {
+    let db = &state.deps.db.read;
+    let row = store::load(db, caller.tenant_id(), id).await?;
+    let now = state.deps.clock.now();
+    let since = now.plus_seconds(-WINDOW_SECONDS);
+    let counts = inbound_call::counts_since(db, row.id, caller.env(), since).await?;
+    let alarm = store::alarm::load(db, row.id, caller.env()).await?;
+    let Counts {
+        answered,
+        no_agent,
+        no_slot,
+        abandoned,
+    } = counts;
+    Ok(web::Json(NumberStatsView {
+        number_id: row.id,
+        window_start: since,
+        window_end: now,
+        calls: counts.total(),
+        answered,
+        no_agent,
+        no_slot,
+        abandoned,
+        answer_rate: counts.answer_rate(),
+        alarm_armed: alarm.armed,
+        last_alarm_at: alarm.alarmed_at,
+    }))
+}
+
+/// A call that comes in, played by the sandbox.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InboundCall {
+    /// One of the workspace's numbers.
+    pub to_number: E164,
+    /// Null: withheld.
+    #[serde(default)]
+    pub from_number: Option<E164>,
+    /// `talk`, `opt_out`, `consent_refused`, `transfer`, `function_timeout` or `abandoned`.
+    #[serde(default)]
+    pub outcome: Option<SandboxOutcome>,
+    /// What the caller does in the talk, step by step; at most 100.
+    #[serde(default)]
+    pub script: Vec<Step>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct InboundCallView {
+    pub id: InboundCallId,
+    /// `answered` when an agent takes it: its `session` rings.
+    pub outcome: Outcome,
+    /// The call, if an agent takes it.
+    pub session: Option<SessionView>,
+    /// What the caller meets instead.
+    pub instead: Option<Otherwise>,
+    /// For `play_message`.
+    pub message: Option<String>,
+}
+
+/// POST /v1/_sandbox/inbound_calls
+pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundCall>) -> ApiResult<HttpResponse> {
+    if caller.env() != Env::Test {
+        return Err(ApiError::forbidden(
+            "the sandbox is for test keys: use a key that begins with vk_test_",
+        ));
+    }
+    use SandboxOutcome::{Abandoned, ConsentRefused, FunctionTimeout, OptOut, Talk, Transfer};
+    let plays = [Talk, OptOut, ConsentRefused, Transfer, FunctionTimeout, Abandoned];
+    if asked.outcome.is_some_and(|outcome| !plays.contains(&outcome)) {
+        let why = "a call that comes in can be talk, opt_out, consent_refused, transfer, function_timeout or abandoned";
+        return Err(ApiError::validation("outcome", why));
+    }
+    super::sessions::check_script("script", &asked.script)?;
+    let id: SessionId = caller.new_id(&state);
+    let arriving = Arriving {
+        to_number: asked.to_number,
+        from_number: asked.from_number,
+        sandbox: Sandbox {
+            outcome: asked.outcome,
+            script: asked.script,
+        },
+    };
+    let taken = inbound::receive(&state.deps, (caller.tenant_id(), caller.env()), id, arriving).await?;
+    let id = InboundCallId(id.0);
+    Ok(HttpResponse::Created().json(match taken {
+        Taken::By(row) => InboundCallView {
+            id,
+            outcome: Outcome::Answered,
+            session: Some(SessionView::of(*row, &state.deps.base_url)),
+            instead: None,
+            message: None,
+        },
+        Taken::Not {
+            outcome,
+            instead,
+            message,
+        } => InboundCallView {
+            id,
+            outcome,
+            session: None,
+            instead: Some(instead),
+            message,
+        },
+    }))
+}
+
+async fn check(state: &State, caller: &Caller, asked: &Settings) -> ApiResult<()> {
+    if let Some(id) = asked.agent_id {
+        match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
+            Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is no agent of this workspace")),
+            found => drop(found?),
+        }
+    }
+    let plays = [asked.inbound.without_agent, asked.inbound.without_slot].contains(&Otherwise::PlayMessage);
+    if plays && asked.inbound.message.is_none() {
+        return Err(ApiError::validation("inbound.message", "is needed for `play_message`"));
+    }
+    Ok(())
+}
+
+fn taken() -> Error {
+    Error::AlreadyExists { field: "phone_number" }
+}
+
+async fn save(state: &State, row: Model) -> Result<(), Error> {
+    let mut commit = Commit::default();
+    commit.changes.numbers.push(row);
+    state.deps.writer.commit(commit).await
+}
+
+async fn view(state: &State, env: Env, row: Model) -> ApiResult<NumberView> {
+    let since = state.deps.clock.now().plus_seconds(-WINDOW_SECONDS);
+    let counts = inbound_call::counts_since(&state.deps.db.read, row.id, env, since).await?;
+    Ok(NumberView {
+        id: row.id,
+        phone_number: row.phone_number,
+        label: row.label,
+        trunk_id: row.trunk_id,
+        status: if row.agent_id.is_some() { "active" } else { "unassigned" },
+        agent_id: row.agent_id,
+        inbound: row.inbound,
+        answer_rate_24h: counts.answer_rate(),
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
+}

@@ -1,0 +1,264 @@
+//! Recordings: what calls sounded like.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Id, Params, header_text},
+    gate::Caller,
+    views::List,
+};
+use crate::app::State;
+use actix_web::{
+    HttpMessage, HttpRequest, HttpResponse,
+    http::header,
+    web::{self, Data},
+};
+use actors::{
+    keyring::purpose,
+    recording::{
+        machine::Command,
+        studio,
+        vault::{self, RangeAsked},
+    },
+    writer::Commit,
+};
+use entities::{
+    Error,
+    agent::Channels,
+    ids::{ApiKeyId, Owned, RecordingId, SessionId},
+    recording::{self as store, Filter, Model, PurgeReason, Status, read},
+    values::Moment,
+};
+use futures_util::{StreamExt, stream};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+#[derive(Serialize, JsonSchema)]
+pub struct RecordingView {
+    pub id: RecordingId,
+    pub session_id: SessionId,
+    pub status: Status,
+    pub channels: Channels,
+    pub duration_seconds: Option<f64>,
+    pub bytes: Option<i64>,
+    /// Of the WAV file, hex.
+    pub sha256: Option<String>,
+    /// Where it can be heard, with a key; null when there is nothing to hear.
+    pub recording_url: Option<String>,
+    /// The same for five minutes without a key. Only in the answer to GET /v1/recordings/{id}.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub download_url: Option<String>,
+    pub purge_after: Option<Moment>,
+    pub purge_reason: Option<PurgeReason>,
+    pub purged_at: Option<Moment>,
+    /// Why there is no sound.
+    pub error: Option<String>,
+    /// How often it was heard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u64>,
+    pub created_at: Moment,
+}
+
+impl RecordingView {
+    fn of(row: Model, base_url: &str) -> Self {
+        RecordingView {
+            recording_url: can_be_heard(&row).then(|| studio::url(base_url, row.id)),
+            id: row.id,
+            session_id: row.session_id,
+            status: row.status,
+            channels: row.channels,
+            duration_seconds: row.duration_ms.map(|ms| ms as f64 / 1000.0),
+            bytes: row.bytes,
+            sha256: row.sha256,
+            download_url: None,
+            purge_after: row.purge_after,
+            purge_reason: row.purge_reason,
+            purged_at: row.purged_at,
+            error: row.error,
+            reads: None,
+            created_at: row.created_at,
+        }
+    }
+}
+
+fn can_be_heard(row: &Model) -> bool {
+    matches!(row.status, Status::Completed | Status::PendingPurge)
+}
+
+/// GET /v1/recordings
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<RecordingView>>> {
+    let page = params.page()?;
+    let filter = Filter {
+        session_id: params.text("session_id")?,
+        status: params.text("status")?,
+    };
+    params.finish()?;
+    let owner = (caller.tenant_id(), caller.env());
+    let listed = store::list(&state.deps.db.read, owner, filter, page).await?;
+    Ok(web::Json(List::of(
+        listed,
+        |row| row.id.0,
+        |row| RecordingView::of(row, &state.deps.base_url),
+    )))
+}
+
+/// GET /v1/sessions/{id}/recordings
+pub async fn of_session(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    mut params: Params,
+) -> ApiResult<web::Json<List<RecordingView>>> {
+    let page = params.page()?;
+    params.finish()?;
+    let db = &state.deps.db.read;
+    entities::session::load(db, caller.own(id)).await?;
+    let filter = Filter {
+        session_id: Some(id),
+        status: None,
+    };
+    let listed = store::list(db, (caller.tenant_id(), caller.env()), filter, page).await?;
+    Ok(web::Json(List::of(
+        listed,
+        |row| row.id.0,
+        |row| RecordingView::of(row, &state.deps.base_url),
+    )))
+}
+
+/// GET /v1/recordings/{id}
+pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) -> ApiResult<web::Json<RecordingView>> {
+    let db = &state.deps.db.read;
+    let row = store::load(db, caller.own(id)).await?;
+    let link = can_be_heard(&row).then(|| signed_link(&state, row.key()));
+    Ok(web::Json(RecordingView {
+        download_url: link,
+        reads: Some(read::count(db, id).await?),
+        ..RecordingView::of(row, &state.deps.base_url)
+    }))
+}
+
+/// DELETE /v1/recordings/{id}
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) -> ApiResult<HttpResponse> {
+    let tree = state.tree()?;
+    tree.ask(&tree.recordings, &state.deps, caller.own(id), Command::Delete)
+        .await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// A link without a key is good for so long.
+const LINK_SECONDS: i64 = 300;
+
+fn signed_link(state: &State, key: Owned<RecordingId>) -> String {
+    let expires = state.deps.clock.unix_seconds() + LINK_SECONDS;
+    let url = studio::url(&state.deps.base_url, key.id);
+    format!("{url}?expires={expires}&sig={}", proof(state, key, expires))
+}
+
+/// Bound to the recording, its owner and its time.
+fn proof(state: &State, key: Owned<RecordingId>, expires: i64) -> String {
+    let secret = state.deps.keyring.derived(purpose::RECORDING_LINK).0;
+    let text = format!("{}.{}.{}", key.tenant_id, key.env, key.id);
+    let signature = actors::signature::sign(&actors::keyring::hex(&secret), expires, text.as_bytes());
+    signature.trim_start_matches("sha256=").to_owned()
+}
+
+/// GET /v1/recordings/{id}/audio: with a key, or by a signed link. What is wrong with a link is not told.
+pub async fn audio(
+    state: Data<State>,
+    request: HttpRequest,
+    Id(id): Id<RecordingId>,
+    mut params: Params,
+) -> ApiResult<HttpResponse> {
+    let no_such = || ApiError::from(Error::NotFound("recording"));
+    let caller = request.extensions().get::<Caller>().cloned();
+    let (expires, signature) = (params.take("expires"), params.take("sig"));
+    let (row, key) = match caller {
+        Some(caller) => (
+            store::load(&state.deps.db.read, caller.own(id)).await?,
+            Some(caller.key.id),
+        ),
+        None => {
+            let owner = store::owner_of(&state.deps.db.read, id).await?.ok_or_else(no_such)?;
+            check_link(&state, owner, expires, signature).ok_or_else(no_such)?;
+            (store::load(&state.deps.db.read, owner).await?, None)
+        }
+    };
+    params.finish()?;
+    if !can_be_heard(&row) {
+        return Err(no_such());
+    }
+    send(state, request, row, key).await
+}
+
+fn check_link(
+    state: &State,
+    owner: Owned<RecordingId>,
+    expires: Option<String>,
+    signature: Option<String>,
+) -> Option<()> {
+    let expires: i64 = expires?.parse().ok()?;
+    let now = state.deps.clock.unix_seconds();
+    let fresh = (now..=now + LINK_SECONDS).contains(&expires);
+    let expected = proof(state, owner, expires);
+    let same = subtle::ConstantTimeEq::ct_eq(expected.as_bytes(), signature?.as_bytes());
+    (fresh && bool::from(same)).then_some(())
+}
+
+/// The sound, or the part of it that was asked for, read from the vault while it is sent.
+async fn send(state: Data<State>, request: HttpRequest, row: Model, key: Option<ApiKeyId>) -> ApiResult<HttpResponse> {
+    let size = row.bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+    let asked = header_text(&request, "range").map_or(RangeAsked::Whole, |text| vault::range(&text, size));
+    let (mut response, range) = match asked {
+        RangeAsked::Unsatisfiable => {
+            return Ok(HttpResponse::RangeNotSatisfiable()
+                .insert_header((header::CONTENT_RANGE, format!("bytes */{size}")))
+                .finish());
+        }
+        RangeAsked::Whole => (HttpResponse::Ok(), 0..size),
+        RangeAsked::Part(range) => {
+            let mut response = HttpResponse::PartialContent();
+            let shown = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
+            response.insert_header((header::CONTENT_RANGE, shown));
+            (response, range)
+        }
+    };
+    response
+        .content_type("audio/wav")
+        .insert_header((header::ACCEPT_RANGES, "bytes"))
+        .insert_header((
+            header::CONTENT_DISPOSITION,
+            format!("inline; filename=\"{}.wav\"", row.id),
+        ));
+    if request.method() == actix_web::http::Method::HEAD {
+        return Ok(response.no_chunking(range.end - range.start).finish());
+    }
+    note(&state, &row, key).await?;
+    let name = studio::name(row.key());
+    let length = range.end - range.start;
+    let pieces: Vec<_> = vault::pieces(range).collect();
+    let body = stream::iter(pieces).then(move |piece| {
+        let (state, name) = (state.clone(), name.clone());
+        async move {
+            state
+                .deps
+                .studio
+                .vault
+                .read(&name, piece)
+                .await
+                .map_err(std::io::Error::other)
+        }
+    });
+    let sized = actix_web::body::SizedStream::new(length, Box::pin(body));
+    Ok(response.body(sized))
+}
+
+/// Who has heard what, before it is heard.
+async fn note(state: &State, row: &Model, api_key_id: Option<ApiKeyId>) -> ApiResult<()> {
+    let mut commit = Commit::default();
+    commit.changes.recording_reads.push(read::Model {
+        id: state.deps.ids.next(),
+        tenant_id: row.tenant_id,
+        recording_id: row.id,
+        api_key_id,
+        at: state.deps.clock.now(),
+    });
+    Ok(state.deps.writer.commit(commit).await?)
+}

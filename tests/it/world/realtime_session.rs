@@ -1,0 +1,263 @@
+//! One connection to the local Realtime provider.
+use super::realtime_server::{State, Turn};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+
+/// Why an ask is refused: code, parameter, words.
+pub struct Refusal(&'static str, &'static str, String);
+pub type Outcome = Result<(), Refusal>;
+
+pub fn refuse(code: &'static str, param: &'static str, words: impl Into<String>) -> Outcome {
+    Err(Refusal(code, param, words.into()))
+}
+
+pub struct Session {
+    pub socket: WebSocketStream<TcpStream>,
+    pub state: Arc<State>,
+    /// 24 kHz PCM in place of mu-law.
+    pub wide: bool,
+    pub buffer: Vec<u8>,
+    pub turn: Turn,
+    pub answers: usize,
+    /// Milliseconds of sound by item; `None`: it was not spoken here.
+    pub items: BTreeMap<String, Option<u64>>,
+    /// Ids of calls that wait for their output.
+    pub calls: Vec<String>,
+    pub calls_made: usize,
+    /// The answer that has not ended, and the item that it speaks.
+    pub running: Option<(String, String)>,
+    pub open: bool,
+}
+
+impl Session {
+    pub fn over(socket: WebSocketStream<TcpStream>, state: Arc<State>) -> Self {
+        Session {
+            socket,
+            state,
+            wide: false,
+            buffer: Vec::new(),
+            turn: Turn::default(),
+            answers: 0,
+            items: BTreeMap::new(),
+            calls: Vec::new(),
+            calls_made: 0,
+            running: None,
+            open: true,
+        }
+    }
+
+    pub async fn run(mut self) {
+        if !self.state.ways.lock().unwrap().says_nothing {
+            self.send(json!({"type": "session.created", "session": {"type": "realtime"}}))
+                .await;
+        }
+        while self.open {
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => self.take(serde_json::from_str(&text).unwrap()).await,
+                Some(Ok(Message::Pong(_))) => self.state.note(json!({"type": "pong"})),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Nobody may be there any more: the next read tells.
+    pub async fn send(&mut self, event: Value) {
+        let _ = self.socket.send(Message::text(event.to_string())).await;
+    }
+
+    async fn take(&mut self, ask: Value) {
+        let outcome = self.handle(&ask).await;
+        // Last, so that who waits for it finds it done.
+        self.state.note(ask.clone());
+        if let Err(Refusal(code, param, message)) = outcome {
+            let error = json!({"type": "invalid_request_error", "code": code, "param": param, "message": message,
+                "event_id": ask["event_id"]});
+            let error = json!({"type": "error", "error": error});
+            self.state.note(error.clone());
+            self.send(error).await;
+        }
+    }
+
+    async fn handle(&mut self, ask: &Value) -> Outcome {
+        match ask["type"].as_str().unwrap_or_default() {
+            "session.update" => self.update(&ask["session"]).await,
+            "input_audio_buffer.append" => match BASE64.decode(ask["audio"].as_str().unwrap_or("?")) {
+                Ok(sound) => {
+                    self.buffer.extend(sound);
+                    Ok(())
+                }
+                Err(_) => refuse("invalid_value", "audio", "Invalid base64."),
+            },
+            "input_audio_buffer.clear" => {
+                self.buffer.clear();
+                Ok(())
+            }
+            "input_audio_buffer.commit" => self.commit().await,
+            "conversation.item.create" => self.create_item(&ask["item"]).await,
+            "conversation.item.truncate" => self.truncate(ask).await,
+            "conversation.item.delete" => match self.items.remove(ask["item_id"].as_str().unwrap_or_default()) {
+                Some(_) => Ok(()),
+                None => refuse("item_delete_invalid_item_id", "item_id", "The item does not exist."),
+            },
+            "response.create" => self.answer(ask).await,
+            "response.cancel" => self.cancel().await,
+            other => refuse("invalid_value", "type", format!("Invalid value: '{other}'.")),
+        }
+    }
+
+    async fn update(&mut self, session: &Value) -> Outcome {
+        const KNOWN: [&str; 5] = ["type", "instructions", "output_modalities", "tools", "audio"];
+        let unknown = session
+            .as_object()
+            .unwrap()
+            .keys()
+            .find(|key| !KNOWN.contains(&key.as_str()));
+        if let Some(unknown) = unknown {
+            return refuse(
+                "unknown_parameter",
+                "session",
+                format!("Unknown parameter: 'session.{unknown}'."),
+            );
+        }
+        if session["type"] != "realtime" || session["output_modalities"] != json!(["audio"]) {
+            return refuse("invalid_value", "session", "Not a session that speaks.");
+        }
+        let tools = session["tools"].as_array().unwrap();
+        if !tools
+            .iter()
+            .all(|tool| tool["type"] == "function" && tool["name"].is_string() && tool["parameters"].is_object())
+        {
+            return refuse("invalid_value", "session.tools", "Not a function.");
+        }
+        let audio = &session["audio"];
+        if audio["input"].get("turn_detection") != Some(&Value::Null) {
+            return refuse(
+                "invalid_value",
+                "session.audio.input.turn_detection",
+                "This server cannot hear turns.",
+            );
+        }
+        self.wide = match &audio["input"]["format"] {
+            format if audio["output"]["format"] != *format => {
+                return refuse(
+                    "invalid_value",
+                    "session.audio.output.format",
+                    "This server speaks as it hears.",
+                );
+            }
+            format if *format == json!({"type": "audio/pcm", "rate": 24000}) => true,
+            format if *format == json!({"type": "audio/pcmu"}) && !self.state.ways.lock().unwrap().refuses_pcmu => {
+                false
+            }
+            format => {
+                let words = format!("Invalid value: {format}. Supported values are: 'audio/pcm'.");
+                return refuse("invalid_value", "session.audio.input.format", words);
+            }
+        };
+        self.send(json!({"type": "session.updated", "session": session})).await;
+        Ok(())
+    }
+
+    pub fn bytes_per_ms(&self) -> usize {
+        if self.wide { 48 } else { 8 }
+    }
+
+    async fn commit(&mut self) -> Outcome {
+        let ms = self.buffer.len() / self.bytes_per_ms();
+        if ms < 100 {
+            let words = format!(
+                "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has {ms}ms of audio."
+            );
+            return refuse("input_audio_buffer_commit_empty", "", words);
+        }
+        self.turn.audio.append(&mut self.buffer);
+        let item_id = self.item(None);
+        self.send(json!({"type": "input_audio_buffer.committed", "item_id": item_id}))
+            .await;
+        Ok(())
+    }
+
+    pub fn item(&mut self, sound_ms: Option<u64>) -> String {
+        let id = format!("item_{}_{}", self.answers, self.items.len());
+        self.items.insert(id.clone(), sound_ms);
+        id
+    }
+
+    async fn create_item(&mut self, item: &Value) -> Outcome {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let content = &item["content"][0];
+        match (
+            text(&item["type"]).as_str(),
+            text(&item["role"]).as_str(),
+            text(&content["type"]).as_str(),
+        ) {
+            ("message", "user", "input_text") => self.turn.texts.push(text(&content["text"])),
+            ("message", "assistant", "output_text") => {}
+            ("function_call_output", ..) => {
+                let id = text(&item["call_id"]);
+                let Some(place) = self.calls.iter().position(|call| *call == id) else {
+                    return refuse(
+                        "invalid_tool_call_id",
+                        "item.call_id",
+                        format!("No call '{id}' waits for an output."),
+                    );
+                };
+                self.calls.remove(place);
+                self.turn.outputs.push((id, text(&item["output"])));
+            }
+            _ => return refuse("invalid_value", "item", "Not an item."),
+        }
+        let id = self.item(None);
+        self.send(json!({"type": "conversation.item.added", "item": {"id": id, "type": item["type"]}}))
+            .await;
+        Ok(())
+    }
+
+    async fn truncate(&mut self, ask: &Value) -> Outcome {
+        let id = ask["item_id"].as_str().unwrap_or_default();
+        let (Some(Some(ms)), Some(end), Some(0)) = (
+            self.items.get_mut(id),
+            ask["audio_end_ms"].as_u64(),
+            ask["content_index"].as_u64(),
+        ) else {
+            return refuse(
+                "unsupported_content_type",
+                "item_id",
+                "Only model output audio messages can be truncated",
+            );
+        };
+        if end > *ms {
+            let words = format!("Audio content of {ms}ms is already shorter than {end}ms");
+            return refuse("invalid_value", "audio_end_ms", words);
+        }
+        *ms = end;
+        self.send(json!({"type": "conversation.item.truncated", "item_id": id, "audio_end_ms": end}))
+            .await;
+        Ok(())
+    }
+
+    async fn cancel(&mut self) -> Outcome {
+        let Some((response, item)) = self.running.clone() else {
+            return refuse(
+                "response_cancel_not_active",
+                "",
+                "Cancellation failed: no active response found",
+            );
+        };
+        if !item.is_empty() {
+            // Sound that was on its way already.
+            for _ in 0..300 {
+                self.delta("response.output_audio.delta", &response, &item, "//8=")
+                    .await;
+            }
+        }
+        self.done("cancelled", json!({"type": "cancelled", "reason": "client_cancelled"}))
+            .await;
+        Ok(())
+    }
+}
