@@ -3,6 +3,7 @@ use crate::{
     agent::Definition,
     error::{Error, Result},
     ids::{AgentId, TenantId},
+    page::{Listed, Page},
     values::Moment,
 };
 use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*};
@@ -27,23 +28,28 @@ pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, agent: AgentId, v
     found.one(db).await?.ok_or(Error::NotFound("version of the agent"))
 }
 
-/// The newest first, those before `before`.
+/// One page, after that version in its order; one row more than asked for tells whether another page follows.
 pub async fn list(
     db: &impl ConnectionTrait,
     tenant: TenantId,
     agent: AgentId,
-    before: Option<i32>,
-    limit: u64,
-) -> Result<Vec<Model>> {
+    after: Option<i32>,
+    page: Page,
+) -> Result<Listed<Model>> {
     let mut select = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::AgentId.eq(agent));
-    if let Some(before) = before {
-        select = select.filter(Column::Version.lt(before));
+    let order = if page.newest_first { Order::Desc } else { Order::Asc };
+    if let Some(after) = after {
+        select = select.filter(if page.newest_first {
+            Column::Version.lt(after)
+        } else {
+            Column::Version.gt(after)
+        });
     }
-    Ok(select
-        .order_by(Column::Version, Order::Desc)
-        .limit(limit)
-        .all(db)
-        .await?)
+    let select = select.order_by(Column::Version, order).limit(page.limit + 1);
+    let mut rows = select.all(db).await?;
+    let has_more = rows.len() as u64 > page.limit;
+    rows.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+    Ok(Listed { rows, has_more })
 }

@@ -74,6 +74,11 @@ pub async fn change(
     let before = agent::load(&state.deps.db.read, caller.tenant_id(), id).await?;
     let mut definition =
         serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
+    // Another kind of brain has other settings: nothing of the old one is merged in.
+    let mode = patch.get("brain").and_then(|brain| brain.get("mode"));
+    if mode.is_some_and(|mode| *mode != definition["brain"]["mode"]) {
+        definition["brain"] = serde_json::Value::Null;
+    }
     extract::merge(&mut definition, patch);
     let definition: Definition = extract::parse_value(definition)?;
     check(&state, &caller, &definition).await?;
@@ -125,25 +130,15 @@ pub async fn versions(
     Id(id): Id<AgentId>,
     mut params: Params,
 ) -> ApiResult<web::Json<List<AgentVersionView>>> {
-    let limit = params.page()?.limit;
-    let before: Option<i32> = match params.take("before_version") {
-        None => None,
-        Some(text) => match text.parse() {
-            Ok(version) => Some(version),
-            Err(_) => return Err(ApiError::validation("before_version", format!("`{text}` is no number"))),
-        },
-    };
+    let page = params.page()?;
     params.finish()?;
+    // Cursors of this list hold a version.
+    let after = page.after.map(|cursor| i32::try_from(cursor.as_u128()).unwrap_or(0));
     let db = &state.deps.db.read;
     agent::load(db, caller.tenant_id(), id).await?;
-    let mut rows = agent_version::list(db, caller.tenant_id(), id, before, limit + 1).await?;
-    let has_more = rows.len() as u64 > limit;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(web::Json(List {
-        data: rows.into_iter().map(AgentVersionView::from).collect(),
-        has_more,
-        next_cursor: None,
-    }))
+    let listed = agent_version::list(db, caller.tenant_id(), id, after, page).await?;
+    let place = |row: &agent_version::Model| uuid::Uuid::from_u128(row.version.unsigned_abs().into());
+    Ok(web::Json(List::of(listed, place, AgentVersionView::from)))
 }
 
 /// POST /v1/agents/{id}/duplicate

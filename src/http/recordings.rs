@@ -58,9 +58,9 @@ pub struct RecordingView {
 }
 
 impl RecordingView {
-    fn of(row: Model, base_url: &str) -> Self {
+    fn of(row: Model, base_url: &str, now: Moment) -> Self {
         RecordingView {
-            recording_url: can_be_heard(&row).then(|| studio::url(base_url, row.id)),
+            recording_url: can_be_heard(&row, now).then(|| studio::url(base_url, row.id)),
             id: row.id,
             session_id: row.session_id,
             status: row.status,
@@ -79,8 +79,9 @@ impl RecordingView {
     }
 }
 
-fn can_be_heard(row: &Model) -> bool {
-    matches!(row.status, Status::Completed | Status::PendingPurge)
+/// One that is to be erased by now is not heard any more, even if it still lies in the vault.
+fn can_be_heard(row: &Model, now: Moment) -> bool {
+    matches!(row.status, Status::Completed | Status::PendingPurge) && row.purge_after.is_none_or(|at| at > now)
 }
 
 /// GET /v1/recordings
@@ -96,7 +97,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     Ok(web::Json(List::of(
         listed,
         |row| row.id.0,
-        |row| RecordingView::of(row, &state.deps.base_url),
+        |row| RecordingView::of(row, &state.deps.base_url, state.deps.clock.now()),
     )))
 }
 
@@ -119,7 +120,7 @@ pub async fn of_session(
     Ok(web::Json(List::of(
         listed,
         |row| row.id.0,
-        |row| RecordingView::of(row, &state.deps.base_url),
+        |row| RecordingView::of(row, &state.deps.base_url, state.deps.clock.now()),
     )))
 }
 
@@ -127,11 +128,11 @@ pub async fn of_session(
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) -> ApiResult<web::Json<RecordingView>> {
     let db = &state.deps.db.read;
     let row = store::load(db, caller.own(id)).await?;
-    let link = can_be_heard(&row).then(|| signed_link(&state, row.key()));
+    let link = can_be_heard(&row, state.deps.clock.now()).then(|| signed_link(&state, row.key()));
     Ok(web::Json(RecordingView {
         download_url: link,
         reads: Some(read::count(db, id).await?),
-        ..RecordingView::of(row, &state.deps.base_url)
+        ..RecordingView::of(row, &state.deps.base_url, state.deps.clock.now())
     }))
 }
 
@@ -182,7 +183,7 @@ pub async fn audio(
         }
     };
     params.finish()?;
-    if !can_be_heard(&row) {
+    if !can_be_heard(&row, state.deps.clock.now()) {
         return Err(no_such());
     }
     send(state, request, row, key).await

@@ -56,7 +56,7 @@ table! {
     GET "/v1/agents/{id}" Needs(AgentsRead), agents::get, "Get an agent.", gives views::AgentView, 200;
     PATCH "/v1/agents/{id}" Needs(AgentsWrite), agents::change, "Change an agent (JSON merge patch); makes a new version.", takes super::openapi::Patch<entities::agent::Definition>, gives views::AgentView, 200;
     DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent that nothing waits for. Running campaigns keep it as it was at their start.", 204;
-    GET "/v1/agents/{id}/versions" Needs(AgentsRead), agents::versions, "An agent's versions, the newest first, at most `?limit=`; `?before_version=` reads on.", gives views::List<views::AgentVersionView>, 200;
+    GET "/v1/agents/{id}/versions" Needs(AgentsRead), agents::versions, "List an agent's versions.", gives views::List<views::AgentVersionView>, 200;
     POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
     POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a talk in writing, with stubbed functions: nothing is stored, called or billed.", takes agents::Simulate, gives views::SimulationView, 200;
 

@@ -124,22 +124,21 @@ fn doom(mut row: Recording, now: Moment) -> Recording {
 }
 
 fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<Effect>) {
-    // Nobody is told of a sound that is not wanted any more.
-    if row.purge_reason == Some(PurgeReason::Deleted) {
-        row.status = Status::Completed;
-        let key = row.key();
-        return (lease(row, now), vec![Effect::EraseSound(key)]);
-    }
+    (row.tries, row.error) = (0, None);
     row.status = match row.purge_reason {
         Some(PurgeReason::OptOut) => Status::PendingPurge,
         Some(PurgeReason::Retention | PurgeReason::Deleted) | None => Status::Completed,
     };
+    // Nobody is told of a sound that is not wanted any more.
+    if row.purge_after.is_some_and(|at| at <= now) {
+        let key = row.key();
+        return (lease(row, now), vec![Effect::EraseSound(key)]);
+    }
     row.duration_ms = Some(stored.duration_ms);
     row.bytes = Some(stored.bytes);
     row.sha256 = Some(stored.sha256);
     row.completed_at = Some(now);
     row.wake_at = row.purge_after;
-    (row.tries, row.error) = (0, None);
     let call = stored.call;
     let completed = SessionRecordingCompleted {
         session_id: call.id,

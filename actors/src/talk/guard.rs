@@ -110,7 +110,7 @@ impl Guard {
             .iter()
             .find(|question| question.required && !answered.iter().any(|key| **key == *question.key));
         match open {
-            Some(question) if !std::mem::replace(&mut self.reminded, true) => {
+            Some(question) if self.calls <= MAX_CALLS && !std::mem::replace(&mut self.reminded, true) => {
                 Err(format!("ask first: {} (`{}`)", &*question.text, &*question.key))
             }
             Some(_) | None => Ok(Allowed::End),
