@@ -9,11 +9,12 @@ use futures_util::{
 use std::collections::VecDeque;
 
 pub struct Scripted {
-    briefing: Briefing,
+    first_message: String,
+    language: String,
+    can_transfer: bool,
     /// Those not said yet.
     replies: Vec<Reply>,
     variables: Variables,
-    /// Questions that have no line of their own are asked one by one.
     calls: usize,
     waiting: VecDeque<Act>,
 }
@@ -21,7 +22,9 @@ pub struct Scripted {
 impl Scripted {
     pub fn new(briefing: Briefing, replies: &[Reply], variables: &Variables) -> Self {
         Scripted {
-            briefing,
+            can_transfer: briefing.tools.iter().any(|tool| tool.name == tools::TRANSFER),
+            first_message: briefing.first_message.unwrap_or_default(),
+            language: briefing.language,
             replies: replies.to_vec(),
             variables: variables.clone(),
             calls: 0,
@@ -33,10 +36,9 @@ impl Scripted {
     fn next(&mut self, heard: &str) -> Vec<Act> {
         let lower = heard.to_lowercase();
         let hears = |reply: &Reply| reply.hear.iter().any(|words| lower.contains(&words.to_lowercase()));
-        let can_transfer = self.briefing.tools.iter().any(|tool| tool.name == tools::TRANSFER);
         let found = self.replies.iter().position(hears);
-        if found.is_none() && can_transfer && phrases::wants_human(heard, &self.briefing.language) {
-            let line = lines::of(&self.briefing.language).one_moment;
+        if found.is_none() && self.can_transfer && phrases::wants_human(heard, &self.language) {
+            let line = lines::of(&self.language).one_moment;
             return vec![say(line), self.call(tools::TRANSFER, "{}")];
         }
         let found = found.or_else(|| self.replies.iter().position(|reply| reply.hear.is_empty()));
@@ -52,10 +54,7 @@ impl Scripted {
                 }
                 acts
             }
-            None => vec![
-                say(lines::of(&self.briefing.language).closing),
-                self.call(tools::END, "{}"),
-            ],
+            None => vec![say(lines::of(&self.language).closing), self.call(tools::END, "{}")],
         }
     }
 
@@ -80,8 +79,7 @@ impl Brain for Scripted {
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {
         let acts = match heard {
             Heard::Opening => {
-                let first = self.briefing.first_message.clone().unwrap_or_default();
-                vec![say(first)]
+                vec![say(self.first_message.clone())]
             }
             Heard::Words(speech) => self.next(&speech.text),
             // What functions answer changes nothing in a script.

@@ -270,7 +270,13 @@ impl SandboxCall {
                 Ok(talk) => talk.leave_message().await,
                 Err(broken) => broken.report(),
             },
-            VoicemailAction::Continue => self.talk(SandboxOutcome::Voicemail).await,
+            VoicemailAction::Continue => match self.conversation(SandboxOutcome::Voicemail).await {
+                Ok(mut talk) => {
+                    talk.with_a_machine = true;
+                    drop(talk.hold().await);
+                }
+                Err(broken) => broken.report(),
+            },
         }
     }
 
@@ -288,13 +294,13 @@ impl SandboxCall {
             Some(_) | None => self.person.play(played),
         }
         let SandboxCall { deps, leg, person } = self;
-        let definition = Arc::new(leg.agent.definition.clone());
+        let definition = &leg.agent.definition;
         let found = function::of_ids(&deps.db.read, leg.call.tenant_id, &definition.function_ids).await;
         let functions = found.map_err(|error| Broken(deps.clone(), leg.clone(), error.to_string()))?;
         let operator = E164::parse(SANDBOX_OPERATOR, Country::US).ok();
-        let kit = Kit::new(&definition, functions, &leg.call.options.dispositions, operator);
-        let briefing = talk::briefing(&leg.call, &definition, &kit);
-        let brain = deps.providers.brain(&definition, briefing, &leg.call.variables);
+        let kit = Kit::new(definition, functions, &leg.call.options.dispositions, operator);
+        let briefing = talk::briefing(&leg.call, definition, &kit);
+        let brain = deps.providers.brain(definition, briefing, &leg.call.variables);
         let desk = Desk::Live {
             deps: deps.clone(),
             session: leg.session(),
@@ -304,7 +310,7 @@ impl SandboxCall {
             mouth,
             brain,
             leg.call.clone(),
-            definition,
+            leg.agent.clone(),
             kit,
             Caller::Live(deps),
         ))

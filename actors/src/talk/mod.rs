@@ -29,6 +29,7 @@ use bytes::Bytes;
 use entities::{
     Error, Result,
     agent::{self, ConsentMode, Definition},
+    campaign::AgentSnapshot,
     function::Model as Function,
     ids::{FunctionId, TenantId},
     session::{self, EndReason, EndedBy},
@@ -53,9 +54,11 @@ pub struct Talk<L> {
     pub mouth: Mouth<L>,
     pub brain: Box<dyn Brain>,
     pub call: Arc<session::Model>,
-    pub definition: Arc<Definition>,
+    pub agent: Arc<AgentSnapshot>,
     pub kit: Kit,
     pub caller: Caller,
+    /// A machine is talked to: nothing of it is recorded, and nothing asked.
+    pub with_a_machine: bool,
     guard: Guard,
     /// Keys of the questions that were answered.
     answered: Vec<String>,
@@ -225,7 +228,7 @@ impl<L: Line> Talk<L> {
         mouth: Mouth<L>,
         brain: Box<dyn Brain>,
         call: Arc<session::Model>,
-        definition: Arc<Definition>,
+        agent: Arc<AgentSnapshot>,
         kit: Kit,
         caller: Caller,
     ) -> Self {
@@ -233,9 +236,10 @@ impl<L: Line> Talk<L> {
             mouth,
             brain,
             call,
-            definition,
+            agent,
             kit,
             caller,
+            with_a_machine: false,
             guard: Guard::default(),
             answered: Vec::new(),
             rounds: 0,
@@ -263,15 +267,16 @@ impl<L: Line> Talk<L> {
     }
 
     fn lines(&self) -> &'static Lines {
-        lines::of(&self.definition.language)
+        lines::of(&self.agent.definition.language)
     }
 
     /// Before anything is recorded. Unclear twice is a no.
     async fn ask_consent(&mut self) -> Result<(), Over> {
-        let Some(recorded) = &self.call.options.recording else {
+        let Some(recorded) = self.call.options.recording.as_ref().filter(|_| !self.with_a_machine) else {
             return Ok(());
         };
         let own = self
+            .agent
             .definition
             .recording
             .consent_message
@@ -294,7 +299,7 @@ impl<L: Line> Talk<L> {
                     let Heard::Words(speech) = self.listen().await? else {
                         continue;
                     };
-                    match phrases::consent(&speech.text, &self.definition.language) {
+                    match phrases::consent(&speech.text, &self.agent.definition.language) {
                         Some(true) => {
                             self.mouth.tell(Command::Consent(true));
                             return Ok(());
@@ -581,8 +586,8 @@ impl<L: Line> Talk<L> {
 
     /// The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about.
     async fn heed(&mut self, text: &str) -> Result<(), Over> {
-        let language = self.definition.language.to_string();
-        let opt_out = &self.definition.opt_out;
+        let language = self.agent.definition.language.to_string();
+        let opt_out = &self.agent.definition.opt_out;
         let own: Vec<String> = opt_out.phrases.iter().map(|phrase| phrase.to_string()).collect();
         if opt_out.enabled && phrases::is_opt_out(text, &language, &own) {
             let purge_after = match &self.caller {
@@ -618,7 +623,10 @@ impl<L: Line> Talk<L> {
     /// Leaves the call's message to a machine.
     pub async fn leave_message(mut self) {
         let own = self.call.options.voicemail.message.as_deref();
-        let words = fill(own.unwrap_or(&self.definition.first_message), &self.call.variables);
+        let words = fill(
+            own.unwrap_or(&self.agent.definition.first_message),
+            &self.call.variables,
+        );
         self.mouth.say(&words, None).await;
         self.mouth.tell(Command::MessageLeft);
     }
@@ -657,9 +665,14 @@ pub struct DryRun {
 /// Holds the talk with the very machine of a call, in memory only; answers the session as it is then.
 pub async fn simulate(deps: &Deps, dry: DryRun) -> Result<Session> {
     let (tenant, env) = dry.owner;
-    let definition = Arc::new(dry.agent.definition.clone());
-    let functions = entities::function::of_ids(&deps.db.read, tenant, &definition.function_ids).await?;
+    let functions = entities::function::of_ids(&deps.db.read, tenant, &dry.agent.definition.function_ids).await?;
     let row = dry_row(deps, (tenant, env), &dry.agent, dry.variables)?;
+    let agent = Arc::new(AgentSnapshot {
+        id: dry.agent.id,
+        version: dry.agent.version,
+        definition: dry.agent.definition,
+    });
+    let definition = &agent.definition;
     let now = deps.clock.now();
     let (session, _) = Session::received(row, deps.base_url.clone(), now);
     let answer = Command::Answer {
@@ -668,11 +681,11 @@ pub async fn simulate(deps: &Deps, dry: DryRun) -> Result<Session> {
     };
     let (session, _) = machine::transition(session, answer, now)?;
     let call = session.call.clone();
-    let kit = Kit::new(&definition, functions, &[], None);
-    let briefing = briefing(&call, &definition, &kit);
-    let brain = deps.providers.brain(&definition, briefing, &call.variables);
+    let kit = Kit::new(definition, functions, &[], None);
+    let briefing = briefing(&call, definition, &kit);
+    let brain = deps.providers.brain(definition, briefing, &call.variables);
     let mouth = Mouth::new(Desk::Dry(Box::new(session), now), Typed(dry.heard));
-    let talk = Talk::new(mouth, brain, call, definition, kit, Caller::Stubbed(dry.functions));
+    let talk = Talk::new(mouth, brain, call, agent, kit, Caller::Stubbed(dry.functions));
     let held = tokio::time::timeout(LONGEST_DRY_RUN, talk.hold()).await;
     let mouth = held.map_err(|_| Error::Unavailable("the agent did not come to an end in time".into()))?;
     match mouth.desk {

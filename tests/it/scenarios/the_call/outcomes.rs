@@ -7,7 +7,14 @@ use crate::{
 use serde_json::{Value, json};
 
 /// Digit, status, reason, by whom, who answered, and the events of the call.
-type Outcome = (u8, &'static str, &'static str, &'static str, Option<&'static str>, &'static [&'static str]);
+type Outcome = (
+    u8,
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+    &'static [&'static str],
+);
 
 const OUTCOMES: [Outcome; 10] = [
     (
