@@ -11,6 +11,7 @@ use std::{
 pub struct Calls(Mutex<HashMap<SessionId, Call>>);
 
 /// A call in hand, with what its end will need.
+#[derive(Clone)]
 pub struct Call {
     pub leg: Arc<Leg>,
     /// The contact's row after the dispatch, its campaign's plan of retries and its zone: saves reading them at the end.

@@ -6,6 +6,7 @@ use crate::{
     clock::Clock,
     delivery::{machine::Schedule, prune::Retention},
     dispatcher::Board,
+    evaluate::Evaluations,
     ids::Ids,
     job::Running,
     keyring::Keyring,
@@ -18,7 +19,7 @@ use crate::{
 };
 use entities::{
     db::Db,
-    ids::{ImportId, RecoveryId, SessionId},
+    ids::{ImportId, RecoveryId},
 };
 use std::{
     ops::Deref,
@@ -49,7 +50,7 @@ pub struct Shared {
     /// Imports that are being worked off.
     pub imports: Running<ImportId>,
     /// Talks that are being classified.
-    pub evaluations: Running<SessionId>,
+    pub evaluations: Evaluations,
     /// What agents think with.
     pub providers: Providers,
     /// Where recordings are made and kept.

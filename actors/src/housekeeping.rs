@@ -145,8 +145,12 @@ async fn tidy(deps: &Deps) -> Result<()> {
             Box::pin(async move {
                 entities::idempotency::prune(db, before(KEEP_IDEMPOTENCY_KEYS)).await?;
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
+                entities::inbound_call::prune(db, before(KEEP_INBOUND_CALLS)).await?;
                 Ok(((), Commit::default()))
             })
         })
         .await
 }
+
+/// Their numbers' rates look back a day.
+const KEEP_INBOUND_CALLS: Duration = Duration::from_secs(31 * 24 * 3600);

@@ -3,7 +3,7 @@ use crate::{
     calls::Call,
     carrier::Leg,
     deps::Deps,
-    dispatcher::Admit,
+    dispatcher::{Admit, Admitted},
     effect,
     event::{InboundNumber, NumberAnswerRateDegraded},
     session::{
@@ -51,6 +51,12 @@ const RING_TIMEOUT_SECONDS: i32 = 30;
 /// Takes a call, if the number has an agent and the tenant a free slot.
 pub async fn receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId, call: Arriving) -> Result<Taken> {
     let db = &deps.db.read;
+    // A repeat of a request whose answer was lost: the call is there, and may even be talking.
+    match session::load(db, Owned::new(tenant, env, id)).await {
+        Ok(row) => return Ok(Taken::By(Box::new(row))),
+        Err(Error::NotFound(_)) => {}
+        Err(error) => return Err(error),
+    }
     let number = number::of_number(db, tenant, &call.to_number).await?;
     let number = number.ok_or_else(|| Error::invalid("to_number", "is none of this workspace's numbers"))?;
     let agent = match number.agent_id {
@@ -88,12 +94,9 @@ pub async fn receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
     let admit = Admit::new(session, in_hand, commit, &deps.clock);
     match tree.dispatchers.send(tenant, admit).await? {
-        Ok(true) => Ok(Taken::By(Box::new(row))),
-        Ok(false) => turn_away(deps, env, &number, &call, id, Outcome::NoSlot).await,
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale) => Ok(Taken::By(Box::new(
-            session::load(db, Owned::new(tenant, env, id)).await?,
-        ))),
+        Ok(Admitted::Yes) => Ok(Taken::By(Box::new(row))),
+        Ok(Admitted::NoSlot) => turn_away(deps, env, &number, &call, id, Outcome::NoSlot).await,
+        Ok(Admitted::Blocked) => turn_away(deps, env, &number, &call, id, Outcome::Blocked).await,
         Err(error) => Err(error),
     }
 }
@@ -120,7 +123,7 @@ async fn turn_away(
     deps.writer.commit(commit).await?;
     watch(deps, Owned::new(number.tenant_id, env, number.id));
     let instead = match outcome {
-        Outcome::NoSlot => number.inbound.without_slot,
+        Outcome::NoSlot | Outcome::Blocked => number.inbound.without_slot,
         Outcome::NoAgent | Outcome::Answered | Outcome::Abandoned => number.inbound.without_agent,
     };
     let message = number

@@ -84,6 +84,8 @@ pub struct Shell<M: Stored> {
     link: Link<Self>,
     /// The state as of the last commit; `None`: it must be loaded.
     kept: Option<M>,
+    /// The state before a command that failed in doubt: what is in no row of it must not be lost.
+    before: Option<M>,
     alarm: Option<(Moment, SpawnHandle)>,
     restarted: bool,
 }
@@ -94,6 +96,7 @@ impl<M: Stored> Shell<M> {
             deps,
             link,
             kept: None,
+            before: None,
             alarm: None,
             restarted: false,
         }
@@ -221,13 +224,14 @@ impl<M: Stored> Handler<Do<M>> for Shell<M> {
         let step = step(
             self.deps.clone(),
             self.link.id,
-            self.kept.take(),
+            (self.kept.take(), self.before.take()),
             command,
             persistent,
             busy,
         );
         AtomicResponse::new(Box::pin(step.into_actor(self).map(
-            |(kept, answer, busy), shell, ctx| {
+            |((kept, before), answer, busy), shell, ctx| {
+                shell.before = before;
                 shell.settle(kept, answer.as_ref().err(), ctx);
                 drop(busy);
                 answer
@@ -236,17 +240,17 @@ impl<M: Stored> Handler<Do<M>> for Shell<M> {
     }
 }
 
-/// One command, decided until it stands. The first part of the answer is the state to remember.
+/// One command, decided until it stands. The first part of the answer is the state to remember, and, where that is in doubt,
+/// the state before.
 async fn step<M: Stored>(
     deps: Deps,
     id: Owned<M::Key>,
-    mut kept: Option<M>,
+    (mut kept, mut memory): (Option<M>, Option<M>),
     command: M::Command,
     persistent: bool,
     busy: Busy,
-) -> (Option<M>, Result<M>, Busy) {
+) -> ((Option<M>, Option<M>), Result<M>, Busy) {
     let mut tries = 0;
-    let mut memory: Option<M> = None;
     loop {
         let state = match kept.take() {
             Some(state) => Ok(state),
@@ -259,8 +263,8 @@ async fn step<M: Stored>(
         };
         let error = match state {
             Ok(state) => match decide(&deps, state, command.clone()).await {
-                Ok(state) => return (Some(state.clone()), Ok(state), busy),
-                Err(Undecided::Refused(state, error)) => return (Some(state), Err(error), busy),
+                Ok(state) => return ((Some(state.clone()), None), Ok(state), busy),
+                Err(Undecided::Refused(state, error)) => return ((Some(state), None), Err(error), busy),
                 Err(Undecided::InDoubt(before, error)) => {
                     memory = Some(before);
                     error
@@ -281,7 +285,7 @@ async fn step<M: Stored>(
             if persistent && !matches!(error, Error::NotFound(_) | Error::Stale) {
                 tracing::error!(kind = M::KIND, %error, "a command failed for good");
             }
-            return (None, Err(error), busy);
+            return ((None, memory), Err(error), busy);
         }
         // With the mailbox shut, so that what comes after keeps its order.
         deps.clock.back_off(tries).await;

@@ -32,7 +32,7 @@ use std::{
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 /// What one actor wants written, all or nothing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Commit {
     pub changes: Changes,
     pub events: Vec<Draft>,

@@ -152,3 +152,7 @@ pub async fn reseal(
         .await?;
     Ok(())
 }
+
+pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+    Ok(owned(tenant).count(db).await?)
+}

@@ -20,6 +20,8 @@ pub enum Outcome {
     NoSlot,
     /// The caller gave up before anybody answered.
     Abandoned,
+    /// The workspace may not take calls now: suspended, without credits, or the service is stopping. In no rate.
+    Blocked,
 }
 
 #[sea_orm::model]
@@ -45,8 +47,10 @@ pub struct Counts {
     pub no_agent: i64,
     pub no_slot: i64,
     pub abandoned: i64,
+    pub blocked: i64,
 }
 impl Counts {
+    /// All but what nobody could have taken.
     pub fn total(&self) -> i64 {
         self.answered + self.no_agent + self.no_slot + self.abandoned
     }
@@ -73,7 +77,17 @@ pub async fn counts_since(db: &impl ConnectionTrait, number: NumberId, env: Env,
             Outcome::NoAgent => &mut counts.no_agent,
             Outcome::NoSlot => &mut counts.no_slot,
             Outcome::Abandoned => &mut counts.abandoned,
+            Outcome::Blocked => &mut counts.blocked,
         } = calls;
     }
     Ok(counts)
+}
+
+/// Calls older than the rate looks back, and a while.
+pub async fn prune(db: &impl ConnectionTrait, before: Moment) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::CreatedAt.lt(before))
+        .exec(db)
+        .await?;
+    Ok(())
 }

@@ -116,3 +116,10 @@ pub mod alarm {
 pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
+
+/// Who calls where nobody says otherwise: the tenant's oldest number.
+pub async fn default_of(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Option<E164>> {
+    use sea_orm::{Order, QueryOrder, QuerySelect};
+    let select = owned(tenant).order_by(Column::Id, Order::Asc).limit(1);
+    Ok(select.one(db).await?.map(|row| row.phone_number))
+}

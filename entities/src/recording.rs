@@ -144,6 +144,21 @@ pub async fn opted_out(db: &impl ConnectionTrait, sessions: &[SessionId]) -> Res
     Ok(found)
 }
 
+/// Those of `sessions` whose recording can be heard, and may be named in an export.
+pub async fn linked(db: &impl ConnectionTrait, tenant: TenantId, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
+    let mut found = Vec::new();
+    for chunk in sessions.chunks(500) {
+        let select = Entity::find()
+            .select_only()
+            .column(Column::SessionId)
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::SessionId.is_in(chunk.iter().copied()))
+            .filter(Column::Status.eq(Status::Completed));
+        found.extend(select.into_tuple::<SessionId>().all(db).await?);
+    }
+    Ok(found)
+}
+
 /// All of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<RecordingId>, limit: u64) -> Result<Vec<Model>> {
     let mut select = Entity::find();

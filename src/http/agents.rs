@@ -219,6 +219,7 @@ async fn save(state: &State, agent: Model) -> Result<(), Error> {
 }
 
 async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
+    check_language(&definition.language)?;
     check_brain(&definition.brain)?;
     check_dispositions("dispositions", &definition.dispositions)?;
     check_questions(&definition.questions)?;
@@ -231,6 +232,23 @@ async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiRe
     check_functions(state, caller, definition).await?;
     // A live agent without its provider could never talk.
     Ok(state.deps.providers.check(definition, caller.env())?)
+}
+
+/// BCP 47: letters first, then letters and digits, with hyphens between.
+fn check_language(tag: &str) -> ApiResult<()> {
+    let mut parts = tag.split('-');
+    let primary = parts.next().unwrap_or_default();
+    let fits = (2..=3).contains(&primary.len())
+        && primary.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && parts.all(|part| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    if fits {
+        Ok(())
+    } else {
+        Err(ApiError::validation(
+            "language",
+            format!("`{tag}` is no language tag: write en-US or de"),
+        ))
+    }
 }
 
 fn check_brain(brain: &Brain) -> ApiResult<()> {

@@ -72,7 +72,8 @@ impl From<Model> for AnswerView {
     }
 }
 
-/// GET /v1/questions: all questions of a page of agents.
+/// GET /v1/questions: agent by agent, the questions of one never parted: a page ends before the agent that would pass its
+/// `limit`, and holds more only if its first agent alone has more.
 pub async fn questions(
     state: Data<State>,
     caller: Caller,
@@ -80,7 +81,17 @@ pub async fn questions(
 ) -> ApiResult<web::Json<List<QuestionView>>> {
     let page = params.page()?;
     params.finish()?;
-    let agents = agent::list(&state.deps.db.read, caller.tenant_id(), page).await?;
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+    let mut agents = agent::list(&state.deps.db.read, caller.tenant_id(), page).await?;
+    let mut count = 0;
+    let fits = agents.rows.iter().take_while(|agent| {
+        let first = count == 0;
+        count += agent.definition.questions.len();
+        first || count <= limit
+    });
+    let fits = fits.count();
+    agents.has_more |= fits < agents.rows.len();
+    agents.rows.truncate(fits);
     let pages = List::of(agents, |agent| agent.id.0, asked);
     Ok(web::Json(List {
         data: pages.data.into_iter().flatten().collect(),
@@ -131,7 +142,10 @@ pub async fn of_session(
     state: Data<State>,
     caller: Caller,
     Id(id): Id<SessionId>,
+    params: Params,
 ) -> ApiResult<web::Json<List<AnswerView>>> {
+    // At most 50, so that one page holds them.
+    params.finish()?;
     let db = &state.deps.db.read;
     entities::session::load(db, caller.own(id)).await?;
     let rows = store::of_session(db, id).await?;

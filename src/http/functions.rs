@@ -95,17 +95,19 @@ pub struct Test {
 }
 
 /// Functions of a workspace.
-const MAX_FUNCTIONS: usize = 200;
+const MAX_FUNCTIONS: u64 = 200;
 
 /// POST /v1/functions
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settings>) -> ApiResult<HttpResponse> {
     let db = &state.deps.db.read;
+    // A repeat of a request whose answer was lost: the secret it never showed is shown now.
+    if let Some(id) = caller.object_id
+        && let Ok(row) = store::load(db, caller.tenant_id(), id.into()).await
+    {
+        return Ok(HttpResponse::Created().json(with_secret(&state, row)?));
+    }
     check(&state, &caller, &asked, None).await?;
-    let page = entities::page::Page {
-        limit: MAX_FUNCTIONS as u64,
-        ..Default::default()
-    };
-    if store::list(db, caller.tenant_id(), page).await?.rows.len() >= MAX_FUNCTIONS {
+    if store::count(db, caller.tenant_id()).await? >= MAX_FUNCTIONS {
         let why = format!("a workspace has at most {MAX_FUNCTIONS} functions; delete some");
         return Err(Error::PlanLimit(why).into());
     }
@@ -126,8 +128,6 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settin
     };
     let row = match save(&state, row.clone()).await {
         Ok(()) => row,
-        // A repeat of a request that a crash cut off after its commit: the secret it never showed is shown now.
-        Err(Error::Stale) => store::load(db, caller.tenant_id(), row.id).await?,
         Err(Error::AlreadyExists { .. }) => return Err(taken().into()),
         Err(error) => return Err(error.into()),
     };

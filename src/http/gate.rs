@@ -155,7 +155,7 @@ impl Limits {
     }
 
     /// A key that nobody has; `Err` when there were too many from this address.
-    fn unknown_key(&self, address: Option<IpAddr>) -> ApiResult<()> {
+    pub fn unknown_key(&self, address: Option<IpAddr>) -> ApiResult<()> {
         let allowed = address.is_none_or(|address| self.unknown_keys.check_key(&address).is_ok());
         if allowed {
             Ok(())

@@ -2,7 +2,7 @@
 use super::{
     error::{ApiError, ApiResult},
     events::{HEARTBEAT, StreamPlace, heartbeat, slot},
-    extract::{Id, Json, OptionalJson},
+    extract::{Id, Json, OptionalJson, Params},
     gate::Caller,
     views::{SessionView, TimelineView, TranscriptView},
 };
@@ -34,7 +34,9 @@ pub async fn transcript(
     state: Data<State>,
     caller: Caller,
     Id(id): Id<SessionId>,
+    params: Params,
 ) -> ApiResult<web::Json<TranscriptView>> {
+    params.finish()?;
     let db = &state.deps.db.read;
     let row = store::load(db, caller.own(id)).await?;
     let version = agent_version::load(db, row.tenant_id, row.agent_id, row.agent_version).await?;
@@ -51,7 +53,13 @@ pub async fn transcript(
 }
 
 /// GET /v1/sessions/{id}/timeline
-pub async fn timeline(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -> ApiResult<web::Json<TimelineView>> {
+pub async fn timeline(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    params: Params,
+) -> ApiResult<web::Json<TimelineView>> {
+    params.finish()?;
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let (row, own) = match look(&state, &caller, &row).await? {
         Look::Live(session) => (session.row(), session.log.timeline),
@@ -204,7 +212,8 @@ async fn control(state: &State, caller: &Caller, id: SessionId, control: Control
     if carrier.is_some_and(|carrier| carrier.control(&state.deps, id, control)) {
         return Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)));
     }
-    Err(Error::Unavailable("the call has been told too much at once".into()).into())
+    let why = "the call has been told too much at once: wait until it was said";
+    Err(ApiError::TooMany("rate_limited", why.into(), 2))
 }
 
 fn not_talking(state: &'static str) -> Error {
@@ -217,7 +226,13 @@ fn not_talking(state: &'static str) -> Error {
 }
 
 /// GET /v1/sessions/{id}/stream: every turn as it begins, those said already first; `end` at the call's end.
-pub async fn stream_turns(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -> ApiResult<HttpResponse> {
+pub async fn stream_turns(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    params: Params,
+) -> ApiResult<HttpResponse> {
+    params.finish()?;
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let place = StreamPlace::take(&state, caller.tenant_id())?;
     let slot = slot(&state)?;
@@ -278,8 +293,12 @@ impl Hearing {
                         self.take(&turn);
                     }
                     Ok(_) => {}
-                    // A listener that cannot keep up reads the transcript instead.
-                    Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => self.end(),
+                    Err(broadcast::error::RecvError::Closed) => self.end(),
+                    // A listener that cannot keep up connects again: everything comes from the first turn on.
+                    Err(broadcast::error::RecvError::Lagged(_)) => {
+                        self.ready.push_back(Bytes::from_static(b"event: lagged\ndata: {}\n\n"));
+                        self.over = true;
+                    }
                 },
             }
         }

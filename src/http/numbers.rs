@@ -81,6 +81,8 @@ pub struct NumberStatsView {
     pub no_slot: i64,
     /// The caller gave up before anybody answered.
     pub abandoned: i64,
+    /// The workspace could take none: in no rate.
+    pub blocked: i64,
     /// `answered` by `calls`, from 0 to 1; null without calls.
     pub answer_rate: Option<f64>,
     /// Will `number.answer_rate_degraded` be sent when the rate falls below 0.80? Armed again at 0.85.
@@ -100,8 +102,14 @@ pub async fn create(
     let (text, settings) = split(asked)?;
     let number = E164::parse(&text, country(&state, &caller).await?);
     let phone_number = number.map_err(|why| ApiError::validation("phone_number", why))?;
-    check(&state, &caller, &settings).await?;
     let db = &state.deps.db.read;
+    // A repeat of a request whose answer was lost.
+    if let Some(id) = caller.object_id
+        && let Ok(row) = store::load(db, caller.tenant_id(), id.into()).await
+    {
+        return Ok(HttpResponse::Created().json(view(&state, caller.env(), row).await?));
+    }
+    check(&state, &caller, &settings).await?;
     if store::count(db, caller.tenant_id()).await? >= MAX_NUMBERS {
         return Err(Error::PlanLimit(format!("a workspace has at most {MAX_NUMBERS} numbers; delete some")).into());
     }
@@ -121,14 +129,6 @@ pub async fn create(
     };
     let row = match save(&state, row.clone()).await {
         Ok(()) => row,
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale) => store::load(db, caller.tenant_id(), row.id).await?,
-        Err(Error::AlreadyExists { .. }) if caller.object_id.is_some() => {
-            match store::load(db, caller.tenant_id(), row.id).await {
-                Ok(row) => row,
-                Err(_) => return Err(taken().into()),
-            }
-        }
         Err(Error::AlreadyExists { .. }) => return Err(taken().into()),
         Err(error) => return Err(error.into()),
     };
@@ -220,6 +220,7 @@ pub async fn stats(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> 
         no_agent,
         no_slot,
         abandoned,
+        blocked,
     } = counts;
     Ok(web::Json(NumberStatsView {
         number_id: row.id,
@@ -230,6 +231,7 @@ pub async fn stats(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> 
         no_agent,
         no_slot,
         abandoned,
+        blocked,
         answer_rate: counts.answer_rate(),
         alarm_armed: alarm.armed,
         last_alarm_at: alarm.alarmed_at,

@@ -117,7 +117,7 @@ impl Progress {
         let sessions = session::of_ids(db, &ids).await?;
         let sessions: HashMap<SessionId, Session> = sessions.into_iter().map(|row| (row.id, row)).collect();
         // A recording that is kept only until its purge is in no export.
-        let hidden = recording::opted_out(db, &ids).await?;
+        let linked = recording::linked(db, self.key.tenant_id, &ids).await?;
         let mut writer = WriterBuilder::new().from_writer(Vec::new());
         let written = self
             .header
@@ -126,7 +126,7 @@ impl Progress {
             .chain(contacts.iter().map(|contact| {
                 let session = contact.last_session_id.and_then(|id| sessions.get(&id));
                 let heard = session
-                    .filter(|row| !hidden.contains(&row.id))
+                    .filter(|row| linked.contains(&row.id))
                     .and_then(|row| row.recording_id);
                 let url = heard.map(|id| studio::url(&self.deps.base_url, id));
                 line(contact, session, url)

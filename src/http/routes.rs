@@ -119,7 +119,7 @@ table! {
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; `status`, `direction`, `campaign_id` and `contact_id` narrow.", gives views::List<views::SessionView>, 200;
     GET "/v1/sessions/{id}" Needs(SessionsRead), sessions::get, "Get a session.", gives views::SessionView, 200;
     POST "/v1/sessions/{id}/end" Needs(SessionsWrite), sessions::end, "End a call.", gives views::SessionView, 200;
-    PATCH "/v1/sessions/{id}" Needs(SessionsWrite), sessions::change, "Change a session's labels, or say how its call went.", takes sessions::Change, gives views::SessionView, 200;
+    PATCH "/v1/sessions/{id}" Needs(SessionsWrite), sessions::change, "Change a session's labels, or say how its call went (JSON merge patch).", takes super::openapi::Patch<sessions::Change>, gives views::SessionView, 200;
     DELETE "/v1/sessions/{id}" Needs(SessionsWrite), sessions::delete, "Remove what was said, recorded and answered in a call that has ended. Its events stay.", 204;
     POST "/v1/sessions/{id}/transfer" Needs(SessionsWrite), live_calls::transfer, "Hand a live call over to a person; finishes later.", takes live_calls::TransferTo, gives views::SessionView, 202;
     POST "/v1/sessions/{id}/say" Needs(SessionsWrite), live_calls::say, "Let the agent of a live call say something next.", takes live_calls::Say, gives views::SessionView, 202;

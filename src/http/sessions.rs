@@ -1,7 +1,7 @@
 //! Sessions: calls, placed one by one.
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Id, Json, Nothing, Params},
+    extract::{self, Id, Json, Nothing, Params},
     gate::Caller,
     views::{List, SessionView},
 };
@@ -21,17 +21,19 @@ use actors::{
 use entities::{
     Error, agent, agent_version,
     ids::{AgentId, SessionId},
+    number,
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
     values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Create {
     pub to_number: E164,
     pub agent_id: AgentId,
+    /// Default: the workspace's oldest number, if it has one.
     #[serde(default)]
     pub from_number: Option<E164>,
     /// Overrides the agent's voice.
@@ -98,6 +100,12 @@ const FURTHEST_SECONDS: i64 = 90 * 24 * 3600;
 /// POST /v1/sessions
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
     let deps = &state.deps;
+    // A repeat of a request whose answer was lost: its own call must not count against it.
+    if let Some(id) = caller.object_id
+        && let Ok(row) = store::load(&deps.db.read, caller.own(id.into())).await
+    {
+        return Ok(HttpResponse::Created().json(SessionView::of(row, &deps.base_url)));
+    }
     let agent = match agent::load(&deps.db.read, caller.tenant_id(), asked.agent_id).await {
         Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is no agent of this workspace")),
         found => found?,
@@ -119,10 +127,14 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     deps.providers.check(definition, caller.env())?;
     let owner = (caller.tenant_id(), caller.env());
     let id = caller.new_id(&state);
+    let from_number = match asked.from_number {
+        Some(number) => Some(number),
+        None => number::default_of(&deps.db.read, caller.tenant_id()).await?,
+    };
     let voice_id = asked.voice_id.as_ref().or(definition.voice_id.as_ref());
     let row = Model {
         voice_id: voice_id.map(|voice| voice.to_string()),
-        from_number: asked.from_number,
+        from_number,
         email: asked.contact.email.map(Text::into_string),
         first_name: asked.contact.first_name.map(Text::into_string),
         last_name: asked.contact.last_name.map(Text::into_string),
@@ -202,48 +214,55 @@ pub async fn end(
 }
 
 /// What of a session can be changed: what it is to you, and how it went.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Replaces all labels.
-    #[serde(default)]
-    pub metadata: Option<GivenMetadata>,
-    /// Once the call has ended: how it went, as a person decides. Campaign calls: one of the dispositions to choose from.
+    #[serde(default, deserialize_with = "Metadata::limited")]
+    pub metadata: Metadata,
+    /// Once the call has ended: how it went, as a person decides. One of the dispositions to choose from, where there are some.
     #[serde(default)]
     pub disposition_code: Option<Text<1, 64>>,
     #[serde(default)]
     pub disposition_note: Option<Text<1, 1_000>>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct GivenMetadata(#[serde(deserialize_with = "Metadata::limited")] Metadata);
-
-/// PATCH /v1/sessions/{id}
+/// PATCH /v1/sessions/{id}: a JSON merge patch.
 pub async fn change(
     state: Data<State>,
     caller: Caller,
     Id(id): Id<SessionId>,
-    Json(asked): Json<Change>,
+    Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<SessionView>> {
-    let tree = state.tree()?;
-    let key = caller.own(id);
-    let row = store::load(&state.deps.db.read, key).await?;
-    if asked.disposition_note.is_some() && asked.disposition_code.is_none() {
-        return Err(ApiError::validation(
-            "disposition_note",
-            "comes with a `disposition_code`",
-        ));
+    let (tree, key) = (state.tree()?, caller.own(id));
+    let mut row = store::load(&state.deps.db.read, key).await?;
+    let before = serde_json::json!({
+        "metadata": row.metadata,
+        "disposition_code": row.disposition_code,
+        "disposition_note": row.disposition_note,
+    });
+    let mut after = before.clone();
+    extract::merge(&mut after, patch);
+    let (before, asked): (Change, Change) = (extract::parse_value(before)?, extract::parse_value(after)?);
+    let is_judged =
+        (&asked.disposition_code, &asked.disposition_note) != (&before.disposition_code, &before.disposition_note);
+    // All of it is looked at before any of it is done.
+    let judged = match asked.disposition_code.filter(|_| is_judged) {
+        Some(code) if row.phase == Phase::Ended => {
+            check_code(&state, &row, &code).await?;
+            Some(code)
+        }
+        Some(_) => return Err(live("be judged").into()),
+        None if is_judged => {
+            let why = "cannot be taken back: give another code";
+            return Err(ApiError::validation("disposition_code", why));
+        }
+        None => None,
+    };
+    if asked.metadata != before.metadata {
+        let command = Command::Label(asked.metadata);
+        row = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
     }
-    if let Some(code) = &asked.disposition_code {
-        check_code(&state, &row, code).await?;
-    }
-    let mut after = row;
-    if let Some(metadata) = asked.metadata {
-        let command = Command::Label(metadata.0);
-        after = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
-    }
-    if let Some(code) = asked.disposition_code {
+    if let Some(code) = judged {
         let evaluated = Evaluated {
             disposition: Some(Disposition {
                 code: code.into_string(),
@@ -255,9 +274,18 @@ pub async fn change(
             job: None,
         };
         let command = Command::Evaluate(evaluated);
-        after = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
+        row = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
     }
-    Ok(web::Json(SessionView::of(after, &state.deps.base_url)))
+    Ok(web::Json(SessionView::of(row, &state.deps.base_url)))
+}
+
+fn live(command: &'static str) -> Error {
+    Error::InvalidState {
+        kind: "session",
+        state: "live",
+        command,
+        hint: "wait for its end",
+    }
 }
 
 /// A code must be one of those to choose from, where there are some.
@@ -283,13 +311,7 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -
     let key = caller.own(id);
     let row = store::load(&state.deps.db.read, key).await?;
     if row.phase != Phase::Ended {
-        return Err(Error::InvalidState {
-            kind: "session",
-            state: "live",
-            command: "be deleted",
-            hint: "end it first",
-        }
-        .into());
+        return Err(live("be deleted").into());
     }
     // The sound first: a crash in between leaves a session that can be deleted again.
     if let Some(recording) = row.recording_id {

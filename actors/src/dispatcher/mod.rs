@@ -17,7 +17,7 @@ mod state;
 mod trunk;
 
 pub use board::{Board, LimitingFactor};
-pub use state::direct_caps;
+pub use state::{Admitted, direct_caps};
 
 use crate::{
     calls::Call,
@@ -29,7 +29,7 @@ use crate::{
 };
 use actix::prelude::*;
 use entities::{
-    Result,
+    Error, Result,
     ids::{SessionId, TenantId},
     values::{Env, Moment},
 };
@@ -80,7 +80,7 @@ impl Freed {
 
 /// A call has come in: is there a slot for it? Then it is answered.
 #[derive(Message)]
-#[rtype(result = "Result<bool>")]
+#[rtype(result = "Result<Admitted>")]
 pub struct Admit {
     session: Session,
     call: Call,
@@ -253,7 +253,7 @@ impl Handler<Freed> for Dispatcher {
 }
 
 impl Handler<Admit> for Dispatcher {
-    type Result = AtomicResponse<Self, Result<bool>>;
+    type Result = AtomicResponse<Self, Result<Admitted>>;
     fn handle(&mut self, admit: Admit, _: &mut Context<Self>) -> Self::Result {
         let (deps, tenant, known) = (self.deps.clone(), self.link.id, self.state.take());
         let admitting = async move {
@@ -264,13 +264,21 @@ impl Handler<Admit> for Dispatcher {
                 busy,
             } = admit;
             let mut state = match known {
-                Some(state) => state,
-                None => match State::read(&deps, tenant, None).await {
+                Some(state) if !state.outdated => state,
+                known => match State::read(&deps, tenant, known).await {
                     Ok(state) => state,
                     Err(error) => return (None, Err(error), busy),
                 },
             };
-            let admitted = state.admit(&deps, session, call, commit).await;
+            let mut admitted = state.admit(&deps, session.clone(), call.clone(), commit.clone()).await;
+            if let Err(Error::Stale) = admitted {
+                // The tenant has changed since it was read: look again, once.
+                state = match State::read(&deps, tenant, Some(state)).await {
+                    Ok(state) => state,
+                    Err(error) => return (None, Err(error), busy),
+                };
+                admitted = state.admit(&deps, session, call, commit).await;
+            }
             (Some(state), admitted, busy)
         };
         AtomicResponse::new(Box::pin(admitting.into_actor(self).map(

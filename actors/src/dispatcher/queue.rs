@@ -15,7 +15,7 @@ use entities::{
     campaign_hour,
     contact::{self, Model as Contact, Status},
     ids::{CampaignId, SessionId, TenantId},
-    session,
+    number, session,
     values::{E164, Env, Moment, Zone},
 };
 use std::{
@@ -151,11 +151,15 @@ impl Queue {
             ..Asked::default()
         };
         let options = settings::options(&agent.definition, asked);
+        let mut plan = row.plan;
+        if plan.from_numbers.is_empty() {
+            plan.from_numbers.extend(number::default_of(db, row.tenant_id).await?);
+        }
         let mut queue = Queue {
             id: row.id,
             version: row.version,
             env: row.env,
-            plan: row.plan,
+            plan,
             agent: Arc::new(agent),
             options,
             rules,

@@ -21,6 +21,7 @@ use crate::{
 use entities::{
     Error, Result,
     campaign::{self as campaigns, AgentSnapshot, Caps},
+    changes::Guard,
     contact::{SkipReason, WaitReason},
     dispatch_block::{self, Reason},
     ids::{CampaignId, Owned, SessionId, TenantId},
@@ -641,12 +642,18 @@ impl State {
 }
 
 impl State {
-    /// A call that has come in takes a slot, if one is free, and is answered; `false`: none is.
-    pub async fn admit(&mut self, deps: &Deps, session: Session, call: Call, commit: Commit) -> Result<bool> {
+    /// A call that has come in takes a slot, if one is free, and is answered.
+    pub async fn admit(&mut self, deps: &Deps, session: Session, call: Call, mut commit: Commit) -> Result<Admitted> {
         let env = session.call.env;
-        if self.is_blocked(env) || deps.is_draining() || !self.slots(&Plan::default()).tenant_has_one(env) {
-            return Ok(false);
+        if self.is_blocked(env) || deps.is_draining() {
+            return Ok(Admitted::Blocked);
         }
+        if !self.slots(&Plan::default()).tenant_has_one(env) {
+            return Ok(Admitted::NoSlot);
+        }
+        // A limit or a suspension holds from its commit on.
+        let guard = Guard::Free(self.known.tenant, env, self.known.version);
+        commit.changes.guards.push(guard);
         let (id, leg) = (session.call.id, call.leg.clone());
         // Before the commit, so that nobody takes the call for one that a crash cut off.
         deps.calls.insert(id, call);
@@ -659,8 +666,18 @@ impl State {
         if let Some(tree) = deps.tree() {
             tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
         }
-        Ok(true)
+        Ok(Admitted::Yes)
     }
+}
+
+/// What became of a call that has come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admitted {
+    Yes,
+    /// All slots are taken.
+    NoSlot,
+    /// The workspace may not make or take calls now.
+    Blocked,
 }
 
 /// Places a committed call at its moment, and hands it to its session.

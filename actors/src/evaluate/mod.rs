@@ -9,7 +9,7 @@ pub mod rules;
 use crate::{
     brain::chat,
     deps::Deps,
-    job,
+    job::{self, Running},
     session::{
         log::Answered,
         machine::{Command, Disposition, Evaluated},
@@ -21,24 +21,46 @@ use entities::{
     agent::{self, Definition, QuestionType},
     agent_version, answer,
     evaluation::{self, Model as Job, Status},
+    ids::SessionId,
     session::{self, Evaluator},
     transcript::{self, Speaker, Turn},
 };
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Source: CONTRACT §4.
 const MAX_TRIES: i32 = 3;
 const LLM_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Talks that are being classified.
+pub struct Evaluations {
+    running: Running<SessionId>,
+    permits: Semaphore,
+}
+
+/// A model that is asked too much at once answers nobody.
+const AT_ONCE: usize = 8;
+
+impl Default for Evaluations {
+    fn default() -> Self {
+        Evaluations {
+            running: Running::default(),
+            permits: Semaphore::new(AT_ONCE),
+        }
+    }
+}
+
 /// Works a job off, unless somebody is at it already.
 pub fn run(deps: &Deps, job: Job) {
     let (its, id) = (deps.clone(), job.session_id);
-    job::run(deps, &deps.evaluations, id, "classification", async move {
+    job::run(deps, &deps.evaluations.running, id, "classification", async move {
         work(&its, job).await
     });
 }
 
 async fn work(deps: &Deps, mut job: Job) -> Result<()> {
+    let closed = |_| Error::Unavailable("the service is shutting down".into());
+    let _permit = deps.evaluations.permits.acquire().await.map_err(closed)?;
     // It may have been done since it was read.
     match evaluation::load(&deps.db.read, job.session_id).await? {
         Some(stored) if stored.status == Status::Pending => job = stored,

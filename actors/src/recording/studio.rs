@@ -39,10 +39,10 @@ pub struct Studio {
     permits: Semaphore,
 }
 
-/// Recordings made at once: each is a few megabytes while it is.
-const AT_ONCE: usize = 4;
-/// Calls whose own sounds are kept until they are stored; of others the service's voice speaks.
-const MAX_KEPT: usize = 64;
+/// Hours of sound, in quarters, that are made at once: a minute of both sides is 2 MB, three times over while it is made.
+const AT_ONCE: usize = 8;
+/// Bytes of own sounds that are kept until they are stored; of further calls the service's voice speaks.
+const MAX_KEPT: usize = 256 * 1024 * 1024;
 
 impl Studio {
     pub fn new(voice: Voice, vault: Vault) -> Self {
@@ -62,7 +62,9 @@ impl Studio {
     /// The sounds of a call that has ended, until it is stored.
     pub fn keep(&self, session: SessionId, sounds: Vec<(usize, Bytes)>) {
         let mut all = self.sounds();
-        if !sounds.is_empty() && all.len() < MAX_KEPT {
+        let size = |sounds: &Vec<(usize, Bytes)>| sounds.iter().map(|(_, sound)| sound.len()).sum::<usize>();
+        let kept: usize = all.values().map(size).sum();
+        if !sounds.is_empty() && kept + size(&sounds) <= MAX_KEPT {
             all.insert(session, sounds);
         }
     }
@@ -115,28 +117,31 @@ fn tell(deps: &Deps, key: Owned<RecordingId>, command: Command) {
 async fn make(deps: &Deps, key: Owned<RecordingId>) -> Result<Stored> {
     let studio = &deps.studio;
     let closed = |_| Error::Unavailable("the service is shutting down".into());
-    let _permit = studio.permits.acquire().await.map_err(closed)?;
     let db = &deps.db.read;
     let row = recording::load(db, key).await?;
     let call = session::load_even_deleted(db, Owned::new(key.tenant_id, key.env, row.session_id)).await?;
+    let quarters = (1 + call.duration_seconds / 900).clamp(1, AT_ONCE as i32);
+    let permits = studio.permits.acquire_many(quarters.unsigned_abs());
+    let _permits = permits.await.map_err(closed)?;
     let turns = transcript::load(db, row.session_id).await?.turns.0;
     let version = agent_version::load(db, key.tenant_id, call.agent_id, call.agent_version).await;
     let language = version.map_or_else(
         |_| "en-US".to_owned(),
         |version| version.definition.language.to_string(),
     );
-    let sounds = studio.sounds().remove(&row.session_id).unwrap_or_default();
+    let sounds = studio.sounds().get(&row.session_id).cloned().unwrap_or_default();
     let pieces = pieces(deps, &row, &turns, &sounds, &language).await;
-    let wav = mix::wav(
-        &pieces,
-        match row.channels {
-            Channels::Dual => mix::Channels::Dual,
-            Channels::Mono => mix::Channels::Mono,
-        },
-    );
     let duration_ms = mix::duration_ms(&pieces);
+    let channels = match row.channels {
+        Channels::Dual => mix::Channels::Dual,
+        Channels::Mono => mix::Channels::Mono,
+    };
+    // Hours of sound take a while: not on a thread that others wait for.
+    let mixed = tokio::task::spawn_blocking(move || mix::wav(&pieces, channels)).await;
+    let wav = mixed.map_err(|error| Error::Internal(error.to_string()))?;
     let stored = studio.vault.put(&name(key), wav).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
+    studio.sounds().remove(&row.session_id);
     Ok(Stored {
         recording_url: url(&deps.base_url, key.id),
         call: Arc::new(call),

@@ -35,6 +35,7 @@ impl Voice {
     /// `espeak-ng`, `flite`, `tones`, or `auto`: the first of these three that is here. Fails when a named program is not
     /// in PATH, and on any other word.
     pub fn find(wanted: &str) -> Result<Self, String> {
+        program::sweep();
         Self::find_in(wanted, &env::var_os("PATH").unwrap_or_default())
     }
 

@@ -4,6 +4,7 @@ use crate::{deps::Deps, effect::Effect, shell::Stored, writer::Commit};
 use entities::{
     Result,
     ids::{Owned, SessionId},
+    session::Consent,
     values::Moment,
 };
 
@@ -14,7 +15,13 @@ impl Stored for Session {
     const TICK: Command = Command::Tick;
 
     async fn load(deps: &Deps, id: Owned<SessionId>) -> Result<Self> {
-        Session::from_row(entities::session::load(&deps.db.read, id).await?, deps.base_url.clone())
+        let row = entities::session::load(&deps.db.read, id).await?;
+        let mut session = Session::from_row(row, deps.base_url.clone())?;
+        // When somebody last spoke is in no row.
+        if let Phase::Conversing(talk) = &mut session.phase {
+            talk.quiet_from = deps.clock.now();
+        }
+        Ok(session)
     }
     fn owner(&self) -> Owned<SessionId> {
         self.key()
@@ -47,8 +54,11 @@ impl Stored for Session {
             let course = std::mem::replace(&mut talk.course, Course::Talking);
             *talk = known.clone();
             // A wish that was committed after all is not told again.
-            if matches!(course, Course::Leaving { .. }) {
+            if matches!(course, Course::Leaving { .. } | Course::Transferring { .. }) {
                 talk.course = course;
+            }
+            if self.call.consent == Consent::Granted {
+                talk.recorded_from.get_or_insert(known.quiet_from);
             }
         }
     }

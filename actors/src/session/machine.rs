@@ -373,10 +373,8 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
 
         (Conversing(_), Utter(utterance)) => utter(session, utterance, now),
         (Conversing(_), Interrupt { said }) => interrupt(session, said, now),
-        (Conversing(talk), Consent(granted)) if talk.course == Course::Talking => consent(session, granted, now),
-        (Conversing(talk), OptOut { purge_after }) if talk.course == Course::Talking => {
-            opt_out(session, purge_after, now)
-        }
+        (Conversing(talk), Consent(granted)) if talk.is_heard() => consent(session, granted, now),
+        (Conversing(talk), OptOut { purge_after }) if talk.is_heard() => opt_out(session, purge_after, now),
         (Conversing(_), Call { call, own, until }) => call_tool(session, (call, own), until, now),
         (Conversing(_), Return(answer)) => take_answer(session, answer, now),
         (Conversing(talk), Transfer { to }) if talk.course == Course::Talking => transfer(session, to, now),
@@ -666,6 +664,11 @@ fn inbound(session: &Session, outcome: inbound_call::Outcome) -> Option<Effect> 
 }
 
 impl Talk {
+    /// The other side's wishes are listened to, also while somebody else is called to take over.
+    fn is_heard(&self) -> bool {
+        matches!(self.course, Course::Talking | Course::Transferring { .. })
+    }
+
     /// `completed` is for talks with people.
     fn status(&self) -> Status {
         match self.answered_by {
@@ -779,13 +782,20 @@ fn consent(mut session: Session, granted: bool, now: Moment) -> Result<(Session,
     call.consent = Consent::Refused;
     // What was recorded before the objection is not kept either.
     (talk.recorded_from, call.recording_id) = (None, None);
-    talk.course = leaving(EndReason::ConsentRefused, now);
+    let was = std::mem::replace(&mut talk.course, leaving(EndReason::ConsentRefused, now));
     session.log.note("consent_refused", None, now);
     let refused = SessionConsentRefused {
         session_id: session.call.id,
         refused_at: now,
     };
-    Ok((session, vec![Effect::Emit(refused.into())]))
+    let mut effects = vec![Effect::Emit(refused.into())];
+    effects.extend(called_off(&session, &was));
+    Ok((session, effects))
+}
+
+/// Nobody takes over a call whose other side wants none.
+fn called_off(session: &Session, was: &Course) -> Option<Effect> {
+    matches!(was, Course::Transferring { .. }).then(|| Effect::TransferEnded { session: session.key() })
 }
 
 /// Long enough for a sentence.
@@ -803,7 +813,7 @@ fn opt_out(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Se
     let Phase::Conversing(talk) = &mut session.phase else {
         return Ok((session, Vec::new()));
     };
-    talk.course = leaving(EndReason::OptOut, now);
+    let was = std::mem::replace(&mut talk.course, leaving(EndReason::OptOut, now));
     let is_recorded = talk.recorded_from.is_some();
     let call = Arc::make_mut(&mut session.call);
     call.opted_out_at = Some(now);
@@ -831,6 +841,7 @@ fn opt_out(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Se
         };
         effects.push(Effect::Emit(pending.into()));
     }
+    effects.extend(called_off(&session, &was));
     Ok((session, effects))
 }
 

@@ -332,6 +332,9 @@ const CONVERSING: &[&str] = &[
 #[rustfmt::skip]
 const NO_MORE_TALKED: &[&str] =
     &["leaving a message", "transferring", "opting out", "opting out, recorded", "refusing"];
+/// What the other side wants is not listened to any more.
+#[rustfmt::skip]
+const NOT_HEARD: &[&str] = &["leaving a message", "opting out", "opting out, recorded", "refusing"];
 #[rustfmt::skip]
 const NOT_TRANSFERRING: &[&str] = &[
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
@@ -360,6 +363,7 @@ const INCOMING_MISSED: &str = "CountInbound, session.failed, HangUp, SlotFreed, 
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
 const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
 const OPTED_OUT: &str = "BarNumber, session.opt_out_detected";
+const OPTED_OUT_AND_CALLED_OFF: &str = "BarNumber, session.opt_out_detected, TransferEnded";
 const OPTED_OUT_RECORDED: &str = "BarNumber, session.opt_out_detected, session.opt_out_recording_pending_purge";
 
 /// (states, command, at which second, expected)
@@ -470,13 +474,17 @@ fn in_the_talk() -> Vec<Line> {
         (&["asked"], Consent(true), 16, Same("")),
         (&["answered", "talking", "granted", "recorded", "with a machine", "taken in"], Consent(true), 16, Unchanged),
         (TALKED, Consent(false), 16, To("leaving for ConsentRefused", "session.consent_refused")),
-        (NO_MORE_TALKED, Consent(true), 16, Unchanged),
-        (NO_MORE_TALKED, Consent(false), 16, Unchanged),
+        (&["transferring"], Consent(true), 16, Unchanged),
+        (&["transferring"], Consent(false), 16, To("leaving for ConsentRefused", "session.consent_refused, TransferEnded")),
+        (NOT_HEARD, Consent(true), 16, Unchanged),
+        (NOT_HEARD, Consent(false), 16, Unchanged),
 
         // no more calls; the purge is announced only of what was recorded
         (&["answered", "talking", "asked", "taken in"], opt_out(), 16, To("leaving for OptOut", OPTED_OUT)),
         (&["granted", "recorded"], opt_out(), 16, To("leaving for OptOut", OPTED_OUT_RECORDED)),
-        (NO_MORE_TALKED, opt_out(), 16, Unchanged),
+        // also while somebody else is called to take over: nobody does then
+        (&["transferring"], opt_out(), 16, To("leaving for OptOut", OPTED_OUT_AND_CALLED_OFF)),
+        (NOT_HEARD, opt_out(), 16, Unchanged),
 
         // handed over, and taken back
         (TALKED, transfer_to_sales(), 16, To("transferring", "session.transfer_initiated, Transfer")),

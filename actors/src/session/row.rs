@@ -127,6 +127,11 @@ fn course(row: &Row, started_at: Moment) -> Course {
         (StoredPhase::Answered, ..) => Course::LeavingMessage,
         (_, Some(at), _) => leaving(EndReason::OptOut, at),
         (_, None, Consent::Refused) => leaving(EndReason::ConsentRefused, started_at),
+        // To whom is in no row; its time is over, so that the talk is taken back.
+        (StoredPhase::Transferring, ..) => Course::Transferring {
+            to: row.to_number.clone(),
+            until: started_at,
+        },
         (_, None, Consent::NotRequired | Consent::Pending | Consent::Granted) => Course::Talking,
     }
 }

@@ -67,6 +67,7 @@ impl Desk {
     pub fn pass(&mut self, ms: u64) {
         if let Desk::Dry(_, now) = self {
             *now = now.plus(Duration::from_millis(ms));
+            self.tell(Command::Tick);
         }
     }
 }

@@ -16,6 +16,8 @@ pub const MAX_CALLS: usize = 60;
 pub const MAX_CALLS_A_TURN: usize = 8;
 /// Turns in a row in which a model only calls tools.
 pub const MAX_ROUNDS: usize = 8;
+/// Turns with tools in one talk, refused ones too: a model that talks and calls for ever is no agent.
+pub const MAX_TURNS: usize = 120;
 /// Characters that are said at once.
 pub const MAX_WORDS: usize = 2_000;
 

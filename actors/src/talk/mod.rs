@@ -63,6 +63,8 @@ pub struct Talk<L> {
     /// Keys of the questions that were answered.
     answered: Vec<String>,
     rounds: usize,
+    /// Turns with tools.
+    turns_taken: usize,
 }
 
 /// Who calls functions.
@@ -243,6 +245,7 @@ impl<L: Line> Talk<L> {
             guard: Guard::default(),
             answered: Vec::new(),
             rounds: 0,
+            turns_taken: 0,
         }
     }
 
@@ -378,7 +381,12 @@ impl<L: Line> Talk<L> {
             self.rounds = 0;
             return Ok(Next::Listen);
         }
+        self.turns_taken += 1;
         self.rounds = if said.is_empty() { self.rounds + 1 } else { 0 };
+        if self.turns_taken > guard::MAX_TURNS {
+            let why = format!("the agent took more than {} turns with tools", guard::MAX_TURNS);
+            return Err(self.break_off(EndReason::AgentError, why).await);
+        }
         if self.rounds > guard::MAX_ROUNDS {
             let why = format!(
                 "the model called tools {} times in a row without a word",
@@ -403,6 +411,14 @@ impl<L: Line> Talk<L> {
         for (call_id, name, arguments) in calls {
             let output = match self.guard.look(&self.kit, &self.answered, &name, &arguments) {
                 Ok(Allowed::Function(function, arguments)) => self.invoke(&call_id, &function, &arguments, false).await,
+                Ok(Allowed::Transfer(to)) if !self.may_reach(&to) => {
+                    let why = "the operator does not allow calls to this number";
+                    self.mouth.tell(Command::Note {
+                        kind: "refused",
+                        detail: format!("{name}: {why}"),
+                    });
+                    functions::failed(why)
+                }
                 Ok(Allowed::Transfer(to)) => match self.mouth.desk.ask(Command::Transfer { to }).await {
                     // The line is told by the session: it comes as an event.
                     Ok(()) if self.mouth.desk.is_live() => return Ok(Next::Listen),
@@ -539,7 +555,7 @@ impl<L: Line> Talk<L> {
         }
         self.begin_call(call_id, SLOW_NAME, &json!({}), SLOW_MS);
         self.mouth.line.dawdle(u64::try_from(SLOW_MS).unwrap_or(0)).await;
-        let nobody = FunctionId(uuid::Uuid::nil());
+        let nobody = FunctionId(SLOW_ID);
         self.end_call(call_id, (nobody, SLOW_NAME, SLOW_MS), &late(SLOW_MS))
             .await;
     }
@@ -604,6 +620,15 @@ impl<L: Line> Talk<L> {
         Ok(())
     }
 
+    /// Numbers that cost more than they may are looked at again: an agent may be older than the operator's rule.
+    fn may_reach(&self, to: &E164) -> bool {
+        let any = match &self.caller {
+            Caller::Live(deps) => deps.limits.allow_costly_numbers,
+            Caller::Stubbed(_) => false,
+        };
+        any || to.costly_kind().is_none()
+    }
+
     /// Somebody else takes over, or the agent goes on.
     async fn hand_over(&mut self, to: &E164) -> Result<(), Over> {
         match self.mouth.line.hand_over(to).await {
@@ -632,6 +657,8 @@ impl<L: Line> Talk<L> {
     }
 }
 
+/// The sandbox's own function: the same in every workspace.
+const SLOW_ID: uuid::Uuid = uuid::uuid!("01900000-0000-7000-8000-000000000008");
 const SLOW_NAME: &str = "sandbox_lookup";
 const SLOW_MS: i64 = 10_000;
 

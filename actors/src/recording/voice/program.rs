@@ -179,7 +179,7 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> io::Result<Self> {
-        let path = env::temp_dir().join(format!("callboard-{:032x}.wav", rand::random::<u128>()));
+        let path = env::temp_dir().join(format!("{LEFTOVER}{:032x}.wav", rand::random::<u128>()));
         create(&path)?;
         Ok(Scratch(path))
     }
@@ -229,5 +229,25 @@ pub fn espeak_voice(language: &str) -> &'static str {
         ("iw", _) => "he",
         ("in", _) => "id",
         _ => SAME.iter().find(|&&same| same == primary).copied().unwrap_or("en"),
+    }
+}
+
+/// How the files begin that a program speaks into.
+const LEFTOVER: &str = "callboard-speech-";
+
+/// Removes what a crash has left of them: somebody's words. Those of a service that runs beside this one are younger.
+pub fn sweep() {
+    let old = Duration::from_secs(60);
+    for entry in std::fs::read_dir(env::temp_dir()).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(LEFTOVER);
+        let age = entry
+            .metadata()
+            .and_then(|about| about.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok());
+        if is_ours && age.is_some_and(|age| age > old) {
+            // Somebody else may have been faster.
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }

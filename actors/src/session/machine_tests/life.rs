@@ -313,10 +313,13 @@ proptest! {
         prop_assert_eq!(life.count("Transfer"), life.moves(|_| true, is_transferring) - life.moves(is_transferring, is_transferring));
         let is_talking = |session: &Session| matches!(&session.phase, Phase::Conversing(talk) if talk.course == Course::Talking);
         for step in &life.steps {
+            let is_leaving = |session: &Session| matches!(&session.phase, Phase::Conversing(Talk { course: Course::Leaving { .. }, .. }));
+            // Whoever wants no more calls, or no recording, is not handed over either.
+            let is_left = is_transferring(&step.before) && is_leaving(&step.after);
             let is_back = is_transferring(&step.before) && is_talking(&step.after);
             let by_the_line = matches!(step.command, Command::TransferFailed { .. });
             // The line is told of what it does not know itself.
-            let wanted: &[&str] = if is_back && !by_the_line { &["TransferEnded"] } else { &[] };
+            let wanted: &[&str] = if is_left || is_back && !by_the_line { &["TransferEnded"] } else { &[] };
             let told: Vec<_> = kinds(&step.effects).into_iter().filter(|kind| kind == "TransferEnded").collect();
             prop_assert_eq!(told, wanted, "{:?}", step.command);
             prop_assert!(!is_back || by_the_line || matches!(step.command, Command::Tick), "{:?}", step.command);
