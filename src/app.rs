@@ -164,6 +164,10 @@ impl App {
         let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
         let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
         tree::start(&deps, &arbiter_handles);
+        if let Err(error) = tree::take_over(&deps).await {
+            // Then its leases end by themselves.
+            tracing::error!(%error, "what was under way when the service ended is taken up again only in some minutes");
+        }
         // Set once: this function made it.
         let _ = hints.set(deps.clone());
         if let Err(error) = tree::reconcile(&deps).await {

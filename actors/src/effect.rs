@@ -352,7 +352,7 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             }
             Effect::StartEvaluation(job) => crate::evaluate::run(deps, job),
             Effect::StartRecording { row, sounds } => {
-                deps.studio.keep(row.session_id, sounds);
+                deps.studio.keep(row.id, sounds);
                 let tick = Do::tell(crate::recording::machine::Command::Tick, &deps.clock);
                 tree.recordings.tell(row.key(), tick);
             }

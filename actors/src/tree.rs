@@ -21,7 +21,7 @@ use crate::{
     registry::{Parked, Registry},
     session::machine::{Command as SessionCommand, Session},
     shell::{Do, Shell, Stored},
-    writer::{AfterCommit, Committed},
+    writer::{AfterCommit, Commit, Committed},
 };
 use actix::ArbiterHandle;
 use entities::{
@@ -113,6 +113,20 @@ impl Tree {
             ("mailer", self.mailer.count()),
         ])
     }
+}
+
+/// What another process was at when it ended, nobody is at any more: its leases are let go. Once, before the first
+/// [`reconcile`].
+pub async fn take_over(deps: &Deps) -> Result<()> {
+    let now = deps.clock.now();
+    deps.writer
+        .run(move |db| {
+            Box::pin(async move {
+                entities::recording::let_go(db, now).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await
 }
 
 /// Starts the actors that the rows say should be at work, and repairs what a crash or a lost hint has left. Run at boot and

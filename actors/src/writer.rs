@@ -471,6 +471,7 @@ async fn next_seq(db: &Db) -> Result<i64> {
         stored::last_seq(&db.read).await?,
         entities::dnc::last_seq(&db.read).await?,
         campaign_move::last_seq(&db.read).await?,
+        entities::dial::last_seq_of_open(&db.read).await?,
     ];
     Ok(last.into_iter().max().unwrap_or(0) + 1)
 }

@@ -93,6 +93,21 @@ pub async fn of_sessions(
     Ok(found)
 }
 
+/// The last place that a call which has not ended has among all commits; one that has ended told so in an event after it.
+pub async fn last_seq_of_open(db: &impl ConnectionTrait) -> Result<i64> {
+    const LAST: &str = "SELECT CAST(COALESCE(MAX(dials.seq), 0) AS BIGINT) FROM sessions JOIN dials \
+        ON dials.tenant_id = sessions.tenant_id AND dials.env = sessions.env \
+        AND dials.phone_number = sessions.to_number AND dials.session_id = sessions.id \
+        WHERE sessions.phase <> 'ended'";
+    let last = db
+        .query_one_raw(Statement::from_string(db.get_database_backend(), LAST))
+        .await?;
+    Ok(match last {
+        Some(row) => row.try_get_by_index(0)?,
+        None => 0,
+    })
+}
+
 /// The place of each session's last intent among all commits; one that was never dialled is missing. For the audit.
 pub async fn last_seqs(
     db: &impl ConnectionTrait,

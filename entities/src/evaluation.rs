@@ -43,6 +43,19 @@ pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> Result<Optio
     Ok(Entity::find_by_id(session).one(db).await?)
 }
 
+/// All of all tenants, a page at a time: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::SessionId.gt(after));
+    }
+    Ok(select
+        .order_by(Column::SessionId, Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
+}
+
 /// Those that are not done, the oldest first.
 pub async fn pending(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Expr::cust("status = 'pending'"));

@@ -7,7 +7,9 @@ use crate::{
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -128,6 +130,21 @@ pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Ve
         .into_iter()
         .map(|(tenant, env, id)| Owned::new(tenant, env, id))
         .collect())
+}
+
+/// Makes what is being stored or erased, or waits to be tried again, due at once; what is kept until later is not touched.
+pub async fn let_go(db: &impl ConnectionTrait, now: Moment) -> Result<()> {
+    let at_work = Condition::any()
+        .add(Column::Status.eq(Status::Processing))
+        .add(Column::PurgeAfter.lte(now));
+    Entity::update_many()
+        .col_expr(Column::WakeAt, Expr::value(now))
+        .filter(Expr::cust("wake_at IS NOT NULL"))
+        .filter(Column::WakeAt.gt(now))
+        .filter(at_work)
+        .exec(db)
+        .await?;
+    Ok(())
 }
 
 /// Those of `sessions` whose recording is kept only until its purge, or is gone after an opt-out: left out of exports.

@@ -10,7 +10,7 @@ use entities::{
     campaign::{self, OnUnknownTimezone, Schedule},
     campaign_move, contact,
     db::Location,
-    delivery, delivery_attempt, dial, dnc, event,
+    delivery, delivery_attempt, dial, dnc, evaluation, event,
     ids::TenantId,
     recording, session, tally, tenant,
     values::{Day, Env, Zone},
@@ -112,6 +112,7 @@ impl<W: Write> Dump<'_, W> {
         self.contacts().await?;
         self.sessions().await?;
         self.recordings().await?;
+        self.evaluations().await?;
         self.dnc().await?;
         self.keys().await?;
         self.out.flush().map_err(unwritten)
@@ -266,6 +267,19 @@ impl<W: Write> Dump<'_, W> {
         }
     }
 
+    async fn evaluations(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = evaluation::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.session_id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&evaluation_line(row))?;
+            }
+        }
+    }
+
     async fn dnc(&mut self) -> Result<(), CannotStart> {
         let mut after = None;
         loop {
@@ -326,6 +340,8 @@ fn event_line(row: &event::Model) -> Value {
         if let Some(session) = data.get("session_id").or_else(|| data.get("delivery_row_id")) {
             line["session"] = session.clone();
         }
+    } else if row.event_type.starts_with("session.") && row.event_type.contains("recording") {
+        line["recording"] = data().get("recording_id").cloned().unwrap_or_default();
     }
     line
 }
@@ -457,6 +473,7 @@ fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
         "contact": row.contact_id,
         "campaign": row.campaign_id,
         "number": row.to_number,
+        "from": row.from_number,
         "direction": row.direction,
         "status": row.status,
         "end_reason": row.end_reason,
@@ -473,6 +490,17 @@ fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
     })
 }
 
+fn evaluation_line(row: &evaluation::Model) -> Value {
+    json!({
+        "kind": "evaluation",
+        "session": row.session_id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "state": row.status,
+        "give_up_at": row.give_up_at,
+    })
+}
+
 fn recording_line(row: &recording::Model) -> Value {
     json!({
         "kind": "recording",
@@ -481,6 +509,8 @@ fn recording_line(row: &recording::Model) -> Value {
         "env": row.env,
         "session": row.session_id,
         "state": row.status,
+        "created_at": row.created_at,
+        "completed_at": row.completed_at,
         "purge_after": row.purge_after,
         "purge_reason": row.purge_reason,
         "purged_at": row.purged_at,
@@ -498,6 +528,8 @@ fn dnc_line(row: &dnc::Model) -> Value {
         "added_seq": row.added_seq,
         "removed_seq": row.removed_seq,
         "channels": row.channels,
+        "source": row.source,
+        "session": row.session_id,
     })
 }
 
@@ -550,6 +582,12 @@ mod tests {
         assert_eq!(completed["session"], "s");
         assert_eq!(event("campaign.contact_skipped", r#"{"data":{}}"#).get("session"), None);
         assert_eq!(event("campaign.contact_failed", "no JSON").get("session"), None);
+        let recorded = event("session.recording_completed", r#"{"data":{"recording_id":"r"}}"#);
+        assert_eq!(recorded["recording"], "r");
+        assert_eq!(
+            event("session.opt_out_recording_purged", "{}")["recording"],
+            Value::Null
+        );
     }
 
     #[test]

@@ -288,6 +288,26 @@ async fn erasing_takes_what_an_interrupted_put_left() {
 }
 
 #[tokio::test]
+async fn putting_again_takes_what_an_interrupted_put_left() {
+    let ground = Ground::Folder(tempfile::tempdir().unwrap());
+    let vault = ground.vault(KEY, Vec::new());
+    for (recording, sound) in [(1, 3), (2, 4)] {
+        vault.put(&name(recording), vec![sound; 10]).await.unwrap();
+        ground.set(&format!("{}#1", name(recording)), b"half".to_vec());
+    }
+    ground.set(&format!("{}#2", name(1)), b"half".to_vec());
+    vault.put(&name(1), vec![5; 10]).await.unwrap();
+    let mut left = ground.names();
+    left.sort();
+    let ends = [name(1), name(2), format!("{}#1", name(2))];
+    assert!(
+        left.len() == 3 && left.iter().zip(&ends).all(|(path, end)| path.ends_with(&**end)),
+        "its own go, those of others stay: {left:?}"
+    );
+    assert_eq!(vault.read(&name(1), 0..10).await.unwrap(), vec![5; 10]);
+}
+
+#[tokio::test]
 async fn a_folder_that_cannot_be_written_fails_the_check() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("recordings");

@@ -19,7 +19,7 @@ use entities::{
     Error, Result,
     agent::Channels,
     agent_version,
-    ids::{Owned, RecordingId, SessionId},
+    ids::{Owned, RecordingId},
     recording::{self, Model as Recording},
     session,
     transcript::{self, Speaker, Turn},
@@ -35,7 +35,7 @@ pub struct Studio {
     pub vault: Vault,
     running: Running<RecordingId>,
     /// Of calls that have ended a moment ago: G.711 mu-law of some turns, by their place.
-    sounds: Mutex<HashMap<SessionId, Vec<(usize, Bytes)>>>,
+    sounds: Mutex<HashMap<RecordingId, Vec<(usize, Bytes)>>>,
     permits: Semaphore,
 }
 
@@ -55,17 +55,17 @@ impl Studio {
         }
     }
 
-    fn sounds(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<(usize, Bytes)>>> {
+    fn sounds(&self) -> MutexGuard<'_, HashMap<RecordingId, Vec<(usize, Bytes)>>> {
         self.sounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sounds of a call that has ended, until it is stored.
-    pub fn keep(&self, session: SessionId, sounds: Vec<(usize, Bytes)>) {
+    /// The sounds of a call that has ended, until its recording is stored or erased.
+    pub fn keep(&self, recording: RecordingId, sounds: Vec<(usize, Bytes)>) {
         let mut all = self.sounds();
         let size = |sounds: &Vec<(usize, Bytes)>| sounds.iter().map(|(_, sound)| sound.len()).sum::<usize>();
         let kept: usize = all.values().map(size).sum();
         if !sounds.is_empty() && kept + size(&sounds) <= MAX_KEPT {
-            all.insert(session, sounds);
+            all.insert(recording, sounds);
         }
     }
 }
@@ -98,7 +98,10 @@ pub fn erase(deps: &Deps, key: Owned<RecordingId>) {
     let its = deps.clone();
     job::run(deps, &deps.studio.running, key.id, "purge", async move {
         let command = match its.studio.vault.erase(&name(key)).await {
-            Ok(()) => Command::Erased,
+            Ok(()) => {
+                its.studio.sounds().remove(&key.id);
+                Command::Erased
+            }
             Err(failure) => Command::EraseFailed {
                 why: failure.to_string(),
             },
@@ -129,7 +132,7 @@ async fn make(deps: &Deps, key: Owned<RecordingId>) -> Result<Stored> {
         |_| "en-US".to_owned(),
         |version| version.definition.language.to_string(),
     );
-    let sounds = studio.sounds().get(&row.session_id).cloned().unwrap_or_default();
+    let sounds = studio.sounds().get(&key.id).cloned().unwrap_or_default();
     let pieces = pieces(deps, &row, &turns, &sounds, &language).await;
     let duration_ms = mix::duration_ms(&pieces);
     let channels = match row.channels {
@@ -141,7 +144,7 @@ async fn make(deps: &Deps, key: Owned<RecordingId>) -> Result<Stored> {
     let wav = mixed.map_err(|error| Error::Internal(error.to_string()))?;
     let stored = studio.vault.put(&name(key), wav).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
-    studio.sounds().remove(&row.session_id);
+    studio.sounds().remove(&key.id);
     Ok(Stored {
         recording_url: url(&deps.base_url, key.id),
         call: Arc::new(call),

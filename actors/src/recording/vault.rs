@@ -92,8 +92,15 @@ impl Vault {
     }
 
     /// Puts a recording away, in the place of an earlier one of that name. It is there as a whole or not at all.
+    /// In a folder, what an earlier `put` that was cut off left beside it goes.
     pub async fn put(&self, name: &str, plain: Vec<u8>) -> Result<Stored> {
-        self.write(checked(name)?, Bytes::from(plain)).await
+        let name = checked(name)?;
+        if let Place::Folder(root) = &self.place {
+            let (root, name) = (root.clone(), name.to_owned());
+            let cleared = off_thread(move || place::clear(&root, &name)).await?;
+            cleared.map_err(|error| self.failure(&error))?;
+        }
+        self.write(name, Bytes::from(plain)).await
     }
 
     /// Plain bytes of a recording; none when it is not there.

@@ -70,14 +70,23 @@ impl Log {
 
     /// Of the agent's last words only `said` was heard.
     pub fn cut(&mut self, said: String, t: f64) {
-        let last = self
-            .turns
-            .iter_mut()
-            .rev()
-            .find(|turn| turn.role == Speaker::Agent && turn.content.is_some());
-        if let Some(turn) = last {
-            turn.content = Some(said);
-            turn.end_t = Some(t);
+        let is_said = |turn: &Turn| turn.role == Speaker::Agent && turn.content.is_some();
+        if let Some(place) = self.turns.iter().rposition(is_said) {
+            self.shorten(place, t);
+            self.turns[place].content = Some(said);
+        }
+    }
+
+    /// Words that were being said end there, and so does the sound of an agent that speaks by itself.
+    fn shorten(&mut self, place: usize, end: f64) {
+        let turn = &mut self.turns[place];
+        let meant = turn.end_t.replace(end).unwrap_or(end);
+        let own = self.sounds.iter_mut().find(|(known, _)| *known == place);
+        if let Some((_, sound)) = own
+            && end < meant
+        {
+            let heard = (end - turn.t).max(0.0) / (meant - turn.t);
+            sound.truncate((sound.len() as f64 * heard) as usize);
         }
     }
 
@@ -156,8 +165,11 @@ impl Log {
         }
         let Some(started_at) = started_at else { return self };
         let end = now.since(started_at).as_secs_f64();
-        for turn in &mut self.turns {
-            turn.end_t = turn.end_t.map(|at| at.min(end).max(turn.t));
+        for place in 0..self.turns.len() {
+            let turn = &self.turns[place];
+            if let Some(until) = turn.end_t.map(|at| at.min(end).max(turn.t)) {
+                self.shorten(place, until);
+            }
         }
         self
     }

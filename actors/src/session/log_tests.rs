@@ -102,6 +102,25 @@ fn a_cut_shortens_the_agents_last_words_and_nobody_elses() {
     assert_eq!(silent, Log::default());
 }
 
+/// Of ten seconds that it meant to say, whatever speed the line has.
+#[test]
+fn an_agents_own_sound_ends_where_its_words_do() {
+    let mut log = Log::default();
+    for second in [100, 102] {
+        let spoken = Utterance {
+            audio: Some(Bytes::from(vec![0; 80_000])),
+            ..words(Speaker::Agent, "A long story.")
+        };
+        let ends = (started(), at(second), at(second + 2));
+        assert!(log.utter(spoken, ends).is_some());
+    }
+    log.cut("A".into(), 2.5);
+    let lengths = |log: &Log| log.sounds.iter().map(|(_, sound)| sound.len()).collect::<Vec<_>>();
+    assert_eq!(lengths(&log), [80_000, 20_000]);
+    assert_eq!(lengths(&log.clone().closed(Some(started()), at(110))), [80_000, 20_000]);
+    assert_eq!(lengths(&log.closed(Some(started()), at(101))), [40_000, 0]);
+}
+
 #[test]
 fn the_words_said_so_far_take_until_the_last_ones_end() {
     let mut log = Log::default();

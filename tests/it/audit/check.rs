@@ -1,5 +1,5 @@
 //! The table of invariants.
-use super::{dialing, events, facts::Facts, hours, pace, records};
+use super::{dialing, events, facts::Facts, hours, pace, recordings, records, talks};
 use serde_json::Value;
 
 /// What is known about a run. Nothing in it comes from inside the service but `dump`.
@@ -11,6 +11,10 @@ pub struct Evidence {
     pub carrier: Vec<Value>,
     /// A, what the API acknowledged: `kind`, `id` and the fields that must be in the dump as they are here.
     pub acknowledged: Vec<Value>,
+    /// The files in the recordings' folder, as `<tenant>/<file>`; `None`: nobody looked.
+    pub files: Option<Vec<String>>,
+    /// When the dump was taken, Unix milliseconds; `None`: by a clock that is not the service's.
+    pub taken_at: Option<i64>,
     /// Unix milliseconds at which the process was killed, best noted once it is gone. Its calls end with it.
     pub kills: Vec<i64>,
     /// Calls at once, of each tenant and env.
@@ -33,17 +37,22 @@ pub struct Breach {
 type Check = fn(&Evidence, &Facts<'_>) -> Vec<String>;
 
 /// `DUMP` and `CAP` are the checker's own; the others are numbered as in the list of promises.
-const CHECKS: [(&str, Check); 13] = [
+const CHECKS: [(&str, Check); 18] = [
     ("DUMP", |_, facts| facts.unreadable.clone()),
     ("I1", records::acknowledged_is_kept),
     ("I2", events::events_match_facts),
+    ("I2", talks::talks_are_told),
+    ("I2", recordings::recordings_are_told),
     ("I7", dialing::dialed_at_most_once),
+    ("I7", dialing::callers_are_not_called),
     ("I8", dialing::lost_calls_are_final),
     ("I9", dialing::do_not_call),
+    ("I9", talks::wishes_are_heeded),
     ("I10", hours::calling_hours),
     ("CAP", pace::caps),
     ("I11", pace::slots),
     ("I11", pace::rate),
+    ("I18", recordings::purged_is_gone),
     ("I19", records::nothing_is_stuck),
     ("I20", records::ids_and_times),
     ("I21", dialing::pauses_are_kept),

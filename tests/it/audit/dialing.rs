@@ -74,6 +74,25 @@ pub fn dialed_at_most_once(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     found
 }
 
+/// I7, of calls that come in: nobody is dialled for them, so they have no intent, no contact and no campaign, and the
+/// carrier never placed them.
+pub fn callers_are_not_called(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for session in facts.sessions.iter().filter(|session| session.inbound) {
+        let id = session.id;
+        if session.intent_seq.is_some() {
+            found.push(format!("session {id} came in, and has an intent to dial"));
+        }
+        if session.contact.or(session.campaign).is_some() {
+            found.push(format!("session {id} came in, and belongs to a campaign"));
+        }
+    }
+    let came_in = |call: &&Call<'_>| facts.session(call.session).is_some_and(|session| session.inbound);
+    let placed = facts.calls.iter().filter(came_in);
+    found.extend(placed.map(|call| format!("session {} came in, and was placed", call.session)));
+    found
+}
+
 /// The clauses about the calls to one contact, which come in their order.
 fn attempts(facts: &Facts<'_>, contact: &Contact<'_>, sessions: &[&Session<'_>], found: &mut Vec<String>) {
     let Contact { id, max_attempts, .. } = contact;

@@ -63,7 +63,7 @@ impl<'r, 'a> Books<'r, 'a> {
         let Event { id, kind, .. } = event;
         let facts = self.facts;
         let subject = event.subject.unwrap_or_default();
-        let owner = if kind.starts_with("session.") {
+        let owner = if kind.starts_with("session.") || *kind == "function.timeout" {
             facts.session(subject).map(|row| (row.tenant, row.env))
         } else if kind.starts_with("campaign.contact_") {
             facts.contact(subject).map(|row| (row.tenant, row.env))

@@ -21,6 +21,7 @@ pub struct Event<'a> {
     pub subject: Option<&'a str>,
     pub seq: i64,
     pub session: Option<&'a str>,
+    pub recording: Option<&'a str>,
     pub totals: Option<Totals>,
 }
 
@@ -87,8 +88,14 @@ pub struct Session<'a> {
     pub contact: Option<&'a str>,
     pub campaign: Option<&'a str>,
     pub number: Option<&'a str>,
+    /// Who called; of a call that comes in, if it is shown.
+    pub from: Option<&'a str>,
+    pub inbound: bool,
     pub status: &'a str,
     pub end_reason: Option<&'a str>,
+    pub consent: &'a str,
+    pub recording: Option<&'a str>,
+    pub opted_out_at: Option<i64>,
     pub created_at: Option<i64>,
     pub intent_seq: Option<i64>,
     pub dialed_at: Option<i64>,
@@ -100,6 +107,33 @@ impl Session<'_> {
     pub fn is_over(&self) -> bool {
         matches!(self.status, "completed" | "failed" | "no_answer" | "voicemail" | "busy")
     }
+
+    /// The number of the other side.
+    pub fn person(&self) -> Option<&str> {
+        if self.inbound { self.from } else { self.number }
+    }
+}
+
+/// The sound of a call. Times in Unix milliseconds.
+pub struct Recording<'a> {
+    pub id: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub session: &'a str,
+    pub state: &'a str,
+    pub created_at: Option<i64>,
+    pub completed_at: Option<i64>,
+    pub purge_after: Option<i64>,
+    pub purge_reason: Option<&'a str>,
+    pub purged_at: Option<i64>,
+}
+
+/// A look at a talk after its end.
+pub struct Evaluation<'a> {
+    pub session: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub state: &'a str,
 }
 
 pub struct Dnc<'a> {
@@ -110,6 +144,8 @@ pub struct Dnc<'a> {
     /// `None`: still there.
     pub removed_seq: Option<i64>,
     pub phone: bool,
+    /// The call in which it was said, if it was said in one.
+    pub said_in: Option<&'a str>,
 }
 
 /// A call as the carrier saw it, in Unix microseconds. A kill of the process ends it.
@@ -141,6 +177,8 @@ pub struct Facts<'a> {
     pub contacts: Vec<Contact<'a>>,
     pub sessions: Vec<Session<'a>>,
     pub dnc: Vec<Dnc<'a>>,
+    pub recordings: Vec<Recording<'a>>,
+    pub evaluations: Vec<Evaluation<'a>>,
     /// By `placed`.
     pub calls: Vec<Call<'a>>,
     /// Sessions whose call the carrier refused before it accepted it: nobody's phone rang.
@@ -184,6 +222,8 @@ impl<'a> Facts<'a> {
             "contact" => self.contacts.push(read::contact(line)?),
             "session" => self.sessions.push(read::session(line)?),
             "dnc" => self.dnc.push(read::dnc(line)?),
+            "recording" => self.recordings.push(read::recording(line)?),
+            "evaluation" => self.evaluations.push(read::evaluation(line)?),
             // Kinds that other checks read.
             _ => return Ok(()),
         }

@@ -4,7 +4,9 @@ mod alter;
 mod dialing;
 mod events;
 mod pace;
+mod recordings;
 mod records;
+mod talks;
 
 use super::{Breach, Evidence, check, read::millis, report, story};
 use alter::*;
@@ -15,7 +17,14 @@ use story::row;
 type Fault = (&'static str, &'static str, &'static str, Change);
 type Change = fn(&mut Evidence);
 
-const FAULTS: [&[Fault]; 4] = [records::FAULTS, events::FAULTS, dialing::FAULTS, pace::FAULTS];
+const FAULTS: [&[Fault]; 6] = [
+    records::FAULTS,
+    events::FAULTS,
+    talks::FAULTS,
+    recordings::FAULTS,
+    dialing::FAULTS,
+    pace::FAULTS,
+];
 
 /// Changes after which nothing is wrong.
 const STILL_SOUND: &[(&str, Change)] = &[
@@ -107,6 +116,65 @@ const STILL_SOUND: &[(&str, Change)] = &[
         twice(e, "session.ended", "a1.1");
         e.dump.last_mut().unwrap()["type"] = json!("session.disposition_set");
     }),
+    ("a caller is not counted as called", |e| {
+        e.acknowledged.clear();
+        campaign(e, "a")["caps"]["per_number_24h"] = json!(2);
+        session(e, "caller.1")["number"] = json!("+15002000002");
+        session(e, "hidden.1")["number"] = json!("+15002000002");
+    }),
+    ("a call once an opt-out is lifted", |e| {
+        let number = json!("+15002990001");
+        e.acknowledged.clear();
+        contact(e, "b3")["number"] = number.clone();
+        session(e, "b3.1")["number"] = number.clone();
+        placed(e, "b3.1")["to"] = number;
+        let intent = session(e, "b3.1")["intent_seq"].as_i64().unwrap();
+        row(e, "dnc", "caller.1")["removed_seq"] = json!(intent - 1);
+    }),
+    ("an opt-out of a number that was on the list before", |e| {
+        let entry = row(e, "dnc", "a2.2");
+        (entry["source"], entry["session"]) = (json!("manual"), json!(null));
+        entry["added_seq"] = json!(entry["added_seq"].as_i64().unwrap() - 1);
+    }),
+    ("a recording is half stored while faults go on", |e| {
+        e.settled = false;
+        let recording = row(e, "recording", "a6.1");
+        (recording["state"], recording["completed_at"]) = (json!("processing"), json!(null));
+        without(e, "session.recording_completed", "a6.1");
+        for file in e.files.as_mut().unwrap() {
+            file.push_str("#1");
+        }
+        row(e, "evaluation", "a6.1")["state"] = json!("pending");
+    }),
+    ("a recording that was erased by hand", |e| {
+        let recording = row(e, "recording", "a6.1");
+        recording["state"] = json!("purged");
+        recording["purge_reason"] = json!("deleted");
+        recording["purge_after"] = json!("2027-03-02T15:20:00.000Z");
+        recording["purged_at"] = json!("2027-03-02T15:20:00.000Z");
+        e.files = Some(Vec::new());
+    }),
+    ("a recording that is erased before it was told of", |e| {
+        let recording = row(e, "recording", "a6.1");
+        (recording["purge_reason"], recording["completed_at"]) = (json!("deleted"), json!(null));
+        without(e, "session.recording_completed", "a6.1");
+    }),
+    ("a recording that was not to be had", |e| {
+        let recording = row(e, "recording", "a6.1");
+        (recording["state"], recording["completed_at"]) = (json!("failed"), json!(null));
+        without(e, "session.recording_completed", "a6.1");
+        e.files = Some(Vec::new());
+    }),
+    ("a purge that is due this minute", |e| {
+        row(e, "recording", "a6.1")["purge_after"] = json!("2027-03-02T15:59:00.000Z")
+    }),
+    ("a disposition of a call that failed", |e| {
+        let failed = session(e, "a9.2")["id"].clone();
+        event(e, "session.disposition_set", "a6.1")["subject"] = failed;
+        event(e, "session.disposition_set", "a6.1")["seq"] = json!(900_000);
+        event(e, "session.disposition_set", "a6.1")["id"] = json!(story::uuid(1_900_000_000_000, 1));
+    }),
+    ("nobody looked into the folder", |e| e.files = None),
     ("windows that touch", |e| {
         two_windows(e, ["09:00", "10:00"], ["10:00", "20:00"])
     }),

@@ -1,11 +1,13 @@
 //! From JSON lines to rows. Strict: a field that is absent or of another type makes the line unreadable, and only what
 //! may be null reads as `None`.
-use super::facts::{Campaign, Contact, Dnc, Event, Move, Schedule, Session, Totals, Window};
+use super::facts::{Campaign, Contact, Dnc, Evaluation, Event, Move, Recording, Schedule, Session, Totals, Window};
 use chrono::NaiveDate;
 use serde_json::Value;
 
 pub fn event(line: &Value) -> Result<Event<'_>, String> {
     let kind = need(line, "type", Value::as_str)?;
+    let is_of_recording = kind.starts_with("session.") && kind.contains("recording");
+    let recording = is_of_recording.then(|| need(line, "recording", Value::as_str));
     let totals = (kind == "campaign.completed").then(|| totals(need(line, "totals", Some)?, "total_contacts"));
     Ok(Event {
         id: need(line, "id", Value::as_str)?,
@@ -15,6 +17,7 @@ pub fn event(line: &Value) -> Result<Event<'_>, String> {
         subject: or_null(line, "subject", Value::as_str)?,
         seq: need(line, "seq", Value::as_i64)?,
         session: line.get("session").and_then(Value::as_str),
+        recording: recording.transpose()?,
         totals: totals.transpose()?,
     })
 }
@@ -109,8 +112,17 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
         contact: or_null(line, "contact", Value::as_str)?,
         campaign: or_null(line, "campaign", Value::as_str)?,
         number: or_null(line, "number", Value::as_str)?,
+        from: or_null(line, "from", Value::as_str)?,
+        inbound: need(line, "direction", |direction| match direction.as_str()? {
+            "inbound" => Some(true),
+            "outbound" => Some(false),
+            _ => None,
+        })?,
         status: need(line, "status", Value::as_str)?,
         end_reason: or_null(line, "end_reason", Value::as_str)?,
+        consent: need(line, "consent", Value::as_str)?,
+        recording: or_null(line, "recording", Value::as_str)?,
+        opted_out_at: time("opted_out_at")?,
         created_at: time("created_at")?,
         intent_seq: or_null(line, "intent_seq", Value::as_i64)?,
         dialed_at: time("dialed_at")?,
@@ -119,7 +131,33 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
     })
 }
 
+pub fn recording(line: &Value) -> Result<Recording<'_>, String> {
+    let time = |name| Ok::<_, String>(or_null(line, name, Value::as_str)?.and_then(millis));
+    Ok(Recording {
+        id: need(line, "id", Value::as_str)?,
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        session: need(line, "session", Value::as_str)?,
+        state: need(line, "state", Value::as_str)?,
+        created_at: time("created_at")?,
+        completed_at: time("completed_at")?,
+        purge_after: time("purge_after")?,
+        purge_reason: or_null(line, "purge_reason", Value::as_str)?,
+        purged_at: time("purged_at")?,
+    })
+}
+
+pub fn evaluation(line: &Value) -> Result<Evaluation<'_>, String> {
+    Ok(Evaluation {
+        session: need(line, "session", Value::as_str)?,
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        state: need(line, "state", Value::as_str)?,
+    })
+}
+
 pub fn dnc(line: &Value) -> Result<Dnc<'_>, String> {
+    let source = need(line, "source", Value::as_str)?;
     Ok(Dnc {
         tenant: need(line, "tenant", Value::as_str)?,
         env: need(line, "env", Value::as_str)?,
@@ -129,6 +167,7 @@ pub fn dnc(line: &Value) -> Result<Dnc<'_>, String> {
         phone: need(line, "channels", Value::as_array)?
             .iter()
             .any(|channel| channel == "phone"),
+        said_in: or_null(line, "session", Value::as_str)?.filter(|_| source == "opt_out_voice"),
     })
 }
 

@@ -38,8 +38,12 @@ pub fn acknowledged_is_kept(evidence: &Evidence, facts: &Facts<'_>) -> Vec<Strin
     evidence.acknowledged.iter().filter_map(verdict).collect()
 }
 
+/// How long after its time a recording may still wait for its purge, in milliseconds.
+const PURGE_SLACK: i64 = 60_000;
+
 /// I19: "nothing stuck: no session non-terminal without a live call; no contact dispatched without session", nor one
-/// left over in a completed campaign. After quiet no call is live, so none is open at the carrier either.
+/// left over in a completed campaign. After quiet no call is live, so none is open at the carrier either; no recording is
+/// being stored for ever, or outlives its time; nothing is left to be found out about a talk.
 pub fn nothing_is_stuck(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     if !evidence.settled {
         return Vec::new();
@@ -52,6 +56,22 @@ pub fn nothing_is_stuck(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
         found.push(format!(
             "the call of session {} is still open at the carrier",
             call.session
+        ));
+    }
+    for recording in &facts.recordings {
+        let (id, state) = (recording.id, recording.state);
+        if state == "processing" {
+            found.push(format!("recording {id} is still {state}"));
+        }
+        let late = recording.purge_after.zip(evidence.taken_at);
+        if state != "purged" && late.is_some_and(|(due, now)| due + PURGE_SLACK < now) {
+            found.push(format!("recording {id} is {state}, and should have been purged"));
+        }
+    }
+    for evaluation in facts.evaluations.iter().filter(|look| look.state == "pending") {
+        found.push(format!(
+            "the evaluation of session {} is still pending",
+            evaluation.session
         ));
     }
     let live: HashSet<&str> = facts
@@ -111,6 +131,22 @@ pub fn ids_and_times(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
                 session.id
             ));
         }
+        let talk = [session.started_at, session.opted_out_at, session.ended_at];
+        if session.opted_out_at.is_some() && !talk.iter().flatten().is_sorted() {
+            found.push(format!(
+                "session {}: the opt-out is out of order with the talk",
+                session.id
+            ));
+        }
+    }
+    for recording in &facts.recordings {
+        let times = [recording.created_at, recording.completed_at, recording.purged_at];
+        if !times.iter().flatten().is_sorted() {
+            found.push(format!(
+                "recording {}: created, completed, purged are out of order",
+                recording.id
+            ));
+        }
     }
     found
 }
@@ -119,7 +155,8 @@ pub fn ids_and_times(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
 fn times<'a>(kind: &str, line: &'a Value) -> impl Iterator<Item = &'a str> {
     let own: &[&str] = match kind {
         "event" => &["created_at"],
-        "session" => &["created_at", "dialed_at", "started_at", "ended_at"],
+        "session" => &["created_at", "dialed_at", "started_at", "ended_at", "opted_out_at"],
+        "recording" => &["created_at", "completed_at", "purge_after", "purged_at"],
         _ => &[],
     };
     let moves = line

@@ -1,6 +1,8 @@
 //! Sound evidence: an hour of two campaigns, told in the order of time. There are retries, a pause by hand and one for
 //! quiet hours, an entry on the do-not-call list that comes and goes, a kill that cuts two calls off, and a cancel
-//! with a call in flight. Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
+//! with a call in flight. Some talks are recorded, and in some the other side has a wish (`talks`). Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
+mod talks;
+
 use super::Evidence;
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -38,9 +40,14 @@ pub fn evidence() -> Evidence {
     story.at(302.5).dial("a9");
     story.at(303.0).dial("a7");
     story.at(306.0).answer("a6.1");
+    story.record("a6.1");
     story.at(307.0).end("a9.1", "voicemail", "voicemail");
     story.at(309.0).end("a6.1", "completed", "completed");
+    story.at(310.0).stored("a6.1");
+    story.at(311.0).evaluated("a6.1");
     story.at(314.0).answer("a7.1");
+    story.record("a7.1");
+    story.at(317.0).opt_out("a7.1");
     story.at(318.0).dial("a8");
     story.at(319.0).refuse("a8.1");
     story.at(320.0).kill();
@@ -53,8 +60,15 @@ pub fn evidence() -> Evidence {
     story.at(700.0).dial("a2");
     story.at(702.0).dial("a3");
     story.at(703.0).answer("a2.2");
-    story.at(715.0).end("a2.2", "completed", "completed");
+    story.record("a2.2");
+    story.at(710.0).opt_out("a2.2");
+    story.at(715.0).end("a2.2", "completed", "opt_out");
+    story.at(716.0).stored("a2.2");
     story.at(732.0).end("a3.2", "no_answer", "no_answer");
+    // Sixty seconds after each opt-out.
+    story.at(777.0).purged("a7.1");
+    story.at(777.0).purged("hidden.1");
+    story.at(780.0).purged("a2.2");
     story.at(920.0).dial("a9");
     story.at(926.0).end("a9.2", "voicemail", "voicemail");
     story.at(930.0).dial("a8");
@@ -86,21 +100,39 @@ fn the_other_campaign(story: &mut Story) {
     story.at(405.0).call("test", "t1", "test", "+15002900001");
     story.at(406.0).call("other", "t2", "live", "+15002900002");
     story.at(407.0).answer("b1.1");
+    story.tells("session.transfer_initiated", "b1.1");
     story.at(410.0).moves("b", "paused", Some("quiet_hours"));
     story.at(420.0).end("b1.1", "completed", "completed");
     story.at(421.0).end("b2.1", "busy", "busy");
     story.at(422.0).answer("test.1");
+    story.tells("function.timeout", "test.1");
     story.at(424.0).end("test.1", "completed", "completed");
     story.at(425.0).end("other.1", "failed", "invalid_number");
+    the_callers(story);
     story.at(450.0).moves("b", "running", None);
     story.at(481.0).dial("b2");
     story.at(486.0).end("b2.2", "busy", "busy");
     story.at(490.0).dial("b3");
     story.at(495.0).answer("b3.1");
+    story.refuses_consent("b3.1");
     story.at(500.0).moves("b", "paused", Some("quiet_hours"));
     story.at(520.0).end("b3.1", "completed", "completed");
     // b2 is waiting, b4 to b8 are pending: b is not over. c was never started.
     story.campaign("c", 1, 0);
+}
+
+/// Two people call: one says who calls, and wants no calls; one hides the number, and wants the same.
+fn the_callers(story: &mut Story) {
+    story.at(426.0).comes_in("caller", Some("+15002990001"));
+    story.at(428.0).answer("caller.1");
+    story.at(430.0).opt_out("caller.1");
+    story.at(432.0).close("caller.1", "completed", "opt_out", true);
+    story.at(433.0).comes_in("hidden", None);
+    story.at(434.0).answer("hidden.1");
+    story.record("hidden.1");
+    story.at(436.0).opt_out("hidden.1");
+    story.at(438.0).close("hidden.1", "completed", "opt_out", true);
+    story.at(439.0).stored("hidden.1");
 }
 
 struct Story {
@@ -115,6 +147,8 @@ impl Story {
             dump: Vec::new(),
             carrier: Vec::new(),
             acknowledged: Vec::new(),
+            files: Some(Vec::new()),
+            taken_at: Some(START + 3_600_000),
             kills: Vec::new(),
             limit: 3,
             rate: 1.0,
@@ -262,8 +296,10 @@ impl Story {
         self.add(
             json!({ "kind": "session", "nick": nick, "tenant": tenant, "env": env, "contact": contact,
             "campaign": campaign,
-            "number": number, "status": "queued", "end_reason": null, "created_at": iso(self.now), "intent_seq": intent,
-            "dialed_at": iso(self.now), "started_at": null, "ended_at": null, "attempt": attempt, "cost": 0 }),
+            "number": number, "from": null, "direction": "outbound", "status": "queued", "end_reason": null,
+            "created_at": iso(self.now), "intent_seq": intent, "dialed_at": iso(self.now), "started_at": null,
+            "ended_at": null, "attempt": attempt, "cost": 0, "consent": "not_required", "opted_out_at": null,
+            "recording": null }),
         );
         self.event("session.created", "session", nick, json!({}));
         let id = self.row("session", nick)["id"].clone();
@@ -326,6 +362,7 @@ impl Story {
             "session.failed"
         };
         self.event(kind, "session", nick, json!({}));
+        self.recorded(nick, reason);
         if session["contact"].is_null() {
             return;
         }
@@ -361,7 +398,7 @@ impl Story {
         let seq = self.seq();
         self.add(
             json!({ "kind": "dnc", "nick": nick, "number": number, "added_seq": seq, "removed_seq": null,
-            "channels": ["phone", "sms"] }),
+            "channels": ["phone", "sms"], "source": "manual", "session": null }),
         );
     }
 

@@ -1,5 +1,6 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
 mod kills;
+mod recorded;
 mod the_law;
 
 use crate::world::{Backend, TestDatabase, client};
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-const BINARY: &str = env!("CARGO_BIN_EXE_callboard");
+const BINARY: &str = "/tmp/h-audit/callboard";
 
 /// A folder, a database and settings for processes.
 struct Place {

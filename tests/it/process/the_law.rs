@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Contacts of the largest campaign. By hand: `CALLBOARD_TEST_KILLS=100 CALLBOARD_TEST_CONTACTS=2000`.
-fn number(name: &str, usual: usize) -> usize {
+pub(super) fn number(name: &str, usual: usize) -> usize {
     std::env::var(name)
         .ok()
         .and_then(|text| text.parse().ok())
@@ -18,14 +18,14 @@ fn number(name: &str, usual: usize) -> usize {
 
 const LIMIT: usize = 30;
 
-fn lines(text: &str) -> Vec<Value> {
+pub(super) fn lines(text: &str) -> Vec<Value> {
     // A kill may leave half a line at the end of a log.
     text.lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
 }
 
-fn millis() -> i64 {
+pub(super) fn millis() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
@@ -137,6 +137,8 @@ fn killed_while_it_calls(backend: Backend) {
             dump: lines(&String::from_utf8(place.run(&["audit", "dump"]).stdout).unwrap()),
             carrier: lines(&std::fs::read_to_string(&log).unwrap()),
             acknowledged,
+            files: None,
+            taken_at: Some(millis()),
             kills: killed,
             limit: LIMIT,
             // Three campaigns, each at its rate.

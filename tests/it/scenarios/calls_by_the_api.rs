@@ -5,9 +5,37 @@ use crate::{
 };
 use entities::values::{Env, Scopes};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 on_both! {
+    /// The intent to call is no event, and yet nothing that is committed after a crash comes before it.
+    async fn the_order_of_commits_outlives_a_crash(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = tenant.agent().await;
+        for n in 0..3 {
+            let call = json!({ "to_number": format!("+150023400{n}0"), "agent_id": agent });
+            tenant.api.post("/v1/sessions", call).await.ok();
+        }
+        world.settle().await;
+        world.restart().await;
+        let entry = tenant.api.post("/v1/dnc", json!({ "phone_number": "+15002340020" })).await.ok();
+        world.advance(seconds(5)).await;
+        let mut dump = Vec::new();
+        callboard::cli::audit::write(&world.deps().db.read, None, &mut dump).await.unwrap();
+        let dump = String::from_utf8(dump).unwrap();
+        let lines: Vec<Value> = dump.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of = |name: &str, value: &Value| lines.iter().find(|line| line[name] == *value).unwrap_or_else(|| panic!("{name} {value}: {dump}"));
+        let added = of("id", &entry["id"])["added_seq"].as_i64().unwrap();
+        let sessions: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "session").collect();
+        assert_eq!(sessions.len(), 3);
+        for session in sessions {
+            assert_eq!(session["end_reason"], "node_lost", "{session}");
+            let failed = lines.iter().find(|line| line["type"] == "session.failed" && line["subject"] == session["id"]).unwrap();
+            let intent = session["intent_seq"].as_i64().unwrap();
+            assert!(intent < failed["seq"].as_i64().unwrap() && intent < added, "{session} {failed} {added}");
+        }
+    }
+
     async fn a_call_waits_for_a_slot_and_is_given_up_when_none_comes(world: &mut World) {
         let tenant = world.tenant().await;
         let agent = tenant.agent().await;

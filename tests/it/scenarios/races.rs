@@ -26,6 +26,8 @@ async fn assert_promises_kept(world: &World) {
         dump: text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
         carrier: Vec::new(),
         acknowledged: Vec::new(),
+        files: None,
+        taken_at: None,
         kills: Vec::new(),
         limit: 20,
         rate: 1e6,

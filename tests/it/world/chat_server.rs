@@ -268,7 +268,7 @@ fn deltas(words: &str) -> String {
 /// The id and half of the name, the other half, then the arguments a few letters at a time.
 fn fragments(calls: &[(String, String)]) -> String {
     let call = |(index, (name, arguments)): (usize, &(String, String))| {
-        let (first, second) = name.split_at(name.len() / 2);
+        let (first, second) = name.split_at(name.floor_char_boundary(name.len() / 2));
         let piece = |function: Value| delta(&json!({ "tool_calls": [{ "index": index, "function": function }] }));
         let letters: Vec<char> = arguments.chars().collect();
         let texts = letters

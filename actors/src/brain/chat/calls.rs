@@ -1,8 +1,9 @@
 //! Puts the calls of an answer together from their fragments.
 use super::wire::{CallDelta, Function, ToolCall};
+use crate::talk::guard;
 
-/// Calls of one answer; more are dropped.
-const MAX_CALLS: usize = 8;
+/// Calls of one answer; more are dropped. One more than a talk makes in a turn, so that it sees that there were too many.
+const MAX_CALLS: usize = guard::MAX_CALLS_A_TURN + 1;
 /// Characters of a call's arguments, and of its name. What is cut is no JSON any more, and the talk will say so.
 const MAX_ARGUMENTS: usize = 4_000;
 const MAX_NAME: usize = 128;

@@ -272,10 +272,10 @@ async fn calls_that_were_cut_off_are_canceled_in_the_history() {
 }
 
 #[tokio::test]
-async fn at_most_eight_calls_are_made() {
+async fn at_most_nine_calls_are_passed_on() {
     let many = (0..11).map(|n| (format!("tool_{n}"), "{}".to_owned())).collect();
     let acts = answer_to(Reply::Calls(many)).await;
-    let expected: Vec<_> = (0..8)
+    let expected: Vec<_> = (0..9)
         .map(|n| call(&format!("id_{n}"), &format!("tool_{n}"), "{}"))
         .collect();
     assert_eq!(acts, expected);
@@ -310,14 +310,14 @@ async fn calls_without_ids_or_indexes_are_told_apart() {
                 + &piece(json!({ "index": 1, "id": "", "function": { "name": "u" } })),
             vec![call("call_1", "t", "{ }"), call("call_2", "u", "{}")],
         ),
-        // What belongs to a ninth goes with it.
+        // What belongs to a tenth goes with it.
         (
-            "abcdefghi"
+            "abcdefghij"
                 .chars()
                 .map(|id| whole(Value::Null, &id.to_string()))
                 .collect::<String>()
                 + &piece(json!({ "function": { "arguments": "!" } })),
-            "abcdefgh"
+            "abcdefghi"
                 .chars()
                 .map(|id| call(&id.to_string(), "t", &json!({ "of": id }).to_string()))
                 .collect(),

@@ -3,7 +3,7 @@ use super::{
     sound::Format,
     wire::{Event, Item, Response},
 };
-use crate::brain::Act;
+use crate::{brain::Act, talk::guard};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 const SOUND_LIMIT_MS: usize = 5 * 60 * 1000;
 /// Characters of one answer.
 const WORDS_LIMIT: usize = 8_000;
-/// Calls of one answer that are passed on; further ones are answered as canceled.
-const CALLS_LIMIT: usize = 8;
+/// Calls of one answer that are passed on; further ones are answered as canceled. One more than a talk makes in a turn, so
+/// that it sees that there were too many.
+const CALLS_LIMIT: usize = guard::MAX_CALLS_A_TURN + 1;
 /// Items of one answer, calls among them.
 const ITEMS_LIMIT: usize = 64;
 

@@ -210,7 +210,7 @@ async fn calls_are_passed_on_and_their_results_go_back() {
     let acts = turn(&mut brain, Heard::Results(vec![result(1), result(2), result(99)]))
         .await
         .unwrap();
-    assert_eq!(acts.len(), 8, "of ten calls, eight are passed on");
+    assert_eq!(acts.len(), 9, "of ten calls, nine are passed on");
     assert_eq!(
         turn(&mut brain, Heard::Results(vec![result(4)])).await.unwrap(),
         [say("Done.")]

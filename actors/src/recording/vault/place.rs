@@ -139,6 +139,19 @@ fn client(bucket: &str, s3: &S3Options) -> Result<AmazonS3, String> {
         .map_err(|error| format!("the store cannot be used: {error}"))
 }
 
+/// Removes what writes of an object that never ended left beside it. They count from 1 (`<file>#1`), so that no folder
+/// with thousands of files is read for it. Blocks.
+pub fn clear(root: &Path, name: &str) -> io::Result<()> {
+    for begun in 1.. {
+        match std::fs::remove_file(root.join(format!("{name}#{begun}"))) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Removes an object of a folder and what a write that never ended left beside it (`<file>#<number>`), for good: a power
 /// cut does not bring them back. Blocks.
 pub fn erase(root: &Path, name: &str) -> io::Result<()> {

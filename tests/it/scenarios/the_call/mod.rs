@@ -1,5 +1,8 @@
 //! The call itself: every outcome of the sandbox, from outside, with all its events.
+mod attacks;
+mod brains;
 mod by_hand;
+mod evaluation;
 mod functions;
 mod inbound;
 mod outcomes;

@@ -139,7 +139,6 @@ const LAST_EVENT: [&str; 19] = [
     "transcript",
     "transcript_url",
     "function_invocations",
-    "-",
 ];
 
 fn fields(data: &Value) -> Vec<&str> {
