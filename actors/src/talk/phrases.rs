@@ -1,6 +1,6 @@
 //! What a callee means, told by words alone: the wishes that must be heeded whatever a brain makes of them.
 //!
-//! Every language has a list of phrases (`phrases/*.txt`, written for [`pattern`]); the agent's comes first, and English
+//! Every language has a list of phrases (`phrases/*.txt`, written for `pattern`); the agent's comes first, and English
 //! always counts. Where the law is in question, doubt goes against us: an outright "don't call me" is an opt-out, and a
 //! consent that is not clear is none. A limit of time or place ("not before nine", "not at work") is no opt-out.
 mod pattern;

@@ -1,7 +1,7 @@
 //! What a function's arguments must look like: JSON Schema, written by a tenant, over arguments written by a model.
 //!
 //! Neither side is trusted. A schema is read once, when the function is saved, and only one whose cost is known is taken:
-//! nothing is fetched, patterns never backtrack, and [`weigh`] bounds what one value can cost to check.
+//! nothing is fetched, patterns never backtrack, and `weigh` bounds what one value can cost to check.
 mod sample;
 mod weigh;
 
