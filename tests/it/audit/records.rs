@@ -139,6 +139,16 @@ pub fn ids_and_times(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
             ));
         }
     }
+    // Every commit has its own place in the one order of all; the intent to dial is no event.
+    let told: HashSet<i64> = facts.events.iter().map(|event| event.seq).collect();
+    for session in &facts.sessions {
+        if let Some(seq) = session.intent_seq.filter(|seq| told.contains(seq)) {
+            found.push(format!(
+                "session {}: its intent and an event are both at {seq}",
+                session.id
+            ));
+        }
+    }
     for recording in &facts.recordings {
         let times = [recording.created_at, recording.completed_at, recording.purged_at];
         if !times.iter().flatten().is_sorted() {

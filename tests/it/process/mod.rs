@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-const BINARY: &str = "/tmp/h-audit/callboard";
+const BINARY: &str = env!("CARGO_BIN_EXE_callboard");
 
 /// A folder, a database and settings for processes.
 struct Place {

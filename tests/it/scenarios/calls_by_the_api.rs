@@ -33,6 +33,7 @@ on_both! {
             let failed = lines.iter().find(|line| line["type"] == "session.failed" && line["subject"] == session["id"]).unwrap();
             let intent = session["intent_seq"].as_i64().unwrap();
             assert!(intent < failed["seq"].as_i64().unwrap() && intent < added, "{session} {failed} {added}");
+            assert!(lines.iter().all(|line| line["seq"] != intent), "an event has the place of {session}");
         }
     }
 

@@ -69,6 +69,10 @@ pub const FAULTS: &[Fault] = &[
         event(e, "session.started", "a1.1")["seq"] = event(e, "session.ended", "a1.1")["seq"].take();
         event(e, "session.ended", "a1.1")["seq"] = seq;
     }),
+    ("an intent at an event's place", "I20", "are both at", |e| {
+        let seq = event(e, "session.created", "a1.1")["seq"].clone();
+        session(e, "a1.1")["intent_seq"] = seq;
+    }),
     ("a time without milliseconds", "I20", "no time", |e| {
         event(e, "session.started", "a1.1")["created_at"] = json!("2027-03-02T15:00:08Z")
     }),
