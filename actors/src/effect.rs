@@ -412,7 +412,8 @@ fn control(deps: &Deps, session: Owned<SessionId>, control: Control) {
     }
 }
 
-/// A row that changed under a command is read again and the command decided again, a few times.
+/// A row that changed under a command is read again and the command decided again, a few times. So is one that somebody else
+/// made at this moment: an opt-out must not fail because the number came onto the list by another way.
 pub fn worth_another_try(error: &Error, tries: u32) -> bool {
-    matches!(error, Error::Stale) && tries < 5
+    matches!(error, Error::Stale | Error::AlreadyExists { .. }) && tries < 5
 }
