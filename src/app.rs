@@ -129,8 +129,9 @@ impl App {
             ids.clone(),
             Arc::new(Hints { deps: hints.clone() }),
         );
+        let terms = settings.credits()?;
         let (writer, writer_task) = spawn_on(&threads.writer()?, async move {
-            Writer::start(write_db, write_clock, write_ids, after).await
+            Writer::start(write_db, write_clock, write_ids, terms, after).await
         })
         .await
         .map_err(|error| about("cannot be read", &error))?;

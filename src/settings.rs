@@ -1,6 +1,7 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use actors::{
     brain::{Providers, chat, realtime},
+    credits,
     delivery::{machine::Schedule, prune::Retention},
     deps::Limits,
     keyring::{Keyring, purpose},
@@ -12,7 +13,7 @@ use actors::{
     },
 };
 use config::{Config, Environment, File, FileFormat};
-use entities::db::Location;
+use entities::{db::Location, values::Cents};
 use serde::{Deserialize, Serialize};
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -44,6 +45,10 @@ pub struct Settings {
     pub number_cap_7d: i32,
     pub allow_costly_numbers: bool,
     pub call_price_cents_per_minute: i32,
+    pub currency: String,
+    pub credit_hold_seconds: i32,
+    pub credit_warning_threshold_cents: i64,
+    pub test_credits_cents: i64,
     pub sandbox_speed: f64,
     pub sandbox_calls_per_second: f64,
     pub sandbox_log: String,
@@ -84,6 +89,9 @@ pub enum LogFormat {
 
 /// The defaults, as the operator reads them.
 pub const DEFAULTS: &str = include_str!("../settings.default.toml");
+
+/// The most of any amount: 100 million of the currency.
+const MAX_CENTS: i64 = 10_000_000_000;
 
 /// A setting that cannot be used: which, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -304,6 +312,31 @@ impl Settings {
         }
     }
 
+    /// The terms of prepaid credits.
+    pub fn credits(&self) -> Result<credits::Terms, BadSetting> {
+        let within = |name: &str, value: i64, most: i64| {
+            let fits = (0..=most).contains(&value);
+            let why = || BadSetting(format!("{name}: {value} must lie between 0 and {most}"));
+            fits.then_some(value).ok_or_else(why)
+        };
+        within("credit_hold_seconds", self.credit_hold_seconds.into(), 7200)?;
+        let threshold = self.credit_warning_threshold_cents;
+        let threshold = within("credit_warning_threshold_cents", threshold, MAX_CENTS)?;
+        let opening = within("test_credits_cents", self.test_credits_cents, MAX_CENTS)?;
+        if self.currency.len() != 3 || !self.currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            return Err(BadSetting(format!(
+                "currency: `{}` is no ISO 4217 code; write USD",
+                self.currency
+            )));
+        }
+        Ok(credits::Terms {
+            test_opening: Cents(opening),
+            warning_threshold: (threshold > 0).then_some(Cents(threshold)),
+            currency: self.currency.clone(),
+            hold_seconds: self.credit_hold_seconds,
+        })
+    }
+
     pub fn limits(&self) -> Result<Limits, BadSetting> {
         if !(0.1..=10_000.0).contains(&self.max_calls_per_second) {
             return Err(BadSetting(format!(
@@ -371,6 +404,7 @@ impl Settings {
             number_cap_24h: self.number_cap_24h,
             number_cap_7d: self.number_cap_7d,
             call_price_cents_per_minute: self.call_price_cents_per_minute,
+            credits: self.credits()?,
             allow_costly_numbers: self.allow_costly_numbers,
             opt_out_purge_grace: self.purge_grace()?,
         })

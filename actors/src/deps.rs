@@ -83,6 +83,7 @@ pub struct Limits {
     pub number_cap_24h: i32,
     pub number_cap_7d: i32,
     pub call_price_cents_per_minute: i32,
+    pub credits: crate::credits::Terms,
     /// Premium-rate, shared-cost and satellite numbers may be called.
     pub allow_costly_numbers: bool,
     /// A recording is erased so long after an opt-out.

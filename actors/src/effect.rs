@@ -12,7 +12,9 @@ use entities::{
     contact::Status,
     evaluation,
     ids::{CampaignId, ContactId, EndpointId, NumberId, Owned, RecordingId, SessionId, TenantId},
-    inbound_call, mail, membership, recording, session, tally, transcript,
+    inbound_call,
+    ledger::Movement,
+    mail, membership, recording, session, tally, transcript,
     values::{E164, Env},
 };
 use std::sync::Arc;
@@ -72,6 +74,8 @@ pub enum Effect {
     },
     /// An e-mail to each owner of the workspace.
     MailOwners(Mail),
+    /// Credits are set aside, charged or let go.
+    Move(Movement),
 
     // Work for the outside: its row says that it is under way.
     HangUp {
@@ -172,6 +176,7 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             Effect::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
             Effect::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Effect::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
+            Effect::Move(movement) => commit.changes.movements.push(movement.clone()),
             Effect::HangUp { .. }
             | Effect::Transfer { .. }
             | Effect::TransferEnded { .. }
@@ -346,6 +351,7 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::SaveEvaluation(_)
             | Effect::Forget { .. }
             | Effect::FinishAttempt { .. }
+            | Effect::Move(_)
             | Effect::Deliveries { .. } => {}
             Effect::CountInbound { call, number_id, .. } => {
                 crate::inbound::watch(deps, Owned::new(call.tenant_id, call.env, number_id));

@@ -155,6 +155,7 @@ fn row(
     options.number_id = Some(number.id);
     let (from_number, to_number) = (call.from_number, call.to_number);
     let version = (agent.id, agent.version);
+    let price = deps.limits.call_price_cents_per_minute;
     session::Model {
         phase: session::Phase::Ringing,
         direction: session::Direction::Inbound,
@@ -163,7 +164,8 @@ fn row(
         ring_timeout_seconds: RING_TIMEOUT_SECONDS,
         max_duration_seconds: definition.max_duration_seconds.get(),
         queue_ttl_seconds: 0,
-        price_cents_per_minute: deps.limits.call_price_cents_per_minute,
+        price_cents_per_minute: price,
+        hold_cents: deps.limits.credits.hold(price, definition.max_duration_seconds.get()),
         options,
         ..session::Model::new(owner, id, version, to_number, deps.clock.now())
     }

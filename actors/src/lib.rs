@@ -7,6 +7,7 @@ pub mod campaign;
 pub mod carrier;
 pub mod clock;
 pub mod contact;
+pub mod credits;
 pub mod delivery;
 pub mod deps;
 pub mod dispatcher;

@@ -26,7 +26,7 @@ use crate::{
 use actix::ArbiterHandle;
 use entities::{
     Error, Result, delivery,
-    ids::{CampaignId, EndpointId, Owned},
+    ids::{CampaignId, EndpointId, Owned, TenantId},
     mail,
     recording::Model as Recording,
     recovery,
@@ -142,6 +142,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         recordings(deps, tree).await,
         evaluations(deps).await,
         mails(deps, tree).await,
+        crate::credits::grants::book(deps).await,
         sessions(deps, tree).await,
         campaigns(deps, tree).await,
         dispatchers(deps, tree).await,
@@ -282,6 +283,13 @@ impl AfterCommit for Hints {
     fn drained(&self, campaign: Owned<CampaignId>) {
         if let Some(deps) = self.deps.get() {
             crate::campaign::actor::check_drained(deps.clone(), campaign);
+        }
+    }
+    fn credited(&self, tenant: TenantId) {
+        if let Some(deps) = self.deps.get()
+            && let Some(tree) = deps.tree()
+        {
+            tree.dispatchers.tell(tenant, Wake::campaigns(&deps.clock));
         }
     }
 }

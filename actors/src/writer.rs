@@ -4,6 +4,7 @@
 //! Events get their id, time and place in the order here, and their deliveries with them, in the same transaction.
 use crate::{
     clock::Clock,
+    credits::{Terms, posting::Booking},
     event::{self, Draft},
     ids::Ids,
     supervise::panic_text,
@@ -65,6 +66,8 @@ pub type Committed = Arc<stored::Model>;
 pub trait AfterCommit: Send + Sync {
     fn deliveries(&self, endpoint: Owned<EndpointId>, new: Vec<(delivery::Model, Committed)>);
     fn drained(&self, campaign: Owned<CampaignId>);
+    /// What the tenant may spend is no longer what it was.
+    fn credited(&self, tenant: TenantId);
 }
 
 /// The door to the writer. Cloning is cheap.
@@ -90,6 +93,7 @@ impl Writer {
         db: Db,
         clock: Clock,
         ids: Arc<Ids>,
+        terms: Terms,
         after: Arc<dyn AfterCommit>,
     ) -> Result<(Self, tokio::task::JoinHandle<()>)> {
         let (sender, receiver) = mpsc::channel(INBOX);
@@ -101,6 +105,7 @@ impl Writer {
             db,
             clock,
             ids,
+            terms,
             after,
             watchers: watchers.clone(),
             subscriptions,
@@ -246,6 +251,8 @@ struct Engine {
     db: Db,
     clock: Clock,
     ids: Arc<Ids>,
+    /// What credits are booked by.
+    terms: Terms,
     after: Arc<dyn AfterCommit>,
     watchers: broadcast::Sender<Committed>,
     subscriptions: Arc<Subscriptions>,
@@ -261,6 +268,8 @@ struct Draught {
     next_seq: i64,
     events: Vec<Committed>,
     deliveries: Vec<(Owned<EndpointId>, delivery::Model, Committed)>,
+    /// Tenants that may spend more, or less, than before.
+    credited: Vec<TenantId>,
 }
 
 impl Engine {
@@ -352,6 +361,7 @@ impl Engine {
             next_seq: self.next_seq,
             events: Vec::new(),
             deliveries: Vec::new(),
+            credited: Vec::new(),
         };
         let mut changes = Changes::default();
         for item in items {
@@ -363,9 +373,29 @@ impl Engine {
                 }
             }
         }
+        self.book(&transaction, &mut changes, &mut draught).await?;
         let applied = changes.apply(&transaction, self.clock.now()).await?;
         transaction.commit().await?;
         self.committed(draught, applied);
+        Ok(())
+    }
+
+    /// Books what the batch moves, after all that moves it.
+    async fn book(&self, db: &DatabaseTransaction, changes: &mut Changes, draught: &mut Draught) -> Result<()> {
+        let movements = std::mem::take(&mut changes.movements);
+        if movements.is_empty() {
+            return Ok(());
+        }
+        let booking = Booking {
+            terms: &self.terms,
+            ids: &self.ids,
+            now: self.clock.now(),
+            seq: draught.next_seq,
+        };
+        draught.next_seq += 1;
+        let booked = booking.book(db, &movements).await?;
+        self.add(changes, draught, &booked.changes, &booked.events);
+        draught.credited.extend(booked.turned);
         Ok(())
     }
 
@@ -462,6 +492,9 @@ impl Engine {
         for campaign in applied.drained {
             self.after.drained(campaign);
         }
+        for tenant in draught.credited {
+            self.after.credited(tenant);
+        }
     }
 }
 
@@ -472,6 +505,7 @@ async fn next_seq(db: &Db) -> Result<i64> {
         entities::dnc::last_seq(&db.read).await?,
         campaign_move::last_seq(&db.read).await?,
         entities::dial::last_seq_of_open(&db.read).await?,
+        entities::ledger::last_seq(&db.read).await?,
     ];
     Ok(last.into_iter().max().unwrap_or(0) + 1)
 }

@@ -4,11 +4,11 @@ use crate::{
     bulk::OnConflict,
     campaign, campaign_hour, campaign_move, contact,
     delivery::{self, PutAway},
-    delivery_attempt, dial, dnc, endpoint_health, endpoint_hour,
+    delivery_attempt, dial, dispatch_block, dnc, endpoint_health, endpoint_hour,
     error::{Error, Result},
     evaluation, event, function,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
-    inbound_call, mail, membership, number, recording, session, tally, tenant, transcript, user,
+    inbound_call, ledger, mail, membership, number, recording, session, tally, tenant, transcript, user,
     values::{E164, Env, Moment},
     webhook_endpoint,
 };
@@ -97,6 +97,14 @@ pub struct Changes {
     /// Differences, added to the hour's counts.
     pub hours: Vec<endpoint_hour::Model>,
     pub mails: Vec<mail::Model>,
+    /// What happens to credits; the writer books it in order, together with what it follows from.
+    pub movements: Vec<ledger::Movement>,
+    /// The booked entries and the accounts after them, by the writer alone.
+    pub ledger_entries: Vec<ledger::Model>,
+    pub accounts: Vec<ledger::account::Model>,
+    /// What keeps tenants from dispatching, and what no longer does.
+    pub blocks: Vec<dispatch_block::Model>,
+    pub unblocked: Vec<(TenantId, Env, dispatch_block::Reason)>,
 }
 
 /// What becomes of all that an endpoint has not received.
@@ -162,6 +170,11 @@ impl Changes {
             healths,
             hours,
             mails,
+            movements,
+            ledger_entries,
+            accounts,
+            blocks,
+            unblocked,
         } = other;
         self.guards.extend(guards);
         self.tenants.extend(tenants);
@@ -211,6 +224,11 @@ impl Changes {
         self.healths.extend(healths);
         self.hours.extend(hours);
         self.mails.extend(mails);
+        self.movements.extend(movements);
+        self.ledger_entries.extend(ledger_entries);
+        self.accounts.extend(accounts);
+        self.blocks.extend(blocks);
+        self.unblocked.extend(unblocked);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -235,6 +253,11 @@ impl Changes {
             evaluations,
             answers,
             contact_dispositions,
+            movements,
+            ledger_entries,
+            accounts,
+            blocks,
+            unblocked,
             ..
         } = self;
         self.written().is_empty()
@@ -261,6 +284,11 @@ impl Changes {
             && evaluations.is_empty()
             && answers.is_empty()
             && contact_dispositions.is_empty()
+            && movements.is_empty()
+            && ledger_entries.is_empty()
+            && accounts.is_empty()
+            && blocks.is_empty()
+            && unblocked.is_empty()
     }
 
     /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
@@ -347,6 +375,12 @@ impl Changes {
         bulk::save(db, &self.healths, OnConflict::Replace).await?;
         endpoint_hour::add(db, &self.hours).await?;
         bulk::save(db, &self.mails, OnConflict::Fail).await?;
+        bulk::save(db, &self.ledger_entries, OnConflict::Fail).await?;
+        bulk::save(db, &self.accounts, OnConflict::ReplacePredecessor).await?;
+        dispatch_block::add(db, &self.blocks).await?;
+        for (tenant, env, reason) in &self.unblocked {
+            dispatch_block::remove(db, *tenant, *env, *reason).await?;
+        }
         // A campaign's first row of counts is born with it.
         let born: Vec<_> = self
             .campaigns

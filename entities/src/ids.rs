@@ -72,6 +72,10 @@ ids! {
     NumberId,
     /// A call to one of them.
     InboundCallId,
+    /// One line of a ledger.
+    LedgerEntryId,
+    /// Credits that the operator gives.
+    GrantId,
 }
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.

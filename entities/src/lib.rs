@@ -32,6 +32,7 @@ pub mod function;
 pub mod idempotency;
 pub mod import;
 pub mod inbound_call;
+pub mod ledger;
 pub mod login;
 pub mod mail;
 pub mod membership;

@@ -327,6 +327,8 @@ pub struct Model {
     pub timezone: Option<Zone>,
     /// What a minute of talk cost when the session was made.
     pub price_cents_per_minute: i32,
+    /// What was set aside for it when it was first dialled.
+    pub hold_cents: Cents,
     /// While queued: when waiting for a slot is given up.
     pub queued_until: Option<Moment>,
     pub dialed_at: Option<Moment>,
@@ -387,6 +389,7 @@ impl Model {
             queue_ttl_seconds: 300,
             timezone: None,
             price_cents_per_minute: 0,
+            hold_cents: Cents(0),
             queued_until: None,
             dialed_at: None,
             started_at: None,

@@ -2,6 +2,8 @@
 //!
 //! Everything is read a page at a time, each page for itself: a running `serve` waits for none of it, however slowly the
 //! lines are taken. What a busy one commits meanwhile may be in one kind and not yet in another.
+mod postings;
+
 use crate::{app::CannotStart, settings::Settings};
 use actors::{dispatcher::queue::RING_TIMEOUT_SECONDS, hours::Rules, keyring::sha256_hex};
 use clap::Subcommand;
@@ -114,6 +116,7 @@ impl<W: Write> Dump<'_, W> {
         self.recordings().await?;
         self.evaluations().await?;
         self.dnc().await?;
+        self.postings().await?;
         self.keys().await?;
         self.out.flush().map_err(unwritten)
     }
@@ -483,6 +486,7 @@ fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
         "started_at": row.started_at,
         "ended_at": row.ended_at,
         "attempt": row.attempt,
+        "hold": row.hold_cents,
         "cost": row.actual_cost_cents,
         "consent": row.consent,
         "opted_out_at": row.opted_out_at,

@@ -144,7 +144,7 @@ impl From<Error> for CannotStart {
 }
 
 /// The database, migrated, for a command.
-async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock, Ids), CannotStart> {
+pub(super) async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock, Ids), CannotStart> {
     let settings = Settings::load(config, &[])?;
     let location = settings.location()?;
     let cannot = |what: &str, error: sea_orm::DbErr| {
@@ -164,7 +164,7 @@ async fn write(db: &Db, changes: Changes) -> Result<(), Error> {
     Ok(transaction.commit().await?)
 }
 
-fn print(value: &impl serde::Serialize) {
+pub(super) fn print(value: &impl serde::Serialize) {
     // Views are plain structs: they always serialise.
     println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
 }

@@ -1,6 +1,7 @@
 //! The command line.
 pub mod audit;
 pub mod commands;
+pub mod credits;
 pub mod demo;
 pub mod listen;
 pub mod serve;
@@ -49,6 +50,9 @@ pub enum Command {
     /// Stop a workspace's dialling, or let it go on
     #[command(subcommand)]
     Tenant(commands::Tenant),
+    /// Give credits to a workspace, or show what it has
+    #[command(subcommand)]
+    Credits(credits::Credits),
     /// Seal stored secrets anew
     #[command(subcommand)]
     Secrets(commands::Secrets),

@@ -5,6 +5,7 @@ pub mod api_keys;
 pub mod campaigns;
 pub mod concurrency;
 pub mod contacts;
+pub mod credits;
 pub mod dnc;
 pub mod docs;
 pub mod error;

@@ -3,7 +3,7 @@
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
 use super::{
-    agents, answers, api_keys, campaigns, concurrency, contacts, dnc, docs, events, functions,
+    agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, events, functions,
     gate::{self, Access, Access::*},
     imports, live_calls, login, me, numbers, recordings, report, sessions, system, views, webhook_endpoints,
 };
@@ -150,6 +150,10 @@ table! {
     GET "/v1/events/{id}/deliveries" Needs(WebhooksRead), events::deliveries, "An event's deliveries with their attempts.", gives views::List<views::DeliveryView>, 200;
     POST "/v1/events/{id}/replay" Needs(WebhooksWrite), events::replay, "Send an event again, with the same id: to one endpoint, or to all that subscribe to it.", takes events::Replay, gives views::List<views::DeliveryView>, 202;
     GET "/v1/event_types" Needs(WebhooksRead), events::types, "All event types.", gives views::List<views::EventTypeView>, 200;
+
+    GET "/v1/credits" Needs(CreditsRead), credits::get, "What the workspace has in this environment.", gives credits::CreditsView, 200;
+    PATCH "/v1/credits" Needs(CreditsWrite), credits::change, "Change below which balance the workspace is warned.", takes credits::Change, gives credits::CreditsView, 200;
+    GET "/v1/credits/ledger" Needs(CreditsRead), credits::entries, "List every movement of credits; `kind` and `subject_id` narrow.", gives views::List<credits::LedgerEntryView>, 200;
 
     GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Calls at once: the limit and its use.", gives views::ConcurrencyView, 200;
     PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit.", takes concurrency::Change, gives views::ConcurrencyView, 200;

@@ -18,7 +18,7 @@ use entities::{
     contact::{Model as Contact, SkipReason, WaitReason},
     ids::{CampaignId, SessionId, TenantId},
     session as sessions,
-    values::{E164, Env, Moment, Variables},
+    values::{Cents, E164, Moment, Variables},
 };
 use std::sync::Arc;
 
@@ -82,11 +82,7 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment
         dialed: 1,
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
     });
-    for effect in &effects {
-        if let Effect::Emit(event) = effect {
-            commit.events.push(event.draft(session.key()));
-        }
-    }
+    facts(&mut commit, &session, effects);
     effect::contact_moved(&mut commit, &contact, after.clone(), &events);
     let call = Call {
         leg: Arc::new(leg),
@@ -105,18 +101,19 @@ pub fn dial_queued(
     known: Known,
     session: Session,
     agent: Arc<AgentSnapshot>,
-    (at, hours): (Moment, (Moment, Moment)),
+    (at, hold, hours): (Moment, Cents, (Moment, Moment)),
     caps: (Option<i32>, Option<i32>),
     campaign: Option<(CampaignId, i32)>,
     now: Moment,
 ) -> Result<Dial> {
-    let (mut session, _) = machine::transition(session, machine::Command::Dispatch { at }, now)?;
+    let (mut session, effects) = machine::transition(session, machine::Command::Dispatch { at, hold }, now)?;
     session.version += 1;
     let leg = Leg {
         call: session.call.clone(),
         agent,
     };
     let mut commit = intent(known, &session, at, hours, caps);
+    facts(&mut commit, &session, effects);
     if let Some((campaign, version)) = campaign {
         commit.changes.guards.push(Guard::Dispatchable(campaign, version));
     }
@@ -130,6 +127,18 @@ pub fn dial_queued(
         at,
         commit,
     })
+}
+
+/// What is told of a dial, and what is set aside for it.
+fn facts(commit: &mut Commit, session: &Session, effects: Vec<Effect>) {
+    for effect in effects {
+        match effect {
+            Effect::Emit(event) => commit.events.push(event.draft(session.key())),
+            Effect::Move(movement) => commit.changes.movements.push(movement),
+            // Hints; the dispatcher is who they are for.
+            _ => {}
+        }
+    }
 }
 
 /// What every dial writes, and on which conditions.
@@ -202,7 +211,8 @@ fn session_row(
         max_duration_seconds,
         queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
         timezone: contact.timezone,
-        price_cents_per_minute: price(deps, contact.env),
+        price_cents_per_minute: deps.limits.call_price_cents_per_minute,
+        hold_cents: queue.hold,
         options: queue.options.clone(),
         ..sessions::Model::new(owner, id, (agent_id, agent_version), to_number, now)
     }
@@ -210,11 +220,6 @@ fn session_row(
 
 /// A campaign's call that the trunk sent back waits this long for its turn.
 const SENT_BACK_TTL_SECONDS: i32 = 3600;
-
-/// What a minute of talk costs.
-pub fn price(deps: &Deps, _: Env) -> i32 {
-    deps.limits.call_price_cents_per_minute
-}
 
 /// What the agent may mention: the campaign's variables, under the contact's own, and the contact's names.
 fn variables(of_campaign: &Variables, contact: &Contact) -> Variables {

@@ -10,6 +10,7 @@
 pub mod board;
 mod dial;
 pub mod fair;
+mod funds;
 mod gate;
 pub mod pace;
 pub mod queue;

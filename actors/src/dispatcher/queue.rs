@@ -16,7 +16,7 @@ use entities::{
     contact::{self, Model as Contact, Status},
     ids::{CampaignId, SessionId, TenantId},
     number, session,
-    values::{E164, Env, Moment, Zone},
+    values::{Cents, E164, Env, Moment, Zone},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -47,6 +47,8 @@ pub struct Queue {
     pub pace: Pace,
     pub day: Day,
     pub budget: Budget,
+    /// What each of its calls sets aside.
+    pub hold: Cents,
     groups: BTreeMap<String, Group>,
     /// Read because their time had come.
     due: VecDeque<Candidate>,
@@ -155,7 +157,13 @@ impl Queue {
         if plan.from_numbers.is_empty() {
             plan.from_numbers.extend(number::default_of(db, row.tenant_id).await?);
         }
+        let max_duration_seconds = agent.definition.max_duration_seconds.get();
+        let hold = deps
+            .limits
+            .credits
+            .hold(deps.limits.call_price_cents_per_minute, max_duration_seconds);
         let mut queue = Queue {
+            hold,
             id: row.id,
             version: row.version,
             env: row.env,

@@ -3,6 +3,7 @@ use super::{
     board::LimitingFactor,
     dial::{self, Dial, Known, Outcome},
     fair::RoundRobin,
+    funds::Funds,
     gate::Gate,
     pace::{LEAD, Pace},
     queue::{Allowance, Circumstances, Queue, people, ring_ms},
@@ -26,7 +27,7 @@ use entities::{
     dispatch_block::{self, Reason},
     ids::{CampaignId, Owned, SessionId, TenantId},
     session as sessions,
-    values::{Bounded, Env, Moment, Zone},
+    values::{Bounded, Cents, Env, Moment, Zone},
 };
 use futures_util::future::join_all;
 use std::{
@@ -49,6 +50,7 @@ pub struct State {
     gate: Arc<Gate>,
     trunks: HashMap<Env, Trunk>,
     blocks: Vec<dispatch_block::Model>,
+    funds: Funds,
     pub campaigns: BTreeMap<CampaignId, Queue>,
     ring: RoundRobin<CampaignId>,
     /// The calls that take a slot.
@@ -80,6 +82,7 @@ pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result
         return Ok((state, Next::Wait(wake_at)));
     }
     state.grow_trunks(deps.clock.now(), &mut wake_at);
+    state.funds = Funds::read(deps, tenant).await?;
     let mut plan = Plan::default();
     state.gather_queued(deps, &mut plan, &mut wake_at).await?;
     state.gather(deps, &mut plan, &mut wake_at).await?;
@@ -191,6 +194,7 @@ impl State {
             gate,
             trunks,
             blocks: dispatch_block::of(db, tenant).await?,
+            funds: Funds::read(deps, tenant).await?,
             campaigns,
             ring,
             live,
@@ -289,7 +293,16 @@ impl State {
                     left = true;
                     continue;
                 }
-                if self.is_blocked(env) || !slots.tenant_has_one(env) || plan.len() >= ROUND {
+                // One that a trunk sent back has its hold.
+                let hold = match row.hold_cents {
+                    Cents(0) => hold_of(deps, &row),
+                    _ => Cents(0),
+                };
+                if !self.funds.cover(env, hold)
+                    || self.is_blocked(env)
+                    || !slots.tenant_has_one(env)
+                    || plan.len() >= ROUND
+                {
                     // Woken by what frees it; the other env's calls go on.
                     left = true;
                     continue;
@@ -304,6 +317,7 @@ impl State {
                     && self.spend(env, at)
                 {
                     slots.take(env, campaign);
+                    self.funds.take(env, hold);
                     plan.dials.push(dial);
                 }
             }
@@ -370,7 +384,8 @@ impl State {
                 );
                 let hours = (spell.0, spell.1.plus_millis(-ring_ms));
                 let session = Session::from_row(row, deps.base_url.clone())?;
-                return dial::dial_queued(self.known, session, agent, (at, hours), caps, campaign, now).map(Some);
+                let hold = hold_of(deps, &session.call);
+                return dial::dial_queued(self.known, session, agent, (at, hold, hours), caps, campaign, now).map(Some);
             }
             Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || queue.is_some() => {
                 SessionCommand::Postpone { until }
@@ -411,10 +426,12 @@ impl State {
         while plan.len() < ROUND {
             let gates = [Env::Live, Env::Test].map(|env| (env, self.earliest(env, now)));
             let gate = |of: Env| gates.iter().find(|(env, _)| *env == of).map(|(_, at)| *at);
-            let campaigns = &self.campaigns;
+            let (campaigns, funds) = (&self.campaigns, &self.funds);
             let has_slot = |id: &CampaignId| {
-                let queue = campaigns.get(id);
-                queue.is_some_and(|queue| slots.tenant_has_one(queue.env) && slots.campaign_has_one(queue))
+                campaigns.get(id).is_some_and(|queue| {
+                    let has_funds = funds.cover(queue.env, queue.hold);
+                    has_funds && slots.tenant_has_one(queue.env) && slots.campaign_has_one(queue)
+                })
             };
             let starts = |id: &CampaignId| {
                 let queue = campaigns.get(id)?;
@@ -449,6 +466,7 @@ impl State {
             let turn = if queue.pace.spend(at) { queue.pop_turn(at) } else { None };
             if let Some(turn) = turn {
                 slots.take(env, Some(id));
+                self.funds.take(env, queue.hold);
                 queue.day.dialed += 1;
                 queue.budget.reserved_cents += queue.dearest_call(price);
                 plan.dials.push(dial::dial(deps, self.known, queue, turn, at)?);
@@ -530,7 +548,7 @@ impl State {
                 (env, (self.pace.earliest(now), trunk))
             })
             .into();
-        let blocks = self.blocks.clone();
+        let (blocks, funds) = (self.blocks.clone(), self.funds);
         for queue in self.campaigns.values_mut() {
             let block = blocks.iter().find(|block| block.env == queue.env);
             let limiting = if let Some(block) = block {
@@ -562,6 +580,8 @@ impl State {
                         wake_at.no_later_than(at);
                         LimitingFactor::DailyCap
                     }
+                    // Woken by a call that ends cheaper than it might have, and by what is paid in.
+                    Allowance::Yes if !funds.cover(queue.env, queue.hold) => LimitingFactor::Credits,
                     Allowance::Yes => {
                         let own = queue.pace.earliest(now);
                         let (tenant, trunk) = gates.get(&queue.env).copied().unwrap_or((now, now));
@@ -645,7 +665,9 @@ impl State {
     /// A call that has come in takes a slot, if one is free, and is answered.
     pub async fn admit(&mut self, deps: &Deps, session: Session, call: Call, mut commit: Commit) -> Result<Admitted> {
         let env = session.call.env;
-        if self.is_blocked(env) || deps.is_draining() {
+        let hold = session.call.hold_cents;
+        let funds = Funds::read(deps, self.known.tenant).await?;
+        if self.is_blocked(env) || deps.is_draining() || !funds.cover(env, hold) {
             return Ok(Admitted::Blocked);
         }
         if !self.slots(&Plan::default()).tenant_has_one(env) {
@@ -741,6 +763,12 @@ fn turn_in_vain(deps: &Deps, queue: &mut Queue, now: Moment, plan: &mut Plan, wa
         plan.settled.push(dial::settle(deps, &turn.contact, queue, outcome)?);
     }
     Ok(())
+}
+
+/// What a call sets aside.
+fn hold_of(deps: &Deps, row: &sessions::Model) -> Cents {
+    let terms = &deps.limits.credits;
+    terms.hold(row.price_cents_per_minute, row.max_duration_seconds)
 }
 
 fn lead_ms() -> i64 {

@@ -25,7 +25,7 @@ fn call() -> session::Model {
         from_number: None, to_number: "+15002345670".parse().unwrap(), email: None, first_name: Some("Ada".into()),
         last_name: None, campaign_id: None, contact_id: None, attempt: 1, client_reference_id: None,
         variables: Variables::default(), metadata: Metadata::default(), ring_timeout_seconds: 30, max_duration_seconds: 600,
-        scheduled_at: None, queue_ttl_seconds: 300, timezone: None, price_cents_per_minute: 10, queued_until: None,
+        scheduled_at: None, queue_ttl_seconds: 300, timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None,
         dialed_at: Some(at(-5)), started_at: Some(at(0)), ended_at: Some(at(95)), duration_seconds: 95,
         actual_cost_cents: Cents(16), error_code: None, error_message: None, consent: Consent::Granted,
         options: Options::default(), disposition_code: None, disposition_note: None, disposition_by: None,

@@ -15,6 +15,7 @@ use crate::{
 use entities::{
     Error, Result,
     dispatch_block::{self, Reason},
+    ledger,
     session::{self as store, Model},
     tenant,
     values::{Env, Moment},
@@ -63,6 +64,15 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
             Reason::Credits => Error::InsufficientCredits,
             Reason::Suspension => Error::PlanLimit("the workspace is suspended: ask the operator".into()),
         });
+    }
+    let opening = |tenant, env| deps.limits.credits.opening(tenant, env);
+    let account = ledger::load(db, (row.tenant_id, row.env), opening).await?;
+    let hold = deps
+        .limits
+        .credits
+        .hold(row.price_cents_per_minute, row.max_duration_seconds);
+    if hold.0 > 0 && account.available() < hold {
+        return Err(Error::InsufficientCredits);
     }
     let rules = Rules::direct(row.env, tenant.timezone);
     let standing = rules.of(&hours::group(&row.to_number, row.timezone));

@@ -26,6 +26,7 @@ use entities::{
     answer, evaluation,
     ids::{FunctionId, Owned, RecordingId, SessionId},
     inbound_call,
+    ledger::Movement,
     recording::{self, PurgeReason},
     session::{AnsweredBy, Consent, EndReason, EndedBy, Evaluator, Model as Row, Status, VoicemailAction},
     transcript::{Invocation, ToolCall, Turn},
@@ -115,8 +116,8 @@ pub struct End {
 pub enum Command {
     /// Look at the time.
     Tick,
-    /// A slot is free: place the call, at that moment.
-    Dispatch { at: Moment },
+    /// A slot is free: place the call, at that moment; so much is set aside for it, if nothing is yet.
+    Dispatch { at: Moment, hold: Cents },
     /// It may not be called now; the hours open again then.
     Postpone { until: Moment },
     /// It may not be called at all.
@@ -242,12 +243,26 @@ impl Session {
         (session, effects)
     }
 
-    /// A session that is dialled at once: its slot is taken with its birth.
+    /// A session that is dialled at once: its slot is taken, and its `hold_cents` are set aside, with its birth.
     pub fn dialed(call: Row, base_url: Arc<str>, at: Moment) -> (Self, Vec<Effect>) {
         let phase = dialing(&call, at);
         let session = Self::born(call, base_url, phase);
-        let effects = vec![session.created()];
+        let mut effects = vec![session.created()];
+        effects.extend(session.held());
         (session, effects)
+    }
+
+    fn held(&self) -> Option<Effect> {
+        let call = &self.call;
+        let hold = Movement::hold((call.tenant_id, call.env), call.id.0, call.hold_cents);
+        (call.hold_cents.0 > 0).then_some(Effect::Move(hold))
+    }
+
+    /// Ends what was set aside, once: a session ends once.
+    fn settled(&self, cost: Cents) -> Option<Effect> {
+        let call = &self.call;
+        let settle = Movement::settle((call.tenant_id, call.env), call.id.0, call.hold_cents, cost);
+        (call.hold_cents.0 > 0 || cost.0 > 0).then_some(Effect::Move(settle))
     }
 
     /// A call that has come in and has a slot: it rings here.
@@ -352,7 +367,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (Scheduled { at }, Tick) if now >= *at => enqueue(session, now),
         (Scheduled { .. }, End) => canceled(session, EndedBy::Api, None, now),
 
-        (Queued { .. }, Dispatch { at }) => dispatch(session, at),
+        (Queued { .. }, Dispatch { at, hold }) => dispatch(session, at, hold),
         (Queued { .. }, Postpone { until }) if until > now => postpone(session, until),
         (Queued { .. }, Bar(bar)) => canceled(session, EndedBy::System, Some(why_barred(bar)), now),
         (Queued { until }, Tick) if now >= *until => slot_never_came(session, now),
@@ -559,9 +574,15 @@ fn enqueue(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> 
 }
 
 /// The dispatcher places the call when this is committed.
-fn dispatch(mut session: Session, at: Moment) -> Result<(Session, Vec<Effect>)> {
+fn dispatch(mut session: Session, at: Moment, hold: Cents) -> Result<(Session, Vec<Effect>)> {
     session.phase = dialing(&session.call, at);
-    Ok((session, Vec::new()))
+    // A call that the trunk sent back has kept what was set aside for it.
+    if session.call.hold_cents.0 > 0 {
+        return Ok((session, Vec::new()));
+    }
+    Arc::make_mut(&mut session.call).hold_cents = hold;
+    let effects = session.held().into_iter().collect();
+    Ok((session, effects))
 }
 
 fn postpone(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
@@ -1037,6 +1058,7 @@ fn finish(
         effects.push(Effect::SaveTranscript(log.transcript(call.id)));
     }
     effects.push(last_event);
+    effects.extend(session.settled(attempt.actual_cost_cents));
     if let Some(contact_id) = call.contact_id {
         effects.push(Effect::FinishAttempt {
             contact: Owned::new(call.tenant_id, call.env, contact_id),

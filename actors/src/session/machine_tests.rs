@@ -39,7 +39,7 @@ fn call() -> Row {
         campaign_id: Some(CampaignId(Uuid::from_u128(4))), contact_id: Some(ContactId(Uuid::from_u128(5))), attempt: 2,
         client_reference_id: None, variables: Variables::default(), metadata: Metadata::default(),
         ring_timeout_seconds: 30, max_duration_seconds: 600, scheduled_at: None, queue_ttl_seconds: 300,
-        timezone: None, price_cents_per_minute: 10, queued_until: None, dialed_at: None, started_at: None,
+        timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None, dialed_at: None, started_at: None,
         ended_at: None, duration_seconds: 0, actual_cost_cents: Cents(0), error_code: None, error_message: None,
         consent: Consent::NotRequired, options: Options { silence_seconds: 30, ..Options::default() },
         disposition_code: None, disposition_note: None, disposition_by: None, recording_id: None, opted_out_at: None,
@@ -165,7 +165,10 @@ fn state(name: &str) -> Session {
 }
 
 fn dispatch_at(seconds: i64) -> Command {
-    Command::Dispatch { at: at(seconds) }
+    Command::Dispatch {
+        at: at(seconds),
+        hold: Cents(100),
+    }
 }
 fn postpone_to(seconds: i64) -> Command {
     Command::Postpone { until: at(seconds) }
@@ -346,17 +349,18 @@ const NOT_LEAVING_A_MESSAGE: &[&str] = &[
     "transferring", "opting out", "opting out, recorded", "refusing",
 ];
 
-/// An end's effects in the documented order: facts (the call's count, what was said, how it ended, the contact's move, what
-/// was recorded), then work, then hints. The slot's hint comes from the queue too: the dispatcher may have given it one at
+/// An end's effects in the documented order: facts (the call's count, what was said, how it ended, what it cost, the contact's
+/// move, what was recorded), then work, then hints. The slot's hint comes from the queue too: the dispatcher may have given it one at
 /// that very moment.
 const UNDIALLED: &str = "session.failed, FinishAttempt, SlotFreed, OverheardEnd";
 const UNANSWERED: &str = "session.failed, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const SILENT: &str = "session.ended, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const SPOKEN: &str = "SaveTranscript, session.ended, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const RECORDED: &str = "session.ended, FinishAttempt, StartRecording, HangUp, SlotFreed, OverheardEnd";
+const SILENT: &str = "session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const SPOKEN: &str = "SaveTranscript, session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const RECORDED: &str = "session.ended, Settle, FinishAttempt, StartRecording, HangUp, SlotFreed, OverheardEnd";
 const NOTED_AND_RECORDED: &str =
-    "SaveTranscript, session.ended, FinishAttempt, StartRecording, HangUp, SlotFreed, OverheardEnd";
-const CUT_OFF: &str = "SaveTranscript, session.failed, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+    "SaveTranscript, session.ended, Settle, FinishAttempt, StartRecording, HangUp, SlotFreed, OverheardEnd";
+const UNHEARD: &str = "session.failed, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const CUT_OFF: &str = "SaveTranscript, session.failed, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
 /// A call that no contact asked for.
 const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str = "CountInbound, session.failed, HangUp, SlotFreed, OverheardEnd";
@@ -397,7 +401,7 @@ fn before_the_talk() -> Vec<Line> {
         // queued -> dialled, put off, or given up
         (&["queued"], Tick, 299, Unchanged),
         (&["queued"], Tick, 300, To("Failed, CarrierRejected by System", UNDIALLED)), // a campaign's: sent back by a full trunk
-        (&["queued"], dispatch_at(21), 20, To("dialing", "")),
+        (&["queued"], dispatch_at(21), 20, To("dialing", "Hold")),
         (&["queued"], postpone_to(400), 20, To("scheduled", "")),
         (&["queued"], postpone_to(20), 20, Unchanged), // the hours are open by now
         (&["queued"], Bar(OnDnc), 20, To("Failed, Canceled by System", UNDIALLED)),
@@ -509,8 +513,8 @@ fn out_of_the_talk() -> Vec<Line> {
         (&["answered", "asked"], HangUp(Caller), 20, To("Completed, Completed by Caller", SILENT)),
         (&["recorded"], HangUp(Caller), 20, To("Completed, Completed by Caller", RECORDED)),
         (&["granted"], HangUp(Caller), 20, To("Completed, Completed by Caller", NOTED_AND_RECORDED)),
-        (&["taken in"], HangUp(Caller), 20, To("Completed, Completed by Caller", "session.ended, HangUp, SlotFreed, OverheardEnd")),
-        (&["with a machine", "leaving a message"], HangUp(Caller), 20, To("Voicemail, Voicemail by Caller", UNANSWERED)),
+        (&["taken in"], HangUp(Caller), 20, To("Completed, Completed by Caller", "session.ended, Settle, HangUp, SlotFreed, OverheardEnd")),
+        (&["with a machine", "leaving a message"], HangUp(Caller), 20, To("Voicemail, Voicemail by Caller", UNHEARD)),
         (&["transferring"], HangUp(Caller), 20, To("Completed, Completed by Caller", SPOKEN)),
         (&["opting out"], HangUp(Agent), 20, To("Completed, OptOut by Agent", SPOKEN)),
         (&["opting out, recorded"], HangUp(Caller), 20, To("Completed, OptOut by Caller", NOTED_AND_RECORDED)),
@@ -518,18 +522,18 @@ fn out_of_the_talk() -> Vec<Line> {
 
         // somebody else has taken over; the message has been said
         (&["transferring"], Transferred, 20, To("Completed, Transferred by Agent", SPOKEN)),
-        (&["leaving a message"], MessageLeft, 20, To("Voicemail, VoicemailLeft by Agent", UNANSWERED)),
+        (&["leaving a message"], MessageLeft, 20, To("Voicemail, VoicemailLeft by Agent", UNHEARD)),
 
         // the API ends it
         (&["talking", "transferring"], End, 20, To("Completed, Completed by Api", SPOKEN)),
-        (&["leaving a message"], End, 20, To("Voicemail, Voicemail by Api", UNANSWERED)),
+        (&["leaving a message"], End, 20, To("Voicemail, Voicemail by Api", UNHEARD)),
         (&["opting out"], End, 20, To("Completed, OptOut by Api", SPOKEN)),
 
         // nobody says anything any more: 30 s after the answer, or after the last word
         (&["answered", "asked", "recorded", "with a machine", "taken in"], Tick, 39, Unchanged),
         (&["answered", "asked"], Tick, 40, To("Completed, SilenceTimeout by System", SILENT)),
         (&["recorded"], Tick, 40, To("Completed, SilenceTimeout by System", RECORDED)),
-        (&["with a machine"], Tick, 40, To("Voicemail, SilenceTimeout by System", UNANSWERED)),
+        (&["with a machine"], Tick, 40, To("Voicemail, SilenceTimeout by System", UNHEARD)),
         (&["talking"], Tick, 42, Unchanged),
         (&["talking"], Tick, 43, To("Completed, SilenceTimeout by System", SPOKEN)),
 
@@ -538,15 +542,15 @@ fn out_of_the_talk() -> Vec<Line> {
         (&["opting out"], Tick, 30, To("Completed, OptOut by System", SPOKEN)),
         (&["refusing"], Tick, 30, To("Completed, ConsentRefused by System", SPOKEN)),
         (&["leaving a message"], Tick, 609, Unchanged),
-        (&["leaving a message"], Tick, 610, To("Voicemail, MaxDuration by System", UNANSWERED)),
+        (&["leaving a message"], Tick, 610, To("Voicemail, MaxDuration by System", UNHEARD)),
 
         // what it thinks with has failed; the service stops; nobody knows what became of it
         (&["talking", "transferring"], fault(), 20, To("Failed, ProviderError by System", CUT_OFF)),
-        (&["leaving a message"], fault(), 20, To("Failed, ProviderError by System", UNANSWERED)),
+        (&["leaving a message"], fault(), 20, To("Failed, ProviderError by System", UNHEARD)),
         (&["talking", "transferring"], Shutdown, 20, To("Completed, Canceled by System", SPOKEN)),
-        (&["leaving a message", "with a machine"], Shutdown, 20, To("Voicemail, Canceled by System", UNANSWERED)),
+        (&["leaving a message", "with a machine"], Shutdown, 20, To("Voicemail, Canceled by System", UNHEARD)),
         (&["talking", "transferring", "opting out", "refusing"], Lose, 20, To("Failed, NodeLost by System", CUT_OFF)),
-        (&["leaving a message"], Lose, 20, To("Failed, NodeLost by System", UNANSWERED)),
+        (&["leaving a message"], Lose, 20, To("Failed, NodeLost by System", UNHEARD)),
         (LEAVING, fault(), 20, Over),
         (LEAVING, Shutdown, 20, Over),
     ]
@@ -594,6 +598,7 @@ fn describe(session: &Session) -> String {
 fn kinds(effects: &[Effect]) -> Vec<String> {
     let kind = |effect: &Effect| match effect {
         Effect::Emit(event) => event.event_type().to_owned(),
+        Effect::Move(movement) => format!("{:?}", movement.what).split(' ').next().unwrap().to_owned(),
         other => format!("{other:?}").split([' ', '(']).next().unwrap().to_owned(),
     };
     effects.iter().map(kind).collect()

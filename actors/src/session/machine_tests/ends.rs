@@ -42,6 +42,7 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
         [
             "SaveTranscript", // facts: what was said, how it ended, the contact's move,
             "session.ended",
+            "Settle", // what it cost,
             "FinishAttempt",
             "SaveAnswers", // what was answered, what is to be found out, what was recorded;
             "StartEvaluation",
@@ -52,7 +53,7 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
         ]
     );
     assert_eq!(session.log, Log::default(), "it is stored: memory is free of it");
-    let Effect::SaveAnswers { answers, source, .. } = &effects[3] else {
+    let Effect::SaveAnswers { answers, source, .. } = &effects[4] else {
         panic!("{effects:?}")
     };
     assert_eq!(

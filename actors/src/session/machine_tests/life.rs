@@ -1,6 +1,7 @@
 //! What holds for every session, whatever happens to it, in whatever order.
 use super::*;
 use crate::event::Event;
+use entities::ledger::{Movement, What};
 use proptest::prelude::*;
 
 /// One command that was not refused: the state before and after, and what it caused.
@@ -33,7 +34,10 @@ impl Life {
             life.now = life.now.plus_seconds(*pause);
             // A call is placed at that moment.
             life.step(match command {
-                Command::Dispatch { .. } => Command::Dispatch { at: life.now },
+                Command::Dispatch { .. } => Command::Dispatch {
+                    at: life.now,
+                    hold: Cents(100),
+                },
                 command => command.clone(),
             });
         }
@@ -150,10 +154,16 @@ fn rows() -> impl Strategy<Value = Row> {
 }
 
 fn born() -> impl Strategy<Value = (Session, Vec<Effect>)> {
-    (rows(), any::<bool>()).prop_map(|(row, waits)| match (row.direction, waits) {
-        (Direction::Inbound, _) => Session::received(row, url(), at(0)),
-        (Direction::Outbound, true) => Session::queued(row, url(), at(0)),
-        (Direction::Outbound, false) => Session::dialed(row, url(), at(0)),
+    (rows(), any::<bool>(), 0..60_i64).prop_map(|(row, waits, hold)| {
+        let holding = || Row {
+            hold_cents: Cents(hold),
+            ..row.clone()
+        };
+        match (row.direction, waits) {
+            (Direction::Inbound, _) => Session::received(holding(), url(), at(0)),
+            (Direction::Outbound, true) => Session::queued(row, url(), at(0)),
+            (Direction::Outbound, false) => Session::dialed(holding(), url(), at(0)),
+        }
     })
 }
 
@@ -355,6 +365,25 @@ proptest! {
         let talked = end.started_at.is_some() && end.answered_by == Some(AnsweredBy::Human) && !cut_off;
         // Nothing hands a machine over: that end is looked at by itself.
         prop_assert_eq!(end.status == Status::Completed, talked || end.reason == EndReason::Transferred);
+    }
+
+    #[test]
+    fn what_is_set_aside_is_set_aside_once_and_settled_once_for_what_it_cost(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let row = life.last().row();
+        let holds: Vec<_> = life.effects().filter_map(|effect| match effect {
+            Effect::Move(Movement { what: What::Hold { cents, .. }, .. }) => Some(*cents),
+            _ => None,
+        }).collect();
+        let settled: Vec<_> = life.effects().filter_map(|effect| match effect {
+            Effect::Move(Movement { what: What::Settle { held, cost, .. }, .. }) => Some((*held, *cost)),
+            _ => None,
+        }).collect();
+        prop_assert!(holds.len() <= 1);
+        prop_assert_eq!(holds.iter().map(|cents| cents.0).sum::<i64>(), row.hold_cents.0);
+        let due = (row.hold_cents, row.actual_cost_cents);
+        prop_assert_eq!(settled, if due == (Cents(0), Cents(0)) { Vec::new() } else { vec![due] });
+        prop_assert!(row.actual_cost_cents == Cents(0) || row.dialed_at.is_some());
     }
 
     #[test]

@@ -1,0 +1,35 @@
+//! What the operator gives or takes on the command line waits in a table of its own; the running service books it, so that
+//! only one process ever writes a ledger.
+use crate::{deps::Deps, writer::Commit};
+use entities::{
+    Result,
+    ids::GrantId,
+    ledger::{Movement, grant},
+};
+
+/// Grants booked at once.
+const SLICE: u64 = 100;
+
+/// Books all that waits.
+pub async fn book(deps: &Deps) -> Result<()> {
+    loop {
+        let waiting = grant::waiting(&deps.db.read, SLICE).await?;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<GrantId> = waiting.iter().map(|row| row.id).collect();
+        deps.writer
+            .run(move |db| {
+                let ids = ids.clone();
+                Box::pin(async move {
+                    let mut commit = Commit::default();
+                    for row in grant::take(db, &ids).await? {
+                        let movement = Movement::adjust((row.tenant_id, row.env), row.cents, row.note);
+                        commit.changes.movements.push(movement);
+                    }
+                    Ok(((), commit))
+                })
+            })
+            .await?;
+    }
+}

@@ -1,0 +1,208 @@
+//! An account: what each movement books, and what the tenant is told.
+//!
+//! | movement | entries |
+//! |---|---|
+//! | top-up | `topup` processor -> available |
+//! | hold | `hold` available -> held; refused when less is available |
+//! | settle | `charge` held -> revenue, of a cost above the hold also available -> revenue; `release` held -> available |
+//! | refund | `refund` available -> processor |
+//! | adjust | `adjustment` operator -> available, or back |
+//!
+//! The balance is what is available and what is held: a hold and its release do not change it. `credits.low_balance` is told
+//! when an entry takes it from the threshold or above to below, `credits.depleted` when one takes it from above zero to zero
+//! or below: once per drop. Nothing is dispatched from then on until it is above zero again. Source: specification, "Credits".
+use super::Terms;
+use crate::event::{CreditsDepleted, CreditsLowBalance, CreditsTopupSucceeded, Currency, Event};
+use entities::{
+    Error, Result,
+    ledger::{Book, Kind, Movement, What, account::Model as Account},
+    values::{Cents, Moment},
+};
+use uuid::Uuid;
+
+/// An entry before it has its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub kind: Kind,
+    pub from: Book,
+    pub to: Book,
+    pub cents: Cents,
+    pub subject: Option<Uuid>,
+    pub note: Option<String>,
+    pub balance_after: Cents,
+    pub held_after: Cents,
+}
+
+/// What a movement has done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posted {
+    pub account: Account,
+    pub entries: Vec<Entry>,
+    pub events: Vec<Event>,
+    pub turn: Option<Turn>,
+}
+
+/// May the tenant's calls be dispatched? Said when it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Depleted,
+    Refilled,
+}
+
+/// Books one movement. Pure. A hold above what is available is [`Error::Stale`]: who asked for it believed in more.
+pub fn post(account: Account, movement: &Movement, terms: &Terms, now: Moment) -> Result<Posted> {
+    let before = account.balance_cents;
+    let mut book = Books {
+        account,
+        entries: Vec::new(),
+    };
+    match &movement.what {
+        What::TopUp {
+            topup_id,
+            cents,
+            payment_intent_id,
+        } => {
+            let note = Some(payment_intent_id.clone());
+            book.moves(
+                Kind::Topup,
+                (Book::Processor, Book::Available),
+                *cents,
+                Some(*topup_id),
+                note,
+            );
+        }
+        What::Hold { subject, cents } => {
+            if book.account.available() < *cents && cents.0 > 0 {
+                return Err(Error::Stale);
+            }
+            book.moves(Kind::Hold, (Book::Available, Book::Held), *cents, Some(*subject), None);
+        }
+        What::Settle { subject, held, cost } => book.settle(*subject, *held, *cost),
+        What::Refund { topup_id, cents } => {
+            book.moves(
+                Kind::Refund,
+                (Book::Available, Book::Processor),
+                *cents,
+                Some(*topup_id),
+                None,
+            );
+        }
+        What::Adjust { cents, note } => {
+            let way = if cents.0 < 0 {
+                (Book::Available, Book::Operator)
+            } else {
+                (Book::Operator, Book::Available)
+            };
+            book.moves(Kind::Adjustment, way, Cents(cents.0.abs()), None, Some(note.clone()));
+        }
+        What::Warn { below } => book.account.warning_threshold_cents = *below,
+    }
+    let Books { mut account, entries } = book;
+    let mut events = Vec::new();
+    let currency = Currency(terms.currency.clone());
+    let after = account.balance_cents;
+    if let What::TopUp {
+        cents,
+        payment_intent_id,
+        ..
+    } = &movement.what
+        && cents.0 > 0
+    {
+        let told = CreditsTopupSucceeded {
+            amount_cents: *cents,
+            new_balance_cents: after,
+            currency: currency.clone(),
+            processor_payment_intent_id: payment_intent_id.clone(),
+        };
+        events.push(told.into());
+    }
+    if let Some(threshold) = account.warning_threshold_cents
+        && before >= threshold
+        && after < threshold
+    {
+        let told = CreditsLowBalance {
+            balance_cents: after,
+            threshold_cents: threshold,
+            currency: currency.clone(),
+        };
+        events.push(told.into());
+    }
+    let mut turn = None;
+    if before.0 > 0 && after.0 <= 0 {
+        account.depleted_at = Some(now);
+        let told = CreditsDepleted {
+            balance_cents: after,
+            depleted_at: now,
+            currency,
+        };
+        events.push(told.into());
+        turn = Some(Turn::Depleted);
+    } else if before.0 <= 0 && after.0 > 0 {
+        account.depleted_at = None;
+        turn = Some(Turn::Refilled);
+    }
+    if !entries.is_empty() {
+        account.updated_at = now;
+    }
+    Ok(Posted {
+        account,
+        entries,
+        events,
+        turn,
+    })
+}
+
+struct Books {
+    account: Account,
+    entries: Vec<Entry>,
+}
+
+impl Books {
+    /// Nothing is booked of nothing.
+    fn moves(
+        &mut self,
+        kind: Kind,
+        (from, to): (Book, Book),
+        cents: Cents,
+        subject: Option<Uuid>,
+        note: Option<String>,
+    ) {
+        if cents.0 <= 0 {
+            return;
+        }
+        for (book, by) in [(from, -cents.0), (to, cents.0)] {
+            match book {
+                Book::Available => self.account.balance_cents.0 += by,
+                Book::Held => {
+                    self.account.balance_cents.0 += by;
+                    self.account.held_cents.0 += by;
+                }
+                Book::Revenue | Book::Processor | Book::Operator => {}
+            }
+        }
+        self.entries.push(Entry {
+            kind,
+            from,
+            to,
+            cents,
+            subject,
+            note,
+            balance_after: self.account.balance_cents,
+            held_after: self.account.held_cents,
+        });
+    }
+
+    fn settle(&mut self, subject: Uuid, held: Cents, cost: Cents) {
+        let covered = Cents(cost.0.min(held.0));
+        let subject = Some(subject);
+        self.moves(Kind::Charge, (Book::Held, Book::Revenue), covered, subject, None);
+        let beyond = Cents(cost.0 - covered.0);
+        self.moves(Kind::Charge, (Book::Available, Book::Revenue), beyond, subject, None);
+        let rest = Cents(held.0 - covered.0);
+        self.moves(Kind::Release, (Book::Held, Book::Available), rest, subject, None);
+    }
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;
