@@ -77,6 +77,8 @@ impl Blocked {
             match self.board.board.limiting(row.id) {
                 Some(LimitingFactor::Concurrency) => all.push(BlockedBy::Concurrency),
                 Some(LimitingFactor::Trunk) => all.push(BlockedBy::Trunk),
+                // What is left does not cover one more call.
+                Some(LimitingFactor::Credits) if !all.contains(&BlockedBy::Credits) => all.push(BlockedBy::Credits),
                 Some(_) | None => {}
             }
         }
