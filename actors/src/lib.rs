@@ -34,6 +34,7 @@ pub mod shell;
 pub mod signature;
 pub mod supervise;
 pub mod talk;
+pub mod template;
 pub mod tree;
 pub mod writer;
 pub mod zone;

@@ -1,6 +1,9 @@
 //! Prepared lines: deterministic, needs no provider.
 use super::{Act, Brain, Briefing, Failure, Heard};
-use crate::talk::{fill, lines, phrases, tools};
+use crate::{
+    talk::{lines, phrases, tools},
+    template::fill,
+};
 use entities::{agent::Reply, values::Variables};
 use futures_util::{
     future::{BoxFuture, FutureExt, ready},

@@ -24,6 +24,7 @@ use crate::{
         machine::{self, Command, Return, Session, TimedOut},
         settings::{self, Asked},
     },
+    template::fill,
 };
 use bytes::Bytes;
 use entities::{
@@ -92,25 +93,6 @@ const SHORTEST_MS: u64 = 600;
 /// How long it takes to say this.
 pub fn spoken_ms(text: &str) -> u64 {
     (text.chars().count() as u64 * MS_PER_CHARACTER).max(SHORTEST_MS)
-}
-
-/// Puts the call's variables in the place of `{{name}}`; an unknown name vanishes.
-pub fn fill(text: &str, variables: &Variables) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let Some((name, after)) = after.split_once("}}") else {
-            break;
-        };
-        filled.push_str(before);
-        match variables.0.get(name.trim()) {
-            Some(Value::String(value)) => filled.push_str(value),
-            Some(Value::Null) | None => {}
-            Some(value) => filled.push_str(&value.to_string()),
-        }
-        rest = after;
-    }
-    filled + rest
 }
 
 /// What the brain is told before the talk. Variables are the other side's words or somebody's list: they stand in the prompt

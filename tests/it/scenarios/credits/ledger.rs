@@ -25,7 +25,9 @@ async fn moves(world: &World, movement: Movement) {
 
 async fn entries(world: &World, tenant: &Tenant) -> Vec<ledger::Model> {
     let owner = (tenant.id, Env::Test);
-    ledger::entries_after(&world.deps().db.read, owner, 0, 100_000).await.unwrap()
+    ledger::entries_after(&world.deps().db.read, owner, 0, 100_000)
+        .await
+        .unwrap()
 }
 
 /// What must hold of a ledger when all calls have ended. Answers what was charged.
@@ -35,7 +37,12 @@ async fn adds_up(world: &World, tenant: &Tenant) -> i64 {
     let sum: i64 = entries.iter().map(|entry| entry.amount().0).sum();
     let (balance, held, available) = credits(tenant).await;
     assert_eq!((balance, held, available), (sum, 0, sum));
-    assert!(entries.iter().all(|entry| entry.balance_after_cents >= entry.held_after_cents), "nothing was overdrawn");
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry.balance_after_cents >= entry.held_after_cents),
+        "nothing was overdrawn"
+    );
     let mut by_subject: BTreeMap<_, BTreeMap<&str, (usize, i64)>> = BTreeMap::new();
     for entry in &entries {
         let name = match entry.kind {
@@ -44,22 +51,36 @@ async fn adds_up(world: &World, tenant: &Tenant) -> i64 {
             Kind::Release => "release",
             Kind::Topup | Kind::Refund | Kind::Adjustment => continue,
         };
-        let of = by_subject.entry(entry.subject_id.unwrap()).or_default().entry(name).or_default();
+        let of = by_subject
+            .entry(entry.subject_id.unwrap())
+            .or_default()
+            .entry(name)
+            .or_default();
         (of.0, of.1) = (of.0 + 1, of.1 + entry.cents.0);
     }
     for (subject, kinds) in &by_subject {
         let of = |name: &str| kinds.get(name).copied().unwrap_or_default();
         assert_eq!(of("hold").0, 1, "{subject} was set aside for once: {kinds:?}");
-        assert!(of("charge").0 <= 1 && of("release").0 <= 1, "{subject} was closed once: {kinds:?}");
+        assert!(
+            of("charge").0 <= 1 && of("release").0 <= 1,
+            "{subject} was closed once: {kinds:?}"
+        );
         assert_eq!(of("hold").1, of("charge").1 + of("release").1, "{subject}: {kinds:?}");
     }
     let sessions = tenant.api.get("/v1/sessions?limit=100").await.ok();
     for session in sessions["data"].as_array().unwrap() {
         let id: uuid::Uuid = session["id"].as_str().unwrap().parse().unwrap();
-        let posted = by_subject.get(&id).and_then(|kinds| kinds.get("charge")).map_or(0, |charge| charge.1);
+        let posted = by_subject
+            .get(&id)
+            .and_then(|kinds| kinds.get("charge"))
+            .map_or(0, |charge| charge.1);
         assert_eq!(session["actual_cost_cents"].as_i64(), Some(posted), "{id}");
     }
-    entries.iter().filter(|entry| entry.kind == Kind::Charge).map(|entry| entry.cents.0).sum()
+    entries
+        .iter()
+        .filter(|entry| entry.kind == Kind::Charge)
+        .map(|entry| entry.cents.0)
+        .sum()
 }
 
 fn numbers(count: usize) -> Vec<String> {
@@ -68,13 +89,19 @@ fn numbers(count: usize) -> Vec<String> {
 
 async fn told(tenant: &Tenant, event_type: &str) -> Vec<Value> {
     let events = tenant.events().await.into_iter();
-    events.filter(|event| event["type"] == event_type).map(|event| event["data"].clone()).collect()
+    events
+        .filter(|event| event["type"] == event_type)
+        .map(|event| event["data"].clone())
+        .collect()
 }
 
 /// An agent whose calls last a minute at most.
 async fn agent(tenant: &Tenant) -> String {
     let agent = json!({ "name": "Ann", "prompt": "x", "max_duration_seconds": 60 });
-    tenant.api.post("/v1/agents", agent).await.ok()["id"].as_str().unwrap().to_owned()
+    tenant.api.post("/v1/agents", agent).await.ok()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 on_both! {
