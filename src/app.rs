@@ -149,6 +149,8 @@ impl App {
             keyring,
             outbound: outbound(&settings, &handle)?,
             post: settings.post()?,
+            sms: settings.sms()?,
+            email: settings.emails(),
             recoveries: Default::default(),
             imports: Default::default(),
             evaluations: Default::default(),

@@ -4,6 +4,7 @@ use actors::{
     credits,
     delivery::{machine::Schedule, prune::Retention},
     deps::Limits,
+    email::Emails,
     keyring::{Keyring, purpose},
     mail::Post,
     outbound::{AllowedTarget, Policy},
@@ -11,6 +12,7 @@ use actors::{
         vault::{S3Options, Vault},
         voice::Voice,
     },
+    sms::{Sms, twilio::Twilio},
 };
 use config::{Config, Environment, File, FileFormat};
 use entities::{db::Location, values::Cents};
@@ -49,6 +51,13 @@ pub struct Settings {
     pub credit_hold_seconds: i32,
     pub credit_warning_threshold_cents: i64,
     pub test_credits_cents: i64,
+    pub sms_url: String,
+    pub sms_account_sid: String,
+    pub sms_auth_token: Secret,
+    pub sms_from: String,
+    pub sms_help_text: String,
+    pub sms_price_cents_per_segment: i32,
+    pub email_price_cents: i32,
     pub sandbox_speed: f64,
     pub sandbox_calls_per_second: f64,
     pub sandbox_log: String,
@@ -150,6 +159,7 @@ impl Settings {
         self.limits()?;
         self.extra_roots()?;
         self.post()?;
+        self.sms()?;
         self.providers()?;
         self.voice()?;
         self.check_recordings()?;
@@ -242,6 +252,31 @@ impl Settings {
             return Post::folder(self.mail_folder.clone().into(), &self.mail_from).map_err(from);
         }
         Ok(Post::Unconfigured)
+    }
+
+    /// Who hands SMS over.
+    pub fn sms(&self) -> Result<Sms, BadSetting> {
+        let help = &self.sms_help_text;
+        if help.chars().count() > 320 || help.chars().any(char::is_control) {
+            return Err(BadSetting(
+                "sms_help_text: must be one line of at most 320 characters".into(),
+            ));
+        }
+        let twilio = (!self.sms_account_sid.is_empty()).then(|| {
+            Twilio::new(
+                &self.sms_url,
+                &self.sms_account_sid,
+                &self.sms_auth_token.0,
+                &self.sms_from,
+            )
+            .map_err(BadSetting)
+        });
+        Ok(Sms::new(twilio.transpose()?, help.clone()))
+    }
+
+    /// How e-mails to people outside are handed over. In `--dev` test keys' messages become files.
+    pub fn emails(&self) -> Emails {
+        Emails::new(self.dev.then(|| self.mail_folder.clone().into()))
     }
 
     /// What agents think with.
@@ -358,11 +393,14 @@ impl Settings {
                 return Err(BadSetting(format!("{name}: {cap} must lie between 0 and 1000")));
             }
         }
-        if !(0..=1_000_000).contains(&self.call_price_cents_per_minute) {
-            return Err(BadSetting(format!(
-                "call_price_cents_per_minute: {} must lie between 0 and 1000000",
-                self.call_price_cents_per_minute
-            )));
+        for (name, price) in [
+            ("call_price_cents_per_minute", self.call_price_cents_per_minute),
+            ("sms_price_cents_per_segment", self.sms_price_cents_per_segment),
+            ("email_price_cents", self.email_price_cents),
+        ] {
+            if !(0..=1_000_000).contains(&price) {
+                return Err(BadSetting(format!("{name}: {price} must lie between 0 and 1000000")));
+            }
         }
         if !(1..=1000).contains(&self.webhook_suspend_after) {
             return Err(BadSetting(format!(
@@ -405,6 +443,8 @@ impl Settings {
             number_cap_7d: self.number_cap_7d,
             call_price_cents_per_minute: self.call_price_cents_per_minute,
             credits: self.credits()?,
+            sms_price_cents_per_segment: self.sms_price_cents_per_segment,
+            email_price_cents: self.email_price_cents,
             allow_costly_numbers: self.allow_costly_numbers,
             opt_out_purge_grace: self.purge_grace()?,
         })
@@ -459,6 +499,7 @@ impl Settings {
         shown.secret_key = Secret(hide(&self.secret_key.0));
         shown.secret_keys_previous = Secret(hide(&self.secret_keys_previous.0));
         shown.smtp_url = Secret(hide(&self.smtp_url.0));
+        shown.sms_auth_token = Secret(hide(&self.sms_auth_token.0));
         shown.chat_api_key = Secret(hide(&self.chat_api_key.0));
         shown.realtime_api_key = Secret(hide(&self.realtime_api_key.0));
         shown.recordings_s3_secret_access_key = Secret(hide(&self.recordings_s3_secret_access_key.0));
@@ -536,6 +577,8 @@ mod tests {
             ("number_cap_24h", "-1"),
             ("number_cap_7d", "1001"),
             ("call_price_cents_per_minute", "-1"),
+            ("sms_price_cents_per_segment", "-1"),
+            ("email_price_cents", "1000001"),
             ("webhook_ca_file", "/nowhere/ca.pem"),
             ("webhook_timeout_ms", "10"),
             ("webhook_suspend_after", "0"),

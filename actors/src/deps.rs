@@ -6,6 +6,7 @@ use crate::{
     clock::Clock,
     delivery::{machine::Schedule, prune::Retention},
     dispatcher::Board,
+    email::Emails,
     evaluate::Evaluations,
     ids::Ids,
     job::Running,
@@ -13,6 +14,7 @@ use crate::{
     mail::Post,
     outbound::Outbound,
     recording::studio::Studio,
+    sms::Sms,
     talk::listeners::Listeners,
     tree::Tree,
     writer::Writer,
@@ -45,6 +47,10 @@ pub struct Shared {
     pub outbound: Outbound,
     /// Where e-mails go.
     pub post: Post,
+    /// Who hands SMS over.
+    pub sms: Sms,
+    /// How e-mails to people outside are handed over.
+    pub email: Emails,
     /// Recoveries that are being worked off.
     pub recoveries: Running<RecoveryId>,
     /// Imports that are being worked off.
@@ -84,6 +90,8 @@ pub struct Limits {
     pub number_cap_7d: i32,
     pub call_price_cents_per_minute: i32,
     pub credits: crate::credits::Terms,
+    pub sms_price_cents_per_segment: i32,
+    pub email_price_cents: i32,
     /// Premium-rate, shared-cost and satellite numbers may be called.
     pub allow_costly_numbers: bool,
     /// A recording is erased so long after an opt-out.

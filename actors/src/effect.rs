@@ -11,13 +11,14 @@ use entities::{
     changes::{Guard, Queue},
     contact::Status,
     evaluation,
-    ids::{CampaignId, ContactId, EndpointId, NumberId, Owned, RecordingId, SessionId, TenantId},
+    ids::{CampaignId, ContactId, EmailId, EndpointId, NumberId, Owned, RecordingId, SessionId, SmsId, TenantId},
     inbound_call,
     ledger::Movement,
-    mail, membership, recording, session, tally, transcript,
-    values::{E164, Env},
+    mail, membership, message_send, recording, session, tally, transcript,
+    values::{Cents, E164, Env},
 };
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// The list of everything the service can do.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,23 @@ pub enum Effect {
     BarNumber {
         phone_number: E164,
         session_id: SessionId,
+    },
+    /// Nothing more is written to a number: its person told the provider so.
+    StopTexts {
+        phone_number: E164,
+    },
+    /// The intent to hand a message over.
+    SaveSend(message_send::Model),
+    /// Credits are set aside; refused where they do not cover it.
+    Hold {
+        subject: Uuid,
+        cents: Cents,
+    },
+    /// What was set aside is charged, or given back.
+    Settle {
+        subject: Uuid,
+        held: Cents,
+        cost: Cents,
     },
     SaveAnswers {
         call: Arc<session::Model>,
@@ -90,6 +108,9 @@ pub enum Effect {
     TransferEnded {
         session: Owned<SessionId>,
     },
+    /// Hands a message over, once.
+    SendSms(Owned<SmsId>),
+    SendEmail(Owned<EmailId>),
     StoreSound(Owned<RecordingId>),
     EraseSound(Owned<RecordingId>),
     /// Puts away what a campaign has not called, in slices: it was canceled, or its time is over.
@@ -139,7 +160,23 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             Effect::BarNumber {
                 phone_number,
                 session_id,
-            } => bar_number(deps, owner, phone_number, *session_id, commit).await?,
+            } => {
+                let entry = dnc::Entry {
+                    id: deps.ids.next(),
+                    whom: dnc::Whom::Number(phone_number.clone()),
+                    channels: Vec::new(),
+                    reason: Some("said so in a call".into()),
+                    source: entities::dnc::Source::OptOutVoice,
+                    session_id: Some(*session_id),
+                };
+                bar(deps, owner, entry, commit).await?;
+            }
+            Effect::StopTexts { phone_number } => {
+                let entry = crate::sms::inbound::stop(deps.ids.next(), phone_number);
+                bar(deps, owner, entry, commit).await?;
+            }
+            Effect::SaveSend(row) => commit.changes.message_sends.push(row.clone()),
+            Effect::Hold { .. } | Effect::Settle { .. } => {}
             Effect::SaveAnswers { call, answers, source } => {
                 let rows = answers.iter().map(|answered| answer_row(deps, call, answered, *source));
                 commit.changes.answers.extend(rows);
@@ -180,6 +217,8 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             Effect::HangUp { .. }
             | Effect::Transfer { .. }
             | Effect::TransferEnded { .. }
+            | Effect::SendSms(_)
+            | Effect::SendEmail(_)
             | Effect::StoreSound(_)
             | Effect::EraseSound(_)
             | Effect::Overheard { .. }
@@ -218,28 +257,19 @@ async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut
     Ok(())
 }
 
-/// The number of somebody who does not want to be called, with its place among all commits.
-async fn bar_number<I: Copy>(
-    deps: &Deps,
-    owner: Owned<I>,
-    phone_number: &E164,
-    session_id: SessionId,
-    commit: &mut Commit,
-) -> Result<()> {
-    let entry = dnc::Entry {
-        id: deps.ids.next(),
-        whom: dnc::Whom::Number(phone_number.clone()),
-        channels: Vec::new(),
-        reason: Some("said so in a call".into()),
-        source: entities::dnc::Source::OptOutVoice,
-        session_id: Some(session_id),
-    };
+/// Somebody who does not want to be reached, with the entry's place among all commits.
+async fn bar<I: Copy>(deps: &Deps, owner: Owned<I>, entry: dnc::Entry, commit: &mut Commit) -> Result<()> {
     let of = (owner.tenant_id, owner.env);
     let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
     if outcome != dnc::Outcome::Known {
         commit.changes.dnc.push(row);
     }
     Ok(())
+}
+
+/// Do the credits cover it? What is free costs nobody anything.
+pub async fn is_covered(_: &Deps, _: (TenantId, Env), _: Cents) -> Result<bool> {
+    Ok(true)
 }
 
 fn answer_row(deps: &Deps, call: &session::Model, answered: &Answered, source: answer::Source) -> answer::Model {
@@ -346,6 +376,10 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::Emit(_)
             | Effect::SaveTranscript(_)
             | Effect::BarNumber { .. }
+            | Effect::StopTexts { .. }
+            | Effect::SaveSend(_)
+            | Effect::Hold { .. }
+            | Effect::Settle { .. }
             | Effect::SaveAnswers { .. }
             | Effect::DisposeContact { .. }
             | Effect::SaveEvaluation(_)
@@ -362,6 +396,8 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
                 let tick = Do::tell(crate::recording::machine::Command::Tick, &deps.clock);
                 tree.recordings.tell(row.key(), tick);
             }
+            Effect::SendSms(message) => crate::sms::send(deps, message),
+            Effect::SendEmail(message) => crate::email::send(deps, message),
             Effect::StoreSound(recording) => crate::recording::studio::store(deps, recording),
             Effect::EraseSound(recording) => crate::recording::studio::erase(deps, recording),
             Effect::Transfer { session, to } => control(deps, session, Control::Transfer(to)),

@@ -27,6 +27,10 @@ impl<I: Copy + Eq + Hash> Drop for AtWork<I> {
 }
 
 impl<I: Copy + Eq + Hash> Running<I> {
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     fn begin(&self, id: I) -> Option<AtWork<I>> {
         let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
         fresh.then(|| AtWork(self.0.clone(), id))

@@ -51,6 +51,7 @@ pub mod purpose {
     pub const FUNCTION_HEADERS: Purpose = "functions.headers";
     pub const RECORDINGS: Purpose = "recordings";
     pub const RECORDING_LINK: Purpose = "recordings.link";
+    pub const UNSUBSCRIBE_LINK: Purpose = "emails.unsubscribe";
     pub const IDEMPOTENT_ANSWER: Purpose = "idempotency_keys.body";
 }
 

@@ -8,6 +8,8 @@
 //!     ├── Campaign*    while it runs
 //!     ├── Session*     from its creation to its end
 //!     ├── Recording*   from the call's end until its sound is stored, and while it is erased
+//!     ├── Sms*         from its order until its provider has it or will not have it
+//!     ├── Email*       the same, with the mail server
 //!     ├── Endpoint*    per webhook endpoint: its settings, while they change
 //!     ├── Lane*        per webhook endpoint: delivery and retry queue, while there is something to send
 //!     └── Mailer       one: e-mails to users, while there is one to send
@@ -26,10 +28,12 @@ use crate::{
 use actix::ArbiterHandle;
 use entities::{
     Error, Result, delivery,
+    email_message::Model as Email,
     ids::{CampaignId, EndpointId, Owned, TenantId},
     mail,
     recording::Model as Recording,
     recovery,
+    sms_message::Model as Sms,
     webhook_endpoint::{self, Model as Endpoint},
 };
 use std::{
@@ -44,6 +48,8 @@ pub struct Tree {
     pub campaigns: Registry<Shell<Campaign>>,
     pub sessions: Registry<Shell<Session>>,
     pub recordings: Registry<Shell<Recording>>,
+    pub sms: Registry<Shell<Sms>>,
+    pub emails: Registry<Shell<Email>>,
     pub endpoints: Registry<Shell<Endpoint>>,
     pub lanes: Registry<Lane>,
     pub mailer: Registry<Mailer>,
@@ -59,6 +65,8 @@ pub fn start(deps: &Deps, arbiters: &[ArbiterHandle]) {
         campaigns: Shell::registry(arbiters.to_vec(), deps.clone()),
         sessions: Shell::registry(arbiters.to_vec(), deps.clone()),
         recordings: Shell::registry(arbiters.to_vec(), deps.clone()),
+        sms: Shell::registry(arbiters.to_vec(), deps.clone()),
+        emails: Shell::registry(arbiters.to_vec(), deps.clone()),
         endpoints: Shell::registry(arbiters.to_vec(), deps.clone()),
         lanes: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
             let deps = deps.clone();
@@ -95,6 +103,8 @@ impl Tree {
         all.extend(self.campaigns.parked());
         all.extend(self.sessions.parked());
         all.extend(self.recordings.parked());
+        all.extend(self.sms.parked());
+        all.extend(self.emails.parked());
         all.extend(self.endpoints.parked());
         all.extend(self.lanes.parked());
         all.extend(self.mailer.parked());
@@ -108,6 +118,8 @@ impl Tree {
             ("campaign", self.campaigns.count()),
             ("session", self.sessions.count()),
             ("recording", self.recordings.count()),
+            ("sms", self.sms.count()),
+            ("email", self.emails.count()),
             ("endpoint", self.endpoints.count()),
             ("lane", self.lanes.count()),
             ("mailer", self.mailer.count()),
@@ -140,6 +152,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         recoveries(deps).await,
         imports(deps).await,
         recordings(deps, tree).await,
+        messages(deps, tree).await,
         evaluations(deps).await,
         mails(deps, tree).await,
         crate::credits::grants::book(deps).await,
@@ -182,6 +195,19 @@ async fn imports(deps: &Deps) -> Result<()> {
 async fn recordings(deps: &Deps, tree: &Tree) -> Result<()> {
     for recording in entities::recording::due(&deps.db.read, deps.clock.now(), 1000).await? {
         tree.recordings.tell(recording, Do::tell(Recording::TICK, &deps.clock));
+    }
+    Ok(())
+}
+
+/// Messages whose time has come. Far more than are handed over in 30 seconds; the rest follows then.
+async fn messages(deps: &Deps, tree: &Tree) -> Result<()> {
+    const AT_ONCE: u64 = 5_000;
+    let now = deps.clock.now();
+    for message in entities::sms_message::due(&deps.db.read, now, AT_ONCE).await? {
+        tree.sms.tell(message, Do::tell(Sms::TICK, &deps.clock));
+    }
+    for message in entities::email_message::due(&deps.db.read, now, AT_ONCE).await? {
+        tree.emails.tell(message, Do::tell(Email::TICK, &deps.clock));
     }
     Ok(())
 }
@@ -257,9 +283,16 @@ pub async fn shut_down(deps: &Deps, drain: Duration) {
     {
         tracing::warn!(%error, "a call could not be ended; the next start closes it");
     }
+    // What is being handed over gets its answer: without it nobody knows what became of it.
+    let until = deps.clock.now().plus(drain.max(Duration::from_secs(5)));
+    while !(deps.sms.running.is_empty() && deps.email.running.is_empty()) && deps.clock.now() < until {
+        let _busy = deps.clock.sleep(Duration::from_millis(20)).await;
+    }
     tree.sessions.shutdown(Duration::from_secs(5)).await;
     tree.recordings.shutdown(Duration::from_secs(5)).await;
     tree.campaigns.shutdown(Duration::from_secs(5)).await;
+    tree.sms.shutdown(Duration::from_secs(5)).await;
+    tree.emails.shutdown(Duration::from_secs(5)).await;
     tree.endpoints.shutdown(Duration::from_secs(5)).await;
     tree.lanes.shutdown(Duration::from_secs(5)).await;
     tree.mailer.shutdown(Duration::from_secs(5)).await;

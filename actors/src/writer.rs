@@ -448,13 +448,20 @@ impl Engine {
 
     /// Gives the facts whose order counts, and which no event tells, their place among all commits.
     fn placed(&self, mut changes: Changes, draught: &mut Draught) -> Changes {
-        if changes.dials.is_empty() && changes.dnc.is_empty() && changes.campaigns.is_empty() {
+        if changes.dials.is_empty()
+            && changes.message_sends.is_empty()
+            && changes.dnc.is_empty()
+            && changes.campaigns.is_empty()
+        {
             return changes;
         }
         let seq = draught.next_seq;
         draught.next_seq += 1;
         for dial in &mut changes.dials {
             dial.seq = seq;
+        }
+        for send in &mut changes.message_sends {
+            send.seq = seq;
         }
         for entry in &mut changes.dnc {
             match entry.removed_at {
@@ -506,6 +513,7 @@ async fn next_seq(db: &Db) -> Result<i64> {
         campaign_move::last_seq(&db.read).await?,
         entities::dial::last_seq_of_open(&db.read).await?,
         entities::ledger::last_seq(&db.read).await?,
+        entities::message_send::last_seq(&db.read).await?,
     ];
     Ok(last.into_iter().max().unwrap_or(0) + 1)
 }

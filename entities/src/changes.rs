@@ -4,11 +4,12 @@ use crate::{
     bulk::OnConflict,
     campaign, campaign_hour, campaign_move, contact,
     delivery::{self, PutAway},
-    delivery_attempt, dial, dispatch_block, dnc, endpoint_health, endpoint_hour,
+    delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
     error::{Error, Result},
     evaluation, event, function,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
-    inbound_call, ledger, mail, membership, number, recording, session, tally, tenant, transcript, user,
+    inbound_call, ledger, mail, membership, message_send, number, recording, session, sms_message, tally, tenant,
+    transcript, user,
     values::{E164, Env, Moment},
     webhook_endpoint,
 };
@@ -26,6 +27,8 @@ pub enum Guard {
     Free(TenantId, Env, i32),
     /// This number may be called at this moment.
     Callable(Callable),
+    /// This person may be written to at this moment.
+    Reachable(Reachable),
     /// The campaign has `total` contacts and all of them have reached a terminal state.
     Drained { campaign_id: CampaignId, total: i64 },
     /// The campaign has `total` contacts, of which so many wait to be called.
@@ -48,6 +51,16 @@ pub struct Callable {
     pub hours: (Moment, Moment),
     /// Calls to the number in any 24 hours and in any 7 days, this one included.
     pub caps: (Option<i32>, Option<i32>),
+}
+
+/// Somebody who is to be written to: on no do-not-call list for that channel, and nothing keeps the workspace from writing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reachable {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub channel: dnc::DncChannel,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
 }
 
 /// Rows with a `version` are inserted at 1 and else replace exactly their predecessor.
@@ -80,6 +93,11 @@ pub struct Changes {
     /// Intents to call.
     pub dials: Vec<dial::Model>,
     pub dnc: Vec<dnc::Model>,
+    pub sms_messages: Vec<sms_message::Model>,
+    pub email_messages: Vec<email_message::Model>,
+    pub email_contents: Vec<email_message::content::Model>,
+    /// Intents to send a message.
+    pub message_sends: Vec<message_send::Model>,
     pub campaign_moves: Vec<campaign_move::Model>,
     /// Differences, added to the hour's counts.
     pub campaign_hours: Vec<campaign_hour::Model>,
@@ -159,6 +177,10 @@ impl Changes {
             contact_dispositions,
             dials,
             dnc,
+            sms_messages,
+            email_messages,
+            email_contents,
+            message_sends,
             campaign_moves,
             campaign_hours,
             tallies,
@@ -200,6 +222,10 @@ impl Changes {
         self.contact_dispositions.extend(contact_dispositions);
         self.dials.extend(dials);
         self.dnc.extend(dnc);
+        self.sms_messages.extend(sms_messages);
+        self.email_messages.extend(email_messages);
+        self.email_contents.extend(email_contents);
+        self.message_sends.extend(message_sends);
         self.campaign_moves.extend(campaign_moves);
         self.campaign_hours.extend(campaign_hours);
         for (campaign, by) in tallies {
@@ -258,6 +284,8 @@ impl Changes {
             accounts,
             blocks,
             unblocked,
+            email_contents,
+            message_sends,
             ..
         } = self;
         self.written().is_empty()
@@ -289,6 +317,8 @@ impl Changes {
             && accounts.is_empty()
             && blocks.is_empty()
             && unblocked.is_empty()
+            && email_contents.is_empty()
+            && message_sends.is_empty()
     }
 
     /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
@@ -298,6 +328,7 @@ impl Changes {
             Guard::Dispatchable(campaign, _) => ("campaign", campaign.0),
             Guard::Free(tenant, ..) => ("tenant", tenant.0),
             Guard::Callable(call) => ("dnc", call.tenant_id.0),
+            Guard::Reachable(person) => ("dnc", person.tenant_id.0),
             Guard::Drained { campaign_id, .. } | Guard::Counted { campaign_id, .. } => ("tally", campaign_id.0),
         }));
         keys.extend(self.written());
@@ -319,6 +350,8 @@ impl Changes {
         keys.extend(self.campaigns.iter().map(|row| ("campaign", row.id.0)));
         keys.extend(self.contacts.iter().map(|row| ("contact", row.id.0)));
         keys.extend(self.sessions.iter().map(|row| ("session", row.id.0)));
+        keys.extend(self.sms_messages.iter().map(|row| ("sms", row.id.0)));
+        keys.extend(self.email_messages.iter().map(|row| ("email", row.id.0)));
         // One key for a tenant's whole list: no dial of that tenant is in one transaction with a change of it.
         keys.extend(self.dnc.iter().map(|row| ("dnc", row.tenant_id.0)));
         keys.extend(self.tallies.keys().map(|campaign| ("tally", campaign.id.0)));
@@ -356,6 +389,10 @@ impl Changes {
         }
         bulk::save(db, &self.dials, OnConflict::Fail).await?;
         bulk::save(db, &self.dnc, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.sms_messages, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.email_messages, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.email_contents, OnConflict::Fail).await?;
+        bulk::save(db, &self.message_sends, OnConflict::Fail).await?;
         bulk::save(db, &self.campaign_moves, OnConflict::Fail).await?;
         campaign_hour::add(db, &self.campaign_hours).await?;
         bulk::save(db, &self.events, OnConflict::Fail).await?;
@@ -400,11 +437,13 @@ impl Changes {
 
     async fn check_guards(&self, db: &impl ConnectionTrait, now: Moment) -> Result<()> {
         let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let mut people = Vec::new();
         for guard in &self.guards {
             match guard {
                 Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
                 Guard::Free(tenant, env, version) => drop(tenants.insert((*tenant, *env, *version))),
                 Guard::Callable(call) => calls.push(call),
+                Guard::Reachable(person) => people.push(person),
                 Guard::Counted {
                     campaign_id,
                     total,
@@ -432,6 +471,7 @@ impl Changes {
                 return Err(Error::Stale);
             }
         }
+        check_people(db, &people).await?;
         check_calls(db, &calls, now).await
     }
 }
@@ -453,7 +493,10 @@ async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Moment
     }
     for (owner, calls) in by_owner {
         let numbers: Vec<E164> = calls.iter().map(|call| call.phone_number.clone()).collect();
-        if !dnc::barred(db, owner, &numbers).await?.is_empty() {
+        if !dnc::barred(db, owner, dnc::DncChannel::Phone, &numbers)
+            .await?
+            .is_empty()
+        {
             return Err(Error::Stale);
         }
         let capped: Vec<_> = calls.into_iter().filter(|call| call.caps != (None, None)).collect();
@@ -472,6 +515,24 @@ async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Moment
                 at: call.dialed_at,
                 session_id: call.session_id,
             });
+        }
+    }
+    Ok(())
+}
+
+/// The do-not-call list, and what blocks the workspaces, of everybody who is to be written to.
+async fn check_people(db: &impl ConnectionTrait, people: &[&Reachable]) -> Result<()> {
+    let mut by_channel: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for person in people {
+        let key = (person.tenant_id, person.env, person.channel);
+        by_channel.entry(key).or_default().push(person.address.clone());
+    }
+    for ((tenant, env, channel), addresses) in by_channel {
+        let blocks = dispatch_block::of(db, tenant).await?;
+        if blocks.iter().any(|block| block.env == env)
+            || !dnc::barred(db, (tenant, env), channel, &addresses).await?.is_empty()
+        {
+            return Err(Error::Stale);
         }
     }
     Ok(())

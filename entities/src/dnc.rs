@@ -8,11 +8,11 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, Statement, Value,
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, Statement, TryGetable, Value,
     entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::{collections::HashSet, hash::Hash};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -141,32 +141,39 @@ pub async fn of_email(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env),
     Ok(found.one(db).await?)
 }
 
-/// Those of `numbers` that must not be called.
-pub async fn barred(
+/// Those of `addresses` (numbers, or e-mail addresses in lower case) that must not be reached by that channel.
+pub async fn barred<A>(
     db: &impl ConnectionTrait,
     (tenant, env): (TenantId, Env),
-    numbers: &[E164],
-) -> Result<HashSet<E164>> {
+    channel: DncChannel,
+    addresses: &[A],
+) -> Result<HashSet<A>>
+where
+    A: Clone + Eq + Hash + Into<Value> + TryGetable,
+{
+    let column = match channel {
+        DncChannel::Phone | DncChannel::Sms => "phone_number",
+        DncChannel::Email => "email",
+    };
     let mut found = HashSet::new();
-    for chunk in bulk::padded(numbers) {
+    for chunk in bulk::padded(addresses) {
         let backend = db.get_database_backend();
-        let mut text = String::from(
-            "SELECT phone_number, channels FROM dnc_entries WHERE removed_at IS NULL AND phone_number IS NOT NULL \
-             AND phone_number IN (",
+        let mut text = format!(
+            "SELECT {column}, channels FROM dnc_entries WHERE removed_at IS NULL AND {column} IS NOT NULL AND {column} IN ("
         );
         bulk::list(&mut text, backend, chunk.len(), 1);
         text.push_str(") AND tenant_id = ");
         bulk::placeholder(&mut text, backend, chunk.len() + 1);
         text.push_str(" AND env = ");
         bulk::placeholder(&mut text, backend, chunk.len() + 2);
-        let mut values: Vec<Value> = chunk.iter().cloned().map(Value::from).collect();
+        let mut values: Vec<Value> = chunk.iter().cloned().map(Into::into).collect();
         values.extend([Value::from(tenant), env.into()]);
         for row in db
             .query_all_raw(Statement::from_sql_and_values(backend, text, values))
             .await?
         {
             let channels: Channels = row.try_get_by_index(1)?;
-            if channels.contain(DncChannel::Phone) {
+            if channels.contain(channel) {
                 found.insert(row.try_get_by_index(0)?);
             }
         }

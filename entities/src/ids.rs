@@ -76,6 +76,10 @@ ids! {
     LedgerEntryId,
     /// Credits that the operator gives.
     GrantId,
+    /// A text message.
+    SmsId,
+    /// An e-mail to somebody outside.
+    EmailId,
 }
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.

@@ -123,3 +123,14 @@ pub async fn default_of(db: &impl ConnectionTrait, tenant: TenantId) -> Result<O
     let select = owned(tenant).order_by(Column::Id, Order::Asc).limit(1);
     Ok(select.one(db).await?.map(|row| row.phone_number))
 }
+
+/// The workspace whose number it is; the one that had it first, should two claim it.
+pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option<TenantId>> {
+    use sea_orm::{Order, QueryOrder, QuerySelect};
+    let select = Entity::find()
+        .filter(Column::PhoneNumber.eq(number.clone()))
+        .filter(Column::DeletedAt.is_null())
+        .order_by(Column::Id, Order::Asc)
+        .limit(1);
+    Ok(select.one(db).await?.map(|row| row.tenant_id))
+}

@@ -579,7 +579,7 @@ pub async fn people(
     numbers.sort();
     numbers.dedup();
     let db = &deps.db.read;
-    let barred = entities::dnc::barred(db, owner, &numbers).await?;
+    let barred = entities::dnc::barred(db, owner, entities::dnc::DncChannel::Phone, &numbers).await?;
     let week_ago = now.plus_seconds(-7 * 24 * 3600);
     let mut recent = entities::dial::recent(db, owner, &numbers, week_ago).await?;
     let verified = match owner.1 {

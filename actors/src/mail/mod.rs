@@ -1,6 +1,7 @@
 //! E-mails of the service to its users. The rows are the outbox: one is written with what it tells of, and sent after.
 mod mailer;
-mod post;
+pub mod post;
+pub mod smtp;
 
 pub use mailer::{Mailer, Wake};
 pub use post::Post;

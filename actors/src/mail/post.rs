@@ -1,19 +1,23 @@
 //! Where mails go: an SMTP server; in development a folder; or nowhere yet.
+use super::smtp::{Failure, Server};
 use entities::{mail::Model as Row, values::Moment};
 use lettre::{
-    AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor,
+    Message,
     message::{Mailbox, header::ContentType},
 };
-use std::{path::PathBuf, time::Duration};
+use std::path::{Path, PathBuf};
 
 #[derive(Clone)]
 pub enum Post {
     Smtp {
-        transport: AsyncSmtpTransport<Tokio1Executor>,
+        server: Server,
         from: Mailbox,
     },
     /// Each mail becomes an `.eml` file there.
-    Folder { folder: PathBuf, from: Mailbox },
+    Folder {
+        folder: PathBuf,
+        from: Mailbox,
+    },
     /// Mails wait until the operator names a server.
     Unconfigured,
 }
@@ -28,36 +32,11 @@ pub enum Undelivered {
     Unconfigured,
 }
 
-/// A server that does not answer a step of the talk.
-const TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Replies about the login: required, too weak, refused, not encrypted.
-const LOGIN: [u16; 4] = [530, 534, 535, 538];
-
 impl Post {
-    /// `smtp://` (STARTTLS when the server has it), `smtps://`; with `user:password@` if the server asks for it.
+    /// See [`Server::parse`].
     pub fn smtp(url: &str, from: &str) -> Result<Self, String> {
-        let mut url = url::Url::parse(url)
-            .map_err(|error| format!("is no URL ({error}); write smtps://user:password@host:465"))?;
-        if !matches!(url.scheme(), "smtp" | "smtps") {
-            return Err(format!("starts with `{}`; write smtp:// or smtps://", url.scheme()));
-        }
-        // Passwords go over TLS only; a server on the same machine may do without.
-        let local = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-        if url.scheme() == "smtp" && !url.query_pairs().any(|(name, _)| name == "tls") {
-            let credentials = !url.username().is_empty();
-            match (local, credentials) {
-                (true, _) => {}
-                (false, true) => drop(url.query_pairs_mut().append_pair("tls", "required")),
-                (false, false) => drop(url.query_pairs_mut().append_pair("tls", "opportunistic")),
-            }
-        }
-        let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.as_str())
-            .map_err(|error| format!("cannot be used ({error})"))?
-            .timeout(Some(TIMEOUT))
-            .build();
         Ok(Post::Smtp {
-            transport,
+            server: Server::parse(url)?,
             from: mailbox(from)?,
         })
     }
@@ -69,33 +48,46 @@ impl Post {
         })
     }
 
-    pub async fn deliver(&self, mail: &Row) -> Result<(), Undelivered> {
+    /// Who writes; `None` without a server.
+    pub fn from(&self) -> Option<&Mailbox> {
         match self {
-            Post::Unconfigured => Err(Undelivered::Unconfigured),
-            Post::Smtp { transport, from } => {
-                let message = message(mail, from)?;
-                transport.send(message).await.map(drop).map_err(|error| {
-                    // A wrong password is the operator's slip, and will be mended: the mail waits for that.
-                    let login = error.status().is_some_and(|code| LOGIN.contains(&u16::from(code)));
-                    if error.is_permanent() && !login {
-                        Undelivered::Final(error.to_string())
-                    } else {
-                        Undelivered::Passing(error.to_string())
-                    }
-                })
-            }
-            Post::Folder { folder, from } => {
-                let message = message(mail, from)?.formatted();
-                let path = folder.join(format!("{}.eml", mail.id));
-                let passing = |error: std::io::Error| Undelivered::Passing(format!("{}: {error}", path.display()));
-                tokio::fs::create_dir_all(folder).await.map_err(passing)?;
-                tokio::fs::write(&path, message).await.map_err(passing)
-            }
+            Post::Smtp { from, .. } | Post::Folder { from, .. } => Some(from),
+            Post::Unconfigured => None,
         }
+    }
+
+    /// Hands a message over; answers what was said when it was taken. `name`: of its file, where there is a folder.
+    pub async fn hand_over(&self, name: &str, message: &Message) -> Result<String, Failure> {
+        match self {
+            Post::Unconfigured => Err(Failure::Passing("no mail server is configured".into())),
+            Post::Smtp { server, .. } => server.hand_over(message).await,
+            Post::Folder { folder, .. } => keep(folder, name, message).await.map_err(Failure::Passing),
+        }
+    }
+
+    pub async fn deliver(&self, mail: &Row) -> Result<(), Undelivered> {
+        let Some(from) = self.from() else {
+            return Err(Undelivered::Unconfigured);
+        };
+        let sent = self.hand_over(&mail.id.to_string(), &message(mail, from)?).await;
+        sent.map(drop).map_err(|failure| match failure {
+            // A second copy can be told by its Message-ID.
+            Failure::Passing(why) | Failure::Unknown(why) => Undelivered::Passing(why),
+            Failure::Bounced(why) | Failure::Refused(why) => Undelivered::Final(why),
+        })
     }
 }
 
-fn mailbox(from: &str) -> Result<Mailbox, String> {
+/// Puts a message into a folder, as an `.eml` file.
+pub async fn keep(folder: &Path, name: &str, message: &Message) -> Result<String, String> {
+    let path = folder.join(format!("{name}.eml"));
+    let passing = |error: std::io::Error| format!("{}: {error}", path.display());
+    tokio::fs::create_dir_all(folder).await.map_err(passing)?;
+    tokio::fs::write(&path, message.formatted()).await.map_err(passing)?;
+    Ok("kept as a file".into())
+}
+
+pub fn mailbox(from: &str) -> Result<Mailbox, String> {
     from.parse()
         .map_err(|error| format!("`{from}` is no e-mail address ({error}); write `Callboard <callboard@example.com>`"))
 }
@@ -114,6 +106,6 @@ fn message(mail: &Row, from: &Mailbox) -> Result<Message, Undelivered> {
         .map_err(|error| bad(&error))
 }
 
-fn date(at: Moment) -> std::time::SystemTime {
+pub fn date(at: Moment) -> std::time::SystemTime {
     at.datetime().into()
 }

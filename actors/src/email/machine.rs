@@ -1,0 +1,261 @@
+//! An e-mail: scheduled -> queued -> sending -> sent | deferred | bounced | failed; deferred -> sending | failed; scheduled,
+//! queued, deferred -> canceled.
+//!
+//! `sending` is told as `queued`: the intent is committed, and the message may have left. From there it is never handed over
+//! again unless the server did not take it: where the connection was lost after the message's end, or the service crashed, it
+//! has failed with `unknown_outcome`. It is charged when the server has taken it.
+use crate::{
+    effect::Effect,
+    sms::machine::{Bar, Block, Fault, UNKNOWN_OUTCOME},
+};
+use entities::{
+    Error, Result,
+    changes::{Guard, Reachable},
+    email_message::{Model as Email, Phase},
+    message_send::{self, Channel},
+    values::{Cents, Moment},
+};
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Look at the time.
+    Tick,
+    /// The intent to hand it over now: stands only if the recipient may still be written to.
+    Begin,
+    /// Something keeps it from being sent at all.
+    Bar(Bar),
+    /// Something keeps it from being sent now: the workspace is blocked.
+    Wait(Block),
+    /// The server has taken it; what it said.
+    Taken(Option<String>),
+    /// The server has not taken it, and may later.
+    Busy {
+        why: Fault,
+    },
+    /// The server takes nothing for this recipient.
+    Bounced(Fault),
+    /// The server will not take it.
+    Refused(Fault),
+    /// It may or may not have been taken.
+    Lost {
+        why: String,
+    },
+    Cancel,
+}
+
+/// Seconds after which a message whose sender was cut off has failed: longer than any talk with a server.
+pub const UNKNOWN_AFTER_SECONDS: i64 = 600;
+/// A message that its sender has had in hand for so long is looked at again.
+const LEASE_SECONDS: i64 = 60;
+/// Waiting time after the 1st, 2nd, … refusal that may pass; then it has failed: a day and a half in all. Servers that greylist
+/// want minutes, a broken one hours.
+pub const DELAYS: [Duration; 10] = [
+    Duration::from_secs(60),
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(15 * 60),
+    Duration::from_secs(30 * 60),
+    Duration::from_secs(3600),
+    Duration::from_secs(2 * 3600),
+    Duration::from_secs(4 * 3600),
+    Duration::from_secs(8 * 3600),
+    Duration::from_secs(10 * 3600),
+    Duration::from_secs(10 * 3600),
+];
+/// A blocked workspace's message is looked at again after this, and given up after that.
+const BLOCKED_LOOK_SECONDS: i64 = 60;
+const BLOCKED_FOR_SECONDS: i64 = 48 * 3600;
+
+/// The whole life of a message. Pure.
+pub fn transition(row: Email, command: Command, now: Moment) -> Result<(Email, Vec<Effect>)> {
+    use Phase::*;
+    match (row.phase, command) {
+        (Scheduled | Queued | Deferred, Command::Tick) if is_due(&row, now) => Ok(take_up(row, now)),
+        (Sending, Command::Tick) if is_due(&row, now) => {
+            let why = "nobody knows whether it was sent: the service was cut off meanwhile";
+            Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now))
+        }
+        (Queued | Deferred, Command::Begin) => Ok(begin(row, now)),
+        (Scheduled | Queued | Deferred, Command::Bar(bar)) => Ok(fail(row, why_barred(bar), now)),
+        (Queued | Deferred, Command::Wait(block)) => Ok(wait(row, block, now)),
+        (Sending, Command::Taken(reply)) => Ok(taken(row, reply, now)),
+        (Sending, Command::Busy { why }) => Ok(again(row, why, now)),
+        (Sending, Command::Bounced(fault)) => Ok(with_fault(row, Bounced, fault, now)),
+        (Sending, Command::Refused(fault)) => Ok(fail(row, fault, now)),
+        (Sending, Command::Lost { why }) => Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now)),
+        (Scheduled | Queued | Deferred, Command::Cancel) => Ok(cancel(row, now)),
+        (Sending, Command::Cancel) => Err(too_late("queued", "is being sent: wait for what becomes of it")),
+        (Sent, Command::Cancel) => Err(too_late("sent", "the mail server has it")),
+        (Bounced, Command::Cancel) => Err(too_late("bounced", "it has ended")),
+        (Failed, Command::Cancel) => Err(too_late("failed", "it has ended")),
+        (Scheduled | Sending | Sent | Bounced | Failed | Canceled, Command::Begin) => Err(Error::InvalidState {
+            kind: "message",
+            state: "settled",
+            command: "be sent",
+            hint: "it is sent once",
+        }),
+        // Ticks come early, and work reports late: no change, not an error.
+        (_, Command::Tick)
+        | (Sending | Sent | Bounced | Failed | Canceled, Command::Bar(_))
+        | (Scheduled | Sending | Sent | Bounced | Failed | Canceled, Command::Wait(_))
+        | (
+            Scheduled | Queued | Deferred | Sent | Bounced | Failed | Canceled,
+            Command::Taken(_) | Command::Busy { .. } | Command::Bounced(_) | Command::Refused(_) | Command::Lost { .. },
+        )
+        | (Canceled, Command::Cancel) => Ok((row, Vec::new())),
+    }
+}
+
+/// The next moment at which `Tick` can matter. One that waits for its time needs no actor: its row says when it does.
+pub fn next_deadline(row: &Email) -> Option<Moment> {
+    row.wake_at
+        .filter(|_| matches!(row.phase, Phase::Queued | Phase::Deferred | Phase::Sending))
+}
+
+fn is_due(row: &Email, now: Moment) -> bool {
+    row.wake_at.is_some_and(|at| now >= at)
+}
+
+fn too_late(state: &'static str, hint: &'static str) -> Error {
+    Error::InvalidState {
+        kind: "message",
+        state,
+        command: "be canceled",
+        hint,
+    }
+}
+
+/// Its time has come: its sender takes it in hand. The lease is in no row, so that a start finds it due.
+fn take_up(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
+    if row.phase == Phase::Scheduled {
+        row.phase = Phase::Queued;
+    }
+    row.wake_at = Some(now.plus_seconds(LEASE_SECONDS));
+    let key = row.key();
+    (row, vec![Effect::SendEmail(key)])
+}
+
+/// The intent, with everything that stands or falls with it.
+fn begin(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
+    row.phase = Phase::Sending;
+    row.attempts += 1;
+    row.wake_at = Some(now.plus_seconds(UNKNOWN_AFTER_SECONDS));
+    let mut effects = vec![
+        Effect::Require(Guard::Reachable(Reachable {
+            tenant_id: row.tenant_id,
+            env: row.env,
+            channel: Channel::Email.dnc(),
+            address: row.to_address.clone(),
+        })),
+        Effect::SaveSend(message_send::Model {
+            tenant_id: row.tenant_id,
+            env: row.env,
+            channel: Channel::Email,
+            address: row.to_address.clone(),
+            message_id: row.id.0,
+            n: row.attempts,
+            campaign_id: row.campaign_id,
+            sent_at: now,
+            seq: 0,
+        }),
+    ];
+    // Once, and kept while the server is asked again.
+    if row.held_cents == Cents(0) && row.price_cents > Cents(0) {
+        row.held_cents = row.price_cents;
+        effects.push(Effect::Hold {
+            subject: row.id.0,
+            cents: row.price_cents,
+        });
+    }
+    (row, effects)
+}
+
+/// What is charged, and what is given back: once in a message's life.
+fn settle(row: &mut Email, cost: Cents) -> Vec<Effect> {
+    if std::mem::replace(&mut row.settled, true) {
+        return Vec::new();
+    }
+    let held = std::mem::take(&mut row.held_cents);
+    row.cost_cents = cost.min(held);
+    if held == Cents(0) {
+        return Vec::new();
+    }
+    vec![Effect::Settle {
+        subject: row.id.0,
+        held,
+        cost: row.cost_cents,
+    }]
+}
+
+fn taken(mut row: Email, reply: Option<String>, now: Moment) -> (Email, Vec<Effect>) {
+    row.phase = Phase::Sent;
+    row.provider_message_id = reply;
+    row.wake_at = None;
+    (row.error_code, row.error_message) = (None, None);
+    (row.sent_at, row.ended_at) = (Some(now), Some(now));
+    let price = row.price_cents;
+    let effects = settle(&mut row, price);
+    (row, effects)
+}
+
+fn again(mut row: Email, why: Fault, now: Moment) -> (Email, Vec<Effect>) {
+    let nth = usize::try_from(row.attempts - 1).unwrap_or(0);
+    let Some(delay) = DELAYS.get(nth) else {
+        return fail(row, why, now);
+    };
+    row.phase = Phase::Deferred;
+    row.wake_at = Some(now.plus(*delay));
+    row.error_code = Some(why.code.into());
+    row.error_message = Some(why.message);
+    (row, Vec::new())
+}
+
+fn wait(mut row: Email, block: Block, now: Moment) -> (Email, Vec<Effect>) {
+    let (code, message) = match block {
+        Block::Credits => ("insufficient_credits", "the credits did not cover it"),
+        Block::Suspension => ("plan_limit", "the workspace is suspended"),
+    };
+    let since = row.scheduled_at.map_or(row.created_at, |at| at.max(row.created_at));
+    if now >= since.plus_seconds(BLOCKED_FOR_SECONDS) {
+        return fail(row, Fault::new(code, message), now);
+    }
+    row.wake_at = Some(now.plus_seconds(BLOCKED_LOOK_SECONDS));
+    row.error_code = Some(code.into());
+    row.error_message = Some(message.into());
+    (row, Vec::new())
+}
+
+fn why_barred(bar: Bar) -> Fault {
+    match bar {
+        Bar::Dnc => Fault::new("recipient_on_dnc", "the address is on the do-not-call list"),
+        Bar::NotConfigured => Fault::new("not_configured", "no mail server is configured"),
+    }
+}
+
+fn fail(row: Email, fault: Fault, now: Moment) -> (Email, Vec<Effect>) {
+    with_fault(row, Phase::Failed, fault, now)
+}
+
+fn with_fault(mut row: Email, phase: Phase, fault: Fault, now: Moment) -> (Email, Vec<Effect>) {
+    row.error_code = Some(fault.code.into());
+    row.error_message = Some(fault.message);
+    end(row, phase, now)
+}
+
+fn cancel(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
+    (row.error_code, row.error_message) = (None, None);
+    end(row, Phase::Canceled, now)
+}
+
+/// It ends unsent: what was held for it is given back.
+fn end(mut row: Email, phase: Phase, now: Moment) -> (Email, Vec<Effect>) {
+    row.phase = phase;
+    row.wake_at = None;
+    row.ended_at = Some(now);
+    let effects = settle(&mut row, Cents(0));
+    (row, effects)
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -1,0 +1,166 @@
+//! E-mails to people outside. One message is a row with a state machine; the mail server of the service takes it.
+pub mod actor;
+pub mod link;
+pub mod machine;
+pub mod message;
+mod send;
+
+pub use send::send;
+
+use crate::{deps::Deps, job::Running, mail::Post, shell::Do, sms, writer::Commit};
+use entities::{
+    Error, Result,
+    dnc::{self, DncChannel},
+    email_message::{
+        self, Kind, Model, Phase,
+        content::{self, Attachments},
+    },
+    ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
+    values::{Cents, Env, Metadata, Moment},
+};
+use std::path::PathBuf;
+use tokio::sync::Semaphore;
+
+/// How e-mails to people outside are handed over.
+pub struct Emails {
+    /// Where test keys' messages become files; `None`: they are kept nowhere.
+    pub sandbox_folder: Option<PathBuf>,
+    /// Messages that are being handed over.
+    pub running: Running<EmailId>,
+    permits: Semaphore,
+}
+
+/// Talks with the mail server at once.
+const AT_ONCE: usize = 16;
+/// Messages that are not sent yet, of one tenant in one env.
+pub const MAX_OPEN: u64 = 10_000;
+/// A message can be scheduled so far ahead.
+pub const FURTHEST_SECONDS: i64 = sms::FURTHEST_SECONDS;
+
+impl Emails {
+    pub fn new(sandbox_folder: Option<PathBuf>) -> Self {
+        Emails {
+            sandbox_folder,
+            running: Running::default(),
+            permits: Semaphore::new(AT_ONCE),
+        }
+    }
+}
+
+/// A message that is asked for. None of its texts may have control characters but for the two bodies.
+#[derive(Clone, Debug)]
+pub struct New {
+    pub id: EmailId,
+    /// In lower case.
+    pub to: String,
+    pub from_name: Option<String>,
+    pub reply_to: Option<String>,
+    pub subject: String,
+    /// One of the two is needed. In a marketing mail `{{unsubscribe_url}}` becomes its link.
+    pub text: Option<String>,
+    pub html: Option<String>,
+    pub attachments: Attachments,
+    pub kind: Kind,
+    pub scheduled_at: Option<Moment>,
+    pub client_reference_id: Option<String>,
+    pub metadata: Metadata,
+    pub campaign: Option<(CampaignId, ContactId)>,
+}
+
+/// The rows of a new message.
+pub fn rows(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment) -> (Model, content::Model) {
+    let scheduled_at = new.scheduled_at.filter(|at| *at > now);
+    let (campaign_id, contact_id) = new.campaign.unzip();
+    let content = content::Model {
+        message_id: new.id,
+        tenant_id,
+        text: new.text,
+        html: new.html,
+        attachments: new.attachments,
+    };
+    let row = Model {
+        id: new.id,
+        tenant_id,
+        env,
+        phase: if scheduled_at.is_some() {
+            Phase::Scheduled
+        } else {
+            Phase::Queued
+        },
+        to_address: new.to,
+        from_name: new.from_name,
+        reply_to: new.reply_to,
+        subject: new.subject,
+        kind: new.kind,
+        campaign_id,
+        contact_id,
+        client_reference_id: new.client_reference_id,
+        metadata: new.metadata,
+        scheduled_at: new.scheduled_at,
+        wake_at: Some(scheduled_at.unwrap_or(now)),
+        attempts: 0,
+        price_cents: Cents(deps.limits.email_price_cents.into()),
+        held_cents: Cents(0),
+        cost_cents: Cents(0),
+        settled: false,
+        error_code: None,
+        error_message: None,
+        provider_message_id: None,
+        version: 1,
+        created_at: now,
+        sent_at: None,
+        ended_at: None,
+    };
+    (row, content)
+}
+
+/// Can messages of that env be sent at all?
+pub fn check_configured(deps: &Deps, env: Env) -> Result<()> {
+    match (env, &deps.post) {
+        (Env::Live, Post::Unconfigured) => Err(Error::NotConfigured(
+            "no mail server is configured for live messages; use a test key for sandbox messages".into(),
+        )),
+        (Env::Live | Env::Test, _) => Ok(()),
+    }
+}
+
+/// May it be written, as far as is known now? The list and the blocks are looked at once more when it is sent.
+pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
+    let owner = (row.tenant_id, row.env);
+    check_configured(deps, row.env)?;
+    sms::check_blocks(deps, owner).await?;
+    let address = std::slice::from_ref(&row.to_address);
+    let barred = dnc::barred(&deps.db.read, owner, DncChannel::Email, address).await?;
+    if barred.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::RecipientOnDnc)
+    }
+}
+
+/// Stores a message; its actor sees to the rest.
+pub async fn create(deps: &Deps, (row, content): (Model, content::Model)) -> Result<Model> {
+    let key = row.key();
+    let mut commit = Commit::default();
+    commit.changes.email_messages.push(row.clone());
+    commit.changes.email_contents.push(content);
+    let row = match deps.writer.commit(commit).await {
+        Ok(()) => row,
+        // A repeat of a request that a crash cut off after its commit.
+        Err(Error::Stale | Error::AlreadyExists { .. }) => email_message::load(&deps.db.read, key).await?,
+        Err(error) => return Err(error),
+    };
+    wake(deps, key);
+    Ok(row)
+}
+
+/// A message has been committed: its actor looks at it. A hint; the reconcile finds it as well.
+pub fn wake(deps: &Deps, key: Owned<EmailId>) {
+    tell(deps, key, machine::Command::Tick);
+}
+
+fn tell(deps: &Deps, key: Owned<EmailId>, command: machine::Command) {
+    if let Some(tree) = deps.tree() {
+        tree.emails.tell(key, Do::tell(command, &deps.clock));
+    }
+}

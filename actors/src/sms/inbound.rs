@@ -1,0 +1,170 @@
+//! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
+use super::{
+    segments,
+    words::{self, Wish},
+};
+use crate::{
+    deps::Deps,
+    dnc::{Entry, Outcome, Whom, place},
+    writer::Commit,
+};
+use entities::{
+    Result,
+    dnc::{self, Source},
+    ids::{DncId, SmsId, TenantId},
+    number,
+    sms_message::{self, Direction, Model, Phase},
+    values::{Cents, E164, Env, Metadata, Moment},
+};
+
+/// A text as its provider hands it over.
+#[derive(Clone, Debug)]
+pub struct Arriving {
+    /// The provider's id: the same text may be handed over more than once.
+    pub provider_message_id: String,
+    /// Whom it was written to: one of ours.
+    pub to_number: E164,
+    /// Who wrote; `None`: no number that could be written to.
+    pub from_number: Option<E164>,
+    pub body: String,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub message: Model,
+    /// What is answered, if anything.
+    pub reply: Option<String>,
+}
+
+const STOPPED: &str =
+    "You are unsubscribed and will get no more messages from this number. Reply START to get them again.";
+const STARTED: &str = "You will get messages from this number again. Reply STOP to get no more.";
+/// The longest text that is kept.
+const MAX_CHARS: usize = 1600;
+/// Workspaces that may have texted one person from a number that they share.
+const MAX_SENDERS: usize = 50;
+
+/// A live text: to the workspace whose number it is. To a number that is nobody's own, to the workspace that wrote last from it;
+/// but a STOP goes to all that did.
+pub async fn receive_live(deps: &Deps, arriving: Arriving) -> Result<Option<String>> {
+    let db = &deps.db.read;
+    let owners = match number::owner_of(db, &arriving.to_number).await? {
+        Some(tenant) => vec![tenant],
+        None => match &arriving.from_number {
+            Some(person) => sms_message::senders(db, person, &arriving.to_number, MAX_SENDERS).await?,
+            None => Vec::new(),
+        },
+    };
+    let to_all = words::wish(&arriving.body) == Some(Wish::Stop);
+    let mut reply = None;
+    for tenant in owners.into_iter().take(if to_all { MAX_SENDERS } else { 1 }) {
+        let received = receive(deps, (tenant, Env::Live), deps.ids.next(), arriving.clone()).await?;
+        // One answer, however many were told.
+        reply = reply.or(received.reply);
+    }
+    Ok(reply)
+}
+
+/// Stores a text and obeys it. One that is known is answered with nothing.
+pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: Arriving) -> Result<Received> {
+    let (now, entry) = (deps.clock.now(), deps.ids.next());
+    let (wish, help) = (words::wish(&arriving.body), deps.sms.help_text.clone());
+    deps.writer
+        .run(move |db| {
+            let (arriving, help) = (arriving.clone(), help.clone());
+            Box::pin(async move {
+                if let Some(message) = sms_message::inbound(db, owner, &arriving.provider_message_id).await? {
+                    return Ok((Received { message, reply: None }, Commit::default()));
+                }
+                let mut commit = Commit::default();
+                let reply = match (wish, &arriving.from_number) {
+                    (Some(Wish::Stop), Some(person)) => {
+                        let entry = stop(entry, person);
+                        let (row, outcome) = place(db, owner, entry, now).await?;
+                        if outcome != Outcome::Known {
+                            commit.changes.dnc.push(row);
+                        }
+                        (outcome != Outcome::Known).then(|| STOPPED.to_owned())
+                    }
+                    (Some(Wish::Start), Some(person)) => {
+                        let known = dnc::of_number(db, owner, person).await?;
+                        let lifted = known.filter(|entry| entry.source == Source::SmsStop);
+                        lifted.map(|entry| {
+                            commit.changes.dnc.push(lift(entry, now));
+                            STARTED.to_owned()
+                        })
+                    }
+                    (Some(Wish::Help), Some(_)) => Some(help).filter(|text| !text.is_empty()),
+                    (_, _) => None,
+                };
+                let message = row(owner, id, arriving, now);
+                commit.changes.sms_messages.push(message.clone());
+                Ok((Received { message, reply }, commit))
+            })
+        })
+        .await
+}
+
+/// The entry of somebody who wants no more texts, by whichever way that was said.
+pub fn stop(id: DncId, person: &E164) -> Entry {
+    Entry {
+        id,
+        whom: Whom::Number(person.clone()),
+        channels: Vec::new(),
+        reason: Some("said so by SMS".into()),
+        source: Source::SmsStop,
+        session_id: None,
+    }
+}
+
+fn lift(entry: dnc::Model, now: Moment) -> dnc::Model {
+    dnc::Model {
+        removed_at: Some(now),
+        removed_reason: Some("said START by SMS".into()),
+        version: entry.version + 1,
+        ..entry
+    }
+}
+
+fn row((tenant_id, env): (TenantId, Env), id: SmsId, arriving: Arriving, now: Moment) -> Model {
+    // What no database keeps, and nobody types.
+    let body: String = arriving
+        .body
+        .chars()
+        .filter(|char| *char != '\0')
+        .take(MAX_CHARS)
+        .collect();
+    let (encoding, segments) = segments::of(&body);
+    Model {
+        id,
+        tenant_id,
+        env,
+        phase: Phase::Received,
+        direction: Direction::Inbound,
+        to_number: arriving.to_number,
+        from_number: arriving.from_number,
+        body,
+        encoding,
+        segments,
+        delivered_at: None,
+        campaign_id: None,
+        contact_id: None,
+        client_reference_id: None,
+        metadata: Metadata::default(),
+        scheduled_at: None,
+        wake_at: None,
+        attempts: 0,
+        price_cents: Cents(0),
+        held_cents: Cents(0),
+        cost_cents: Cents(0),
+        settled: true,
+        error_code: None,
+        error_message: None,
+        provider_message_id: Some(arriving.provider_message_id),
+        version: 1,
+        created_at: now,
+        sent_at: None,
+        ended_at: Some(now),
+    }
+}

@@ -1,0 +1,148 @@
+//! Handing a message over: look, commit the intent, then ask the provider once, and tell what came of it.
+use super::{
+    check_blocks,
+    machine::{Bar, Block, Command},
+    provider::{Outcome, Outgoing},
+    reachable, tell,
+};
+use crate::{deps::Deps, job, shell::Do, writer::Commit};
+use entities::{
+    Error, Result,
+    changes::Guard,
+    dnc::{self, DncChannel},
+    ids::{Owned, SmsId, TenantId},
+    message_send::{self, Channel},
+    sms_message::{self, Model, Phase},
+    values::{Cents, E164, Env},
+};
+
+/// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
+pub fn send(deps: &Deps, key: Owned<SmsId>) {
+    let its = deps.clone();
+    job::run(deps, &deps.sms.running, key.id, "message", async move {
+        hand_over(&its, key).await
+    });
+}
+
+async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
+    let Some(tree) = deps.tree() else { return Ok(()) };
+    let Some(door) = deps.sms.of(key.env) else {
+        tell(deps, key, Command::Bar(Bar::NotConfigured));
+        return Ok(());
+    };
+    let closed = |_| Error::Unavailable("the service is shutting down".into());
+    let _permit = door.permits.acquire().await.map_err(closed)?;
+    if deps.is_draining() {
+        return Ok(());
+    }
+    let row = sms_message::load(&deps.db.read, key).await?;
+    if row.phase != Phase::Queued {
+        return Ok(());
+    }
+    if let Some(command) = obstacle(deps, &row).await? {
+        tell(deps, key, command);
+        return Ok(());
+    }
+    // From its commit on it may have left: whatever happens below, nobody hands it over again unless the provider says so.
+    let row = match tree.sms.send(key, Do::ask(Command::Begin, &deps.clock)).await? {
+        Ok(row) => row,
+        // Canceled, or sent, at this very moment.
+        Err(Error::InvalidState { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let outcome = door.provider.send(deps, Outgoing::of(&row)).await;
+    log(&row, &outcome);
+    tell(deps, key, outcome.into());
+    Ok(())
+}
+
+/// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
+async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
+    let owner = (row.tenant_id, row.env);
+    match check_blocks(deps, owner).await {
+        Ok(()) => {}
+        Err(Error::InsufficientCredits) => return Ok(Some(Command::Wait(Block::Credits))),
+        Err(Error::PlanLimit(_)) => return Ok(Some(Command::Wait(Block::Suspension))),
+        Err(error) => return Err(error),
+    }
+    let number = std::slice::from_ref(&row.to_number);
+    if !dnc::barred(&deps.db.read, owner, DncChannel::Sms, number)
+        .await?
+        .is_empty()
+    {
+        return Ok(Some(Command::Bar(Bar::Dnc)));
+    }
+    if row.held_cents == Cents(0) && !crate::effect::is_covered(deps, owner, row.price_cents).await? {
+        return Ok(Some(Command::Wait(Block::Credits)));
+    }
+    Ok(None)
+}
+
+fn log(row: &Model, outcome: &Outcome) {
+    let (result, code) = match outcome {
+        Outcome::Taken(_) => ("taken", ""),
+        Outcome::Busy { why, .. } => ("busy", why.code),
+        Outcome::Refused(why) => ("refused", why.code),
+        Outcome::Lost(_) => ("lost", ""),
+    };
+    metrics::counter!("callboard_sms_total", "env" => row.env.as_str(), "result" => result).increment(1);
+    if !matches!(outcome, Outcome::Taken(_)) {
+        tracing::warn!(message = %row.id, attempt = row.attempts, result, code, "an SMS was not taken");
+    }
+}
+
+/// Sends one text at once and stores none of it, as a code that only its reader may see. The intent is a row all the same, on
+/// the conditions that hold for every message; it is not charged and not tried again. `Unavailable`: it may or may not arrive.
+pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: String) -> Result<()> {
+    let (tenant_id, env) = owner;
+    let from = super::from_number(deps, owner, None).await?;
+    check_blocks(deps, owner).await?;
+    let number = std::slice::from_ref(&to);
+    if !dnc::barred(&deps.db.read, owner, DncChannel::Sms, number)
+        .await?
+        .is_empty()
+    {
+        return Err(Error::RecipientOnDnc);
+    }
+    let Some(door) = deps.sms.of(env) else {
+        return Err(Error::NotConfigured("no SMS provider is configured".into()));
+    };
+    let closed = |_| Error::Unavailable("the service is shutting down".into());
+    let _permit = door.permits.acquire().await.map_err(closed)?;
+    let id: SmsId = deps.ids.next();
+    let mut commit = Commit::default();
+    commit.changes.guards.push(Guard::Reachable(reachable(owner, &to)));
+    commit.changes.message_sends.push(message_send::Model {
+        tenant_id,
+        env,
+        channel: Channel::Sms,
+        address: to.as_str().to_owned(),
+        message_id: id.0,
+        n: 1,
+        campaign_id: None,
+        sent_at: deps.clock.now(),
+        seq: 0,
+    });
+    deps.writer.commit(commit).await.map_err(|error| match error {
+        // The list has changed since it was read.
+        Error::Stale => Error::RecipientOnDnc,
+        error => error,
+    })?;
+    let message = Outgoing {
+        key: Owned::new(tenant_id, env, id),
+        to,
+        from,
+        body,
+        attempt: 1,
+        reports: false,
+    };
+    match door.provider.send(deps, message).await {
+        Outcome::Taken(_) => Ok(()),
+        Outcome::Refused(fault) => Err(Error::invalid(
+            "phone_number",
+            format!("takes no text: {}", fault.message),
+        )),
+        Outcome::Busy { why, .. } => Err(Error::Unavailable(why.message)),
+        Outcome::Lost(why) => Err(Error::Unavailable(why)),
+    }
+}

@@ -1,0 +1,268 @@
+//! E-mails to people outside: one row per message, from its order to its end; its text apart.
+use crate::{
+    error::{Error, Result},
+    ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
+    page::{self, Listed, Page},
+    values::{Cents, Env, Metadata, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+
+/// How far a message is, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+pub enum Phase {
+    /// Waits for its time.
+    Scheduled,
+    /// Is to be handed to the mail server.
+    Queued,
+    /// May have left: it is never handed over a second time from here.
+    Sending,
+    /// The server would not have it now; it is tried again.
+    Deferred,
+    /// The server has taken it.
+    Sent,
+    /// The server knows no such recipient, or takes nothing for it.
+    Bounced,
+    Failed,
+    Canceled,
+}
+
+impl Phase {
+    pub fn status(self) -> Status {
+        match self {
+            Phase::Scheduled => Status::Scheduled,
+            Phase::Queued | Phase::Sending => Status::Queued,
+            Phase::Deferred => Status::Deferred,
+            Phase::Sent => Status::Sent,
+            Phase::Bounced => Status::Bounced,
+            Phase::Failed => Status::Failed,
+            Phase::Canceled => Status::Canceled,
+        }
+    }
+}
+
+/// How far a message is, as it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "EmailStatus", description = "How far the message is.")]
+pub enum Status {
+    Scheduled,
+    Queued,
+    Deferred,
+    Sent,
+    Bounced,
+    Failed,
+    Canceled,
+}
+
+impl Status {
+    fn phases(self) -> impl Iterator<Item = Phase> {
+        <Phase as sea_orm::Iterable>::iter().filter(move |phase| phase.status() == self)
+    }
+}
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(
+    rename = "EmailKind",
+    description = "`marketing` carries the headers by which mail programs unsubscribe."
+)]
+pub enum Kind {
+    /// Belongs to something that its reader has asked for.
+    #[default]
+    Transactional,
+    Marketing,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "email_messages")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: EmailId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub phase: Phase,
+    /// In lower case.
+    pub to_address: String,
+    pub from_name: Option<String>,
+    pub reply_to: Option<String>,
+    pub subject: String,
+    pub kind: Kind,
+    pub campaign_id: Option<CampaignId>,
+    pub contact_id: Option<ContactId>,
+    pub client_reference_id: Option<String>,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub metadata: Metadata,
+    pub scheduled_at: Option<Moment>,
+    /// The next moment at which its actor has something to do.
+    pub wake_at: Option<Moment>,
+    /// Intents to hand it over.
+    pub attempts: i32,
+    /// What it costs once it is sent.
+    pub price_cents: Cents,
+    /// What the ledger holds for it now.
+    pub held_cents: Cents,
+    /// What it has cost.
+    pub cost_cents: Cents,
+    /// It was charged, or will not be.
+    pub settled: bool,
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    /// What the mail server said when it took it.
+    pub provider_message_id: Option<String>,
+    pub version: i32,
+    pub created_at: Moment,
+    pub sent_at: Option<Moment>,
+    pub ended_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<EmailId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Model> {
+    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
+    found.one(db).await?.ok_or(Error::NotFound("message"))
+}
+
+/// The message behind a link that carries its own proof.
+pub async fn behind_link(db: &impl ConnectionTrait, id: EmailId) -> Result<Option<Model>> {
+    Ok(Entity::find_by_id(id).one(db).await?)
+}
+
+/// What a list is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub status: Option<Status>,
+    pub to: Option<String>,
+    pub kind: Option<Kind>,
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    filter: Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant, env);
+    if let Some(status) = filter.status {
+        select = select.filter(Column::Phase.is_in(status.phases()));
+    }
+    if let Some(to) = filter.to {
+        select = select.filter(Column::ToAddress.eq(to));
+    }
+    if let Some(kind) = filter.kind {
+        select = select.filter(Column::Kind.eq(kind));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+/// Messages that are not sent yet.
+pub async fn count_open(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
+    let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending', 'deferred')"));
+    Ok(open.count(db).await?)
+}
+
+/// Messages that have something to do by then.
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<EmailId>>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(Expr::cust("wake_at IS NOT NULL"))
+        .filter(Column::WakeAt.lte(by))
+        .order_by(Column::WakeAt, Order::Asc)
+        .limit(limit);
+    let rows: Vec<(TenantId, Env, EmailId)> = select.into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}
+
+/// Some that were made before then and wait for nothing any more. What can be unsubscribed by a link is kept until
+/// `marketing_before`.
+pub async fn oldest(
+    db: &impl ConnectionTrait,
+    before: Moment,
+    marketing_before: Moment,
+    limit: u64,
+) -> Result<Vec<EmailId>> {
+    let old = sea_orm::Condition::any()
+        .add(Column::Kind.eq(Kind::Transactional))
+        .add(Column::CreatedAt.lt(marketing_before));
+    let select = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::CreatedAt.lt(before))
+        .filter(old)
+        .filter(Expr::cust(
+            "phase NOT IN ('scheduled', 'queued', 'sending', 'deferred')",
+        ))
+        .order_by(Column::CreatedAt, Order::Asc)
+        .limit(limit);
+    Ok(select.into_tuple().all(db).await?)
+}
+
+pub async fn prune(db: &impl ConnectionTrait, ids: &[EmailId]) -> Result<()> {
+    content::Entity::delete_many()
+        .filter(content::Column::MessageId.is_in(ids.iter().copied()))
+        .exec(db)
+        .await?;
+    Entity::delete_many()
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}
+
+/// What is in a message. Written with it, and never changed.
+pub mod content {
+    use super::*;
+    use sea_orm::FromJsonQueryResult;
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+    #[sea_orm(table_name = "email_contents")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub message_id: EmailId,
+        pub tenant_id: TenantId,
+        pub text: Option<String>,
+        pub html: Option<String>,
+        #[sea_orm(column_type = "JsonBinary")]
+        pub attachments: Attachments,
+    }
+    impl ActiveModelBehavior for ActiveModel {}
+
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
+    #[serde(transparent)]
+    pub struct Attachments(pub Vec<Attachment>);
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Attachment {
+        pub filename: String,
+        pub content_type: String,
+        /// Base64.
+        pub content: String,
+    }
+
+    pub async fn load(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Model> {
+        let found = Entity::find_by_id(key.id).filter(Column::TenantId.eq(key.tenant_id));
+        found.one(db).await?.ok_or(Error::NotFound("message"))
+    }
+}

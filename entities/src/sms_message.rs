@@ -1,0 +1,250 @@
+//! SMS: one row per message, from its order to its end; and what came in.
+use crate::{
+    error::{Error, Result},
+    ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
+    page::{self, Listed, Page},
+    values::{Cents, E164, Env, Metadata, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+
+/// How far a message is, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+pub enum Phase {
+    /// Waits for its time.
+    Scheduled,
+    /// Is to be handed to the provider.
+    Queued,
+    /// May have left: it is never handed over a second time from here.
+    Sending,
+    /// The provider has taken it.
+    Sent,
+    Delivered,
+    Undelivered,
+    Failed,
+    Canceled,
+    /// Came in.
+    Received,
+}
+
+impl Phase {
+    pub fn status(self) -> Status {
+        match self {
+            Phase::Scheduled => Status::Scheduled,
+            Phase::Queued | Phase::Sending => Status::Queued,
+            Phase::Sent => Status::Sent,
+            Phase::Delivered => Status::Delivered,
+            Phase::Undelivered => Status::Undelivered,
+            Phase::Failed => Status::Failed,
+            Phase::Canceled => Status::Canceled,
+            Phase::Received => Status::Received,
+        }
+    }
+}
+
+/// How far a message is, as it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter)]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How far the message is.")]
+pub enum Status {
+    Scheduled,
+    Queued,
+    Sent,
+    Delivered,
+    Undelivered,
+    Failed,
+    Canceled,
+    Received,
+}
+
+impl Status {
+    fn phases(self) -> impl Iterator<Item = Phase> {
+        <Phase as sea_orm::Iterable>::iter().filter(move |phase| phase.status() == self)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(8))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "Who wrote: `outbound` is this workspace.")]
+pub enum Direction {
+    Outbound,
+    Inbound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(8))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How the text travels: `gsm7` fits 160 characters into a segment, `ucs2` 70.")]
+pub enum Encoding {
+    Gsm7,
+    Ucs2,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "sms_messages")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: SmsId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub phase: Phase,
+    pub direction: Direction,
+    pub to_number: E164,
+    pub from_number: Option<E164>,
+    pub body: String,
+    pub encoding: Encoding,
+    pub segments: i32,
+    pub delivered_at: Option<Moment>,
+    pub campaign_id: Option<CampaignId>,
+    pub contact_id: Option<ContactId>,
+    pub client_reference_id: Option<String>,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub metadata: Metadata,
+    pub scheduled_at: Option<Moment>,
+    /// The next moment at which its actor has something to do.
+    pub wake_at: Option<Moment>,
+    /// Intents to hand it over.
+    pub attempts: i32,
+    /// What it costs once it is sent.
+    pub price_cents: Cents,
+    /// What the ledger holds for it now.
+    pub held_cents: Cents,
+    /// What it has cost.
+    pub cost_cents: Cents,
+    /// It was charged, or will not be.
+    pub settled: bool,
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    pub provider_message_id: Option<String>,
+    pub version: i32,
+    pub created_at: Moment,
+    pub sent_at: Option<Moment>,
+    pub ended_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<SmsId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<SmsId>) -> Result<Model> {
+    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
+    found.one(db).await?.ok_or(Error::NotFound("message"))
+}
+
+/// Whose it is, for a provider's report that carries its own proof.
+pub async fn owner_of(db: &impl ConnectionTrait, id: SmsId) -> Result<Option<Owned<SmsId>>> {
+    Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
+}
+
+/// What a list is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub status: Option<Status>,
+    pub direction: Option<Direction>,
+    pub to_number: Option<E164>,
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    filter: Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant, env);
+    if let Some(status) = filter.status {
+        select = select.filter(Column::Phase.is_in(status.phases()));
+    }
+    if let Some(direction) = filter.direction {
+        select = select.filter(Column::Direction.eq(direction));
+    }
+    if let Some(number) = filter.to_number {
+        select = select.filter(Column::ToNumber.eq(number));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+/// Messages that are not sent yet.
+pub async fn count_open(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
+    let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending')"));
+    Ok(open.count(db).await?)
+}
+
+/// Messages that have something to do by then.
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<SmsId>>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(Expr::cust("wake_at IS NOT NULL"))
+        .filter(Column::WakeAt.lte(by))
+        .order_by(Column::WakeAt, Order::Asc)
+        .limit(limit);
+    let rows: Vec<(TenantId, Env, SmsId)> = select.into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}
+
+/// A message that came in, by its provider's id.
+pub async fn inbound(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    provider_message_id: &str,
+) -> Result<Option<Model>> {
+    let select = owned(tenant, env)
+        .filter(Expr::cust("direction = 'inbound'"))
+        .filter(Column::ProviderMessageId.eq(provider_message_id));
+    Ok(select.one(db).await?)
+}
+
+/// Who has texted `person` from `number` with a live key: the one who did so last comes first.
+pub async fn senders(db: &impl ConnectionTrait, person: &E164, number: &E164, limit: usize) -> Result<Vec<TenantId>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::TenantId)
+        .filter(Expr::cust("direction = 'outbound' AND env = 'live'"))
+        .filter(Column::ToNumber.eq(person.clone()))
+        .filter(Column::FromNumber.eq(number.clone()))
+        .order_by(Column::Id, Order::Desc)
+        .limit(1000);
+    let mut found: Vec<TenantId> = Vec::new();
+    for tenant in select.into_tuple::<TenantId>().all(db).await? {
+        if !found.contains(&tenant) && found.len() < limit {
+            found.push(tenant);
+        }
+    }
+    Ok(found)
+}
+
+/// Some that were made before then and wait for nothing any more.
+pub async fn oldest(db: &impl ConnectionTrait, before: Moment, limit: u64) -> Result<Vec<SmsId>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::CreatedAt.lt(before))
+        .filter(Expr::cust("phase NOT IN ('scheduled', 'queued', 'sending')"))
+        .order_by(Column::CreatedAt, Order::Asc)
+        .limit(limit);
+    Ok(select.into_tuple().all(db).await?)
+}
+
+pub async fn prune(db: &impl ConnectionTrait, ids: &[SmsId]) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}
