@@ -15,10 +15,9 @@ use entities::{
     inbound_call,
     ledger::Movement,
     mail, membership, message_send, recording, session, tally, transcript,
-    values::{Cents, E164, Env},
+    values::{E164, Env},
 };
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// The list of everything the service can do.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,17 +38,6 @@ pub enum Effect {
     },
     /// The intent to hand a message over.
     SaveSend(message_send::Model),
-    /// Credits are set aside; refused where they do not cover it.
-    Hold {
-        subject: Uuid,
-        cents: Cents,
-    },
-    /// What was set aside is charged, or given back.
-    Settle {
-        subject: Uuid,
-        held: Cents,
-        cost: Cents,
-    },
     SaveAnswers {
         call: Arc<session::Model>,
         answers: Vec<Answered>,
@@ -176,7 +164,6 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
                 bar(deps, owner, entry, commit).await?;
             }
             Effect::SaveSend(row) => commit.changes.message_sends.push(row.clone()),
-            Effect::Hold { .. } | Effect::Settle { .. } => {}
             Effect::SaveAnswers { call, answers, source } => {
                 let rows = answers.iter().map(|answered| answer_row(deps, call, answered, *source));
                 commit.changes.answers.extend(rows);
@@ -265,11 +252,6 @@ async fn bar<I: Copy>(deps: &Deps, owner: Owned<I>, entry: dnc::Entry, commit: &
         commit.changes.dnc.push(row);
     }
     Ok(())
-}
-
-/// Do the credits cover it? What is free costs nobody anything.
-pub async fn is_covered(_: &Deps, _: (TenantId, Env), _: Cents) -> Result<bool> {
-    Ok(true)
 }
 
 fn answer_row(deps: &Deps, call: &session::Model, answered: &Answered, source: answer::Source) -> answer::Model {
@@ -378,8 +360,6 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::BarNumber { .. }
             | Effect::StopTexts { .. }
             | Effect::SaveSend(_)
-            | Effect::Hold { .. }
-            | Effect::Settle { .. }
             | Effect::SaveAnswers { .. }
             | Effect::DisposeContact { .. }
             | Effect::SaveEvaluation(_)

@@ -4,9 +4,11 @@ pub mod grants;
 pub mod machine;
 pub mod posting;
 
+use crate::deps::Deps;
 use entities::{
+    Result,
     ids::TenantId,
-    ledger::account,
+    ledger::{self, account},
     values::{Cents, Env, Moment},
 };
 
@@ -64,4 +66,13 @@ impl Terms {
         };
         crate::session::machine::cost(price_cents_per_minute, seconds)
     }
+}
+
+/// Is so much available? What is free costs nobody anything.
+pub async fn cover(deps: &Deps, owner: (TenantId, Env), cents: Cents) -> Result<bool> {
+    if cents <= Cents(0) {
+        return Ok(true);
+    }
+    let opening = |tenant, env| deps.limits.credits.opening(tenant, env);
+    Ok(ledger::load(&deps.db.read, owner, opening).await?.available() >= cents)
 }

@@ -12,6 +12,7 @@ use entities::{
     Error, Result,
     changes::{Guard, Reachable},
     email_message::{Model as Email, Phase},
+    ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
 };
@@ -162,10 +163,11 @@ fn begin(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
     // Once, and kept while the server is asked again.
     if row.held_cents == Cents(0) && row.price_cents > Cents(0) {
         row.held_cents = row.price_cents;
-        effects.push(Effect::Hold {
-            subject: row.id.0,
-            cents: row.price_cents,
-        });
+        effects.push(Effect::Move(Movement::hold(
+            (row.tenant_id, row.env),
+            row.id.0,
+            row.price_cents,
+        )));
     }
     (row, effects)
 }
@@ -180,11 +182,8 @@ fn settle(row: &mut Email, cost: Cents) -> Vec<Effect> {
     if held == Cents(0) {
         return Vec::new();
     }
-    vec![Effect::Settle {
-        subject: row.id.0,
-        held,
-        cost: row.cost_cents,
-    }]
+    let movement = Movement::settle((row.tenant_id, row.env), row.id.0, held, row.cost_cents);
+    vec![Effect::Move(movement)]
 }
 
 fn taken(mut row: Email, reply: Option<String>, now: Moment) -> (Email, Vec<Effect>) {

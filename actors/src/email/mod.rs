@@ -7,7 +7,7 @@ mod send;
 
 pub use send::send;
 
-use crate::{deps::Deps, job::Running, mail::Post, shell::Do, sms, writer::Commit};
+use crate::{credits, deps::Deps, job::Running, mail::Post, shell::Do, sms, writer::Commit};
 use entities::{
     Error, Result,
     dnc::{self, DncChannel},
@@ -131,10 +131,13 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
     sms::check_blocks(deps, owner).await?;
     let address = std::slice::from_ref(&row.to_address);
     let barred = dnc::barred(&deps.db.read, owner, DncChannel::Email, address).await?;
-    if barred.is_empty() {
+    if !barred.is_empty() {
+        return Err(Error::RecipientOnDnc);
+    }
+    if credits::cover(deps, owner, row.price_cents).await? {
         Ok(())
     } else {
-        Err(Error::RecipientOnDnc)
+        Err(Error::InsufficientCredits)
     }
 }
 

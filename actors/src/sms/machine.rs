@@ -10,6 +10,7 @@ use crate::effect::Effect;
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
+    ledger::Movement,
     message_send::{self, Channel},
     sms_message::{Model as Sms, Phase},
     values::{Cents, Moment},
@@ -237,10 +238,11 @@ fn begin(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
     // Once, and kept while the provider is asked again.
     if row.held_cents == Cents(0) && row.price_cents > Cents(0) {
         row.held_cents = row.price_cents;
-        effects.push(Effect::Hold {
-            subject: row.id.0,
-            cents: row.price_cents,
-        });
+        effects.push(Effect::Move(Movement::hold(
+            (row.tenant_id, row.env),
+            row.id.0,
+            row.price_cents,
+        )));
     }
     (row, effects)
 }
@@ -255,11 +257,8 @@ fn settle(row: &mut Sms, cost: Cents) -> Vec<Effect> {
     if held == Cents(0) {
         return Vec::new();
     }
-    vec![Effect::Settle {
-        subject: row.id.0,
-        held,
-        cost: row.cost_cents,
-    }]
+    let movement = Movement::settle((row.tenant_id, row.env), row.id.0, held, row.cost_cents);
+    vec![Effect::Move(movement)]
 }
 
 fn taken(mut row: Sms, id: Option<String>, now: Moment) -> (Sms, Vec<Effect>) {

@@ -12,7 +12,7 @@ pub mod words;
 
 pub use send::{send, send_now};
 
-use crate::{deps::Deps, job::Running, shell::Do, writer::Commit};
+use crate::{credits, deps::Deps, job::Running, shell::Do, writer::Commit};
 use entities::{
     Error, Result,
     changes::Reachable,
@@ -174,10 +174,13 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
     }
     check_blocks(deps, owner).await?;
     let barred = dnc::barred(db, owner, DncChannel::Sms, std::slice::from_ref(number)).await?;
-    if barred.is_empty() {
+    if !barred.is_empty() {
+        return Err(Error::RecipientOnDnc);
+    }
+    if credits::cover(deps, owner, row.price_cents).await? {
         Ok(())
     } else {
-        Err(Error::RecipientOnDnc)
+        Err(Error::InsufficientCredits)
     }
 }
 
