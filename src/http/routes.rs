@@ -3,9 +3,10 @@
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
 use super::{
-    agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, events, functions,
+    agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions,
     gate::{self, Access, Access::*},
-    imports, live_calls, login, me, numbers, recordings, report, sessions, system, views, webhook_endpoints,
+    imports, live_calls, login, me, numbers, recordings, report, sessions, sms_messages, system, twilio, unsubscribe,
+    views, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -129,6 +130,20 @@ table! {
     GET "/v1/sessions/{id}/answers" Needs(SessionsRead), answers::of_session, "What was answered to the agent's questions in a call.", gives views::List<answers::AnswerView>, 200;
     GET "/v1/sessions/{id}/recordings" Needs(SessionsRead), recordings::of_session, "List the recordings of a call.", gives views::List<recordings::RecordingView>, 200;
     GET "/v1/sessions/{id}/transcript.json" Needs(SessionsRead), live_calls::transcript, "What was said; `partial` while the call is live.", gives views::TranscriptView, 200;
+
+    POST "/v1/sms_messages" Needs(SmsSend), sms_messages::create, "Send an SMS, now or at a time; finishes later.", takes sms_messages::Create, gives sms_messages::SmsView, 202;
+    GET "/v1/sms_messages" Needs(SmsSend), sms_messages::list, "List SMS; `status`, `to_number` and `direction` narrow.", gives views::List<sms_messages::SmsView>, 200;
+    GET "/v1/sms_messages/{id}" Needs(SmsSend), sms_messages::get, "Get an SMS.", gives sms_messages::SmsView, 200;
+    POST "/v1/sms_messages/{id}/cancel" Needs(SmsSend), sms_messages::cancel, "Cancel an SMS that was not handed to the provider.", gives sms_messages::SmsView, 200;
+    POST "/v1/_sandbox/inbound_sms" Needs(SmsSend), sms_messages::arrive, "With a test key: a text comes in to one of your numbers.", takes sms_messages::InboundSms, gives sms_messages::InboundSmsView, 201;
+    POST "/v1/email_messages" Needs(EmailSend), email_messages::create, "Send an e-mail, now or at a time; finishes later.", takes email_messages::Create, gives email_messages::EmailView, 202;
+    GET "/v1/email_messages" Needs(EmailSend), email_messages::list, "List e-mails; `status`, `to` and `kind` narrow.", gives views::List<email_messages::EmailView>, 200;
+    GET "/v1/email_messages/{id}" Needs(EmailSend), email_messages::get, "Get an e-mail.", gives email_messages::EmailView, 200;
+    POST "/v1/email_messages/{id}/cancel" Needs(EmailSend), email_messages::cancel, "Cancel an e-mail that was not handed to the mail server.", gives email_messages::EmailView, 200;
+    POST "/v1/_internal/twilio/status/{message_id}" Public, twilio::status, "What the SMS provider reports of a message; signed by it (`X-Twilio-Signature`).", 204;
+    POST "/v1/_internal/twilio/inbound" Public, twilio::inbound, "A text that comes in by the SMS provider; signed by it (`X-Twilio-Signature`).", 200;
+    GET "/u/{token}" Public, unsubscribe::page, "The page behind a marketing mail's link.", 200;
+    POST "/u/{token}" Public, unsubscribe::press, "Unsubscribe: by that page, or by a mail program (RFC 8058).", 200;
 
     POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::Settings, gives views::EndpointView, 201;
     GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;

@@ -1,0 +1,288 @@
+//! E-mails, written one by one.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Nothing, Params},
+    gate::Caller,
+    sms_messages::{MessageErrorView, check_schedule, too_many},
+    views::List,
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    http::StatusCode,
+    web::{self, Data},
+};
+use actors::{
+    dnc,
+    email::{
+        self, MAX_OPEN,
+        machine::Command,
+        message::{is_content_type, is_mailbox},
+    },
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use entities::{
+    Error,
+    email_message::{
+        self as store, Filter, Kind, Model, Status,
+        content::{Attachment, Attachments},
+    },
+    ids::{CampaignId, ContactId, EmailId},
+    values::{Cents, Metadata, Moment, Text},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "EmailCreate")]
+pub struct Create {
+    /// One address. It is compared, and used, in lower case.
+    pub to: Text<3, 254>,
+    /// The name beside the service's address.
+    #[serde(default)]
+    pub from_name: Option<Text<1, 100>>,
+    /// Where answers go.
+    #[serde(default)]
+    pub reply_to: Option<Text<3, 254>>,
+    pub subject: Text<1, 500>,
+    /// The plain text; this, `html`, or both. In a marketing mail `{{unsubscribe_url}}` becomes the reader's link.
+    #[serde(default)]
+    pub text: Option<Text<1, 200_000>>,
+    #[serde(default)]
+    pub html: Option<Text<1, 500_000>>,
+    /// At most 10, of 700 KB (716,800 bytes) together.
+    #[serde(default)]
+    pub attachments: Vec<Attached>,
+    #[serde(default)]
+    pub kind: Kind,
+    /// Not sent before this; at most 35 days ahead. It is sent within half a minute after it.
+    #[serde(default)]
+    pub scheduled_at: Option<Moment>,
+    #[serde(default)]
+    pub client_reference_id: Option<Text<1, 200>>,
+    #[serde(default, deserialize_with = "Metadata::limited")]
+    pub metadata: Metadata,
+}
+
+/// A file that goes along.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Attached {
+    pub filename: Text<1, 200>,
+    /// As `application/pdf`.
+    pub content_type: Text<3, 100>,
+    /// Base64.
+    pub content: String,
+}
+
+const MAX_ATTACHMENTS: usize = 10;
+const MAX_ATTACHED_BYTES: usize = 700 * 1024;
+
+#[derive(Serialize, JsonSchema)]
+pub struct EmailView {
+    pub id: EmailId,
+    pub status: Status,
+    pub to: String,
+    pub from_name: Option<String>,
+    pub reply_to: Option<String>,
+    pub subject: String,
+    pub kind: Kind,
+    /// What it costs once the mail server has taken it.
+    pub price_cents: Cents,
+    /// What it has cost.
+    pub actual_cost_cents: Cents,
+    /// How often it was handed to the mail server.
+    pub attempts: i32,
+    /// Why it was not sent; while it is `deferred`, why it was not sent yet.
+    pub error: Option<MessageErrorView>,
+    /// What the mail server said when it took it.
+    pub provider_message_id: Option<String>,
+    pub campaign_id: Option<CampaignId>,
+    pub contact_id: Option<ContactId>,
+    pub client_reference_id: Option<String>,
+    pub metadata: Metadata,
+    pub scheduled_at: Option<Moment>,
+    pub created_at: Moment,
+    /// When the mail server took it.
+    pub sent_at: Option<Moment>,
+    /// When nothing more was to come.
+    pub ended_at: Option<Moment>,
+}
+
+impl From<Model> for EmailView {
+    fn from(row: Model) -> Self {
+        EmailView {
+            id: row.id,
+            status: row.phase.status(),
+            to: row.to_address,
+            from_name: row.from_name,
+            reply_to: row.reply_to,
+            subject: row.subject,
+            kind: row.kind,
+            price_cents: row.price_cents,
+            actual_cost_cents: row.cost_cents,
+            attempts: row.attempts,
+            error: MessageErrorView::of(row.error_code, row.error_message),
+            provider_message_id: row.provider_message_id,
+            campaign_id: row.campaign_id,
+            contact_id: row.contact_id,
+            client_reference_id: row.client_reference_id,
+            metadata: row.metadata,
+            scheduled_at: row.scheduled_at,
+            created_at: row.created_at,
+            sent_at: row.sent_at,
+            ended_at: row.ended_at,
+        }
+    }
+}
+
+/// POST /v1/email_messages
+pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+    let (deps, owner) = (&state.deps, (caller.tenant_id(), caller.env()));
+    // A repeat of a request whose answer was lost.
+    if let Some(id) = caller.object_id
+        && let Ok(row) = store::load(&deps.db.read, caller.own(id.into())).await
+    {
+        return Ok(HttpResponse::Accepted().json(EmailView::from(row)));
+    }
+    let now = deps.clock.now();
+    check_schedule(asked.scheduled_at, now)?;
+    let new = check(&asked, caller.new_id(&state))?;
+    let rows = email::rows(deps, owner, new, now);
+    email::check(deps, &rows.0).await.map_err(on_dnc)?;
+    if store::count_open(&deps.db.read, owner).await? >= MAX_OPEN {
+        return Err(too_many(MAX_OPEN));
+    }
+    let row = email::create(deps, rows).await?;
+    Ok(HttpResponse::Accepted().json(EmailView::from(row)))
+}
+
+/// The same answer as for numbers, with this request's field.
+fn on_dnc(error: Error) -> ApiError {
+    match error {
+        Error::RecipientOnDnc => ApiError::Frame(
+            StatusCode::CONFLICT,
+            "recipient_on_dnc",
+            "the address is on the do-not-call list".into(),
+            Some("to".into()),
+        ),
+        error => error.into(),
+    }
+}
+
+fn check(asked: &Create, id: EmailId) -> ApiResult<email::New> {
+    let to = dnc::email(&asked.to).map_err(|_| ApiError::validation("to", "is no e-mail address"))?;
+    one_line("to", &to)?;
+    if !is_mailbox(&to) {
+        return Err(ApiError::validation("to", "is no e-mail address"));
+    }
+    for (param, text) in [
+        ("from_name", asked.from_name.as_deref()),
+        ("subject", Some(&*asked.subject)),
+    ] {
+        one_line(param, text.unwrap_or_default())?;
+    }
+    if let Some(reply_to) = &asked.reply_to {
+        one_line("reply_to", reply_to)?;
+        if !is_mailbox(reply_to) {
+            return Err(ApiError::validation("reply_to", "is no e-mail address"));
+        }
+    }
+    if asked.text.is_none() && asked.html.is_none() {
+        return Err(ApiError::validation("text", "give `text`, `html`, or both"));
+    }
+    Ok(email::New {
+        id,
+        to,
+        from_name: asked.from_name.clone().map(Text::into_string),
+        reply_to: asked.reply_to.clone().map(Text::into_string),
+        subject: asked.subject.to_string(),
+        text: asked.text.clone().map(Text::into_string),
+        html: asked.html.clone().map(Text::into_string),
+        attachments: attachments(&asked.attachments)?,
+        kind: asked.kind,
+        scheduled_at: asked.scheduled_at,
+        client_reference_id: asked.client_reference_id.clone().map(Text::into_string),
+        metadata: asked.metadata.clone(),
+        campaign: None,
+    })
+}
+
+/// What goes into a header must not begin another.
+fn one_line(param: &str, text: &str) -> ApiResult<()> {
+    if text.chars().any(char::is_control) {
+        return Err(ApiError::validation(
+            param,
+            "must be one line, without control characters",
+        ));
+    }
+    Ok(())
+}
+
+fn attachments(asked: &[Attached]) -> ApiResult<Attachments> {
+    if asked.len() > MAX_ATTACHMENTS {
+        let why = format!("has {} entries, at most {MAX_ATTACHMENTS} are allowed", asked.len());
+        return Err(ApiError::validation("attachments", why));
+    }
+    let (mut all, mut bytes) = (Vec::with_capacity(asked.len()), 0);
+    for (at, one) in asked.iter().enumerate() {
+        let wrong = |field: &str, why: &str| ApiError::validation(format!("attachments[{at}].{field}"), why);
+        one_line(&format!("attachments[{at}].filename"), &one.filename)?;
+        if one.filename.contains(['/', '\\', '"']) {
+            return Err(wrong("filename", "must be a name, without a folder or quotes"));
+        }
+        one_line(&format!("attachments[{at}].content_type"), &one.content_type)?;
+        if !is_content_type(&one.content_type) {
+            return Err(wrong("content_type", "is no content type; write it as application/pdf"));
+        }
+        let content = STANDARD
+            .decode(&one.content)
+            .map_err(|_| wrong("content", "is not in base64"))?;
+        bytes += content.len();
+        if bytes > MAX_ATTACHED_BYTES {
+            let why = format!("have more than {MAX_ATTACHED_BYTES} bytes together");
+            return Err(ApiError::validation("attachments", why));
+        }
+        all.push(Attachment {
+            filename: one.filename.to_string(),
+            content_type: one.content_type.to_string(),
+            content: one.content.clone(),
+        });
+    }
+    Ok(Attachments(all))
+}
+
+/// GET /v1/email_messages
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<EmailView>>> {
+    let page = params.page()?;
+    let filter = Filter {
+        status: params.text("status")?,
+        kind: params.text("kind")?,
+        to: params.take("to").map(|to| to.trim().to_lowercase()),
+    };
+    params.finish()?;
+    let owner = (caller.tenant_id(), caller.env());
+    let listed = store::list(&state.deps.db.read, owner, filter, page).await?;
+    Ok(web::Json(List::of(listed, |row| row.id.0, EmailView::from)))
+}
+
+/// GET /v1/email_messages/{id}
+pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<EmailId>) -> ApiResult<web::Json<EmailView>> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    Ok(web::Json(EmailView::from(row)))
+}
+
+/// POST /v1/email_messages/{id}/cancel
+pub async fn cancel(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<EmailId>,
+    _: Nothing,
+) -> ApiResult<web::Json<EmailView>> {
+    let tree = state.tree()?;
+    let row = tree
+        .ask(&tree.emails, &state.deps, caller.own(id), Command::Cancel)
+        .await?;
+    Ok(web::Json(EmailView::from(row)))
+}

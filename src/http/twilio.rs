@@ -1,0 +1,82 @@
+//! What the SMS provider tells us: reports of messages, and messages that come in. Each call is signed; one that is not changes
+//! nothing.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Form, header_text},
+};
+use crate::app::State;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    web::{Data, Path},
+};
+use actors::sms::{
+    inbound::{self, Arriving},
+    machine::Command,
+    twilio,
+};
+use entities::{Error, ids::SmsId, sms_message, values::Env};
+
+/// POST /v1/_internal/twilio/status/{message_id}
+pub async fn status(
+    state: Data<State>,
+    request: HttpRequest,
+    id: Path<String>,
+    Form(fields): Form,
+) -> ApiResult<HttpResponse> {
+    let no_such = || ApiError::from(Error::NotFound("message"));
+    // The address that was given away, byte by byte: another spelling of the id is another address.
+    let url = format!("{}/v1/_internal/twilio/status/{id}", state.deps.base_url);
+    authenticate(&state, &request, &url, &fields)?;
+    let id: SmsId = id.parse().map_err(|_| no_such())?;
+    let owner = sms_message::owner_of(&state.deps.db.read, id).await?;
+    let key = owner.filter(|key| key.env == Env::Live).ok_or_else(no_such)?;
+    if let Some(report) = twilio::report(&fields) {
+        let tree = state.tree()?;
+        tree.ask(&tree.sms, &state.deps, key, Command::Report(report)).await?;
+    }
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// POST /v1/_internal/twilio/inbound: answered with TwiML.
+pub async fn inbound(state: Data<State>, request: HttpRequest, Form(fields): Form) -> ApiResult<HttpResponse> {
+    authenticate(&state, &request, &twilio::inbound_url(&state.deps.base_url), &fields)?;
+    let field = |name: &str| {
+        let found = fields.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    };
+    let missing = |name: &str| ApiError::validation(name, "is missing");
+    let id = field("MessageSid").or_else(|| field("SmsSid"));
+    let id = id.filter(|id| id.len() <= 64).ok_or_else(|| missing("MessageSid"))?;
+    let to = field("To").and_then(|to| to.parse().ok());
+    let arriving = Arriving {
+        provider_message_id: id.to_owned(),
+        to_number: to.ok_or_else(|| missing("To"))?,
+        // A short code, or none: nobody that could be written to.
+        from_number: field("From").and_then(|from| from.parse().ok()),
+        body: field("Body").unwrap_or_default().to_owned(),
+    };
+    let reply = inbound::receive_live(&state.deps, arriving).await?;
+    let message = reply.map(|text| format!("<Message>{}</Message>", escaped(&text)));
+    let twiml = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response>{}</Response>",
+        message.unwrap_or_default()
+    );
+    Ok(HttpResponse::Ok().content_type("text/xml; charset=utf-8").body(twiml))
+}
+
+fn authenticate(state: &State, request: &HttpRequest, url: &str, fields: &[(String, String)]) -> ApiResult<()> {
+    let Some(twilio) = &state.deps.sms.twilio else {
+        return Err(Error::NotConfigured("no SMS provider is configured".into()).into());
+    };
+    let signature = header_text(request, "x-twilio-signature").unwrap_or_default();
+    if twilio.is_authentic(url, fields, &signature) {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(
+        "the signature is not the provider's: check sms_auth_token, and that base_url is the address it calls",
+    ))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
