@@ -119,6 +119,8 @@ pub enum Effect {
         tenant_id: TenantId,
         session_id: SessionId,
     },
+    /// A campaign's message has ended.
+    MessageEnded(Owned<CampaignId>),
     /// Something was said in a call.
     Overheard {
         session_id: SessionId,
@@ -216,6 +218,7 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             | Effect::ContactsChanged(_)
             | Effect::SessionQueued(_)
             | Effect::SlotFreed { .. }
+            | Effect::MessageEnded(_)
             | Effect::CheckDrained(_)
             | Effect::EndpointChanged(_) => {}
         }
@@ -278,7 +281,7 @@ async fn finish_attempt(
     attempt: &contact::machine::Attempt,
     commit: &mut Commit,
 ) -> Result<()> {
-    let (before, retry, zone) = match deps.calls.contact(attempt.session_id) {
+    let (before, retry, zone) = match deps.calls.contact(SessionId(attempt.row.0)) {
         Some(kept) => kept,
         None => {
             let contact = entities::contact::load(&deps.db.read, key).await?;
@@ -300,7 +303,7 @@ async fn finish_attempt(
         return Ok(());
     }
     let sessions = commit.changes.tally(campaign);
-    if attempt.status == session::Status::Completed {
+    if attempt.ending.is_completed() {
         sessions.completed_sessions += 1;
     } else {
         sessions.failed_sessions += 1;
@@ -419,6 +422,10 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
                 tree.dispatchers
                     .tell(tenant_id, crate::dispatcher::Freed::new(session_id, &deps.clock));
             }
+            Effect::MessageEnded(campaign) => tree.dispatchers.tell(
+                campaign.tenant_id,
+                crate::dispatcher::Ended::new(campaign.id, &deps.clock),
+            ),
             Effect::CheckDrained(campaign) => campaign::actor::check_drained(deps.clone(), campaign),
             Effect::EndpointChanged(endpoint) => tree
                 .lanes

@@ -225,22 +225,25 @@ catalogue! {
     "campaign.contact_dispatched" CampaignContactDispatched { subject: contact_id;
         contact_id: ContactId,
         campaign_id: CampaignId,
-        phone_number: String,
+        /// Null for a contact that has none.
+        phone_number: Option<String>,
         email: Option<String>,
         first_name: Option<String>,
         last_name: Option<String>,
-        /// The session id for phone campaigns.
+        /// The id of the session, or of the SMS or e-mail.
         delivery_row_id: Uuid,
     }
     /// A contact was reached.
     "campaign.contact_completed" CampaignContactCompleted { subject: contact_id;
         contact_id: ContactId,
         campaign_id: CampaignId,
-        phone_number: String,
+        /// Null for a contact that has none.
+        phone_number: Option<String>,
         email: Option<String>,
         first_name: Option<String>,
         last_name: Option<String>,
-        session_id: SessionId,
+        /// Null for contacts who were written, not called.
+        session_id: Option<SessionId>,
         duration_seconds: i32,
         actual_cost_cents: Cents,
     }
@@ -248,11 +251,13 @@ catalogue! {
     "campaign.contact_failed" CampaignContactFailed { subject: contact_id;
         contact_id: ContactId,
         campaign_id: CampaignId,
-        phone_number: String,
+        /// Null for a contact that has none.
+        phone_number: Option<String>,
         email: Option<String>,
         first_name: Option<String>,
         last_name: Option<String>,
-        session_id: SessionId,
+        /// Null for contacts who were written, not called.
+        session_id: Option<SessionId>,
         duration_seconds: i32,
         actual_cost_cents: Cents,
     }
@@ -260,7 +265,8 @@ catalogue! {
     "campaign.contact_skipped" CampaignContactSkipped { subject: contact_id;
         contact_id: ContactId,
         campaign_id: CampaignId,
-        phone_number: String,
+        /// Null for a contact that has none.
+        phone_number: Option<String>,
         email: Option<String>,
         first_name: Option<String>,
         last_name: Option<String>,

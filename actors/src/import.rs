@@ -79,11 +79,8 @@ impl Columns {
         }
         let has = |name: &str| names.iter().any(|known| known == name);
         match kind {
-            Kind::Contacts if !has("phone_number") => Err(bad(
-                "the first row must name the columns, and `phone_number` must be one of them".into(),
-            )),
-            Kind::Dnc if !has("phone_number") && !has("email") => Err(bad(
-                "the first row must name the columns, and `phone_number` or `email` must be one of them".into(),
+            Kind::Contacts | Kind::Dnc if !has("phone_number") && !has("email") => Err(bad(
+                "the first row must name the columns, and `phone_number`, or `email`, must be one of them".into(),
             )),
             Kind::Dnc => match names
                 .iter()
@@ -375,7 +372,9 @@ async fn contacts(
         .iter()
         .filter_map(|(line, row)| Some((*line, row.as_ref().ok()?.clone())))
         .unzip();
-    let sorted = Arc::new(intake::sort(deps, campaign, country, given));
+    let plan = entities::campaign::load(&deps.db.read, campaign).await?.plan;
+    let reading = intake::Reading::of(&plan, country)?;
+    let sorted = Arc::new(intake::sort(deps, campaign, &reading, given));
     let ends = slice.is_last;
     let (slice, lines, now) = (Arc::new(slice), Arc::new(lines), deps.clock.now());
     deps.writer

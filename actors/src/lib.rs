@@ -26,6 +26,7 @@ pub mod inbound;
 pub mod job;
 pub mod keyring;
 pub mod mail;
+pub mod message;
 pub mod outbound;
 pub mod recording;
 pub mod registry;

@@ -29,6 +29,8 @@ pub enum Guard {
     Callable(Callable),
     /// This person may be written to at this moment.
     Reachable(Reachable),
+    /// A campaign may write to this person at this moment.
+    Writable(Writable),
     /// The campaign has `total` contacts and all of them have reached a terminal state.
     Drained { campaign_id: CampaignId, total: i64 },
     /// The campaign has `total` contacts, of which so many wait to be called.
@@ -61,6 +63,21 @@ pub struct Reachable {
     pub channel: dnc::DncChannel,
     /// A number in E.164, or an e-mail address in lower case.
     pub address: String,
+}
+
+/// Somebody who is to be written to by a campaign: within the hours, and not too often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Writable {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub channel: message_send::Channel,
+    pub address: String,
+    pub message_id: Uuid,
+    pub at: Moment,
+    /// Between these it may be written.
+    pub hours: (Moment, Moment),
+    /// Messages of that channel in any 24 hours and in any 7 days, this one included.
+    pub caps: (Option<i32>, Option<i32>),
 }
 
 /// Rows with a `version` are inserted at 1 and else replace exactly their predecessor.
@@ -329,6 +346,7 @@ impl Changes {
             Guard::Free(tenant, ..) => ("tenant", tenant.0),
             Guard::Callable(call) => ("dnc", call.tenant_id.0),
             Guard::Reachable(person) => ("dnc", person.tenant_id.0),
+            Guard::Writable(message) => ("dnc", message.tenant_id.0),
             Guard::Drained { campaign_id, .. } | Guard::Counted { campaign_id, .. } => ("tally", campaign_id.0),
         }));
         keys.extend(self.written());
@@ -437,6 +455,7 @@ impl Changes {
 
     async fn check_guards(&self, db: &impl ConnectionTrait, now: Moment) -> Result<()> {
         let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let mut written = Vec::new();
         let mut people = Vec::new();
         for guard in &self.guards {
             match guard {
@@ -444,6 +463,7 @@ impl Changes {
                 Guard::Free(tenant, env, version) => drop(tenants.insert((*tenant, *env, *version))),
                 Guard::Callable(call) => calls.push(call),
                 Guard::Reachable(person) => people.push(person),
+                Guard::Writable(message) => written.push(message),
                 Guard::Counted {
                     campaign_id,
                     total,
@@ -472,6 +492,7 @@ impl Changes {
             }
         }
         check_people(db, &people).await?;
+        check_written(db, &written, now).await?;
         check_calls(db, &calls, now).await
     }
 }
@@ -536,6 +557,53 @@ async fn check_people(db: &impl ConnectionTrait, people: &[&Reachable]) -> Resul
         }
     }
     Ok(())
+}
+
+/// Hours and caps of everybody whom a campaign is to write to.
+async fn check_written(db: &impl ConnectionTrait, messages: &[&Writable], now: Moment) -> Result<()> {
+    let mut by_channel: BTreeMap<_, Vec<&Writable>> = BTreeMap::new();
+    for message in messages {
+        let (opens, closes) = message.hours;
+        if [now, message.at].iter().any(|at| *at < opens || closes < *at) {
+            return Err(Error::Stale);
+        }
+        if message.caps != (None, None) {
+            let key = (message.tenant_id, message.env, message.channel);
+            by_channel.entry(key).or_default().push(message);
+        }
+    }
+    for ((tenant, env, channel), messages) in by_channel {
+        let addresses: Vec<String> = messages.iter().map(|message| message.address.clone()).collect();
+        let Some(first) = messages.iter().map(|message| message.at).min() else {
+            continue;
+        };
+        let since = first.plus_millis(-7 * DAY_MS);
+        let mut recent = message_send::recent(db, (tenant, env), channel, &addresses, since).await?;
+        for message in messages {
+            // Two messages to one address may meet in one transaction: each counts for the next.
+            let before = recent.entry(message.address.clone()).or_default();
+            if message.is_capped(before) {
+                return Err(Error::Stale);
+            }
+            before.push(message_send::Sent {
+                at: message.at,
+                message_id: message.message_id,
+            });
+        }
+    }
+    Ok(())
+}
+
+impl Writable {
+    fn is_capped(&self, before: &[message_send::Sent]) -> bool {
+        let reached = |cap: Option<i32>, days: i64| {
+            let since = self.at.plus_millis(-days * DAY_MS);
+            let others = before.iter().filter(|sent| sent.message_id != self.message_id);
+            let count = others.filter(|sent| sent.at > since).count();
+            cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
+        };
+        reached(self.caps.0, 1) || reached(self.caps.1, 7)
+    }
 }
 
 impl Callable {

@@ -1,8 +1,9 @@
 //! Contacts: the people in a campaign's list, and what became of each.
 use crate::{
     bulk::{self, OnConflict},
+    campaign::Channel,
     error::{Error, Result},
-    ids::{CampaignId, ContactId, Owned, SessionId, TenantId},
+    ids::{CampaignId, ContactId, DeliveryRowId, Owned, SessionId, TenantId},
     page::{self, Listed, Page},
     values::{Country, E164, Env, Moment, Variables, Zone},
 };
@@ -78,7 +79,11 @@ pub struct Model {
     pub env: Env,
     pub campaign_id: CampaignId,
     pub external_id: Option<String>,
-    /// E.164 where it could be read, else what was typed (it will be skipped as `invalid`).
+    /// By what it is reached: its campaign's.
+    pub channel: Channel,
+    /// Where it is reached; in a campaign once. A number or an address where it could be read, else what was typed.
+    pub address: String,
+    /// E.164 where it could be read, else what was typed (it will be skipped as `invalid`); empty: none was given.
     pub phone_number: String,
     pub email: Option<String>,
     pub first_name: Option<String>,
@@ -97,7 +102,9 @@ pub struct Model {
     pub status: Status,
     pub wait_reason: Option<WaitReason>,
     pub attempts: i32,
-    pub last_session_id: Option<SessionId>,
+    /// What it was dispatched into last.
+    #[sea_orm(column_name = "last_session_id")]
+    pub last_row_id: Option<DeliveryRowId>,
     /// Attempts beyond its campaign's `max_attempts`, granted by hand.
     pub granted_attempts: i32,
     /// Not called before this, for `wait_reason`.
@@ -110,12 +117,58 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+/// Where somebody is reached.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Address {
+    Number(E164),
+    /// In lower case.
+    Email(String),
+}
+
+impl Address {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Address::Number(number) => number.as_str(),
+            Address::Email(email) => email,
+        }
+    }
+}
+
 /// The `zone` of a contact whose number is none, or none that may be called.
 pub const UNCALLABLE: &str = "!";
 
 impl Model {
     pub fn key(&self) -> Owned<ContactId> {
         Owned::new(self.tenant_id, self.env, self.id)
+    }
+    /// The session of its last call.
+    pub fn last_session_id(&self) -> Option<SessionId> {
+        let row = self.last_row_id.filter(|_| self.channel == Channel::Phone)?;
+        Some(SessionId(row.0))
+    }
+    /// As it is told; `None`: it has no number.
+    pub fn number(&self) -> Option<String> {
+        Some(self.phone_number.clone()).filter(|number| !number.is_empty())
+    }
+    /// Where it is reached, if that can be.
+    pub fn reachable_at(&self) -> Option<Address> {
+        match self.channel {
+            Channel::Phone | Channel::Sms => self.e164().map(Address::Number),
+            Channel::Email => Some(Address::Email(self.address.clone())).filter(|_| self.zone != UNCALLABLE),
+        }
+    }
+    /// What a template finds under that name: the contact's own variables, under its fields' names its fields. Blank is none.
+    pub fn value_of(&self, name: &str) -> Option<serde_json::Value> {
+        let own = self.variables.0.get(name).filter(|value| !value.is_null()).cloned();
+        let field = match name {
+            "first_name" => self.first_name.clone(),
+            "last_name" => self.last_name.clone(),
+            "email" => self.email.clone(),
+            "phone_number" => self.number(),
+            _ => None,
+        };
+        own.or(field.map(Into::into))
+            .filter(|value: &serde_json::Value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
     }
     /// The number, if it is one.
     pub fn e164(&self) -> Option<E164> {
@@ -327,17 +380,64 @@ pub async fn count_capped(
     .await
 }
 
+/// Contacts who were written at least `cap` times since then, by that channel.
+pub async fn count_written(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    campaign: CampaignId,
+    channel: crate::message_send::Channel,
+    (cap, since): (i32, Moment),
+) -> Result<i64> {
+    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $3 AND status IN ('pending', 'waiting') AND \
+        (SELECT COUNT(DISTINCT message_id) FROM message_sends WHERE message_sends.tenant_id = $1 \
+        AND message_sends.env = $2 AND message_sends.channel = $4 AND message_sends.address = contacts.address \
+        AND sent_at > $5) >= $6";
+    let cap = i64::from(cap);
+    let values = [
+        tenant.into(),
+        env.into(),
+        campaign.into(),
+        channel.into(),
+        since.into(),
+        cap.into(),
+    ];
+    count(db, TEXT, values).await
+}
+
+/// Contacts that wait and lack a value for one of these variables; the names of those who lack one of the contact's own
+/// fields are among them: `first_name`, `last_name`, `email`, `phone_number`.
+pub async fn first_without(
+    db: &impl ConnectionTrait,
+    campaign: CampaignId,
+    names: &[String],
+) -> Result<Option<(ContactId, String)>> {
+    const PAGE: u64 = 1000;
+    let mut last = None;
+    loop {
+        let page = after(db, campaign, last, PAGE).await?;
+        for contact in &page {
+            if let Some(name) = names.iter().find(|name| contact.value_of(name).is_none()) {
+                return Ok(Some((contact.id, name.clone())));
+            }
+        }
+        last = page.last().map(|contact| contact.id);
+        if (page.len() as u64) < PAGE {
+            return Ok(None);
+        }
+    }
+}
+
 async fn count<const N: usize>(db: &impl ConnectionTrait, text: &str, values: [sea_orm::Value; N]) -> Result<i64> {
     let statement = Statement::from_sql_and_values(db.get_database_backend(), text, values);
     let row = db.query_one_raw(statement).await?;
     Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0))
 }
 
-/// The campaign's contact with this number.
-pub async fn of_number(db: &impl ConnectionTrait, campaign: CampaignId, number: &str) -> Result<Option<Model>> {
+/// The campaign's contact with this number, or address.
+pub async fn at_address(db: &impl ConnectionTrait, campaign: CampaignId, address: &str) -> Result<Option<Model>> {
     let select = Entity::find()
         .filter(Column::CampaignId.eq(campaign))
-        .filter(Column::PhoneNumber.eq(number));
+        .filter(Column::Address.eq(address));
     Ok(select.one(db).await?)
 }
 
@@ -346,7 +446,7 @@ pub async fn set_disposition(db: &impl ConnectionTrait, id: ContactId, session: 
     Entity::update_many()
         .col_expr(Column::DispositionCode, Expr::value(code))
         .filter(Column::Id.eq(id))
-        .filter(Column::LastSessionId.eq(session))
+        .filter(Column::LastRowId.eq(DeliveryRowId(session.0)))
         .exec(db)
         .await?;
     Ok(())

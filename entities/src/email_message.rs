@@ -100,6 +100,8 @@ pub struct Model {
     #[sea_orm(column_type = "JsonBinary")]
     pub metadata: Metadata,
     pub scheduled_at: Option<Moment>,
+    /// A campaign's is not sent later: its hours close, or its time is over.
+    pub send_by: Option<Moment>,
     /// The next moment at which its actor has something to do.
     pub wake_at: Option<Moment>,
     /// Intents to hand it over.
@@ -143,6 +145,15 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Mode
 /// The message behind a link that carries its own proof.
 pub async fn behind_link(db: &impl ConnectionTrait, id: EmailId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id).one(db).await?)
+}
+
+/// When it ended; `None`: it has not, or it is not kept any more.
+pub async fn ended_at(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Option<Moment>> {
+    let found = owned(key.tenant_id, key.env)
+        .filter(Column::Id.eq(key.id))
+        .one(db)
+        .await?;
+    Ok(found.and_then(|row| row.ended_at.or(row.sent_at)))
 }
 
 /// What a list is narrowed to.

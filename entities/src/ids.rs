@@ -72,6 +72,8 @@ ids! {
     NumberId,
     /// A call to one of them.
     InboundCallId,
+    /// What a contact was dispatched into: the id of a session, an SMS or an e-mail.
+    DeliveryRowId,
     /// One line of a ledger.
     LedgerEntryId,
     /// Credits that the operator gives.

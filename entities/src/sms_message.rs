@@ -105,6 +105,8 @@ pub struct Model {
     #[sea_orm(column_type = "JsonBinary")]
     pub metadata: Metadata,
     pub scheduled_at: Option<Moment>,
+    /// A campaign's is not sent later: its hours close, or its time is over.
+    pub send_by: Option<Moment>,
     /// The next moment at which its actor has something to do.
     pub wake_at: Option<Moment>,
     /// Intents to hand it over.
@@ -147,6 +149,15 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<SmsId>) -> Result<Model>
 /// Whose it is, for a provider's report that carries its own proof.
 pub async fn owner_of(db: &impl ConnectionTrait, id: SmsId) -> Result<Option<Owned<SmsId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
+}
+
+/// When it ended; `None`: it has not, or it is not kept any more.
+pub async fn ended_at(db: &impl ConnectionTrait, key: Owned<SmsId>) -> Result<Option<Moment>> {
+    let found = owned(key.tenant_id, key.env)
+        .filter(Column::Id.eq(key.id))
+        .one(db)
+        .await?;
+    Ok(found.and_then(|row| row.ended_at.or(row.sent_at)))
 }
 
 /// What a list is narrowed to.

@@ -54,6 +54,8 @@ fn message(own: Vec<ColumnDef>) -> Vec<ColumnDef> {
         text_null("client_reference_id").to_owned(),
         json_binary("metadata").to_owned(),
         big_integer_null("scheduled_at").to_owned(),
+        // For a campaign's: not sent later than this.
+        big_integer_null("send_by").to_owned(),
         // The next moment at which its actor has something to do.
         big_integer_null("wake_at").to_owned(),
         integer("attempts").to_owned(),

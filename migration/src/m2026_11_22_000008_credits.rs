@@ -1,4 +1,5 @@
-//! Prepaid credits: an account and an append-only ledger per workspace and env, and what a session has set aside.
+//! Prepaid credits: an account and an append-only ledger per workspace and env, and what a session has set aside. Contacts are
+//! reached by their campaign's channel.
 use sea_orm_migration::{prelude::*, schema::*};
 
 #[derive(DeriveMigrationName)]
@@ -19,6 +20,16 @@ impl MigrationTrait for Migration {
             .add_column(big_integer("hold_cents").default(0).to_owned())
             .to_owned();
         manager.alter_table(held).await?;
+        for column in [
+            text("channel").default("phone").to_owned(),
+            text("address").default("").to_owned(),
+        ] {
+            let contact = Table::alter()
+                .table(Alias::new("contacts"))
+                .add_column(column)
+                .to_owned();
+            manager.alter_table(contact).await?;
+        }
         for statement in STATEMENTS {
             manager.get_connection().execute_unprepared(statement).await?;
         }
@@ -83,8 +94,12 @@ fn tables() -> Vec<TableCreateStatement> {
     vec![accounts, entries, grants]
 }
 
-const STATEMENTS: [&str; 2] = [
+const STATEMENTS: [&str; 5] = [
     // Lists are paged by id; the same order as `n`.
     "CREATE INDEX ledger_entries_by_id ON ledger_entries (tenant_id, env, id)",
     "CREATE INDEX ledger_entries_by_subject ON ledger_entries (tenant_id, env, subject_id) WHERE subject_id IS NOT NULL",
+    // A contact is reached at its number, or at its e-mail address, and is in its campaign once by that.
+    "UPDATE contacts SET address = phone_number",
+    "DROP INDEX contacts_number",
+    "CREATE UNIQUE INDEX contacts_address ON contacts (campaign_id, address)",
 ];

@@ -13,6 +13,7 @@ use actix_web::{
 };
 use actors::{
     campaign::{
+        letter::Letter,
         machine::{self, Campaign, Command},
         outlook,
     },
@@ -22,7 +23,7 @@ use actors::{
 };
 use entities::{
     Error, agent,
-    campaign::{self as store, AgentSnapshot, Plan},
+    campaign::{self as store, AgentSnapshot, Channel, Plan},
     campaign_hour, contact, dispatch_block,
     ids::CampaignId,
     session, tally,
@@ -73,11 +74,12 @@ pub async fn run(
         ));
     }
     check(&state, &caller, &plan).await?;
-    check_carrier(&state, caller.env())?;
+    check_sender(&state, &caller, &plan)?;
     let agent = agent_of(&state, &caller, &plan).await?;
     let deps = state.deps.clone();
     let key = caller.own(caller.new_id::<CampaignId>(&state));
-    let sorted = intake::sort(&deps, key, country(&state, &caller).await?, given);
+    let reading = intake::Reading::of(&plan, country(&state, &caller).await?)?;
+    let sorted = intake::sort(&deps, key, &reading, given);
     if sorted.rows.is_empty() {
         let why = sorted
             .rejected
@@ -106,7 +108,7 @@ pub async fn run(
             let (campaign, more) = machine::transition(
                 draft,
                 Command::Start {
-                    agent: Box::new(agent),
+                    agent: agent.map(Box::new),
                     contacts,
                 },
                 now,
@@ -187,15 +189,16 @@ pub async fn start(
     _: Nothing,
 ) -> ApiResult<web::Json<CampaignView>> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
-    check_carrier(&state, caller.env())?;
+    check_sender(&state, &caller, &row.plan)?;
     let agent = agent_of(&state, &caller, &row.plan).await?;
+    check_variables(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
     command(
         &state,
         &caller,
         id,
         Command::Start {
-            agent: Box::new(agent),
+            agent: agent.map(Box::new),
             contacts,
         },
     )
@@ -303,12 +306,12 @@ pub async fn preflight(
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let outlook = outlook::look(&state.deps, &row).await?;
     let has_agent = agent_of(&state, &caller, &row.plan).await.is_ok();
-    let has_carrier = check_carrier(&state, caller.env()).is_ok();
+    let has_sender = check_sender(&state, &caller, &row.plan).is_ok();
+    let is_filled = check_variables(&state, &caller, id, &row.plan).await.is_ok();
     Ok(web::Json(OutlookView::of(
         &row,
         outlook,
-        has_agent,
-        has_carrier,
+        (has_agent, has_sender, is_filled),
         state.deps.clock.now(),
     )))
 }
@@ -398,7 +401,11 @@ pub async fn country(state: &State, caller: &Caller) -> ApiResult<entities::valu
     })
 }
 
-async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<AgentSnapshot> {
+/// Who calls; `None` for a campaign that writes.
+async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Option<AgentSnapshot>> {
+    if plan.channel != Channel::Phone {
+        return Ok(None);
+    }
     let hint = "it has no agent: give it one as `agent_id`";
     let id = plan.agent_id.ok_or(Error::InvalidState {
         kind: "campaign",
@@ -419,11 +426,41 @@ async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Agen
         }
         found => found?,
     };
-    Ok(AgentSnapshot {
+    Ok(Some(AgentSnapshot {
         id: agent.id,
         version: agent.version,
         definition: agent.definition,
-    })
+    }))
+}
+
+/// Is there somebody to call, or to write, by?
+fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
+    match plan.channel {
+        Channel::Phone => check_carrier(state, caller.env()),
+        Channel::Sms => Ok(actors::sms::check_configured(&state.deps, caller.env())?),
+        Channel::Email => Ok(actors::email::check_configured(&state.deps, caller.env())?),
+    }
+}
+
+/// Has every contact what the template needs? Its settings may have changed since the contacts came in.
+async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &Plan) -> ApiResult<()> {
+    let Some(letter) = Letter::read(plan)? else {
+        return Ok(());
+    };
+    let needs = letter.needs(plan);
+    if needs.is_empty() {
+        return Ok(());
+    }
+    match contact::first_without(&state.deps.db.read, caller.own(id).id, &needs).await? {
+        None => Ok(()),
+        Some((contact, name)) => Err(ApiError::validation(
+            "template",
+            format!(
+                "needs {{{{{name}}}}}, and contact {contact} has none: give it one, or write {{{{{name}|…}}}} with what \
+                 stands there instead"
+            ),
+        )),
+    }
 }
 
 async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
@@ -454,6 +491,19 @@ fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
             "schedule.windows",
             "is empty: nobody could ever be called; leave it out for the default",
         ));
+    }
+    if plan
+        .session_type
+        .is_some_and(|kind| kind != plan.channel.session_type())
+    {
+        return Err(ApiError::validation(
+            "session_type",
+            "does not go with the channel: `phone` for phone, `none` for sms and email; leave it out",
+        ));
+    }
+    // A draft may still lack its template; its start needs it.
+    if plan.template.is_some() {
+        Letter::read(plan)?;
     }
     super::agents::check_dispositions("dispositions", &plan.dispositions)?;
     super::sessions::check_voicemail(&plan.voicemail)?;

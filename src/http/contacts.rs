@@ -52,8 +52,9 @@ pub async fn add(
     }
     let deps = &state.deps;
     let key = caller.own(id);
-    campaign::load(&deps.db.read, key).await?;
-    let sorted = Arc::new(intake::sort(deps, key, country(&state, &caller).await?, asked.contacts));
+    let plan = campaign::load(&deps.db.read, key).await?.plan;
+    let reading = intake::Reading::of(&plan, country(&state, &caller).await?)?;
+    let sorted = Arc::new(intake::sort(deps, key, &reading, asked.contacts));
     let added = deps.writer.run(move |db| {
         let sorted = sorted.clone();
         Box::pin(async move { intake::insert(db, key, &sorted).await })

@@ -113,7 +113,7 @@ impl Progress {
     async fn page(&self) -> Result<(Bytes, Option<ContactId>, bool)> {
         let db = &self.deps.db.read;
         let contacts = contact::after(db, self.key.id, self.after, PAGE).await?;
-        let ids: Vec<SessionId> = contacts.iter().filter_map(|contact| contact.last_session_id).collect();
+        let ids: Vec<SessionId> = contacts.iter().filter_map(Contact::last_session_id).collect();
         let sessions = session::of_ids(db, &ids).await?;
         let sessions: HashMap<SessionId, Session> = sessions.into_iter().map(|row| (row.id, row)).collect();
         // A recording that is kept only until its purge is in no export.
@@ -124,7 +124,7 @@ impl Progress {
             .then_some(COLUMNS.map(str::to_owned))
             .into_iter()
             .chain(contacts.iter().map(|contact| {
-                let session = contact.last_session_id.and_then(|id| sessions.get(&id));
+                let session = contact.last_session_id().and_then(|id| sessions.get(&id));
                 let heard = session
                     .filter(|row| linked.contains(&row.id))
                     .and_then(|row| row.recording_id);
@@ -156,7 +156,7 @@ fn line(contact: &Contact, session: Option<&Session>, recording_url: Option<Stri
         state_of(contact.status).to_owned(),
         contact.skip_reason.map(word).unwrap_or_default(),
         contact.attempts.to_string(),
-        contact.last_session_id.map(|id| id.to_string()).unwrap_or_default(),
+        contact.last_session_id().map(|id| id.to_string()).unwrap_or_default(),
         of_session(|row| Some(word(row.status))),
         of_session(|row| row.end_reason.map(|reason| code(reason).to_owned())),
         of_session(|row| row.answered_by.map(word)),

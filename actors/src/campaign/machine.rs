@@ -76,7 +76,8 @@ pub enum Command {
     /// Look at the time.
     Tick,
     Start {
-        agent: Box<AgentSnapshot>,
+        /// Who calls; `None` for a campaign that writes.
+        agent: Option<Box<AgentSnapshot>>,
         contacts: i64,
     },
     /// Other settings.
@@ -100,12 +101,13 @@ pub enum Command {
 }
 
 impl Campaign {
-    pub fn draft(key: Owned<CampaignId>, plan: Plan, now: Moment) -> (Self, Vec<Effect>) {
+    pub fn draft(key: Owned<CampaignId>, mut plan: Plan, now: Moment) -> (Self, Vec<Effect>) {
+        plan.session_type = Some(plan.session_type());
         let created = CampaignCreated {
             campaign_id: key.id,
             name: plan.name.to_string(),
             channel: plan.channel,
-            session_type: plan.session_type,
+            session_type: plan.session_type(),
         };
         let campaign = Campaign {
             key,
@@ -256,7 +258,7 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
     match (&campaign.phase, command) {
         (Draft, Start { contacts: 0, .. }) => Err(refused("draft", "start", "it has no contacts: add some first")),
         (Draft, Start { .. }) if over => Err(refused("draft", "start", "its `schedule.ends_at` has passed")),
-        (Draft, Start { agent, .. }) => start_or_arm(campaign, *agent, now),
+        (Draft, Start { agent, .. }) => start_or_arm(campaign, agent.map(|agent| *agent), now),
         // The service was down for the whole of it.
         (Armed { .. }, Tick) if over => close(None, CompletedReason::Ended, campaign, now),
         (Armed { .. }, Tick) if campaign.starts_at() <= now => start(campaign, now),
@@ -431,8 +433,8 @@ impl Campaign {
     }
 }
 
-fn start_or_arm(mut campaign: Campaign, agent: AgentSnapshot, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
-    campaign.agent = Some(Arc::new(agent));
+fn start_or_arm(mut campaign: Campaign, agent: Option<AgentSnapshot>, now: Moment) -> Result<(Campaign, Vec<Effect>)> {
+    campaign.agent = agent.map(Arc::new);
     if campaign.plan.schedule.starts_at.is_some_and(|at| at > now) {
         campaign.phase = Phase::Armed { armed_at: now };
         return Ok((campaign, Vec::new()));
@@ -517,7 +519,8 @@ fn change_rules(campaign: Campaign, plan: Plan) -> Result<(Campaign, Vec<Effect>
     let before = &*campaign.plan;
     let fixed = [
         ("channel", before.channel == plan.channel),
-        ("session_type", before.session_type == plan.session_type),
+        ("session_type", before.session_type() == plan.session_type()),
+        ("template", before.template == plan.template),
         ("agent_id", before.agent_id == plan.agent_id),
         ("voice_id", before.voice_id == plan.voice_id),
         ("from_numbers", before.from_numbers == plan.from_numbers),

@@ -94,7 +94,7 @@ fn state(name: &str) -> Campaign {
 
 fn start_with(contacts: i64) -> Command {
     Command::Start {
-        agent: Box::new(agent()),
+        agent: Some(Box::new(agent())),
         contacts,
     }
 }

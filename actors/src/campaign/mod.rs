@@ -1,4 +1,5 @@
 //! Campaigns: lists of contacts that are worked through.
 pub mod actor;
+pub mod letter;
 pub mod machine;
 pub mod outlook;

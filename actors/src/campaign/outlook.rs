@@ -6,7 +6,7 @@ use crate::{
 };
 use entities::{
     Result,
-    campaign::{Model as Row, OnCap},
+    campaign::{Channel, Model as Row, OnCap},
     campaign_hour,
     contact::{self, UNCALLABLE},
     dnc, tenant,
@@ -60,19 +60,23 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let open: i64 = groups.iter().map(|group| group.contacts).sum();
     let uncallable: i64 = count(|group| group.standing == Standing::Uncallable);
     let expired: i64 = count(|group| group.standing != Standing::Uncallable && group.opens_at.is_none());
-    let unverified = match row.env {
-        Env::Live => contact::count_sandbox(db, row.id).await?,
-        Env::Test => contact::count_unverified(db, row.tenant_id, row.id).await?,
+    let unverified = match (row.plan.channel, row.env) {
+        (Channel::Email, _) => 0,
+        (Channel::Phone | Channel::Sms, Env::Live) => contact::count_sandbox(db, row.id).await?,
+        (Channel::Phone | Channel::Sms, Env::Test) => contact::count_unverified(db, row.tenant_id, row.id).await?,
     };
-    let barred = dnc::count_barred(db, owner, row.id).await?;
+    let barred = dnc::count_barred(db, owner, row.id, row.plan.channel.dnc()).await?;
     let caps = &row.plan.caps;
     let mut capped = 0;
     for (cap, days) in [(caps.per_number_24h, 1), (caps.per_number_7d, 7)] {
         if let Some(cap) = cap {
             let since = now.plus_seconds(-days * 24 * 3600);
-            capped = contact::count_capped(db, owner, row.id, (cap.get(), since))
-                .await?
-                .max(capped);
+            let cap = (cap.get(), since);
+            let found = match row.plan.channel.of_messages() {
+                None => contact::count_capped(db, owner, row.id, cap).await?,
+                Some(channel) => contact::count_written(db, owner, row.id, channel, cap).await?,
+            };
+            capped = found.max(capped);
         }
     }
     let invalid = uncallable + unverified;
@@ -155,6 +159,10 @@ async fn rate(deps: &Deps, row: &Row, tenant_limit: i32) -> Result<f64> {
         USUAL_CALL_SECONDS
     };
     let most = pacing.calls_per_second.get().min(deps.limits.max_calls_per_second);
+    if row.plan.channel != Channel::Phone {
+        // A message takes no slot.
+        return Ok(most);
+    }
     Ok(most.min(f64::from(slots) / per_call))
 }
 

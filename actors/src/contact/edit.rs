@@ -1,6 +1,6 @@
 //! Changing one contact by hand: its settings, its removal, one attempt more. Each looks and writes in one transaction.
 use super::{
-    intake::{Given, place},
+    intake::{Given, Place, Reading},
     machine::{self, Command},
 };
 use crate::{
@@ -13,14 +13,16 @@ use crate::{
 };
 use entities::{
     Error, Result,
-    campaign::{self, Model as Campaign, Status as CampaignStatus},
+    campaign::{self, Channel, Model as Campaign, Status as CampaignStatus},
     contact::{self as store, Model as Contact, Status, UNCALLABLE, WaitReason},
     dispatch_block::{self, Reason},
+    email_message,
     ids::{CampaignId, ContactId, Owned},
-    session, tenant,
+    session, sms_message, tenant,
     values::{Country, Moment, Text},
 };
 use sea_orm::DatabaseTransaction;
+use uuid::Uuid;
 
 /// A contact and the campaign that it must be in.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +50,7 @@ impl Target {
 /// The contact as it was handed in: what a merge patch is applied to.
 pub fn given(contact: &Contact) -> serde_json::Value {
     serde_json::json!({
-        "phone_number": contact.phone_number,
+        "phone_number": contact.number(),
         "external_id": contact.external_id,
         "email": contact.email,
         "first_name": contact.first_name,
@@ -75,21 +77,28 @@ pub async fn change(deps: &Deps, target: Target, given: Given, country: Country)
                         "only contacts that wait to be called can be",
                     ));
                 }
-                let after = changed(&deps, before.clone(), given, country);
+                let campaign = campaign::load(db, target.campaign()).await?;
+                let reading = Reading::of(&campaign.plan, country)?;
+                let after = changed(&deps, before.clone(), given, &reading)?;
                 check_unique(db, &before, &after).await?;
                 let mut commit = Commit::default();
                 commit.changes.contacts.push(after.clone());
                 // No dial that is in preparation may still use the former number.
-                touch(&mut commit, campaign::load(db, target.campaign()).await?);
+                touch(&mut commit, campaign);
                 Ok((after, commit))
             })
         })
         .await
 }
 
-fn changed(deps: &Deps, before: Contact, given: Given, country: Country) -> Contact {
+fn changed(deps: &Deps, before: Contact, given: Given, reading: &Reading) -> Result<Contact> {
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let (phone_number, zone) = place(deps, given.phone_number.into_string(), given.timezone, country);
+    let refused = |field: &str, why: String| match field {
+        "email" => Error::invalid("email", why),
+        _ => Error::invalid("phone_number", why),
+    };
+    let place =
+        Place::of(deps, before.channel, &given, reading.country).map_err(|(field, why)| refused(&field, why))?;
     let now = deps.clock.now();
     // What waits for a retry, or for a cap, goes on waiting for it.
     let (next_attempt_at, wait_reason) = match before.wait_reason {
@@ -99,10 +108,11 @@ fn changed(deps: &Deps, before: Contact, given: Given, country: Country) -> Cont
             (waits, waits.map(|_| WaitReason::NotBefore))
         }
     };
-    Contact {
+    let after = Contact {
         external_id: given.external_id.map(Text::into_string),
-        phone_number,
-        zone,
+        address: place.address,
+        phone_number: place.phone_number,
+        zone: place.zone,
         email: text(given.email.map(Text::into_string)),
         first_name: text(given.first_name.map(Text::into_string)),
         last_name: text(given.last_name.map(Text::into_string)),
@@ -114,19 +124,30 @@ fn changed(deps: &Deps, before: Contact, given: Given, country: Country) -> Cont
         wait_reason,
         version: before.version + 1,
         ..before
+    };
+    match reading.needs.iter().find(|name| after.value_of(name).is_none()) {
+        Some(name) => Err(Error::invalid(
+            "variables",
+            format!("the campaign's template needs {{{{{name}}}}}: the contact would have none"),
+        )),
+        None => Ok(after),
     }
 }
 
 async fn check_unique(db: &DatabaseTransaction, before: &Contact, after: &Contact) -> Result<()> {
-    if after.phone_number != before.phone_number {
+    if after.address != before.address {
+        let field = match before.channel {
+            Channel::Phone | Channel::Sms => "phone_number",
+            Channel::Email => "email",
+        };
         if before.attempts > 0 {
-            return Err(Error::invalid("phone_number", "is fixed once the contact was called"));
+            return Err(Error::invalid(field, "is fixed once the contact was called"));
         }
-        if store::of_number(db, before.campaign_id, &after.phone_number)
+        if store::at_address(db, before.campaign_id, &after.address)
             .await?
             .is_some()
         {
-            return Err(Error::AlreadyExists { field: "phone_number" });
+            return Err(Error::AlreadyExists { field });
         }
     }
     if let Some(external_id) = &after.external_id {
@@ -220,12 +241,17 @@ pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
 
 /// When the gap after its last call is over.
 async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &Campaign) -> Result<Option<Moment>> {
-    let Some(last) = contact.last_session_id else {
+    let Some(last) = contact.last_row_id.map(Uuid::from) else {
         return Ok(None);
     };
-    let last = session::load(db, Owned::new(contact.tenant_id, contact.env, last)).await?;
+    let (tenant, env) = (contact.tenant_id, contact.env);
+    let ended_at = match contact.channel {
+        Channel::Phone => session::load(db, Owned::new(tenant, env, last.into())).await?.ended_at,
+        Channel::Sms => sms_message::ended_at(db, Owned::new(tenant, env, last.into())).await?,
+        Channel::Email => email_message::ended_at(db, Owned::new(tenant, env, last.into())).await?,
+    };
     let gap = i64::from(row.plan.retry.min_gap_minutes.get()) * 60;
-    Ok(last.ended_at.map(|ended_at| ended_at.plus_seconds(gap)))
+    Ok(ended_at.map(|ended_at| ended_at.plus_seconds(gap)))
 }
 
 /// What the rules say of one contact, each for itself.
@@ -251,18 +277,10 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
             .find(|block| block.env == contact.env && block.reason == reason);
         found.map(|block| block.since)
     };
-    let number = contact.e164();
-    let people = people(
-        deps,
-        (contact.tenant_id, contact.env),
-        number.iter().cloned().collect(),
-        None,
-        now,
-    )
-    .await?;
-    let mut person = number
-        .and_then(|number| people.get(&number).cloned())
-        .unwrap_or_default();
+    let at = contact.reachable_at();
+    let owner = (contact.tenant_id, contact.env);
+    let people = people(deps, owner, contact.channel, at.iter().cloned().collect(), None, now).await?;
+    let mut person = at.and_then(|at| people.get(&at).cloned()).unwrap_or_default();
     person.not_before = contact.next_attempt_at.max(contact.not_before);
     let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone);
     let standing = rules.of(&contact.zone);

@@ -1,9 +1,10 @@
 //! Taking contacts in: from the API or from a file, read, merged, grouped by their hours, and stored.
 //!
-//! One number is in a campaign once, however it was typed: duplicates are merged and counted.
-use crate::{deps::Deps, hours, shape, writer::Commit};
+//! One number, or one e-mail address, is in a campaign once, however it was typed: duplicates are merged and counted.
+use crate::{campaign::letter::Letter, deps::Deps, hours, shape, writer::Commit};
 use entities::{
-    Error, Result, campaign,
+    Error, Result,
+    campaign::{self, Channel, Plan},
     contact::{self as store, Model, Status, UNCALLABLE, WaitReason},
     ids::{CampaignId, ContactId, Owned},
     values::{Bounded, Country, E164, Moment, Text, Variables, Zone},
@@ -13,15 +14,18 @@ use sea_orm::DatabaseTransaction;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// One person to call.
+/// One person to call, or to write to.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
     /// However it is typed; without `+` it is read in the workspace's country. What is no number will be skipped as `invalid`.
-    pub phone_number: Text<1, 40>,
+    /// Needed but in a campaign of the channel `email`.
+    #[serde(default)]
+    pub phone_number: Option<Text<1, 40>>,
     /// Your own id for the person; in a campaign once.
     #[serde(default)]
     pub external_id: Option<Text<1, 200>>,
+    /// Needed in a campaign of the channel `email`; in a campaign once then.
     #[serde(default)]
     pub email: Option<Text<0, 254>>,
     #[serde(default)]
@@ -64,8 +68,28 @@ pub struct Sorted {
     pub positions: HashMap<ContactId, usize>,
 }
 
+/// How a campaign's contacts are read.
+#[derive(Clone)]
+pub struct Reading {
+    pub channel: Channel,
+    pub country: Country,
+    /// The variables that its template needs.
+    pub needs: Vec<String>,
+}
+
+impl Reading {
+    pub fn of(plan: &Plan, country: Country) -> Result<Self> {
+        let letter = Letter::read(plan)?;
+        Ok(Reading {
+            channel: plan.channel,
+            country,
+            needs: letter.map(|letter| letter.needs(plan)).unwrap_or_default(),
+        })
+    }
+}
+
 /// Reads entries; those that cannot be read are refused, each with its reason.
-pub fn sort(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Vec<serde_json::Value>) -> Sorted {
+pub fn sort(deps: &Deps, key: Owned<CampaignId>, reading: &Reading, given: Vec<serde_json::Value>) -> Sorted {
     let mut sorted = Sorted {
         rows: Vec::new(),
         duplicates: 0,
@@ -75,19 +99,20 @@ pub fn sort(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Vec<se
     let mut by_number: HashMap<String, usize> = HashMap::new();
     let mut by_external_id: HashMap<String, usize> = HashMap::new();
     for (index, value) in given.into_iter().enumerate() {
-        let row = match shape::parse_value::<Given>(value) {
-            Ok(given) => row(deps, key, country, given),
-            Err(wrong) => {
+        let read = shape::parse_value::<Given>(value).map_err(|wrong| (wrong.param, wrong.message));
+        let row = match read.and_then(|given| row(deps, key, reading, given)) {
+            Ok(row) => row,
+            Err((param, message)) => {
                 sorted.rejected.push(Rejected {
                     index,
                     code: "validation_failed",
-                    param: Some(wrong.param).filter(|param| !param.is_empty()),
-                    message: wrong.message,
+                    param: Some(param).filter(|param| !param.is_empty()),
+                    message,
                 });
                 continue;
             }
         };
-        let same_number = by_number.get(&row.phone_number).copied();
+        let same_number = by_number.get(&row.address).copied();
         if let Some(external_id) = &row.external_id {
             if by_external_id
                 .get(external_id)
@@ -109,7 +134,7 @@ pub fn sort(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Vec<se
             sorted.duplicates += 1;
             continue;
         }
-        by_number.insert(row.phone_number.clone(), sorted.rows.len());
+        by_number.insert(row.address.clone(), sorted.rows.len());
         sorted.positions.insert(row.id, index);
         sorted.rows.push(row);
     }
@@ -125,42 +150,100 @@ fn taken(index: usize, message: &str) -> Rejected {
     }
 }
 
-fn row(deps: &Deps, key: Owned<CampaignId>, country: Country, given: Given) -> Model {
+/// The field that is wrong, and why.
+type Wrong = (String, String);
+
+fn row(deps: &Deps, key: Owned<CampaignId>, reading: &Reading, given: Given) -> Result<Model, Wrong> {
+    let place = Place::of(deps, reading.channel, &given, reading.country)?;
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let (phone_number, zone) = place(deps, given.phone_number.into_string(), given.timezone, country);
     let now = deps.clock.now();
     let not_before = given.not_before.filter(|at| *at > now);
-    Model {
+    let row = Model {
         id: deps.ids.next(),
         tenant_id: key.tenant_id,
         env: key.env,
         campaign_id: key.id,
         external_id: given.external_id.map(Text::into_string),
-        phone_number,
+        channel: reading.channel,
+        address: place.address,
+        phone_number: place.phone_number,
         email: text(given.email.map(Text::into_string)),
         first_name: text(given.first_name.map(Text::into_string)),
         last_name: text(given.last_name.map(Text::into_string)),
         variables: given.variables,
         timezone: given.timezone,
-        zone,
+        zone: place.zone,
         not_before: given.not_before,
         priority: given.priority.get(),
         status: Status::Pending,
         wait_reason: not_before.map(|_| WaitReason::NotBefore),
         attempts: 0,
         granted_attempts: 0,
-        last_session_id: None,
+        last_row_id: None,
         next_attempt_at: not_before,
         skip_reason: None,
         disposition_code: None,
         version: 1,
         created_at: now,
+    };
+    match reading.needs.iter().find(|name| row.value_of(name).is_none()) {
+        Some(name) => Err((
+            format!("variables.{name}"),
+            format!("the campaign's template needs {{{{{name}}}}}, and the contact has none"),
+        )),
+        None => Ok(row),
+    }
+}
+
+/// Where somebody is reached, and the group whose hours they keep.
+pub struct Place {
+    pub address: String,
+    pub phone_number: String,
+    pub zone: String,
+}
+
+impl Place {
+    /// What cannot be reached is kept as it was typed, and skipped with a reason when its turn comes.
+    pub fn of(deps: &Deps, channel: Channel, given: &Given, country: Country) -> Result<Self, Wrong> {
+        let number = given
+            .phone_number
+            .as_ref()
+            .map(|typed| place(deps, typed.to_string(), given.timezone, country));
+        match (channel, number) {
+            (Channel::Phone | Channel::Sms, Some((phone_number, zone))) => Ok(Place {
+                address: phone_number.clone(),
+                phone_number,
+                zone,
+            }),
+            (Channel::Phone | Channel::Sms, None) => {
+                Err(("phone_number".into(), "missing field `phone_number`".into()))
+            }
+            (Channel::Email, number) => {
+                let typed = given.email.as_deref().map(str::trim).unwrap_or_default();
+                if typed.is_empty() {
+                    return Err(("email".into(), "missing field `email`".into()));
+                }
+                let explicit = given.timezone.map(|zone| zone.name().to_owned());
+                let (phone_number, by_number) = number.unwrap_or_default();
+                // A number that cannot be called tells no zone, and keeps nobody from being written to.
+                let known = Some(by_number).filter(|zone| zone != UNCALLABLE);
+                let (address, zone) = match crate::dnc::email(typed) {
+                    Ok(address) => (address, explicit.or(known).unwrap_or_default()),
+                    Err(_) => (typed.to_owned(), UNCALLABLE.to_owned()),
+                };
+                Ok(Place {
+                    address,
+                    phone_number,
+                    zone,
+                })
+            }
+        }
     }
 }
 
 /// A number as it is stored, and the group whose hours it keeps. What cannot be called is kept as it was typed, and skipped
 /// with a reason when its turn comes.
-pub fn place(deps: &Deps, typed: String, timezone: Option<Zone>, country: Country) -> (String, String) {
+fn place(deps: &Deps, typed: String, timezone: Option<Zone>, country: Country) -> (String, String) {
     match E164::parse(&typed, country) {
         Ok(number) => {
             let costly = number.costly_kind().is_some() && !deps.limits.allow_costly_numbers;
@@ -215,15 +298,12 @@ pub async fn insert(db: &DatabaseTransaction, key: Owned<CampaignId>, sorted: &S
     }
     let external_ids: Vec<_> = sorted.rows.iter().filter_map(|row| row.external_id.clone()).collect();
     let known = store::with_external_ids(db, key.id, &external_ids).await?;
-    let known: HashMap<_, _> = known
-        .into_iter()
-        .map(|row| (row.external_id, row.phone_number))
-        .collect();
+    let known: HashMap<_, _> = known.into_iter().map(|row| (row.external_id, row.address)).collect();
     let is_taken = |row: &Model| {
         row.external_id.is_some()
             && known
                 .get(&row.external_id)
-                .is_some_and(|number| *number != row.phone_number)
+                .is_some_and(|address| *address != row.address)
     };
     let (taken_ones, free): (Vec<_>, Vec<_>) = sorted.rows.iter().cloned().partition(is_taken);
     let accepted = store::add(db, &free).await?;

@@ -10,16 +10,16 @@ use entities::{
     Error, Result,
     campaign::{Outcome, Retry},
     contact::{Model as Contact, SkipReason, Status, WaitReason},
-    ids::SessionId,
+    ids::DeliveryRowId,
     session::{self, EndReason},
     values::{Cents, Moment},
 };
 
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// A call is about to be placed.
-    Dispatch { session_id: SessionId },
-    /// The call has ended.
+    /// A call is about to be placed, or a message sent.
+    Dispatch { row: DeliveryRowId },
+    /// The call has ended, or the message.
     Finish(Attempt),
     /// It is not to be called at all.
     Skip(SkipReason),
@@ -31,15 +31,14 @@ pub enum Command {
     Cancel,
 }
 
-/// How one call to the contact ended.
+/// How one call to the contact, or one message, ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    pub session_id: SessionId,
+    pub row: DeliveryRowId,
     pub dialed_at: Option<Moment>,
     /// A person or a machine picked up.
     pub answered: bool,
-    pub status: session::Status,
-    pub reason: EndReason,
+    pub ending: Ending,
     /// It was talked with the person, or what happened is as good.
     pub reached: bool,
     pub disposition_code: Option<String>,
@@ -47,12 +46,30 @@ pub struct Attempt {
     pub actual_cost_cents: Cents,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Call(session::Status, EndReason),
+    /// A message that arrived, as far as is known.
+    Arrived,
+    /// A message that did not arrive.
+    NotArrived,
+    /// A message that may have arrived, or that nobody will ever get: it is not written again.
+    Final,
+}
+
+impl Ending {
+    /// Does it count among the campaign's completed ones?
+    pub fn is_completed(self) -> bool {
+        matches!(self, Ending::Call(session::Status::Completed, _) | Ending::Arrived)
+    }
+}
+
 /// The whole life of a contact. Pure.
 pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment) -> Result<(Contact, Vec<Event>)> {
     use Status::*;
     match (contact.status, command) {
-        (Pending | Waiting, Command::Dispatch { session_id }) => Ok(dispatch(contact, session_id)),
-        (Dispatched, Command::Finish(attempt)) if contact.last_session_id == Some(attempt.session_id) => {
+        (Pending | Waiting, Command::Dispatch { row }) => Ok(dispatch(contact, row)),
+        (Dispatched, Command::Finish(attempt)) if contact.last_row_id == Some(attempt.row) => {
             Ok(finish(contact, &attempt, retry, now))
         }
         (Pending, Command::Skip(reason)) => Ok(skip(contact, reason)),
@@ -80,18 +97,18 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
     }
 }
 
-fn dispatch(contact: Contact, session_id: SessionId) -> (Contact, Vec<Event>) {
+fn dispatch(contact: Contact, row: DeliveryRowId) -> (Contact, Vec<Event>) {
     let mut contact = step(contact, Status::Dispatched);
     contact.attempts += 1;
-    contact.last_session_id = Some(session_id);
+    contact.last_row_id = Some(row);
     let dispatched = CampaignContactDispatched {
         contact_id: contact.id,
         campaign_id: contact.campaign_id,
-        phone_number: contact.phone_number.clone(),
+        phone_number: contact.number(),
         email: contact.email.clone(),
         first_name: contact.first_name.clone(),
         last_name: contact.last_name.clone(),
-        delivery_row_id: session_id.0,
+        delivery_row_id: row.0,
     };
     (contact, vec![dispatched.into()])
 }
@@ -100,11 +117,11 @@ fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (C
     let completed = CampaignContactCompleted {
         contact_id: contact.id,
         campaign_id: contact.campaign_id,
-        phone_number: contact.phone_number.clone(),
+        phone_number: contact.number(),
         email: contact.email.clone(),
         first_name: contact.first_name.clone(),
         last_name: contact.last_name.clone(),
-        session_id: attempt.session_id,
+        session_id: contact.last_session_id(),
         duration_seconds: attempt.duration_seconds,
         actual_cost_cents: attempt.actual_cost_cents,
     };
@@ -132,7 +149,7 @@ fn skip(contact: Contact, skip_reason: SkipReason) -> (Contact, Vec<Event>) {
     let skipped = CampaignContactSkipped {
         contact_id: contact.id,
         campaign_id: contact.campaign_id,
-        phone_number: contact.phone_number.clone(),
+        phone_number: contact.number(),
         email: contact.email.clone(),
         first_name: contact.first_name.clone(),
         last_name: contact.last_name.clone(),
@@ -143,14 +160,14 @@ fn skip(contact: Contact, skip_reason: SkipReason) -> (Contact, Vec<Event>) {
 
 /// A contact that was called in vain and may not be called again.
 fn give_up(contact: Contact) -> (Contact, Vec<Event>) {
-    let failed = contact.last_session_id.map(|session_id| CampaignContactFailed {
+    let failed = contact.last_row_id.map(|_| CampaignContactFailed {
         contact_id: contact.id,
         campaign_id: contact.campaign_id,
-        phone_number: contact.phone_number.clone(),
+        phone_number: contact.number(),
         email: contact.email.clone(),
         first_name: contact.first_name.clone(),
         last_name: contact.last_name.clone(),
-        session_id,
+        session_id: contact.last_session_id(),
         duration_seconds: 0,
         actual_cost_cents: Cents(0),
     });
@@ -194,14 +211,17 @@ fn step(mut contact: Contact, status: Status) -> Contact {
 
 /// When a contact that was not reached is called again; `None`: never.
 fn next_attempt(retry: &Retry, attempt: &Attempt, (attempts, most): (i32, i32), now: Moment) -> Option<Moment> {
-    let outcome = match (attempt.status, attempt.reason) {
+    use session::Status::{Busy, Completed, Failed, InProgress, NoAnswer, Queued, Voicemail};
+    let outcome = match attempt.ending {
         // The person may have talked, the number does not exist, or somebody wanted it so: final.
-        (_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled | EndReason::Declined) => return None,
-        (session::Status::Busy, _) => Outcome::Busy,
-        (session::Status::NoAnswer, _) => Outcome::NoAnswer,
-        (session::Status::Voicemail, _) => Outcome::Voicemail,
-        (session::Status::Failed, _) => Outcome::Failed,
-        (session::Status::Queued | session::Status::InProgress | session::Status::Completed, _) => return None,
+        Ending::Call(_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled | EndReason::Declined) => {
+            return None;
+        }
+        Ending::Call(Busy, _) => Outcome::Busy,
+        Ending::Call(NoAnswer, _) => Outcome::NoAnswer,
+        Ending::Call(Voicemail, _) => Outcome::Voicemail,
+        Ending::Call(Failed, _) | Ending::NotArrived => Outcome::Failed,
+        Ending::Call(Queued | InProgress | Completed, _) | Ending::Arrived | Ending::Final => return None,
     };
     let rule = retry.rules.get(&outcome).cloned().unwrap_or_default();
     let max_attempts = rule.max_attempts.map_or(most, |max| max.get().min(most));

@@ -1,8 +1,8 @@
 //! What a contact does, line by line; then what holds for every contact, however its calls go.
 use super::*;
 use entities::{
-    campaign::RetryRule,
-    ids::{CampaignId, ContactId, TenantId},
+    campaign::{Channel, RetryRule},
+    ids::{CampaignId, ContactId, SessionId, TenantId},
     session::Status as Ended,
     values::{Bounded, Env, Variables},
 };
@@ -17,10 +17,11 @@ fn at(minutes: i64) -> Moment {
 fn pending() -> Contact {
     Contact {
         id: ContactId(Uuid::from_u128(1)), tenant_id: TenantId(Uuid::from_u128(2)), env: Env::Test,
-        campaign_id: CampaignId(Uuid::from_u128(3)), external_id: None, phone_number: "+15002345670".into(),
+        campaign_id: CampaignId(Uuid::from_u128(3)), external_id: None, channel: Channel::Phone,
+        address: "+15002345670".into(), phone_number: "+15002345670".into(),
         email: None, first_name: Some("Ada".into()), last_name: None, variables: Variables::default(),
         timezone: None, zone: "America/New_York".into(), not_before: None, priority: 0,
-        status: Status::Pending, wait_reason: None, attempts: 0, last_session_id: None, granted_attempts: 0,
+        status: Status::Pending, wait_reason: None, attempts: 0, last_row_id: None, granted_attempts: 0,
         next_attempt_at: None, skip_reason: None, disposition_code: None, version: 1, created_at: at(0),
     }
 }
@@ -48,12 +49,17 @@ fn twice() -> Retry {
 }
 
 /// The session of the nth attempt.
-fn call(nth: u128) -> SessionId {
-    SessionId(Uuid::from_u128(100 + nth))
+fn call(nth: u128) -> DeliveryRowId {
+    DeliveryRowId(Uuid::from_u128(100 + nth))
 }
 
-fn dispatch_as(session_id: SessionId) -> Command {
-    Command::Dispatch { session_id }
+/// As the events tell it.
+fn session(nth: u128) -> Option<SessionId> {
+    Some(SessionId(call(nth).0))
+}
+
+fn dispatch_as(row: DeliveryRowId) -> Command {
+    Command::Dispatch { row }
 }
 fn defer_to(minutes: i64, reason: WaitReason) -> Command {
     let until = at(minutes);
@@ -65,53 +71,52 @@ fn retry_at(minutes: i64) -> Command {
 }
 
 /// How a call can end; all that the session machine tells.
-type Ending = (Ended, EndReason);
-const TALKED: Ending = (Ended::Completed, EndReason::Completed);
-const BUSY: Ending = (Ended::Busy, EndReason::Busy);
-const NO_ANSWER: Ending = (Ended::NoAnswer, EndReason::NoAnswer);
-const VOICEMAIL: Ending = (Ended::Voicemail, EndReason::Voicemail);
-const REJECTED: Ending = (Ended::Failed, EndReason::CarrierRejected);
-const NO_SUCH_NUMBER: Ending = (Ended::Failed, EndReason::InvalidNumber);
-const CANCELED: Ending = (Ended::Failed, EndReason::Canceled);
-const LOST: Ending = (Ended::Failed, EndReason::NodeLost);
-const DECLINED: Ending = (Ended::NoAnswer, EndReason::Declined);
+type End = (Ended, EndReason);
+const TALKED: End = (Ended::Completed, EndReason::Completed);
+const BUSY: End = (Ended::Busy, EndReason::Busy);
+const NO_ANSWER: End = (Ended::NoAnswer, EndReason::NoAnswer);
+const VOICEMAIL: End = (Ended::Voicemail, EndReason::Voicemail);
+const REJECTED: End = (Ended::Failed, EndReason::CarrierRejected);
+const NO_SUCH_NUMBER: End = (Ended::Failed, EndReason::InvalidNumber);
+const CANCELED: End = (Ended::Failed, EndReason::Canceled);
+const LOST: End = (Ended::Failed, EndReason::NodeLost);
+const DECLINED: End = (Ended::NoAnswer, EndReason::Declined);
 /// A message was left on a machine: a talk only where that counts as one.
-const MESSAGE_LEFT: Ending = (Ended::Voicemail, EndReason::VoicemailLeft);
-const OPTED_OUT: Ending = (Ended::Completed, EndReason::OptOut);
-const REFUSED_CONSENT: Ending = (Ended::Completed, EndReason::ConsentRefused);
-const TRANSFERRED: Ending = (Ended::Completed, EndReason::Transferred);
-const AGENT_FAILED: Ending = (Ended::Failed, EndReason::AgentError);
-const TOO_LONG: Ending = (Ended::Completed, EndReason::MaxDuration);
-const SHUT_DOWN: Ending = (Ended::Completed, EndReason::Canceled);
+const MESSAGE_LEFT: End = (Ended::Voicemail, EndReason::VoicemailLeft);
+const OPTED_OUT: End = (Ended::Completed, EndReason::OptOut);
+const REFUSED_CONSENT: End = (Ended::Completed, EndReason::ConsentRefused);
+const TRANSFERRED: End = (Ended::Completed, EndReason::Transferred);
+const AGENT_FAILED: End = (Ended::Failed, EndReason::AgentError);
+const TOO_LONG: End = (Ended::Completed, EndReason::MaxDuration);
+const SHUT_DOWN: End = (Ended::Completed, EndReason::Canceled);
 #[rustfmt::skip]
-const ENDINGS: [Ending; 16] = [
+const ENDINGS: [End; 16] = [
     TALKED, BUSY, NO_ANSWER, VOICEMAIL, REJECTED, NO_SUCH_NUMBER, CANCELED, LOST, TOO_LONG, SHUT_DOWN,
     DECLINED, MESSAGE_LEFT, OPTED_OUT, REFUSED_CONSENT, TRANSFERRED, AGENT_FAILED,
 ];
 
-fn finish(session_id: SessionId, ending: Ending) -> Command {
-    Command::Finish(attempt(session_id, ending))
+fn finish(row: DeliveryRowId, ending: End) -> Command {
+    Command::Finish(attempt(row, ending))
 }
-fn finish_with(session_id: SessionId, ending: Ending, code: &str) -> Command {
+fn finish_with(row: DeliveryRowId, ending: End, code: &str) -> Command {
     Command::Finish(Attempt {
         disposition_code: Some(code.to_owned()),
-        ..attempt(session_id, ending)
+        ..attempt(row, ending)
     })
 }
 /// A message left that counts as a talk.
-fn reached(session_id: SessionId) -> Command {
+fn reached(row: DeliveryRowId) -> Command {
     Command::Finish(Attempt {
         reached: true,
-        ..attempt(session_id, MESSAGE_LEFT)
+        ..attempt(row, MESSAGE_LEFT)
     })
 }
-fn attempt(session_id: SessionId, (status, reason): Ending) -> Attempt {
+fn attempt(row: DeliveryRowId, (status, reason): End) -> Attempt {
     Attempt {
-        session_id,
+        row,
         dialed_at: Some(at(0)),
         answered: matches!(status, Ended::Completed | Ended::Voicemail),
-        status,
-        reason,
+        ending: Ending::Call(status, reason),
         reached: status == Ended::Completed,
         disposition_code: None,
         duration_seconds: 30,
@@ -297,7 +302,7 @@ fn who_was_called_in_vain_is_not_skipped_but_fails_with_the_last_call() {
         };
         assert_eq!(
             (told.session_id, told.duration_seconds, told.actual_cost_cents),
-            (call(1), 0, Cents(0))
+            (session(1), 0, Cents(0))
         );
         assert_eq!((contact.status, contact.skip_reason), (Status::Failed, None));
     }
@@ -319,7 +324,7 @@ fn a_dispatch_and_an_end_tell_the_session_they_are_about() {
     };
     assert_eq!(
         (told.session_id, told.duration_seconds, told.actual_cost_cents),
-        (call(1), 30, Cents(7))
+        (session(1), 30, Cents(7))
     );
 }
 
@@ -389,7 +394,7 @@ fn who_is_put_off_keeps_its_status_and_says_until_when_and_why() {
 }
 
 /// Called in vain for as long as the plan allows; minutes from the end of each attempt to the next.
-fn call_in_vain(mut contact: Contact, retry: &Retry, ending: Ending) -> (Contact, Vec<i64>) {
+fn call_in_vain(mut contact: Contact, retry: &Retry, ending: End) -> (Contact, Vec<i64>) {
     let mut gaps = Vec::new();
     while matches!(contact.status, Status::Pending | Status::Waiting) {
         let nth = call(u128::try_from(contact.attempts + 1).unwrap());
@@ -400,7 +405,7 @@ fn call_in_vain(mut contact: Contact, retry: &Retry, ending: Ending) -> (Contact
     (contact, gaps)
 }
 
-fn gaps(retry: &Retry, ending: Ending) -> Vec<i64> {
+fn gaps(retry: &Retry, ending: End) -> Vec<i64> {
     call_in_vain(pending(), retry, ending).1
 }
 
@@ -499,7 +504,7 @@ enum Step {
     /// The end of its last call, or of the one before.
     Finish {
         late: bool,
-        ending: Ending,
+        ending: End,
     },
     Skip(SkipReason),
     /// So many minutes on.
@@ -630,7 +635,7 @@ proptest! {
         for Move { after: contact, .. } in life(&steps, &plan) {
             prop_assert_eq!(contact.status == Status::Skipped, contact.skip_reason.is_some());
             prop_assert!(contact.status != Status::Skipped || contact.attempts == 0);
-            prop_assert_eq!(contact.attempts == 0, contact.last_session_id.is_none());
+            prop_assert_eq!(contact.attempts == 0, contact.last_row_id.is_none());
         }
     }
 
@@ -649,7 +654,7 @@ proptest! {
         let called = life(&steps, &plan).into_iter().map(|step| step.after);
         let called = called.filter(|contact| contact.status == Status::Dispatched);
         for (contact, ending) in called.flat_map(|contact| ENDINGS.map(|ending| (contact.clone(), ending))) {
-            let last = contact.last_session_id.unwrap();
+            let last = contact.last_row_id.unwrap();
             let (next, _) = transition(contact, finish(last, ending), &plan, at(5_000)).unwrap();
             prop_assert!(next.next_attempt_at.is_none_or(|due| due >= at(5_000 + gap)));
             prop_assert_eq!(next.next_attempt_at.is_some(), next.status == Status::Waiting);

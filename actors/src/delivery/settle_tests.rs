@@ -75,6 +75,8 @@ fn limits() -> Limits {
         number_cap_24h: 0,
         number_cap_7d: 0,
         call_price_cents_per_minute: 0,
+        sms_price_cents_per_segment: 0,
+        email_price_cents: 0,
         credits: crate::credits::Terms::default(),
         allow_costly_numbers: false,
         opt_out_purge_grace: std::time::Duration::ZERO,

@@ -11,12 +11,12 @@ use crate::{
     writer::Commit,
 };
 use entities::{
-    Result,
+    Error, Result,
     campaign::AgentSnapshot,
     campaign_hour,
     changes::{Callable, Guard},
-    contact::{Model as Contact, SkipReason, WaitReason},
-    ids::{CampaignId, SessionId, TenantId},
+    contact::{Address, Model as Contact, SkipReason, WaitReason},
+    ids::{CampaignId, DeliveryRowId, SessionId, TenantId},
     session as sessions,
     values::{Cents, E164, Moment, Variables},
 };
@@ -60,15 +60,26 @@ pub enum Outcome {
 /// The intent to call a contact at that moment.
 pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment) -> Result<Dial> {
     let now = deps.clock.now();
-    let Turn { contact, number, hours } = turn;
+    let Turn {
+        contact,
+        address,
+        hours,
+    } = turn;
+    let (Address::Number(number), Some(agent)) = (address, queue.agent.clone()) else {
+        return Err(Error::Internal(
+            "a campaign of calls has no agent, or nobody to call".into(),
+        ));
+    };
     let id: SessionId = deps.ids.next();
-    let row = session_row(deps, queue, &contact, id, number, now);
+    let row = session_row(deps, (queue, &agent), &contact, id, number, now);
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let leg = Leg {
         call: session.call.clone(),
-        agent: queue.agent.clone(),
+        agent,
     };
-    let command = contact::machine::Command::Dispatch { session_id: id };
+    let command = contact::machine::Command::Dispatch {
+        row: DeliveryRowId(id.0),
+    };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
 
     let caps = &queue.plan.caps;
@@ -179,13 +190,13 @@ fn intent(
 
 fn session_row(
     deps: &Deps,
-    queue: &mut Queue,
+    (queue, snapshot): (&mut Queue, &AgentSnapshot),
     contact: &Contact,
     id: SessionId,
     to_number: E164,
     now: Moment,
 ) -> sessions::Model {
-    let agent = &queue.agent.definition;
+    let agent = &snapshot.definition;
     let voice_id = queue
         .plan
         .voice_id
@@ -193,7 +204,7 @@ fn session_row(
         .or(agent.voice_id.as_ref())
         .map(|voice| voice.to_string());
     let max_duration_seconds = agent.max_duration_seconds.get();
-    let (agent_id, agent_version) = (queue.agent.id, queue.agent.version);
+    let (agent_id, agent_version) = (snapshot.id, snapshot.version);
     let owner = (contact.tenant_id, contact.env);
     sessions::Model {
         phase: sessions::Phase::Dialing,

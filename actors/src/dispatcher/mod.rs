@@ -12,6 +12,7 @@ mod dial;
 pub mod fair;
 mod funds;
 mod gate;
+mod message;
 pub mod pace;
 pub mod queue;
 mod state;
@@ -31,7 +32,7 @@ use crate::{
 use actix::prelude::*;
 use entities::{
     Error, Result,
-    ids::{SessionId, TenantId},
+    ids::{CampaignId, SessionId, TenantId},
     values::{Env, Moment},
 };
 use state::{Next, State, WakeAt, work};
@@ -74,6 +75,22 @@ impl Freed {
     pub fn new(session_id: SessionId, clock: &Clock) -> Self {
         Freed {
             session_id,
+            busy: clock.busy(),
+        }
+    }
+}
+
+/// A campaign's message has come to its end.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Ended {
+    campaign: CampaignId,
+    busy: Busy,
+}
+impl Ended {
+    pub fn new(campaign: CampaignId, clock: &Clock) -> Self {
+        Ended {
+            campaign,
             busy: clock.busy(),
         }
     }
@@ -246,6 +263,18 @@ impl Handler<Freed> for Dispatcher {
         if let Some(state) = &mut self.state
             && let Some((_, campaign)) = state.live.remove(&session_id)
             && let Some(queue) = campaign.and_then(|id| state.campaigns.get_mut(&id))
+        {
+            queue.one_ended();
+        }
+        self.want_round(busy, ctx);
+    }
+}
+
+impl Handler<Ended> for Dispatcher {
+    type Result = ();
+    fn handle(&mut self, Ended { campaign, busy }: Ended, ctx: &mut Context<Self>) {
+        if let Some(state) = &mut self.state
+            && let Some(queue) = state.campaigns.get_mut(&campaign)
         {
             queue.one_ended();
         }

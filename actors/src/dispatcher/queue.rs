@@ -4,22 +4,26 @@
 //! is read when the time has come. Memory does not grow with the list.
 use super::pace::Pace;
 use crate::{
+    campaign::letter::Letter,
     deps::Deps,
     eligibility::{self, Person, Rule, Terms, Verdict},
     hours::{self, Rules, Spell, Standing},
-    session::settings::{self, Asked},
+    session::{
+        machine::cost,
+        settings::{self, Asked},
+    },
 };
 use entities::{
     Error, Result,
-    campaign::{AgentSnapshot, Model as Row, Plan},
+    campaign::{AgentSnapshot, Channel, Model as Row, Plan},
     campaign_hour,
-    contact::{self, Model as Contact, Status},
+    contact::{self, Address, Model as Contact, Status},
     ids::{CampaignId, SessionId, TenantId},
-    number, session,
+    message_send, number, session,
     values::{Cents, E164, Env, Moment, Zone},
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
 };
 
@@ -40,15 +44,20 @@ pub struct Queue {
     pub version: i32,
     pub env: Env,
     pub plan: Plan,
-    pub agent: Arc<AgentSnapshot>,
+    /// Who calls; `None`: it writes.
+    pub agent: Option<Arc<AgentSnapshot>>,
+    /// What it writes; `None`: it calls.
+    pub letter: Option<Arc<Letter>>,
     /// How its calls are handled.
     pub options: session::Options,
     pub rules: Rules,
     pub pace: Pace,
     pub day: Day,
     pub budget: Budget,
-    /// What each of its calls sets aside.
+    /// What each of its calls, or messages, sets aside.
     pub hold: Cents,
+    /// The most that one of them costs.
+    dearest: Cents,
     groups: BTreeMap<String, Group>,
     /// Read because their time had come.
     due: VecDeque<Candidate>,
@@ -101,15 +110,15 @@ enum HoursNow {
 /// A contact with what is known of it.
 pub struct Candidate {
     pub contact: Contact,
-    pub number: Option<E164>,
+    pub address: Option<Address>,
     pub verdict: Verdict,
     pub rule: Option<Rule>,
 }
 
-/// A contact that may be called, and between which moments the call may start.
+/// A contact that may be called, or written to, and between which moments that may start.
 pub struct Turn {
     pub contact: Contact,
-    pub number: E164,
+    pub address: Address,
     pub hours: (Moment, Moment),
 }
 
@@ -126,16 +135,20 @@ impl Queue {
     /// `old` is the same campaign's queue before: its pace runs on.
     pub async fn of(row: Row, old: Option<Queue>, zone: Zone, deps: &Deps) -> Result<Self> {
         let rate = row.plan.pacing.calls_per_second.get();
-        let (pace, next_from, turn_since) = match old {
-            Some(old) => (old.pace.at_rate(rate), old.next_from, old.turn_since),
-            None => (Pace::new(rate), 0, None),
+        let (pace, next_from, turn_since, dearest_yet) = match old {
+            Some(old) => (old.pace.at_rate(rate), old.next_from, old.turn_since, old.dearest),
+            None => (Pace::new(rate), 0, None, Cents(0)),
         };
         let missing = || Error::Corrupt {
             table: "campaigns",
             column: "agent",
             id: row.id.to_string(),
         };
-        let agent = row.agent.clone().ok_or_else(missing)?;
+        let letter = Letter::read(&row.plan)?;
+        let agent = row.agent.clone();
+        if letter.is_none() && agent.is_none() {
+            return Err(missing());
+        }
         let rules = Rules::new(&row.plan.schedule, row.env, zone);
         let db = &deps.db.read;
         let (begins, ends) = hours::day_of(rules.zone, deps.clock.now());
@@ -152,24 +165,40 @@ impl Queue {
             dispositions: &row.plan.dispositions,
             ..Asked::default()
         };
-        let options = settings::options(&agent.definition, asked);
+        let options = agent.as_ref().map(|agent| settings::options(&agent.definition, asked));
         let mut plan = row.plan;
-        if plan.from_numbers.is_empty() {
+        if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
             plan.from_numbers.extend(number::default_of(db, row.tenant_id).await?);
         }
-        let max_duration_seconds = agent.definition.max_duration_seconds.get();
-        let hold = deps
-            .limits
-            .credits
-            .hold(deps.limits.call_price_cents_per_minute, max_duration_seconds);
+        let limits = &deps.limits;
+        let (hold, dearest) = match (&letter, &agent) {
+            // Longer texts with their variables show when they are written.
+            (Some(Letter::Sms(_)), _) => {
+                let price = Cents(limits.sms_price_cents_per_segment.into()).max(dearest_yet);
+                (price, price)
+            }
+            (Some(Letter::Email(_)), _) => {
+                let price = Cents(limits.email_price_cents.into());
+                (price, price)
+            }
+            (None, agent) => {
+                let seconds = agent
+                    .as_ref()
+                    .map_or(0, |agent| agent.definition.max_duration_seconds.get());
+                let price = limits.call_price_cents_per_minute;
+                (limits.credits.hold(price, seconds), cost(price, seconds))
+            }
+        };
         let mut queue = Queue {
             hold,
+            dearest,
+            letter: letter.map(Arc::new),
             id: row.id,
             version: row.version,
             env: row.env,
             plan,
-            agent: Arc::new(agent),
-            options,
+            agent: agent.map(Arc::new),
+            options: options.unwrap_or_default(),
             rules,
             pace,
             day: Day { dialed, ends },
@@ -279,9 +308,9 @@ impl Queue {
         now: Moment,
         so: Circumstances,
     ) -> Result<Vec<Candidate>> {
-        let numbers: Vec<Option<E164>> = contacts.iter().map(Contact::e164).collect();
-        let known: Vec<E164> = numbers.iter().flatten().cloned().collect();
-        let people = people(deps, (so.tenant, self.env), known, None, now).await?;
+        let addresses: Vec<Option<Address>> = contacts.iter().map(Contact::reachable_at).collect();
+        let known: Vec<Address> = addresses.iter().flatten().cloned().collect();
+        let people = people(deps, (so.tenant, self.env), self.plan.channel, known, None, now).await?;
         let terms = Terms {
             caps: &self.plan.caps,
             ends_at: self.rules.ends_at,
@@ -289,10 +318,10 @@ impl Queue {
             suspended_since: so.suspended_since,
             credits_gone: so.credits_gone,
         };
-        let judged = contacts.into_iter().zip(numbers).map(|(contact, number)| {
-            let mut person = number
+        let judged = contacts.into_iter().zip(addresses).map(|(contact, address)| {
+            let mut person = address
                 .as_ref()
-                .and_then(|number| people.get(number))
+                .and_then(|address| people.get(address))
                 .cloned()
                 .unwrap_or_default();
             person.not_before = contact.not_before;
@@ -306,7 +335,7 @@ impl Queue {
             let found = eligibility::first_no(rules, &person, &standing, &terms, now);
             Candidate {
                 contact,
-                number,
+                address,
                 verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
                 rule: found.map(|(rule, _)| rule),
             }
@@ -337,9 +366,9 @@ impl Queue {
     }
 
     /// Its own caps are reached for good, or for a day and it does not want to wait.
-    pub fn caps_end_it(&mut self, price_cents_per_minute: i32, now: Moment) -> bool {
+    pub fn caps_end_it(&mut self, now: Moment) -> bool {
         let skips = self.plan.caps.on_cap == entities::campaign::OnCap::Skip;
-        match self.allowance(price_cents_per_minute, now) {
+        match self.allowance(now) {
             Allowance::Yes | Allowance::WhenOneEnds => false,
             Allowance::From(at) => skips || self.rules.ends_at.is_some_and(|end| at >= end),
             Allowance::Never => skips,
@@ -404,7 +433,7 @@ impl Queue {
         };
         self.turn_since = None;
         Some(Turn {
-            number: candidate.number?,
+            address: candidate.address?,
             contact: candidate.contact,
             hours: (spell.from, self.last_start(spell)),
         })
@@ -461,16 +490,51 @@ impl Queue {
         numbers.get(self.next_from).cloned()
     }
 
-    /// What one of its calls costs at most.
-    pub fn dearest_call(&self, price_cents_per_minute: i32) -> i64 {
-        let seconds = self.agent.definition.max_duration_seconds.get();
-        crate::session::machine::cost(price_cents_per_minute, seconds).0
+    /// What one of its calls, or messages, costs at most.
+    pub fn dearest(&self) -> i64 {
+        self.dearest.0
+    }
+
+    /// A call or a message is on its way.
+    pub fn one_dispatched(&mut self) {
+        self.day.dialed += 1;
+        self.budget.reserved_cents += self.dearest();
+    }
+
+    /// It cannot be written to yet, and stays the next.
+    pub fn put_back(&mut self, turn: Turn) {
+        self.due.push_front(Candidate {
+            contact: turn.contact,
+            address: Some(turn.address),
+            verdict: Verdict::Yes,
+            rule: None,
+        });
+    }
+
+    /// What its calls in flight, or its messages, may cost yet.
+    pub async fn reserve(&mut self, deps: &Deps, calls: i64) -> Result<()> {
+        let in_flight = match (&self.letter, self.plan.caps.budget_cents) {
+            (Some(_), Some(_)) => {
+                let tally = entities::tally::load(&deps.db.read, self.id).await?;
+                self.budget.spent_cents = tally.cost_cents;
+                tally.dispatched
+            }
+            (Some(_), None) | (None, _) => calls,
+        };
+        self.budget.reserved_cents = in_flight * self.dearest();
+        Ok(())
+    }
+
+    /// One of its messages costs more than any before.
+    pub fn costs(&mut self, price: Cents) {
+        self.hold = self.hold.max(price);
+        self.dearest = self.dearest.max(price);
     }
 
     /// May it dial one more call today, and within its budget? If not, from when on; `None`: never.
-    pub fn allowance(&mut self, price_cents_per_minute: i32, at: Moment) -> Allowance {
+    pub fn allowance(&mut self, at: Moment) -> Allowance {
         if let Some(budget) = self.plan.caps.budget_cents {
-            let most = self.budget.spent_cents + self.budget.reserved_cents + self.dearest_call(price_cents_per_minute);
+            let most = self.budget.spent_cents + self.budget.reserved_cents + self.dearest();
             if most > i64::from(budget.get()) {
                 // A call in flight may turn out cheaper than it might have been.
                 return if self.budget.reserved_cents > 0 {
@@ -567,21 +631,29 @@ impl Group {
     }
 }
 
-/// What is known of these numbers: three look-ups for all of them. A call that was placed before does not count against
+/// What is known of these addresses: three look-ups for all of them. A call that was placed before does not count against
 /// itself.
 pub async fn people(
     deps: &Deps,
     owner: (TenantId, Env),
-    mut numbers: Vec<E164>,
+    channel: Channel,
+    mut addresses: Vec<Address>,
     itself: Option<SessionId>,
     now: Moment,
-) -> Result<BTreeMap<E164, Person>> {
-    numbers.sort();
-    numbers.dedup();
+) -> Result<BTreeMap<Address, Person>> {
+    addresses.sort();
+    addresses.dedup();
     let db = &deps.db.read;
-    let barred = entities::dnc::barred(db, owner, entities::dnc::DncChannel::Phone, &numbers).await?;
-    let week_ago = now.plus_seconds(-7 * 24 * 3600);
-    let mut recent = entities::dial::recent(db, owner, &numbers, week_ago).await?;
+    let texts: Vec<String> = addresses.iter().map(|address| address.as_str().to_owned()).collect();
+    let numbers: Vec<E164> = addresses
+        .iter()
+        .filter_map(|address| match address {
+            Address::Number(number) => Some(number.clone()),
+            Address::Email(_) => None,
+        })
+        .collect();
+    let barred = entities::dnc::barred(db, owner, channel.dnc(), &texts).await?;
+    let mut recent = recent(deps, owner, channel, &numbers, &texts, (itself, now)).await?;
     let verified = match owner.1 {
         Env::Live => Vec::new(),
         Env::Test => {
@@ -589,23 +661,46 @@ pub async fn people(
             entities::verified_number::among(db, owner.0, &others).await?
         }
     };
-    let people = numbers.into_iter().map(|number| {
+    let people = addresses.into_iter().map(|address| {
         let person = Person {
-            has_number: match owner.1 {
-                Env::Live => !number.is_sandbox(),
-                Env::Test => number.is_sandbox() || verified.contains(&number),
+            has_number: match (&address, owner.1) {
+                (Address::Number(number), Env::Live) => !number.is_sandbox(),
+                (Address::Number(number), Env::Test) => number.is_sandbox() || verified.contains(number),
+                // In the test env no mail leaves the house.
+                (Address::Email(_), Env::Live | Env::Test) => true,
             },
-            is_barred: barred.contains(&number),
-            recent: recent
-                .remove(&number)
-                .unwrap_or_default()
-                .into_iter()
-                .filter(|call| Some(call.session_id) != itself)
-                .map(|call| call.at)
-                .collect(),
+            is_barred: barred.contains(address.as_str()),
+            recent: recent.remove(address.as_str()).unwrap_or_default(),
             not_before: None,
         };
-        (number, person)
+        (address, person)
     });
     Ok(people.collect())
+}
+
+/// When each of them was called, or written to by that channel, in the last 7 days, in order.
+async fn recent(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    channel: Channel,
+    numbers: &[E164],
+    texts: &[String],
+    (itself, now): (Option<SessionId>, Moment),
+) -> Result<HashMap<String, Vec<Moment>>> {
+    let (db, week_ago) = (&deps.db.read, now.plus_seconds(-7 * 24 * 3600));
+    Ok(match channel.of_messages() {
+        None => entities::dial::recent(db, owner, numbers, week_ago)
+            .await?
+            .into_iter()
+            .map(|(number, calls)| {
+                let others = calls.into_iter().filter(|call| Some(call.session_id) != itself);
+                (number.as_str().to_owned(), others.map(|call| call.at).collect())
+            })
+            .collect(),
+        Some(channel) => message_send::recent(db, owner, channel, texts, week_ago)
+            .await?
+            .into_iter()
+            .map(|(address, sent)| (address, sent.into_iter().map(|sent| sent.at).collect()))
+            .collect(),
+    })
 }

@@ -5,8 +5,9 @@ use super::{
     fair::RoundRobin,
     funds::Funds,
     gate::Gate,
+    message::{self, Letters},
     pace::{LEAD, Pace},
-    queue::{Allowance, Circumstances, Queue, people, ring_ms},
+    queue::{Allowance, Circumstances, Queue, Turn, people, ring_ms},
     trunk::Trunk,
 };
 use crate::{
@@ -21,9 +22,9 @@ use crate::{
 };
 use entities::{
     Error, Result,
-    campaign::{self as campaigns, AgentSnapshot, Caps},
+    campaign::{self as campaigns, AgentSnapshot, Caps, Channel},
     changes::Guard,
-    contact::{SkipReason, WaitReason},
+    contact::{Address, SkipReason, WaitReason},
     dispatch_block::{self, Reason},
     ids::{CampaignId, Owned, SessionId, TenantId},
     session as sessions,
@@ -108,16 +109,17 @@ pub enum Next {
 #[derive(Default)]
 struct Plan {
     dials: Vec<Dial>,
+    letters: Vec<Letters>,
     /// Contacts that are not called at all, or not now.
     settled: Vec<Commit>,
 }
 
 impl Plan {
     fn is_empty(&self) -> bool {
-        self.dials.is_empty() && self.settled.is_empty()
+        self.dials.is_empty() && self.letters.is_empty() && self.settled.is_empty()
     }
     fn len(&self) -> usize {
-        self.dials.len() + self.settled.len()
+        self.dials.len() + self.letters.len() + self.settled.len()
     }
 }
 
@@ -139,6 +141,10 @@ impl Slots {
     }
     fn tenant_has_one(&self, env: Env) -> bool {
         self.used(env, None) < self.limit
+    }
+    /// A message takes none.
+    fn has_one_for(&self, queue: &Queue) -> bool {
+        queue.letter.is_some() || self.tenant_has_one(queue.env) && self.campaign_has_one(queue)
     }
     fn campaign_has_one(&self, queue: &Queue) -> bool {
         let max = queue.plan.pacing.max_concurrency;
@@ -359,23 +365,18 @@ impl State {
             credits_gone: false,
         };
         let standing = rules.of(&hours::group(&row.to_number, row.timezone));
-        let people = people(
-            deps,
-            (row.tenant_id, row.env),
-            vec![row.to_number.clone()],
-            Some(row.id),
-            now,
-        )
-        .await?;
-        let person = people.get(&row.to_number).cloned().unwrap_or_default();
+        let whom = Address::Number(row.to_number.clone());
+        let owner = (row.tenant_id, row.env);
+        let people = people(deps, owner, Channel::Phone, vec![whom.clone()], Some(row.id), now).await?;
+        let person = people.get(&whom).cloned().unwrap_or_default();
         let asked = [Rule::Dnc, Rule::Caps, Rule::Hours];
         let command = match eligibility::first_no(&asked, &person, &standing, &terms, at) {
             None => {
                 let Some(spell) = spell(&standing, at) else {
                     return Ok(None);
                 };
-                let agent = match queue {
-                    Some(queue) => queue.agent.clone(),
+                let agent = match queue.and_then(|queue| queue.agent.clone()) {
+                    Some(agent) => agent,
                     None => agent_of(deps, &row).await?,
                 };
                 let caps = (
@@ -408,7 +409,6 @@ impl State {
 
         // When each campaign that has somebody to call, and may, has its next token.
         let mut ready: HashMap<CampaignId, Moment> = HashMap::new();
-        let price = deps.limits.call_price_cents_per_minute;
         let blocked: Vec<Env> = [Env::Live, Env::Test]
             .into_iter()
             .filter(|env| self.is_blocked(*env))
@@ -418,7 +418,7 @@ impl State {
             .values_mut()
             .filter(|queue| !blocked.contains(&queue.env))
         {
-            if queue.has_turn(now) && queue.allowance(price, now) == Allowance::Yes {
+            if queue.has_turn(now) && queue.allowance(now) == Allowance::Yes {
                 ready.insert(queue.id, queue.pace.earliest(now));
             }
         }
@@ -428,10 +428,9 @@ impl State {
             let gate = |of: Env| gates.iter().find(|(env, _)| *env == of).map(|(_, at)| *at);
             let (campaigns, funds) = (&self.campaigns, &self.funds);
             let has_slot = |id: &CampaignId| {
-                campaigns.get(id).is_some_and(|queue| {
-                    let has_funds = funds.cover(queue.env, queue.hold);
-                    has_funds && slots.tenant_has_one(queue.env) && slots.campaign_has_one(queue)
-                })
+                campaigns
+                    .get(id)
+                    .is_some_and(|queue| funds.cover(queue.env, queue.hold) && slots.has_one_for(queue))
             };
             let starts = |id: &CampaignId| {
                 let queue = campaigns.get(id)?;
@@ -464,25 +463,29 @@ impl State {
                 break;
             };
             let turn = if queue.pace.spend(at) { queue.pop_turn(at) } else { None };
-            if let Some(turn) = turn {
-                slots.take(env, Some(id));
-                self.funds.take(env, queue.hold);
-                queue.day.dialed += 1;
-                queue.budget.reserved_cents += queue.dearest_call(price);
-                plan.dials.push(dial::dial(deps, self.known, queue, turn, at)?);
+            match turn {
+                Some(turn) if queue.letter.is_some() => {
+                    write(deps, (self.known, &mut self.funds), queue, (turn, at), plan).await?;
+                }
+                Some(turn) => {
+                    slots.take(env, Some(id));
+                    self.funds.take(env, queue.hold);
+                    queue.one_dispatched();
+                    plan.dials.push(dial::dial(deps, self.known, queue, turn, at)?);
+                }
+                None => {}
             }
-            if queue.has_turn(at) && queue.allowance(price, at) == Allowance::Yes {
+            if queue.has_turn(at) && queue.allowance(at) == Allowance::Yes {
                 ready.insert(id, queue.pace.earliest(now));
             } else {
                 ready.remove(&id);
             }
         }
-        self.look_around(deps, (now, price), &slots, plan, wake_at).await
+        self.look_around(deps, now, &slots, plan, wake_at).await
     }
 
     /// Reads who may be called next, and settles who may not.
     async fn prepare(&mut self, deps: &Deps, now: Moment, slots: &Slots, plan: &mut Plan) -> Result<()> {
-        let price = deps.limits.call_price_cents_per_minute;
         let (tenant, zone) = (self.known.tenant, self.zone);
         let so = |state: &State, env| Circumstances {
             tenant,
@@ -502,10 +505,9 @@ impl State {
                 // Contacts wait as they are.
                 continue;
             }
-            let in_flight = slots.used(queue.env, Some(queue.id));
-            queue.budget.reserved_cents = in_flight * queue.dearest_call(price);
+            queue.reserve(deps, slots.used(queue.env, Some(queue.id))).await?;
             queue.refill(deps, now, *so).await?;
-            let caps_end_it = queue.caps_end_it(price, now);
+            let caps_end_it = queue.caps_end_it(now);
             while plan.len() < ROUND {
                 let settled = match queue.pop_settled() {
                     Some(settled) => Some(settled),
@@ -537,7 +539,7 @@ impl State {
     async fn look_around(
         &mut self,
         deps: &Deps,
-        (now, price): (Moment, i32),
+        now: Moment,
         slots: &Slots,
         plan: &mut Plan,
         wake_at: &mut WakeAt,
@@ -574,7 +576,7 @@ impl State {
                     None => LimitingFactor::NoneLeft,
                 }
             } else {
-                match queue.allowance(price, now) {
+                match queue.allowance(now) {
                     Allowance::Never | Allowance::WhenOneEnds => LimitingFactor::Budget,
                     Allowance::From(at) => {
                         wake_at.no_later_than(at);
@@ -585,8 +587,8 @@ impl State {
                     Allowance::Yes => {
                         let own = queue.pace.earliest(now);
                         let (tenant, trunk) = gates.get(&queue.env).copied().unwrap_or((now, now));
-                        let tenant_full = !slots.tenant_has_one(queue.env);
-                        if tenant_full || !slots.campaign_has_one(queue) {
+                        let tenant_full = queue.letter.is_none() && !slots.tenant_has_one(queue.env);
+                        if !slots.has_one_for(queue) {
                             if own <= now {
                                 turn_in_vain(deps, queue, now, plan, wake_at)?;
                             } else if queue.plan.pacing.max_wait_seconds.is_some() {
@@ -640,7 +642,24 @@ impl State {
                 },
             )
             .unzip();
-        let (settled, dialed) = futures_util::future::join(settled, join_all(dials)).await;
+        let (letters, written): (Vec<_>, Vec<_>) = plan
+            .letters
+            .into_iter()
+            .map(|Letters { message, at, commit }| ((message, at), deps.writer.commit(commit)))
+            .unzip();
+        let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
+        for (outcome, (message, at)) in written.into_iter().zip(letters) {
+            if let Err(error) = outcome {
+                note(error);
+                continue;
+            }
+            let campaign = message.campaign();
+            if let Some(campaign) = campaign {
+                deps.board.dialed(campaign, at);
+            }
+            let rate = campaign.and_then(|id| Some((id, self.campaigns.get(&id)?.pace.rate())));
+            at_its_moment(deps, self.gate.clone(), rate, at, move |deps| message.send(deps));
+        }
         settled.into_iter().filter_map(Result::err).for_each(&mut note);
         for (outcome, (session, at)) in dialed.into_iter().zip(calls) {
             let id = session.call.id;
@@ -655,7 +674,7 @@ impl State {
                 deps.board.dialed(campaign, at);
             }
             let rate = campaign.and_then(|id| Some((id, self.campaigns.get(&id)?.pace.rate())));
-            place_at(deps, self.gate.clone(), rate, session, at);
+            at_its_moment(deps, self.gate.clone(), rate, at, move |deps| place(deps, session));
         }
         failed.map_or(Ok(as_expected), Err)
     }
@@ -702,11 +721,17 @@ pub enum Admitted {
     Blocked,
 }
 
-/// Places a committed call at its moment, and hands it to its session.
-fn place_at(deps: &Deps, gate: Arc<Gate>, campaign: Option<(CampaignId, f64)>, session: Session, at: Moment) {
+/// Hands a committed call, or message, over at its moment.
+fn at_its_moment(
+    deps: &Deps,
+    gate: Arc<Gate>,
+    campaign: Option<(CampaignId, f64)>,
+    at: Moment,
+    hand_over: impl FnOnce(&Deps) + Send + 'static,
+) {
     let now = deps.clock.now();
     if at <= now && gate.pass(campaign, now).is_ok() {
-        return place(deps, session);
+        return hand_over(deps);
     }
     let (deps, mut busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.clone().spawn(async move {
@@ -716,9 +741,35 @@ fn place_at(deps: &Deps, gate: Arc<Gate>, campaign: Option<(CampaignId, f64)>, s
             busy = deps.clock.busy_until(free_at, busy).await;
         }
         gate.end_to_wait();
-        place(&deps, session);
+        hand_over(&deps);
         drop(busy);
     });
+}
+
+/// Plans a message to the contact whose turn it is.
+async fn write(
+    deps: &Deps,
+    (known, funds): (Known, &mut Funds),
+    queue: &mut Queue,
+    (turn, at): (Turn, Moment),
+    plan: &mut Plan,
+) -> Result<()> {
+    match message::write(deps, known, queue, &turn, at).await? {
+        Ok(letters) => {
+            let price = letters.message.price();
+            queue.costs(price);
+            if funds.cover(queue.env, price) {
+                funds.take(queue.env, price);
+                queue.one_dispatched();
+                plan.letters.push(letters);
+            } else {
+                // Longer than those before, and not covered: the campaign waits with it.
+                queue.put_back(turn);
+            }
+        }
+        Err(outcome) => plan.settled.push(dial::settle(deps, &turn.contact, queue, outcome)?),
+    }
+    Ok(())
 }
 
 fn place(deps: &Deps, session: Session) {

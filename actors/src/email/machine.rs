@@ -5,13 +5,16 @@
 //! again unless the server did not take it: where the connection was lost after the message's end, or the service crashed, it
 //! has failed with `unknown_outcome`. It is charged when the server has taken it.
 use crate::{
+    contact::machine::Ending,
     effect::Effect,
+    message::{self, is_final},
     sms::machine::{Bar, Block, Fault, UNKNOWN_OUTCOME},
 };
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
     email_message::{Model as Email, Phase},
+    ids::DeliveryRowId,
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -137,7 +140,7 @@ fn take_up(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
 }
 
 /// The intent, with everything that stands or falls with it.
-fn begin(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
+pub fn begin(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
     row.phase = Phase::Sending;
     row.attempts += 1;
     row.wake_at = Some(now.plus_seconds(UNKNOWN_AFTER_SECONDS));
@@ -193,7 +196,8 @@ fn taken(mut row: Email, reply: Option<String>, now: Moment) -> (Email, Vec<Effe
     (row.error_code, row.error_message) = (None, None);
     (row.sent_at, row.ended_at) = (Some(now), Some(now));
     let price = row.price_cents;
-    let effects = settle(&mut row, price);
+    let mut effects = settle(&mut row, price);
+    effects.extend(finish_attempt(&row));
     (row, effects)
 }
 
@@ -213,6 +217,7 @@ fn wait(mut row: Email, block: Block, now: Moment) -> (Email, Vec<Effect>) {
     let (code, message) = match block {
         Block::Credits => ("insufficient_credits", "the credits did not cover it"),
         Block::Suspension => ("plan_limit", "the workspace is suspended"),
+        Block::Pause => ("campaign_paused", "its campaign is paused"),
     };
     let since = row.scheduled_at.map_or(row.created_at, |at| at.max(row.created_at));
     if now >= since.plus_seconds(BLOCKED_FOR_SECONDS) {
@@ -226,6 +231,11 @@ fn wait(mut row: Email, block: Block, now: Moment) -> (Email, Vec<Effect>) {
 
 fn why_barred(bar: Bar) -> Fault {
     match bar {
+        Bar::CampaignOver => Fault::new("canceled", "its campaign was over before it could be sent"),
+        Bar::TooLate => Fault::new(
+            "outside_calling_hours",
+            "its campaign's hours were over before it could be sent",
+        ),
         Bar::Dnc => Fault::new("recipient_on_dnc", "the address is on the do-not-call list"),
         Bar::NotConfigured => Fault::new("not_configured", "no mail server is configured"),
     }
@@ -251,8 +261,27 @@ fn end(mut row: Email, phase: Phase, now: Moment) -> (Email, Vec<Effect>) {
     row.phase = phase;
     row.wake_at = None;
     row.ended_at = Some(now);
-    let effects = settle(&mut row, Cents(0));
+    let mut effects = settle(&mut row, Cents(0));
+    effects.extend(finish_attempt(&row));
     (row, effects)
+}
+
+/// What its end means to its campaign's contact.
+fn finish_attempt(row: &Email) -> Vec<Effect> {
+    let code = row.error_code.as_deref().unwrap_or_default();
+    let ending = match row.phase {
+        Phase::Sent => Ending::Arrived,
+        Phase::Failed if !is_final(code) => Ending::NotArrived,
+        _ => Ending::Final,
+    };
+    message::finish_attempt(message::Ended {
+        owner: (row.tenant_id, row.env),
+        campaign: row.campaign_id.zip(row.contact_id),
+        row: DeliveryRowId(row.id.0),
+        first_sent_at: (row.attempts > 0).then_some(row.created_at),
+        ending,
+        cost: row.cost_cents,
+    })
 }
 
 #[cfg(test)]

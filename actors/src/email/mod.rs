@@ -5,7 +5,7 @@ pub mod machine;
 pub mod message;
 mod send;
 
-pub use send::send;
+pub use send::{send, send_begun};
 
 use crate::{credits, deps::Deps, job::Running, mail::Post, shell::Do, sms, writer::Commit};
 use entities::{
@@ -97,6 +97,7 @@ pub fn rows(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Momen
         client_reference_id: new.client_reference_id,
         metadata: new.metadata,
         scheduled_at: new.scheduled_at,
+        send_by: None,
         wake_at: Some(scheduled_at.unwrap_or(now)),
         attempts: 0,
         price_cents: Cents(deps.limits.email_price_cents.into()),

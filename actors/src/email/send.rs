@@ -7,7 +7,7 @@ use crate::{
         post::{keep, mailbox},
         smtp::Failure,
     },
-    shell::Do,
+    shell::{Adopt, Do},
     sms::{
         check_blocks,
         machine::{Bar, Block, Fault},
@@ -45,11 +45,7 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
         tell(deps, key, command);
         return Ok(());
     }
-    let content = content::load(&deps.db.read, key).await?;
-    let built = sender(deps, key.env).and_then(|sender| {
-        let link = link::url(&deps.keyring, &deps.base_url, row.id);
-        message::build(&row, &content, &sender, &link)
-    });
+    let built = built(deps, &row).await?;
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
     let row = match tree.emails.send(key, Do::ask(Command::Begin, &deps.clock)).await? {
         Ok(row) => row,
@@ -57,18 +53,51 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
         Err(Error::InvalidState { .. }) => return Ok(()),
         Err(error) => return Err(error),
     };
+    deliver(deps, &row, built).await;
+    Ok(())
+}
+
+/// Hands over a message whose intent a campaign has just committed.
+pub fn send_begun(deps: &Deps, row: Model) {
+    let (its, key) = (deps.clone(), row.key());
+    if let Some(tree) = deps.tree() {
+        tree.emails.tell(key, Adopt(row.clone(), deps.clock.busy()));
+    }
+    job::run(deps, &deps.email.running, key.id, "message", async move {
+        let closed = |_| Error::Unavailable("the service is shutting down".into());
+        let _permit = its.email.permits.acquire().await.map_err(closed)?;
+        let built = built(&its, &row).await?;
+        deliver(&its, &row, built).await;
+        Ok(())
+    });
+}
+
+/// The message as it travels; why it cannot be made.
+async fn built(deps: &Deps, row: &Model) -> Result<Result<Message, String>> {
+    let content = content::load(&deps.db.read, row.key()).await?;
+    Ok(sender(deps, row.env).and_then(|sender| {
+        let link = link::url(&deps.keyring, &deps.base_url, row.id);
+        message::build(row, &content, &sender, &link)
+    }))
+}
+
+async fn deliver(deps: &Deps, row: &Model, built: Result<Message, String>) {
     let command = match built {
-        Ok(message) => outcome(deps, &row, &message).await,
+        Ok(message) => outcome(deps, row, &message).await,
         Err(why) => Command::Refused(Fault::new("invalid_message", why)),
     };
-    log(&row, &command);
-    tell(deps, key, command);
-    Ok(())
+    log(row, &command);
+    tell(deps, row.key(), command);
 }
 
 /// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
 async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
     let owner = (row.tenant_id, row.env);
+    match crate::message::of_campaign(deps, owner, row.campaign_id, row.send_by).await? {
+        Some(crate::message::Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
+        Some(crate::message::Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
+        None => {}
+    }
     if super::check_configured(deps, row.env).is_err() {
         return Ok(Some(Command::Bar(Bar::NotConfigured)));
     }

@@ -14,6 +14,8 @@ use crate::{
 };
 use entities::{
     Error, Result,
+    campaign::Channel,
+    contact::Address,
     dispatch_block::{self, Reason},
     ledger,
     session::{self as store, Model},
@@ -50,8 +52,10 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         ));
     }
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let people = people(deps, (row.tenant_id, row.env), vec![row.to_number.clone()], None, now).await?;
-    let person = people.get(&row.to_number).cloned().unwrap_or_default();
+    let whom = Address::Number(row.to_number.clone());
+    let owner = (row.tenant_id, row.env);
+    let people = people(deps, owner, Channel::Phone, vec![whom.clone()], None, now).await?;
+    let person = people.get(&whom).cloned().unwrap_or_default();
     if !person.has_number {
         return Err(match row.env {
             Env::Test => Error::NumberNotVerified,

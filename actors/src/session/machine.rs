@@ -13,7 +13,7 @@
 //! the agent is saying good-bye because the other side wants no more calls or no recording.
 use super::log::{Answered, Log, Utterance};
 use crate::{
-    contact::machine::Attempt,
+    contact::machine::{Attempt, Ending},
     effect::Effect,
     event::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
@@ -24,7 +24,7 @@ use entities::{
     Error, Result,
     agent::ConsentMode,
     answer, evaluation,
-    ids::{FunctionId, Owned, RecordingId, SessionId},
+    ids::{DeliveryRowId, FunctionId, Owned, RecordingId, SessionId},
     inbound_call,
     ledger::Movement,
     recording::{self, PurgeReason},
@@ -1153,11 +1153,10 @@ fn last_event(session: &Session, end: &End, log: &Log) -> Effect {
 
 fn attempt(call: &Row, end: &End) -> Attempt {
     Attempt {
-        session_id: call.id,
+        row: DeliveryRowId(call.id.0),
         dialed_at: end.dialed_at,
         answered: end.answered_by.is_some(),
-        status: end.status,
-        reason: end.reason,
+        ending: Ending::Call(end.status, end.reason),
         // A message that was left may be as good as a talk.
         reached: end.status == Status::Completed
             || end.reason == EndReason::VoicemailLeft && call.options.voicemail.counts_as_reached,

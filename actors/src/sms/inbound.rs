@@ -153,6 +153,7 @@ fn row((tenant_id, env): (TenantId, Env), id: SmsId, arriving: Arriving, now: Mo
         client_reference_id: None,
         metadata: Metadata::default(),
         scheduled_at: None,
+        send_by: None,
         wake_at: None,
         attempts: 0,
         price_cents: Cents(0),

@@ -6,10 +6,15 @@
 //! and after [`UNKNOWN_AFTER_SECONDS`] it has failed with `unknown_outcome`. A report that comes later still corrects that.
 //! It is charged when the provider has taken it; one that was given up is not, also where a late report proves that it went.
 use super::provider::OPTED_OUT;
-use crate::effect::Effect;
+use crate::{
+    contact::machine::Ending,
+    effect::Effect,
+    message::{self, is_final},
+};
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
+    ids::DeliveryRowId,
     ledger::Movement,
     message_send::{self, Channel},
     sms_message::{Model as Sms, Phase},
@@ -53,6 +58,10 @@ pub enum Bar {
     Dnc,
     /// There is no provider any more.
     NotConfigured,
+    /// Its campaign was canceled, or has ended.
+    CampaignOver,
+    /// Its campaign's hours are over.
+    TooLate,
 }
 
 /// Why it is not sent now.
@@ -62,6 +71,8 @@ pub enum Block {
     Credits,
     /// The operator has suspended the workspace.
     Suspension,
+    /// Its campaign is paused.
+    Pause,
 }
 
 /// A failure, for the message's `error`.
@@ -120,6 +131,9 @@ pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(6 * 3600);
 const BLOCKED_LOOK_SECONDS: i64 = 60;
 const BLOCKED_FOR_SECONDS: i64 = 24 * 3600;
 
+/// A campaign's message of which nothing is reported counts as arrived after this.
+pub const REPORT_SECONDS: i64 = 900;
+
 /// The whole life of a message. Pure.
 pub fn transition(row: Sms, command: Command, now: Moment) -> Result<(Sms, Vec<Effect>)> {
     use Phase::*;
@@ -132,6 +146,7 @@ pub fn transition(row: Sms, command: Command, now: Moment) -> Result<(Sms, Vec<E
                 .unwrap_or_else(|| "nobody knows whether it was sent".into());
             Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now))
         }
+        (Sent, Command::Tick) if is_due(&row, now) => Ok(unreported(row)),
         (Queued, Command::Begin) => Ok(begin(row, now)),
         (Scheduled | Queued, Command::Bar(bar)) => Ok(fail(row, why_barred(bar), now)),
         (Queued, Command::Wait(block)) => Ok(wait(row, block, now)),
@@ -183,7 +198,7 @@ pub fn transition(row: Sms, command: Command, now: Moment) -> Result<(Sms, Vec<E
 /// The next moment at which `Tick` can matter. One that waits for its time needs no actor: its row says when it does.
 pub fn next_deadline(row: &Sms) -> Option<Moment> {
     row.wake_at
-        .filter(|_| matches!(row.phase, Phase::Queued | Phase::Sending))
+        .filter(|_| matches!(row.phase, Phase::Queued | Phase::Sending | Phase::Sent))
 }
 
 fn is_due(row: &Sms, now: Moment) -> bool {
@@ -212,7 +227,7 @@ fn take_up(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
 }
 
 /// The intent, with everything that stands or falls with it.
-fn begin(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
+pub fn begin(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
     row.phase = Phase::Sending;
     row.attempts += 1;
     row.wake_at = Some(now.plus_seconds(UNKNOWN_AFTER_SECONDS));
@@ -264,7 +279,9 @@ fn settle(row: &mut Sms, cost: Cents) -> Vec<Effect> {
 fn taken(mut row: Sms, id: Option<String>, now: Moment) -> (Sms, Vec<Effect>) {
     row = identified(row, id);
     row.phase = Phase::Sent;
-    (row.wake_at, row.ended_at) = (None, None);
+    // A contact waits for the report, but not for ever.
+    row.wake_at = row.contact_id.map(|_| now.plus_seconds(REPORT_SECONDS));
+    row.ended_at = None;
     (row.error_code, row.error_message) = (None, None);
     row.sent_at = row.sent_at.or(Some(now));
     let price = row.price_cents;
@@ -305,12 +322,14 @@ fn progress(mut row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
         }
     };
     row.ended_at = Some(now);
+    row.wake_at = None;
     let heeded = fault.as_ref().and_then(|fault| heed(&row, fault));
     if let Some(fault) = fault {
         row.error_code = Some(fault.code.into());
         row.error_message = Some(fault.message);
     }
-    (row, heeded.into_iter().collect())
+    let ended = finish_attempt(&row);
+    (row, heeded.into_iter().chain(ended).collect())
 }
 
 /// Who has told the provider to let nothing through has told us.
@@ -343,6 +362,7 @@ fn wait(mut row: Sms, block: Block, now: Moment) -> (Sms, Vec<Effect>) {
     let (code, message) = match block {
         Block::Credits => ("insufficient_credits", "the credits did not cover it"),
         Block::Suspension => ("plan_limit", "the workspace is suspended"),
+        Block::Pause => ("campaign_paused", "its campaign is paused"),
     };
     let since = row.scheduled_at.map_or(row.created_at, |at| at.max(row.created_at));
     if now >= since.plus_seconds(BLOCKED_FOR_SECONDS) {
@@ -356,6 +376,11 @@ fn wait(mut row: Sms, block: Block, now: Moment) -> (Sms, Vec<Effect>) {
 
 fn why_barred(bar: Bar) -> Fault {
     match bar {
+        Bar::CampaignOver => Fault::new("canceled", "its campaign was over before it could be sent"),
+        Bar::TooLate => Fault::new(
+            "outside_calling_hours",
+            "its campaign's hours were over before it could be sent",
+        ),
         Bar::Dnc => Fault::new("recipient_on_dnc", "the number is on the do-not-call list"),
         Bar::NotConfigured => Fault::new("not_configured", "no SMS provider is configured"),
     }
@@ -377,8 +402,34 @@ fn end(mut row: Sms, phase: Phase, now: Moment) -> (Sms, Vec<Effect>) {
     row.phase = phase;
     row.wake_at = None;
     row.ended_at = Some(now);
-    let effects = settle(&mut row, Cents(0));
+    let mut effects = settle(&mut row, Cents(0));
+    effects.extend(finish_attempt(&row));
     (row, effects)
+}
+
+/// Nothing was reported: its contact waits no longer.
+fn unreported(mut row: Sms) -> (Sms, Vec<Effect>) {
+    row.wake_at = None;
+    let effects = finish_attempt(&row);
+    (row, effects)
+}
+
+/// What its end means to its campaign's contact.
+fn finish_attempt(row: &Sms) -> Vec<Effect> {
+    let code = row.error_code.as_deref().unwrap_or_default();
+    let ending = match row.phase {
+        Phase::Sent | Phase::Delivered => Ending::Arrived,
+        Phase::Undelivered | Phase::Failed if !is_final(code) => Ending::NotArrived,
+        _ => Ending::Final,
+    };
+    message::finish_attempt(message::Ended {
+        owner: (row.tenant_id, row.env),
+        campaign: row.campaign_id.zip(row.contact_id),
+        row: DeliveryRowId(row.id.0),
+        first_sent_at: (row.attempts > 0).then_some(row.created_at),
+        ending,
+        cost: row.cost_cents,
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub mod signature;
 pub mod twilio;
 pub mod words;
 
-pub use send::{send, send_now};
+pub use send::{send, send_begun, send_now};
 
 use crate::{credits, deps::Deps, job::Running, shell::Do, writer::Commit};
 use entities::{
@@ -135,6 +135,7 @@ pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment
         client_reference_id: new.client_reference_id,
         metadata: new.metadata,
         scheduled_at: new.scheduled_at,
+        send_by: None,
         wake_at: Some(scheduled_at.unwrap_or(now)),
         attempts: 0,
         price_cents: Cents(i64::from(deps.limits.sms_price_cents_per_segment) * i64::from(segments)),
@@ -149,6 +150,11 @@ pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment
         sent_at: None,
         ended_at: None,
     }
+}
+
+/// Can messages of that env be sent at all?
+pub fn check_configured(deps: &Deps, env: Env) -> Result<()> {
+    deps.sms.provider(env).map(drop)
 }
 
 /// May it be written, as far as is known now? The list and the blocks are looked at once more when it is sent.

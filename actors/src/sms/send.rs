@@ -5,7 +5,12 @@ use super::{
     provider::{Outcome, Outgoing},
     reachable, tell,
 };
-use crate::{deps::Deps, job, shell::Do, writer::Commit};
+use crate::{
+    deps::Deps,
+    job, message,
+    shell::{Adopt, Do},
+    writer::Commit,
+};
 use entities::{
     Error, Result,
     changes::Guard,
@@ -21,6 +26,26 @@ pub fn send(deps: &Deps, key: Owned<SmsId>) {
     let its = deps.clone();
     job::run(deps, &deps.sms.running, key.id, "message", async move {
         hand_over(&its, key).await
+    });
+}
+
+/// Hands over a message whose intent a campaign has just committed.
+pub fn send_begun(deps: &Deps, row: Model) {
+    let (its, key) = (deps.clone(), row.key());
+    if let Some(tree) = deps.tree() {
+        tree.sms.tell(key, Adopt(row.clone(), deps.clock.busy()));
+    }
+    job::run(deps, &deps.sms.running, key.id, "message", async move {
+        let Some(door) = its.sms.of(key.env) else {
+            // It was there a moment ago; the intent stands, so nobody knows.
+            return Ok(());
+        };
+        let closed = |_| Error::Unavailable("the service is shutting down".into());
+        let _permit = door.permits.acquire().await.map_err(closed)?;
+        let outcome = door.provider.send(&its, Outgoing::of(&row)).await;
+        log(&row, &outcome);
+        tell(&its, key, outcome.into());
+        Ok(())
     });
 }
 
@@ -59,6 +84,11 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
 /// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
 async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
     let owner = (row.tenant_id, row.env);
+    match message::of_campaign(deps, owner, row.campaign_id, row.send_by).await? {
+        Some(message::Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
+        Some(message::Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
+        None => {}
+    }
     match check_blocks(deps, owner).await {
         Ok(()) => {}
         Err(Error::InsufficientCredits) => return Ok(Some(Command::Wait(Block::Credits))),

@@ -1,13 +1,15 @@
 //! What a user asks of a campaign.
 use crate::{
     agent::Disposition,
+    dnc::DncChannel,
     ids::AgentId,
+    message_send,
     session::Voicemail,
     values::{Bounded, Day, E164, Metadata, Moment, Text, TimeOfDay, Variables, Zone},
 };
 use chrono::NaiveDate;
 use schemars::JsonSchema;
-use sea_orm::FromJsonQueryResult;
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
 
@@ -18,8 +20,12 @@ pub struct Plan {
     pub name: Text<1, 200>,
     #[serde(default)]
     pub channel: Channel,
+    /// Follows from the channel; may be left out.
     #[serde(default)]
-    pub session_type: SessionType,
+    pub session_type: Option<SessionType>,
+    /// What contacts are written; needed for `sms` and `email`, and for them alone.
+    #[serde(default)]
+    pub template: Option<Template>,
     /// Needed before `start`.
     #[serde(default)]
     pub agent_id: Option<AgentId>,
@@ -51,6 +57,12 @@ pub struct Plan {
     pub retry: Retry,
     #[serde(default)]
     pub caps: Caps,
+}
+
+impl Plan {
+    pub fn session_type(&self) -> SessionType {
+        self.session_type.unwrap_or(self.channel.session_type())
+    }
 }
 
 /// When contacts may be called.
@@ -184,18 +196,77 @@ pub enum OnCap {
     Skip,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How contacts are reached.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(8))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     #[default]
     Phone,
+    Sms,
+    Email,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What a contact is dispatched into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionType {
-    #[default]
+    /// A call, for the channel `phone`.
     Phone,
+    /// No session: a message, for the channels `sms` and `email`.
+    None,
+}
+
+impl Channel {
+    /// The one that its messages go by; `None`: it calls.
+    pub fn of_messages(self) -> Option<message_send::Channel> {
+        match self {
+            Channel::Phone => None,
+            Channel::Sms => Some(message_send::Channel::Sms),
+            Channel::Email => Some(message_send::Channel::Email),
+        }
+    }
+    /// As the do-not-call list calls it.
+    pub fn dnc(self) -> DncChannel {
+        match self {
+            Channel::Phone => DncChannel::Phone,
+            Channel::Sms => DncChannel::Sms,
+            Channel::Email => DncChannel::Email,
+        }
+    }
+    /// The one that each channel has.
+    pub fn session_type(self) -> SessionType {
+        match self {
+            Channel::Phone => SessionType::Phone,
+            Channel::Sms | Channel::Email => SessionType::None,
+        }
+    }
+}
+
+/// What the contacts of a campaign are written. `{{first_name}}` and other variables are filled in;
+/// `{{first_name|there}}` says what stands there where the contact has none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Template {
+    /// For `sms`: 1 to 1,600 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Text<1, 1_600>>,
+    /// For `email`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Text<1, 200>>,
+    /// For `email`: one of `text` and `html` is needed, or both. `{{unsubscribe_url}}` is the mail's own link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text<1, 100_000>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub html: Option<Text<1, 200_000>>,
+    /// For `email`: the sender's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_name: Option<Text<1, 100>>,
+    /// For `email`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<Text<1, 254>>,
 }
 
 /// How fast contacts are dispatched.

@@ -12,7 +12,7 @@ use entities::{
     campaign_hour,
     contact::{self, SkipReason, WaitReason},
     dispatch_block,
-    ids::{CampaignId, ContactId, SessionId},
+    ids::{CampaignId, ContactId, DeliveryRowId, SessionId},
     tally,
     values::{Env, Moment, Variables, Zone},
 };
@@ -283,7 +283,12 @@ pub struct ZoneView {
 }
 
 impl OutlookView {
-    pub fn of(row: &campaign::Model, outlook: Outlook, has_agent: bool, has_carrier: bool, now: Moment) -> Self {
+    pub fn of(
+        row: &campaign::Model,
+        outlook: Outlook,
+        (has_agent, has_sender, is_filled): (bool, bool, bool),
+        now: Moment,
+    ) -> Self {
         let ended = row.plan.schedule.ends_at.is_some_and(|end| end <= now);
         let possible = [
             (
@@ -302,7 +307,16 @@ impl OutlookView {
                 "nobody of its contacts can be called: see `skips`",
             ),
             (!ended, "ended", "its `schedule.ends_at` has passed"),
-            (has_carrier, "not_configured", "no carrier is configured for live calls"),
+            (
+                has_sender,
+                "not_configured",
+                "nothing is configured by which it could call, or write, in live",
+            ),
+            (
+                is_filled,
+                "missing_variables",
+                "its template is missing, or needs a variable that a contact has not",
+            ),
         ];
         let problems: Vec<_> = possible
             .into_iter()
@@ -345,7 +359,8 @@ pub struct ContactView {
     pub id: ContactId,
     pub campaign_id: CampaignId,
     pub external_id: Option<String>,
-    pub phone_number: String,
+    /// Null: none was given.
+    pub phone_number: Option<String>,
     pub email: Option<String>,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
@@ -358,6 +373,8 @@ pub struct ContactView {
     pub wait_reason: Option<WaitReason>,
     pub attempts: i32,
     pub last_session_id: Option<SessionId>,
+    /// The SMS or the e-mail, in a campaign that writes.
+    pub last_message_id: Option<DeliveryRowId>,
     /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
     pub skip_reason: Option<SkipReason>,
@@ -367,11 +384,16 @@ pub struct ContactView {
 }
 impl From<contact::Model> for ContactView {
     fn from(contact: contact::Model) -> Self {
+        let (phone_number, last_session_id) = (contact.number(), contact.last_session_id());
         ContactView {
             id: contact.id,
             campaign_id: contact.campaign_id,
             external_id: contact.external_id,
-            phone_number: contact.phone_number,
+            phone_number,
+            last_session_id,
+            last_message_id: contact
+                .last_row_id
+                .filter(|_| contact.channel != campaign::Channel::Phone),
             email: contact.email,
             first_name: contact.first_name,
             last_name: contact.last_name,
@@ -382,7 +404,6 @@ impl From<contact::Model> for ContactView {
             status: contact.status,
             wait_reason: contact.wait_reason,
             attempts: contact.attempts,
-            last_session_id: contact.last_session_id,
             next_attempt_at: contact.next_attempt_at,
             skip_reason: contact.skip_reason,
             disposition_code: contact.disposition_code,

@@ -91,11 +91,10 @@ fn event_contact_and_transcript_tell_how_it_went() {
         (Some(call().to_number), Some("Ada"))
     );
     let wanted = Attempt {
-        session_id: told.session_id,
+        row: DeliveryRowId(told.session_id.0),
         dialed_at: Some(at(0)),
         answered: true,
-        status: told.status,
-        reason: told.end_reason,
+        ending: Ending::Call(told.status, told.end_reason),
         reached: true,
         disposition_code: Some("sold".into()),
         duration_seconds: 30,

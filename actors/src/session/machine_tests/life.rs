@@ -395,11 +395,12 @@ proptest! {
         prop_assert_eq!((told.duration_seconds, told.actual_cost_cents), (row.duration_seconds, row.actual_cost_cents));
         for effect in life.effects() {
             if let Effect::FinishAttempt { attempt, .. } = effect {
-                let same = (attempt.status, attempt.duration_seconds, attempt.actual_cost_cents);
-                prop_assert_eq!(same, (row.status, row.duration_seconds, row.actual_cost_cents));
-                let how = (attempt.dialed_at, attempt.answered, Some(attempt.reason));
-                prop_assert_eq!(how, (row.dialed_at, row.answered_by.is_some(), row.end_reason));
-                prop_assert!(attempt.reached || attempt.status != Status::Completed);
+                let same = (attempt.ending, attempt.duration_seconds, attempt.actual_cost_cents);
+                let ending = Ending::Call(row.status, row.end_reason.unwrap());
+                prop_assert_eq!(same, (ending, row.duration_seconds, row.actual_cost_cents));
+                let how = (attempt.dialed_at, attempt.answered);
+                prop_assert_eq!(how, (row.dialed_at, row.answered_by.is_some()));
+                prop_assert!(attempt.reached || !attempt.ending.is_completed());
             }
         }
         prop_assert!(row.actual_cost_cents >= Cents(0));

@@ -1,0 +1,235 @@
+//! What a campaign writes to its contacts: its template, read once, and filled for each.
+use crate::template::{Escape, Template};
+use entities::{
+    Error, Result,
+    campaign::{Channel, Plan},
+    contact::Model as Contact,
+    values::Variables,
+};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Letter {
+    Sms(Template),
+    Email(Box<Email>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Email {
+    pub subject: Template,
+    pub text: Option<Template>,
+    pub html: Option<Template>,
+    pub from_name: Option<String>,
+    pub reply_to: Option<String>,
+}
+
+/// Filled in when the mail is made: the one thing that no contact has.
+const LINK: &str = "unsubscribe_url";
+/// The longest SMS.
+const MAX_SMS: usize = 1_600;
+
+impl Letter {
+    /// Reads the template that the channel needs; `None`: contacts are called.
+    pub fn read(plan: &Plan) -> Result<Option<Self>> {
+        let Some(template) = &plan.template else {
+            return match plan.channel {
+                Channel::Phone => Ok(None),
+                Channel::Sms => Err(missing("template.body", "an SMS needs its text")),
+                Channel::Email => Err(missing(
+                    "template.subject",
+                    "an e-mail needs a subject, and `text` or `html`",
+                )),
+            };
+        };
+        let of_email = [
+            ("template.subject", template.subject.is_some()),
+            ("template.text", template.text.is_some()),
+            ("template.html", template.html.is_some()),
+            ("template.from_name", template.from_name.is_some()),
+            ("template.reply_to", template.reply_to.is_some()),
+        ];
+        match plan.channel {
+            Channel::Phone => Err(Error::invalid("template", "is for the channels sms and email")),
+            Channel::Sms => {
+                if let Some((field, _)) = of_email.into_iter().find(|(_, given)| *given) {
+                    return Err(Error::invalid(field, "is for the channel email"));
+                }
+                let body = template.body.as_deref();
+                let body = body.ok_or_else(|| missing("template.body", "an SMS needs its text"))?;
+                Ok(Some(Letter::Sms(parse("template.body", body)?)))
+            }
+            Channel::Email => {
+                if template.body.is_some() {
+                    return Err(Error::invalid("template.body", "is for the channel sms"));
+                }
+                let subject = template.subject.as_deref();
+                let subject = subject.ok_or_else(|| missing("template.subject", "an e-mail needs one"))?;
+                if template.text.is_none() && template.html.is_none() {
+                    return Err(missing("template.text", "an e-mail needs `text` or `html`"));
+                }
+                let optional = |field, text: Option<&str>| text.map(|text| parse(field, text)).transpose();
+                let reply_to = template.reply_to.as_deref();
+                let reply_to = reply_to.map(|address| {
+                    crate::dnc::email(address).map_err(|_| Error::invalid("template.reply_to", "is no e-mail address"))
+                });
+                let email = Email {
+                    subject: parse("template.subject", subject)?,
+                    text: optional("template.text", template.text.as_deref())?,
+                    html: optional("template.html", template.html.as_deref())?,
+                    from_name: template.from_name.as_ref().map(|name| name.to_string()),
+                    reply_to: reply_to.transpose()?,
+                };
+                if let Some(name) = &email.from_name
+                    && name.chars().any(char::is_control)
+                {
+                    return Err(Error::invalid("template.from_name", "has control characters"));
+                }
+                Ok(Some(Letter::Email(Box::new(email))))
+            }
+        }
+    }
+
+    fn parts(&self) -> Vec<&Template> {
+        match self {
+            Letter::Sms(body) => vec![body],
+            Letter::Email(email) => [Some(&email.subject), email.text.as_ref(), email.html.as_ref()]
+                .into_iter()
+                .flatten()
+                .collect(),
+        }
+    }
+
+    /// The variables that each contact must have, because the campaign has none of that name.
+    pub fn needs(&self, plan: &Plan) -> Vec<String> {
+        let given = |name: &&str| plan.variables.0.get(*name).is_some_and(|value| !value.is_null());
+        let mut needed: Vec<String> = self
+            .parts()
+            .into_iter()
+            .flat_map(Template::needs)
+            .filter(|name| *name != LINK && !given(name))
+            .map(str::to_owned)
+            .collect();
+        needed.sort();
+        needed.dedup();
+        needed
+    }
+
+    /// What a template finds of a contact: its own variables, its fields, then the campaign's.
+    pub fn variables(&self, plan: &Plan, contact: &Contact) -> Variables {
+        let mut all = plan.variables.clone();
+        let own = contact.variables.0.keys().map(String::as_str);
+        for name in own.chain(["first_name", "last_name", "email", "phone_number"]) {
+            if let Some(value) = contact.value_of(name) {
+                all.0.insert(name.into(), value);
+            }
+        }
+        all.0.insert(LINK.into(), format!("{{{{{LINK}}}}}").into());
+        all
+    }
+}
+
+/// The text of an SMS; why it cannot be written.
+pub fn sms(body: &Template, variables: &Variables) -> Result<String, String> {
+    let text = body.fill(variables, Escape::No).map_err(no_value)?;
+    let characters = text.chars().count();
+    if characters > MAX_SMS {
+        return Err(format!(
+            "is {characters} characters long with the contact's variables; {MAX_SMS} at most"
+        ));
+    }
+    Ok(text)
+}
+
+/// Subject, text and html of an e-mail; why it cannot be written.
+pub type Filled = (String, Option<String>, Option<String>);
+
+impl Email {
+    pub fn fill(&self, variables: &Variables) -> Result<Filled, String> {
+        let subject = self.subject.fill(variables, Escape::Line).map_err(no_value)?;
+        let text = self.text.as_ref().map(|text| text.fill(variables, Escape::No));
+        let html = self.html.as_ref().map(|html| html.fill(variables, Escape::Html));
+        Ok((
+            subject,
+            text.transpose().map_err(no_value)?,
+            html.transpose().map_err(no_value)?,
+        ))
+    }
+}
+
+fn no_value(name: String) -> String {
+    format!("has no value for {{{{{name}}}}}")
+}
+
+fn missing(field: &'static str, reason: &str) -> Error {
+    Error::invalid(field, reason)
+}
+
+fn parse(field: &'static str, text: &str) -> Result<Template> {
+    Template::parse(text).map_err(|why| Error::invalid(field, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn plan(fields: serde_json::Value) -> Plan {
+        let mut plan = json!({ "name": "x" });
+        plan.as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        serde_json::from_value(plan).unwrap()
+    }
+
+    #[test]
+    fn each_channel_has_its_own_fields() {
+        let refused = [
+            (json!({ "template": { "body": "x" } }), "template"),
+            (json!({ "channel": "sms" }), "template.body"),
+            (json!({ "channel": "sms", "template": {} }), "template.body"),
+            (
+                json!({ "channel": "sms", "template": { "body": "x", "subject": "y" } }),
+                "template.subject",
+            ),
+            (
+                json!({ "channel": "sms", "template": { "body": "Hi {{first name}}" } }),
+                "template.body",
+            ),
+            (json!({ "channel": "email" }), "template.subject"),
+            (
+                json!({ "channel": "email", "template": { "text": "x" } }),
+                "template.subject",
+            ),
+            (
+                json!({ "channel": "email", "template": { "subject": "x" } }),
+                "template.text",
+            ),
+            (
+                json!({ "channel": "email", "template": { "subject": "x", "text": "y", "body": "z" } }),
+                "template.body",
+            ),
+            (
+                json!({ "channel": "email", "template": { "subject": "x", "html": "{{" } }),
+                "template.html",
+            ),
+            (
+                json!({ "channel": "email", "template": { "subject": "x", "text": "y", "reply_to": "z" } }),
+                "template.reply_to",
+            ),
+        ];
+        for (fields, field) in refused {
+            let Err(Error::Invalid { field: found, .. }) = Letter::read(&plan(fields.clone())) else {
+                panic!("{fields} was taken");
+            };
+            assert_eq!(found, field, "{fields}");
+        }
+        assert_eq!(Letter::read(&plan(json!({}))).unwrap(), None);
+    }
+
+    #[test]
+    fn it_needs_what_neither_the_campaign_nor_the_text_supplies() {
+        let plan = plan(json!({ "channel": "email", "variables": { "shop": "Bo" }, "template": {
+            "subject": "{{shop}} for {{first_name}}", "text": "{{code}} {{nick|you}} {{unsubscribe_url}}" } }));
+        let letter = Letter::read(&plan).unwrap().unwrap();
+        assert_eq!(letter.needs(&plan), ["code", "first_name"]);
+    }
+}

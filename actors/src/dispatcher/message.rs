@@ -1,0 +1,165 @@
+//! The intent to write to a contact, ready for its commit: the message is born as handed over, with everything that stands or
+//! falls with it.
+use super::{
+    dial::{Known, Outcome},
+    queue::{Queue, Turn},
+};
+use crate::{
+    campaign::letter::{self, Letter},
+    contact,
+    deps::Deps,
+    effect::{self, Effect},
+    email, hours, sms,
+    writer::Commit,
+};
+use entities::{
+    Error, Result, campaign_hour,
+    changes::{Guard, Writable},
+    contact::{Address, SkipReason},
+    email_message::{self, Kind},
+    ids::{CampaignId, DeliveryRowId, EmailId, Owned, SmsId},
+    message_send::Channel,
+    sms_message,
+    values::{Cents, Moment},
+};
+
+/// A message whose intent is committed, on its way to who hands it over.
+#[derive(Clone, Debug)]
+pub enum Message {
+    Sms(Box<sms_message::Model>),
+    Email(Box<email_message::Model>),
+}
+
+impl Message {
+    /// Hands it over, and its row to its actor.
+    pub fn send(self, deps: &Deps) {
+        match self {
+            Message::Sms(row) => sms::send_begun(deps, *row),
+            Message::Email(row) => email::send_begun(deps, *row),
+        }
+    }
+
+    pub fn campaign(&self) -> Option<CampaignId> {
+        match self {
+            Message::Sms(row) => row.campaign_id,
+            Message::Email(row) => row.campaign_id,
+        }
+    }
+
+    pub fn price(&self) -> Cents {
+        match self {
+            Message::Sms(row) => row.price_cents,
+            Message::Email(row) => row.price_cents,
+        }
+    }
+}
+
+/// A message that is ready to be committed.
+pub struct Letters {
+    pub message: Message,
+    pub at: Moment,
+    pub commit: Commit,
+}
+
+/// The intent to write to a contact at that moment; or why it is not written to.
+pub async fn write(
+    deps: &Deps,
+    known: Known,
+    queue: &mut Queue,
+    turn: &Turn,
+    at: Moment,
+) -> Result<Result<Letters, Outcome>> {
+    let now = deps.clock.now();
+    let contact = &turn.contact;
+    let Some(letter) = queue.letter.clone() else {
+        return Err(Error::Internal("a campaign of messages has no template".into()));
+    };
+    let variables = letter.variables(&queue.plan, contact);
+    let owner = (contact.tenant_id, contact.env);
+    let mut commit = Commit::default();
+    let (message, row, channel, mut effects) = match (&*letter, &turn.address) {
+        (Letter::Sms(body), Address::Number(to)) => {
+            // Its variables have changed since it was taken in.
+            let Ok(body) = letter::sms(body, &variables) else {
+                return Ok(Err(Outcome::Skip(SkipReason::Invalid)));
+            };
+            let asked = queue.next_from_number();
+            let id: SmsId = deps.ids.next();
+            let new = sms::New {
+                id,
+                to_number: to.clone(),
+                from_number: sms::from_number(deps, owner, asked).await?,
+                body,
+                scheduled_at: None,
+                client_reference_id: None,
+                metadata: queue.plan.metadata.clone(),
+                campaign: Some((queue.id, contact.id)),
+            };
+            let mut row = sms::row(deps, owner, new, now);
+            row.send_by = Some(turn.hours.1);
+            let (row, effects) = sms::machine::begin(row, at.max(now));
+            commit.changes.sms_messages.push(row.clone());
+            (Message::Sms(Box::new(row)), DeliveryRowId(id.0), Channel::Sms, effects)
+        }
+        (Letter::Email(letter), Address::Email(to)) => {
+            let Ok((subject, text, html)) = letter.fill(&variables) else {
+                return Ok(Err(Outcome::Skip(SkipReason::Invalid)));
+            };
+            let id: EmailId = deps.ids.next();
+            let new = email::New {
+                id,
+                to: to.clone(),
+                from_name: letter.from_name.clone(),
+                reply_to: letter.reply_to.clone(),
+                subject,
+                text,
+                html,
+                attachments: Default::default(),
+                // Somebody who is on a list can always get off it.
+                kind: Kind::Marketing,
+                scheduled_at: None,
+                client_reference_id: None,
+                metadata: queue.plan.metadata.clone(),
+                campaign: Some((queue.id, contact.id)),
+            };
+            let (mut row, content) = email::rows(deps, owner, new, now);
+            row.send_by = Some(turn.hours.1);
+            let (row, effects) = email::machine::begin(row, at.max(now));
+            commit.changes.email_messages.push(row.clone());
+            commit.changes.email_contents.push(content);
+            (
+                Message::Email(Box::new(row)),
+                DeliveryRowId(id.0),
+                Channel::Email,
+                effects,
+            )
+        }
+        (Letter::Sms(_) | Letter::Email(_), _) => return Ok(Err(Outcome::Skip(SkipReason::Invalid))),
+    };
+    let command = contact::machine::Command::Dispatch { row };
+    let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
+    let caps = &queue.plan.caps;
+    effects.push(Effect::Require(Guard::Writable(Writable {
+        tenant_id: contact.tenant_id,
+        env: contact.env,
+        channel,
+        address: turn.address.as_str().to_owned(),
+        message_id: row.0,
+        at,
+        hours: turn.hours,
+        caps: (
+            caps.per_number_24h.map(|cap| cap.get()),
+            caps.per_number_7d.map(|cap| cap.get()),
+        ),
+    })));
+    effects.push(Effect::Require(Guard::Free(known.tenant, contact.env, known.version)));
+    effects.push(Effect::Require(Guard::Dispatchable(queue.id, queue.version)));
+    let key = Owned::new(contact.tenant_id, contact.env, row);
+    effect::facts(deps, key, &effects, &mut commit).await?;
+    commit.changes.campaign_hours.push(campaign_hour::Model {
+        dialed: 1,
+        ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
+    });
+    effect::contact_moved(&mut commit, contact, after, &events);
+    Ok(Ok(Letters { message, at, commit }))
+}

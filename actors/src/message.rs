@@ -1,0 +1,92 @@
+//! What SMS and e-mails have in common where they belong to a campaign: when they may still be sent, and what their end means to
+//! their contact.
+use crate::{
+    contact::machine::{Attempt, Ending},
+    deps::Deps,
+    effect::Effect,
+    sms::machine::{Bar, Block},
+};
+use entities::{
+    Error, Result,
+    campaign::{self, Status},
+    ids::{CampaignId, ContactId, DeliveryRowId, Owned, TenantId},
+    values::{Cents, Env, Moment},
+};
+
+/// A message at its end.
+pub struct Ended {
+    pub owner: (TenantId, Env),
+    pub campaign: Option<(CampaignId, ContactId)>,
+    pub row: DeliveryRowId,
+    /// When it was handed over first; `None`: never.
+    pub first_sent_at: Option<Moment>,
+    pub ending: Ending,
+    pub cost: Cents,
+}
+
+/// What its end means to its campaign's contact; nothing for a message of its own.
+pub fn finish_attempt(ended: Ended) -> Vec<Effect> {
+    let (tenant, env) = ended.owner;
+    let Some((campaign, contact)) = ended.campaign else {
+        return Vec::new();
+    };
+    let arrived = ended.ending == Ending::Arrived;
+    let attempt = Attempt {
+        row: ended.row,
+        dialed_at: ended.first_sent_at,
+        answered: arrived,
+        ending: ended.ending,
+        reached: arrived,
+        disposition_code: None,
+        duration_seconds: 0,
+        actual_cost_cents: ended.cost,
+    };
+    vec![
+        Effect::FinishAttempt {
+            contact: Owned::new(tenant, env, contact),
+            attempt,
+        },
+        Effect::MessageEnded(Owned::new(tenant, env, campaign)),
+    ]
+}
+
+/// Failures after which nobody is written to again: it may have arrived, or never will, or is not wanted.
+pub fn is_final(code: &str) -> bool {
+    const FINAL: [&str; 6] = [
+        "unknown_outcome",
+        "invalid_number",
+        "recipient_opted_out",
+        "recipient_on_dnc",
+        "canceled",
+        "invalid_message",
+    ];
+    FINAL.contains(&code)
+}
+
+/// What keeps a campaign's message from being handed over once more.
+pub enum Obstacle {
+    Bar(Bar),
+    Wait(Block),
+}
+
+/// A message that was not taken at first goes by its campaign's state, and only while its contact's hours are open.
+pub async fn of_campaign(
+    deps: &Deps,
+    (tenant, env): (TenantId, Env),
+    campaign: Option<CampaignId>,
+    send_by: Option<Moment>,
+) -> Result<Option<Obstacle>> {
+    let Some(id) = campaign else { return Ok(None) };
+    if send_by.is_some_and(|at| deps.clock.now() > at) {
+        return Ok(Some(Obstacle::Bar(Bar::TooLate)));
+    }
+    let row = match campaign::load_even_deleted(&deps.db.read, Owned::new(tenant, env, id)).await {
+        Err(Error::NotFound(_)) => return Ok(Some(Obstacle::Bar(Bar::CampaignOver))),
+        found => found?,
+    };
+    Ok(match (row.status, row.cancel_requested_at) {
+        (Status::Completed, _) | (_, Some(_)) => Some(Obstacle::Bar(Bar::CampaignOver)),
+        (Status::Paused, None) => Some(Obstacle::Wait(Block::Pause)),
+        (Status::Running | Status::Draft, None) => None,
+    })
+}
