@@ -1,1 +1,217 @@
+use super::*;
+use entities::{
+    email_message::Kind,
+    ids::{EmailId, TenantId},
+    ledger::What,
+    values::{Env, Metadata},
+};
+use proptest::prelude::*;
+use uuid::Uuid;
 
+fn now() -> Moment {
+    Moment::from_millis(1_000_000)
+}
+
+fn email(phase: Phase) -> Email {
+    let open = matches!(
+        phase,
+        Phase::Scheduled | Phase::Queued | Phase::Sending | Phase::Deferred
+    );
+    let tried = matches!(phase, Phase::Sending | Phase::Deferred);
+    Email {
+        id: EmailId(Uuid::from_u128(1)),
+        tenant_id: TenantId(Uuid::from_u128(2)),
+        env: Env::Live,
+        phase,
+        to_address: "ann@example.com".into(),
+        from_name: None,
+        reply_to: None,
+        subject: "Hello".into(),
+        kind: Kind::Transactional,
+        campaign_id: None,
+        contact_id: None,
+        client_reference_id: None,
+        metadata: Metadata::default(),
+        scheduled_at: None,
+        wake_at: open.then(now),
+        attempts: i32::from(tried),
+        price_cents: Cents(2),
+        held_cents: Cents(if tried { 2 } else { 0 }),
+        cost_cents: Cents(0),
+        settled: !open,
+        error_code: None,
+        error_message: None,
+        provider_message_id: None,
+        version: 1,
+        created_at: now(),
+        sent_at: None,
+        ended_at: None,
+    }
+}
+
+fn fault() -> Fault {
+    Fault::new("code", "words")
+}
+
+fn busy() -> Command {
+    Command::Busy { why: fault() }
+}
+
+/// One of each kind.
+fn commands() -> Vec<Command> {
+    vec![
+        Command::Tick,
+        Command::Begin,
+        Command::Bar(Bar::Dnc),
+        Command::Wait(Block::Credits),
+        Command::Wait(Block::Suspension),
+        Command::Taken(Some("250 ok".into())),
+        busy(),
+        Command::Bounced(fault()),
+        Command::Refused(fault()),
+        Command::Lost { why: "gone".into() },
+        Command::Cancel,
+    ]
+}
+
+const PHASES: [Phase; 8] = [
+    Phase::Scheduled,
+    Phase::Queued,
+    Phase::Sending,
+    Phase::Deferred,
+    Phase::Sent,
+    Phase::Bounced,
+    Phase::Failed,
+    Phase::Canceled,
+];
+
+/// Every state and every command: where it leads; `None`: refused; the same state: nothing is moved.
+#[test]
+fn every_state_and_every_command() {
+    use Phase::*;
+    for phase in PHASES {
+        for command in commands() {
+            let expected = match (phase, &command) {
+                (Scheduled, Command::Tick) => Some(Queued),
+                (Sending, Command::Tick) => Some(Failed),
+                (Queued | Deferred, Command::Begin) => Some(Sending),
+                (_, Command::Begin) => None,
+                (Scheduled | Queued | Deferred, Command::Bar(_)) => Some(Failed),
+                (Sending, Command::Taken(_)) => Some(Sent),
+                (Sending, Command::Busy { .. }) => Some(Deferred),
+                (Sending, Command::Bounced(_)) => Some(Bounced),
+                (Sending, Command::Refused(_) | Command::Lost { .. }) => Some(Failed),
+                (Scheduled | Queued | Deferred | Canceled, Command::Cancel) => Some(Canceled),
+                (_, Command::Cancel) => None,
+                (same, _) => Some(same),
+            };
+            let before = email(phase);
+            match (transition(before.clone(), command.clone(), now()), expected) {
+                (Err(Error::InvalidState { .. }), None) => {}
+                (Ok((after, effects)), Some(expected)) => {
+                    assert_eq!(after.phase, expected, "{phase:?} {command:?}");
+                    let taken_up =
+                        matches!(command, Command::Tick | Command::Wait(_)) && matches!(phase, Queued | Deferred);
+                    assert!(after != before || effects.is_empty(), "{phase:?} {command:?}");
+                    assert_eq!(after != before, expected != phase || taken_up, "{phase:?} {command:?}");
+                }
+                (got, expected) => panic!("{phase:?} {command:?}: {got:?}, not {expected:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_intent_comes_with_everything_that_it_stands_by() {
+    let (after, effects) = transition(email(Phase::Queued), Command::Begin, now()).unwrap();
+    let [
+        Effect::Require(Guard::Reachable(person)),
+        Effect::SaveSend(send),
+        Effect::Move(hold),
+    ] = effects.as_slice()
+    else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (person.address.as_str(), person.channel),
+        ("ann@example.com", Channel::Email.dnc())
+    );
+    assert_eq!((send.n, send.message_id), (1, after.id.0));
+    assert!(matches!(hold.what, What::Hold { cents: Cents(2), .. }));
+    let (_, effects) = transition(email(Phase::Deferred), Command::Begin, now()).unwrap();
+    assert!(
+        !effects.iter().any(|effect| matches!(effect, Effect::Move(_))),
+        "the hold is there already"
+    );
+}
+
+#[test]
+fn deferrals_follow_the_plan_for_a_day_and_a_half() {
+    let whole: Duration = DELAYS.iter().sum();
+    assert!((24..=48).contains(&(whole.as_secs() / 3600)), "{whole:?}");
+    let (mut row, mut at) = (email(Phase::Queued), now());
+    for delay in DELAYS {
+        row = transition(row, Command::Begin, at).unwrap().0;
+        row = transition(row, busy(), at).unwrap().0;
+        assert_eq!((row.phase, row.wake_at), (Phase::Deferred, Some(at.plus(delay))));
+        at = at.plus(delay);
+    }
+    row = transition(row, Command::Begin, at).unwrap().0;
+    let (row, effects) = transition(row, busy(), at).unwrap();
+    assert_eq!((row.phase, row.attempts), (Phase::Failed, 11));
+    assert!(matches!(&effects[..], [Effect::Move(back)] if matches!(back.what, What::Settle { cost: Cents(0), .. })));
+}
+
+proptest! {
+    /// Whatever happens in whatever order: settled at most once and by what was held; never handed over while it may have been
+    /// taken; the last word stands.
+    #[test]
+    fn any_life(steps in prop::collection::vec((prop::sample::select(commands()), 0..9000i64), 1..60)) {
+        let (mut row, mut at) = (email(Phase::Queued), now());
+        let (mut held, mut charged, mut settled, mut may_have_left) = (0, 0, 0, false);
+        for (command, seconds) in steps {
+            at = at.plus_seconds(seconds);
+            let before = row.clone();
+            let Ok((after, effects)) = transition(row.clone(), command.clone(), at) else { continue };
+            for effect in &effects {
+                match effect {
+                    Effect::Move(movement) => match movement.what {
+                        What::Hold { cents, .. } => held += cents.0,
+                        What::Settle { held: by, cost, .. } => {
+                            settled += 1;
+                            prop_assert_eq!(by.0, held);
+                            charged += cost.0;
+                        }
+                        _ => prop_assert!(false, "{:?}", movement),
+                    },
+                    Effect::SaveSend(_) => {
+                        prop_assert!(!may_have_left, "handed over again");
+                        may_have_left = true;
+                    }
+                    _ => {}
+                }
+            }
+            if matches!(command, Command::Busy { .. }) && before.phase == Phase::Sending {
+                may_have_left = false;
+            }
+            prop_assert!(held <= 2 && settled <= 1);
+            prop_assert_eq!(after.cost_cents.0, charged);
+            if matches!(before.phase, Phase::Sent | Phase::Bounced | Phase::Failed | Phase::Canceled) {
+                prop_assert_eq!(after.phase, before.phase);
+            }
+            let open = matches!(after.phase, Phase::Scheduled | Phase::Queued | Phase::Sending | Phase::Deferred);
+            prop_assert_eq!(after.wake_at.is_some(), open, "{:?}", after.phase);
+            prop_assert!(open || held == 0 || settled == 1, "a hold is left open");
+            row = after;
+        }
+    }
+
+    #[test]
+    fn two_ticks_are_one(phase in prop::sample::select(PHASES.to_vec()), seconds in 0..2000i64) {
+        let at = now().plus_seconds(seconds);
+        let (once, _) = transition(email(phase), Command::Tick, at).unwrap();
+        let (twice, effects) = transition(once.clone(), Command::Tick, at).unwrap();
+        prop_assert_eq!(once, twice);
+        prop_assert!(effects.is_empty());
+    }
+}

@@ -35,10 +35,10 @@ mod tests {
     fn fields() -> Vec<(String, String)> {
         let fields = [
             ("To", "+18005551212"),
-            ("From", "+12349013030"),
+            ("From", "+14158675309"),
             ("Digits", "1234"),
             ("CallSid", "CA1234567890ABCDE"),
-            ("Caller", "+12349013030"),
+            ("Caller", "+14158675309"),
         ];
         fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }

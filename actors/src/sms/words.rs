@@ -193,7 +193,7 @@ fn has_phrase(words: &[String]) -> bool {
     PHRASES.iter().any(|phrase| {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         words.windows(phrase.len()).enumerate().any(|(at, window)| {
-            let negated = words[at.saturating_sub(2)..at]
+            let negated = words[at.saturating_sub(3)..at]
                 .iter()
                 .any(|word| NEGATIONS.contains(&word.as_str()));
             !negated && window.iter().zip(&phrase).all(|(word, wanted)| word == wanted)

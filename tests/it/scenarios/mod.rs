@@ -8,6 +8,7 @@ mod campaign_by_hand;
 mod credits;
 mod faults;
 mod mended;
+mod messages;
 mod races;
 mod the_call;
 mod the_law;

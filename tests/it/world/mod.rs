@@ -10,6 +10,7 @@ pub mod realtime_session;
 mod receiver;
 pub mod s3_server;
 pub mod smtp;
+pub mod twilio;
 pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
@@ -169,6 +170,24 @@ impl World {
         settings[name] = value;
         self.settings = serde_json::from_value(settings).unwrap();
         self.restart().await;
+    }
+
+    /// Starts the service again with other settings.
+    pub async fn change_settings(&mut self, changes: &[(&str, Value)]) {
+        let mut settings = serde_json::to_value(&self.settings).unwrap();
+        for (name, value) in changes {
+            settings[*name] = value.clone();
+        }
+        self.settings = serde_json::from_value(settings).unwrap();
+        self.restart().await;
+    }
+
+    /// The `.eml` files that `--dev` has written, oldest name first.
+    pub fn mail_files(&self) -> Vec<String> {
+        let files = std::fs::read_dir(self.database.mail_folder()).into_iter().flatten();
+        let mut paths: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
     /// Every file in the recordings' folder.

@@ -39,6 +39,7 @@ pub struct Smtp {
 struct State {
     mails: Mutex<Vec<Mail>>,
     answers: Mutex<VecDeque<&'static str>>,
+    recipients: Mutex<VecDeque<&'static str>>,
     offered: AtomicUsize,
 }
 
@@ -78,6 +79,11 @@ impl Smtp {
     /// saying so.
     pub fn answer_next(&self, replies: Vec<&'static str>) {
         self.state.answers.lock().unwrap().extend(replies);
+    }
+
+    /// The next recipients get these replies, e.g. `550 nobody here`; one that is empty closes the connection.
+    pub fn answer_next_recipients(&self, replies: Vec<&'static str>) {
+        self.state.recipients.lock().unwrap().extend(replies);
     }
 
     /// Closes all connections and refuses new ones.
@@ -175,8 +181,15 @@ impl Conversation {
                 "RCPT" if self.from.is_none() => "503 MAIL first",
                 "RCPT" => match path(rest, "TO:").filter(|to| !to.is_empty()) {
                     Some(to) => {
-                        self.to.push(to);
-                        "250 recipient ok"
+                        let reply = self.state.recipients.lock().unwrap().pop_front();
+                        match reply.unwrap_or("250 recipient ok") {
+                            "" => return Ok(()),
+                            reply if reply.starts_with('2') => {
+                                self.to.push(to);
+                                reply
+                            }
+                            reply => reply,
+                        }
                     }
                     None => "501 RCPT TO:<address>",
                 },
