@@ -186,8 +186,12 @@ impl World {
     pub fn mail_files(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.database.mail_folder()).into_iter().flatten();
         let mut paths: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|kind| kind == "eml"));
         paths.sort();
-        paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+        paths
+            .iter()
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .collect()
     }
 
     /// Every file in the recordings' folder.

@@ -97,9 +97,11 @@ impl Twilio {
         self.state.replies.lock().unwrap().extend(replies);
     }
 
-    /// Waits for a request that has not been waited for.
-    pub async fn arrived(&self) {
-        self.state.arrived.notified().await;
+    /// Waits until so many requests have come.
+    pub async fn arrived(&self, count: usize) {
+        while self.asked().len() < count {
+            self.state.arrived.notified().await;
+        }
     }
 }
 

@@ -61,7 +61,7 @@ on_both! {
         let id = write(&api, json!({ "html": "<p>Hello.</p>", "attachments": attached, "from_name": "Ann's shop", "reply_to": "shop@example.com" })).await;
         world.settle().await;
         let row = email(&api, &id).await;
-        assert_eq!((row["status"].as_str(), row["to"].as_str(), row["attempts"].as_i64()), (Some("sent"), Some("ann@example.com"), Some(1)));
+        assert_eq!((row["status"].as_str(), row["to"].as_str(), row["attempts"].as_i64()), (Some("sent"), Some("ann@example.com"), Some(1)), "{row}");
         assert!(row["provider_message_id"].as_str().unwrap().contains("taken"), "{row}");
         let [mail] = &server.mails()[..] else { panic!("one mail") };
         assert_eq!((mail.from.as_str(), mail.to.clone()), ("callboard@sender.example", vec!["ann@example.com".to_owned()]));

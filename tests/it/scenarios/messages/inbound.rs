@@ -1,5 +1,5 @@
 //! SMS that come in: STOP, START, HELP, and everything else.
-use super::{PERSON, SHARED, text, with_provider};
+use super::{PERSON, SHARED, live, text, with_provider};
 use crate::{
     on_both,
     world::{
@@ -80,8 +80,8 @@ on_both! {
         assert_eq!(listed(&tenant.api).await.len(), 1);
         let strange = json!({ "to_number": "+12025550188", "from_number": "+15002340009", "body": "x" });
         assert_eq!(tenant.api.post("/v1/_sandbox/inbound_sms", strange.clone()).await.error(), (422, "validation_failed", Some("to_number")));
-        let live = super::live(world, &tenant).await;
-        assert_eq!(live.post("/v1/_sandbox/inbound_sms", strange).await.error(), (403, "forbidden", None));
+        let live_key = live(world, &tenant).await;
+        assert_eq!(live_key.post("/v1/_sandbox/inbound_sms", strange).await.error(), (403, "forbidden", None));
     }
 
     /// To a number that all share: a text goes to who wrote last, a STOP to all who wrote, and to nobody else.
@@ -90,7 +90,7 @@ on_both! {
         let provider = Twilio::start().await;
         assert_eq!(arrive(world, "SM0", SHARED, "STOP").await.0, 501);
         let first = with_provider(world, &first, &provider).await;
-        let (second, stranger) = (super::live(world, &second).await, super::live(world, &stranger).await);
+        let (second, stranger) = (live(world, &second).await, live(world, &stranger).await);
         assert_eq!(arrive(world, "SM0", SHARED, "STOP").await, (200, NOTHING.into()), "nobody has written");
         for api in [&first, &second] {
             text(api, PERSON, json!({})).await;
