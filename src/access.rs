@@ -225,6 +225,7 @@ impl NewWorkspace {
             country: self.country.to_string(),
             timezone: self.timezone,
             concurrency_limit: limit,
+            inbound_reserve: 0,
             version: 1,
             created_at: now,
         };

@@ -49,6 +49,8 @@ pub mod purpose {
     pub const ENDPOINT_HEADERS: Purpose = "webhook_endpoints.headers";
     pub const FUNCTION_SECRET: Purpose = "functions.secret";
     pub const FUNCTION_HEADERS: Purpose = "functions.headers";
+    pub const TRUNK_PASSWORD: Purpose = "sip_trunks.password";
+    pub const VERIFICATION_CODE: Purpose = "verified_numbers.code";
     pub const RECORDINGS: Purpose = "recordings";
     pub const RECORDING_LINK: Purpose = "recordings.link";
     pub const UNSUBSCRIBE_LINK: Purpose = "emails.unsubscribe";
@@ -163,7 +165,8 @@ pub fn hex(bytes: &[u8]) -> String {
         })
 }
 
-fn from_hex(text: &str) -> Option<Vec<u8>> {
+/// The bytes of hex digits; `None` if it is none.
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     (0..text.len())
         .step_by(2)
         .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())

@@ -39,5 +39,7 @@ pub mod supervise;
 pub mod talk;
 pub mod template;
 pub mod tree;
+pub mod trunk;
+pub mod verify;
 pub mod writer;
 pub mod zone;

@@ -350,7 +350,7 @@ pub async fn count_unverified(db: &impl ConnectionTrait, tenant: TenantId, campa
     const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $2 AND status IN ('pending', 'waiting') AND zone <> '!' \
         AND NOT (phone_number LIKE '+1500%' AND LENGTH(phone_number) = 12 AND SUBSTR(phone_number, 6, 1) BETWEEN '2' AND '9') \
         AND NOT EXISTS (SELECT 1 FROM verified_numbers WHERE tenant_id = $1 \
-        AND verified_numbers.phone_number = contacts.phone_number)";
+        AND verified_numbers.phone_number = contacts.phone_number AND verified_numbers.status = 'verified')";
     count(db, TEXT, [tenant.into(), campaign.into()]).await
 }
 

@@ -82,6 +82,10 @@ ids! {
     SmsId,
     /// An e-mail to somebody outside.
     EmailId,
+    /// A way to the telephone network.
+    TrunkId,
+    /// A code that was made to prove whose a number is.
+    VerificationCodeId,
 }
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.

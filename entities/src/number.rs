@@ -1,7 +1,7 @@
 //! A tenant's phone numbers: who answers them, and how well. Shared by its two envs.
 use crate::{
     error::{Error, Result},
-    ids::{AgentId, NumberId, TenantId},
+    ids::{AgentId, NumberId, TenantId, TrunkId},
     page::{self, Listed, Page},
     values::{E164, Env, Moment, Text},
 };
@@ -48,7 +48,7 @@ pub struct Model {
     pub tenant_id: TenantId,
     pub phone_number: E164,
     pub label: Option<String>,
-    pub trunk_id: Option<Uuid>,
+    pub trunk_id: Option<TrunkId>,
     pub agent_id: Option<AgentId>,
     #[sea_orm(column_type = "JsonBinary")]
     pub inbound: Inbound,
@@ -82,6 +82,12 @@ pub async fn of_number(db: &impl ConnectionTrait, tenant: TenantId, number: &E16
 /// The tenant's numbers that this agent answers.
 pub async fn of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent: AgentId) -> Result<Vec<E164>> {
     let rows = owned(tenant).filter(Column::AgentId.eq(agent)).all(db).await?;
+    Ok(rows.into_iter().map(|row| row.phone_number).collect())
+}
+
+/// The tenant's numbers that use this trunk.
+pub async fn of_trunk(db: &impl ConnectionTrait, tenant: TenantId, trunk: TrunkId) -> Result<Vec<E164>> {
+    let rows = owned(tenant).filter(Column::TrunkId.eq(trunk)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
 }
 

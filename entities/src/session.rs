@@ -497,20 +497,26 @@ pub struct Live {
     pub id: SessionId,
     pub env: Env,
     pub campaign_id: Option<CampaignId>,
+    pub direction: Direction,
 }
 
 /// The tenant's sessions that take a slot: dialled and not ended.
 pub async fn live(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Live>> {
     let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_live());
-    let rows: Vec<(SessionId, Env, Option<CampaignId>)> = select
+    let rows: Vec<(SessionId, Env, Option<CampaignId>, Direction)> = select
         .select_only()
-        .columns([Column::Id, Column::Env, Column::CampaignId])
+        .columns([Column::Id, Column::Env, Column::CampaignId, Column::Direction])
         .into_tuple()
         .all(db)
         .await?;
     Ok(rows
         .into_iter()
-        .map(|(id, env, campaign_id)| Live { id, env, campaign_id })
+        .map(|(id, env, campaign_id, direction)| Live {
+            id,
+            env,
+            campaign_id,
+            direction,
+        })
         .collect())
 }
 
@@ -581,7 +587,10 @@ pub struct InUse {
 }
 impl InUse {
     pub fn total(self) -> u64 {
-        self.campaign + self.api + self.inbound
+        self.outbound() + self.inbound
+    }
+    pub fn outbound(self) -> u64 {
+        self.campaign + self.api
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Model {
     pub timezone: Zone,
     /// Calls at once, in each env. At most the operator's maximum.
     pub concurrency_limit: i32,
+    /// Of these, kept free for calls that come in.
+    pub inbound_reserve: i32,
     pub version: i32,
     pub created_at: Moment,
 }

@@ -6,6 +6,7 @@ mod m2026_11_20_000001_initial;
 mod m2026_11_21_000002_calling_rules;
 mod m2026_11_21_000003_the_call;
 mod m2026_11_22_000004_messages;
+mod m2026_11_22_000007_trunks;
 mod m2026_11_22_000008_credits;
 
 pub struct Migrator;
@@ -18,6 +19,7 @@ impl MigratorTrait for Migrator {
             Box::new(m2026_11_21_000002_calling_rules::Migration),
             Box::new(m2026_11_21_000003_the_call::Migration),
             Box::new(m2026_11_22_000004_messages::Migration),
+            Box::new(m2026_11_22_000007_trunks::Migration),
             Box::new(m2026_11_22_000008_credits::Migration),
         ]
     }

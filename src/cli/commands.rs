@@ -19,9 +19,9 @@ use entities::{
     Error, api_key,
     changes::Changes,
     db::Db,
-    dispatch_block, function, membership,
+    function, membership,
     page::Page,
-    recording, tenant, user,
+    recording, sip_trunk, tenant, user,
     values::{Country, E164, Env, Moment, Role, Scopes, Text, Zone},
     verified_number, webhook_endpoint,
 };
@@ -105,20 +105,6 @@ pub enum Keys {
         #[arg(long)]
         workspace: String,
         id: entities::ids::ApiKeyId,
-    },
-}
-
-#[derive(Subcommand)]
-pub enum Tenant {
-    /// Stop a workspace's dialling, from the next dial on; calls that are live run on
-    Suspend {
-        #[arg(long)]
-        workspace: String,
-    },
-    /// Let a workspace dial again
-    Resume {
-        #[arg(long)]
-        workspace: String,
     },
 }
 
@@ -267,12 +253,7 @@ impl Workspace {
                     .parse()
                     .map_err(|why: String| Error::invalid("country", why))?;
                 let number = E164::parse(&number, country).map_err(|why| Error::invalid("number", why))?;
-                let row = verified_number::Model {
-                    id: ids.next(),
-                    tenant_id: tenant.id,
-                    phone_number: number.clone(),
-                    created_at: clock.now(),
-                };
+                let row = verified_number::Model::vouched(ids.next(), tenant.id, number.clone(), clock.now());
                 let transaction = db.begin().await.map_err(Error::from)?;
                 verified_number::add(&transaction, row).await?;
                 transaction.commit().await.map_err(Error::from)?;
@@ -410,44 +391,6 @@ async fn all_keys(db: &Db, tenant: entities::ids::TenantId) -> Result<Vec<api_ke
     }
 }
 
-impl Tenant {
-    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
-        let (_, db, clock, _) = open(config).await?;
-        let (workspace, suspends) = match &self {
-            Tenant::Suspend { workspace } => (workspace, true),
-            Tenant::Resume { workspace } => (workspace, false),
-        };
-        let tenant = tenant::by_slug(&db.read, workspace).await?;
-        let transaction = db.begin().await.map_err(Error::from)?;
-        for env in [Env::Live, Env::Test] {
-            let reason = dispatch_block::Reason::Suspension;
-            if suspends {
-                let block = dispatch_block::Model {
-                    tenant_id: tenant.id,
-                    env,
-                    reason,
-                    since: clock.now(),
-                };
-                dispatch_block::add(&transaction, &[block]).await?;
-            } else {
-                dispatch_block::remove(&transaction, tenant.id, env, reason).await?;
-            }
-        }
-        transaction.commit().await.map_err(Error::from)?;
-        if json {
-            print(&json!({ "workspace": WorkspaceView::from(&tenant), "suspended": suspends }));
-        } else if suspends {
-            println!(
-                "Workspace {} dials no more; contacts that wait are skipped after 24 hours",
-                tenant.slug
-            );
-        } else {
-            println!("Workspace {} dials again, within half a minute", tenant.slug);
-        }
-        Ok(())
-    }
-}
-
 impl Secrets {
     pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
         if let Secrets::Generate = self {
@@ -490,6 +433,8 @@ impl Secrets {
             }
         }
         let functions = reseal_functions(&transaction, &keyring).await?;
+        let trunks = reseal_trunks(&transaction, &keyring).await?;
+        reseal_codes(&transaction, &keyring).await?;
         for (key, purpose) in [(entities::meta::SECRET_CHECK, purpose::SECRET_CHECK)] {
             if let Some(sealed) = entities::meta::get(&transaction, key).await?
                 && let Some(again) = keyring.reseal(purpose, &sealed)?
@@ -513,12 +458,13 @@ impl Secrets {
             print(&json!({
                 "endpoints_resealed": resealed,
                 "functions_resealed": functions,
+                "trunks_resealed": trunks,
                 "recordings_resealed": recordings,
                 "key_id": keyring.key_id(),
             }));
         } else {
             println!(
-                "{resealed} endpoints, {functions} functions and {recordings} recordings sealed anew; everything opens with key {} alone",
+                "{resealed} endpoints, {functions} functions, {trunks} trunks and {recordings} recordings sealed anew; everything opens with key {} alone",
                 keyring.key_id()
             );
         }
@@ -540,6 +486,40 @@ async fn reseal_functions(db: &DatabaseTransaction, keyring: &Keyring) -> Result
                 let sealed_secret = secret.unwrap_or(row.sealed_secret);
                 let sealed_headers = headers.unwrap_or(row.sealed_headers);
                 function::reseal(db, row.id, sealed_secret, sealed_headers).await?;
+            }
+        }
+    }
+}
+
+async fn reseal_trunks(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u32, CannotStart> {
+    let (mut after, mut resealed) = (None, 0);
+    loop {
+        let rows = sip_trunk::sealed_after(db, after, 500).await?;
+        let Some(last) = rows.last() else { return Ok(resealed) };
+        after = Some(last.id);
+        for row in &rows {
+            let sealed = row.sealed_password.as_deref();
+            let again = sealed.map(|sealed| keyring.reseal(purpose::TRUNK_PASSWORD, sealed));
+            if let Some(again) = again.transpose()?.flatten() {
+                resealed += 1;
+                sip_trunk::reseal(db, row.id, again).await?;
+            }
+        }
+    }
+}
+
+/// Codes that are shown to test keys, for the minutes that they are good.
+async fn reseal_codes(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
+    let mut after = None;
+    loop {
+        let rows = verified_number::sealed_after(db, after, 500).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = Some(last.id);
+        for row in &rows {
+            let sealed = row.sealed_code.as_deref();
+            let again = sealed.map(|sealed| keyring.reseal(purpose::VERIFICATION_CODE, sealed));
+            if let Some(again) = again.transpose()?.flatten() {
+                verified_number::reseal(db, row.id, again).await?;
             }
         }
     }

@@ -5,6 +5,7 @@ pub mod credits;
 pub mod demo;
 pub mod listen;
 pub mod serve;
+pub mod tenant;
 pub mod webhook;
 
 use clap::{Parser, Subcommand};
@@ -47,9 +48,9 @@ pub enum Command {
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(commands::Keys),
-    /// Stop a workspace's dialling, or let it go on
+    /// Stop a workspace's dialling, let it go on, or look at it
     #[command(subcommand)]
-    Tenant(commands::Tenant),
+    Tenant(tenant::Tenant),
     /// Give credits to a workspace, or show what it has
     #[command(subcommand)]
     Credits(credits::Credits),

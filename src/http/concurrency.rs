@@ -1,13 +1,14 @@
-//! How many calls a workspace makes at once.
+//! How many calls a workspace makes at once, and how many slots it keeps for calls that come in.
 use super::{
     error::{ApiError, ApiResult},
-    extract::Json,
+    extract::{self, Json},
     gate::Caller,
     views::{BySourceView, ConcurrencyView},
 };
 use crate::app::State;
 use actix_web::web::{self, Data};
 use actors::{
+    dispatcher::room::Room,
     effect::{self, Effect},
     writer::Commit,
 };
@@ -25,25 +26,61 @@ pub async fn get(state: Data<State>, caller: Caller) -> ApiResult<web::Json<Conc
 pub struct Change {
     /// 1 to `max_limit`. Calls that are live when it sinks run on.
     pub limit: i32,
+    /// Slots that calls placed by campaigns and the API leave free; 0 to `limit` - 1. Null: none.
+    #[serde(default)]
+    pub inbound_reserve: i32,
 }
 
-/// PATCH /v1/concurrency
+/// PATCH /v1/concurrency: a JSON merge patch.
 pub async fn change(
     state: Data<State>,
     caller: Caller,
-    Json(asked): Json<Change>,
+    Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<ConcurrencyView>> {
     let max = state.deps.limits.max_concurrency;
-    if !(1..=max).contains(&asked.limit) {
+    let named: Vec<String> = patch
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect();
+    if named.is_empty() {
         return Err(ApiError::validation(
             "limit",
-            format!("{} is out of range: 1 to {max}", asked.limit),
+            "is missing: name `limit`, `inbound_reserve` or both",
         ));
     }
     let before = tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
+    // What is in force: the operator's maximum may have sunk meanwhile.
+    let room = Room::of(&before, &state.deps.limits);
+    let mut settings = serde_json::json!({ "limit": room.limit, "inbound_reserve": room.reserve });
+    extract::merge(&mut settings, patch);
+    let asked: Change = extract::parse_value(settings)?;
+    if !(1..=max).contains(&asked.limit) {
+        let why = format!("{} is out of range: 1 to {max}", asked.limit);
+        return Err(ApiError::validation("limit", why));
+    }
+    if !(0..asked.limit).contains(&asked.inbound_reserve) {
+        let names_it = named.iter().any(|name| name == "inbound_reserve");
+        let (param, why) = match names_it {
+            true => (
+                "inbound_reserve",
+                format!("{} is out of range: 0 to {}", asked.inbound_reserve, asked.limit - 1),
+            ),
+            false => (
+                "limit",
+                format!(
+                    "must be more than `inbound_reserve`, {}: lower that too",
+                    asked.inbound_reserve
+                ),
+            ),
+        };
+        return Err(ApiError::validation(param, why));
+    }
     let mut commit = Commit::default();
     commit.changes.tenants.push(tenant::Model {
         concurrency_limit: asked.limit,
+        inbound_reserve: asked.inbound_reserve,
         version: before.version + 1,
         ..before
     });
@@ -56,16 +93,18 @@ async fn view(state: &State, caller: &Caller) -> ApiResult<ConcurrencyView> {
     let tenant = tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
     let in_use = session::in_use(&state.deps.db.read, caller.tenant_id(), caller.env()).await?;
     let limits = &state.deps.limits;
-    let limit = tenant.concurrency_limit.min(limits.max_concurrency);
+    let Room { limit, reserve } = Room::of(&tenant, limits);
     Ok(ConcurrencyView {
         limit,
         max_limit: limits.max_concurrency,
+        inbound_reserve: reserve,
         in_use: in_use.total(),
         available: u64::try_from(limit).unwrap_or(0).saturating_sub(in_use.total()),
         by_source: BySourceView {
             campaign: in_use.campaign,
             api: in_use.api,
             inbound: in_use.inbound,
+            room: 0,
         },
         calls_per_second: limits.max_calls_per_second,
     })

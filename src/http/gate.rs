@@ -122,6 +122,8 @@ pub struct Limits {
     /// Sign-ins and sign-ups, by address and by e-mail: guessing from many places gains nothing.
     logins: Keyed<IpAddr>,
     logins_by_email: Keyed<String>,
+    /// Requests to peers that a workspace names.
+    trunk_tests: Keyed<TenantId>,
 }
 
 /// Source: CONTRACT §1.
@@ -131,6 +133,8 @@ const BURST: u32 = 100;
 const GUESSES: u32 = 60;
 /// Sign-ins of one e-mail address: so many at once, and one more every five seconds.
 const GUESSES_BY_EMAIL: u32 = 20;
+/// Tests of a workspace's trunks: so many at once, and as many more every minute.
+const TRUNK_TESTS: u32 = 20;
 
 impl Limits {
     pub fn new(clock: &actors::clock::Clock) -> Self {
@@ -143,6 +147,7 @@ impl Limits {
             unknown_keys: keyed(guesses, clock),
             logins: keyed(guesses, clock),
             logins_by_email: keyed(by_email, clock),
+            trunk_tests: keyed(Quota::per_minute(count(TRUNK_TESTS)), clock),
         }
     }
 
@@ -152,6 +157,7 @@ impl Limits {
         self.unknown_keys.retain_recent();
         self.logins.retain_recent();
         self.logins_by_email.retain_recent();
+        self.trunk_tests.retain_recent();
     }
 
     /// A key that nobody has; `Err` when there were too many from this address.
@@ -166,6 +172,15 @@ impl Limits {
                 1,
             ))
         }
+    }
+
+    /// A request to the peer of a trunk.
+    pub fn trunk_test(&self, caller: &Caller) -> ApiResult<()> {
+        if self.trunk_tests.check_key(&caller.tenant_id()).is_ok() {
+            return Ok(());
+        }
+        let message = format!("at most {TRUNK_TESTS} tests of trunks a minute");
+        Err(ApiError::TooMany("rate_limited", message, 60 / u64::from(TRUNK_TESTS)))
     }
 
     /// A try to sign in or up.

@@ -17,10 +17,11 @@ use actors::{
 };
 use entities::{
     Error, agent,
-    ids::{AgentId, InboundCallId, NumberId, SessionId},
+    ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId},
     inbound_call::{self, Counts, Outcome},
     number::{self as store, Inbound, Model, Otherwise},
     session::{Sandbox, SandboxOutcome, Step},
+    sip_trunk,
     values::{E164, Env, Moment, Text},
 };
 use schemars::JsonSchema;
@@ -42,6 +43,9 @@ pub struct Create {
 pub struct Settings {
     #[serde(default)]
     pub label: Option<Text<1, 200>>,
+    /// The SIP trunk over which its calls come and go; null: none.
+    #[serde(default)]
+    pub trunk_id: Option<TrunkId>,
     /// Who answers it; null: nobody.
     #[serde(default)]
     pub agent_id: Option<AgentId>,
@@ -55,7 +59,7 @@ pub struct NumberView {
     pub id: NumberId,
     pub phone_number: E164,
     pub label: Option<String>,
-    pub trunk_id: Option<uuid::Uuid>,
+    pub trunk_id: Option<TrunkId>,
     pub agent_id: Option<AgentId>,
     pub inbound: Inbound,
     /// `answered` by all calls of the last 24 hours, from 0 to 1; null without calls.
@@ -119,7 +123,7 @@ pub async fn create(
         tenant_id: caller.tenant_id(),
         phone_number,
         label: settings.label.map(Text::into_string),
-        trunk_id: None,
+        trunk_id: settings.trunk_id,
         agent_id: settings.agent_id,
         inbound: settings.inbound,
         version: 1,
@@ -176,13 +180,15 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<NumberView>> {
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
-    let mut settings =
-        serde_json::json!({ "label": before.label, "agent_id": before.agent_id, "inbound": before.inbound });
+    let mut settings = serde_json::json!({
+        "label": before.label, "trunk_id": before.trunk_id, "agent_id": before.agent_id, "inbound": before.inbound,
+    });
     extract::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     check(&state, &caller, &asked).await?;
     let after = Model {
         label: asked.label.map(Text::into_string),
+        trunk_id: asked.trunk_id,
         agent_id: asked.agent_id,
         inbound: asked.inbound,
         version: before.version + 1,
@@ -334,9 +340,25 @@ fn taken() -> Error {
 }
 
 async fn save(state: &State, row: Model) -> Result<(), Error> {
-    let mut commit = Commit::default();
-    commit.changes.numbers.push(row);
-    state.deps.writer.commit(commit).await
+    // In the writer's own transaction: its trunk is not deleted meanwhile.
+    let saving = state.deps.writer.run(move |db| {
+        let row = row.clone();
+        Box::pin(async move {
+            if let Some(id) = row.trunk_id {
+                match sip_trunk::load(db, row.tenant_id, id).await {
+                    Err(Error::NotFound(_)) if row.deleted_at.is_none() => {
+                        return Err(Error::invalid("trunk_id", "is no SIP trunk of this workspace"));
+                    }
+                    Err(Error::NotFound(_)) | Ok(_) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let mut commit = Commit::default();
+            commit.changes.numbers.push(row);
+            Ok(((), commit))
+        })
+    });
+    saving.await
 }
 
 async fn view(state: &State, env: Env, row: Model) -> ApiResult<NumberView> {

@@ -5,8 +5,8 @@
 use super::{
     agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions,
     gate::{self, Access, Access::*},
-    imports, live_calls, login, me, numbers, recordings, report, sessions, sms_messages, system, twilio, unsubscribe,
-    views, webhook_endpoints,
+    imports, live_calls, login, me, numbers, recordings, report, sessions, sip_trunks, sms_messages, system, twilio,
+    unsubscribe, verified_numbers, views, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -75,6 +75,19 @@ table! {
     PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::openapi::Patch<numbers::Settings>, gives numbers::NumberView, 200;
     DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number.", 204;
     GET "/v1/numbers/{id}/stats" Needs(NumbersRead), numbers::stats, "Calls to a number in the last 24 hours, and its answer rate.", gives numbers::NumberStatsView, 200;
+    POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes sip_trunks::Settings, gives sip_trunks::TrunkView, 201;
+    GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<sip_trunks::TrunkView>, 200;
+    GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives sip_trunks::TrunkView, 200;
+    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is not named stays.", takes super::openapi::Patch<sip_trunks::Settings>, gives sip_trunks::TrunkView, 200;
+    DELETE "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::delete, "Delete a SIP trunk that no number uses.", 204;
+    POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Ask the peer of a SIP trunk whether it is there (SIP OPTIONS); the result is in the answer.", gives sip_trunks::TrunkTestView, 200;
+
+    POST "/v1/verified_numbers" Needs(NumbersWrite), verified_numbers::create, "Make a code that proves whose a number is; again for the same number: a new one.", takes verified_numbers::Create, gives verified_numbers::VerifiedNumberView, 201;
+    GET "/v1/verified_numbers" Needs(NumbersRead), verified_numbers::list, "List verified numbers, and those that wait for their code; `status` narrows.", gives views::List<verified_numbers::VerifiedNumberView>, 200;
+    GET "/v1/verified_numbers/{id}" Needs(NumbersRead), verified_numbers::get, "Get a verified number.", gives verified_numbers::VerifiedNumberView, 200;
+    PATCH "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::change, "Change the label of a verified number (JSON merge patch).", takes verified_numbers::Change, gives verified_numbers::VerifiedNumberView, 200;
+    DELETE "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::delete, "Delete a verified number: test keys may call it no more.", 204;
+    POST "/v1/verified_numbers/{id}/confirm" Needs(NumbersWrite), verified_numbers::confirm, "Say the code: with the right one the number is verified.", takes verified_numbers::Confirm, gives verified_numbers::VerifiedNumberView, 200;
     POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), numbers::call, "With a test key: a call comes in to one of your numbers.", takes numbers::InboundCall, gives numbers::InboundCallView, 201;
 
     GET "/v1/recordings" Needs(SessionsRead), recordings::list, "List recordings; `session_id` and `status` narrow.", gives views::List<recordings::RecordingView>, 200;
@@ -171,7 +184,7 @@ table! {
     GET "/v1/credits/ledger" Needs(CreditsRead), credits::entries, "List every movement of credits; `kind` and `subject_id` narrow.", gives views::List<credits::LedgerEntryView>, 200;
 
     GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Calls at once: the limit and its use.", gives views::ConcurrencyView, 200;
-    PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit.", takes concurrency::Change, gives views::ConcurrencyView, 200;
+    PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit, or the slots kept for calls that come in (JSON merge patch).", takes super::openapi::Patch<concurrency::Change>, gives views::ConcurrencyView, 200;
 
     POST "/v1/_internal/signup" Public, login::sign_up, "Make the first user and workspace, by the set-up link.", takes login::SignUp, gives views::SignedInView, 201;
     POST "/v1/_internal/login" Public, login::log_in, "Sign in to the dashboard.", takes login::LogIn, gives views::SignedInView, 200;

@@ -15,6 +15,7 @@ mod gate;
 mod message;
 pub mod pace;
 pub mod queue;
+pub mod room;
 mod state;
 mod trunk;
 
@@ -261,8 +262,8 @@ impl Handler<Freed> for Dispatcher {
     type Result = ();
     fn handle(&mut self, Freed { session_id, busy }: Freed, ctx: &mut Context<Self>) {
         if let Some(state) = &mut self.state
-            && let Some((_, campaign)) = state.live.remove(&session_id)
-            && let Some(queue) = campaign.and_then(|id| state.campaigns.get_mut(&id))
+            && let Some(slot) = state.live.remove(&session_id)
+            && let Some(queue) = slot.campaign_id.and_then(|id| state.campaigns.get_mut(&id))
         {
             queue.one_ended();
         }

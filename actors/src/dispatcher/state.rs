@@ -8,6 +8,7 @@ use super::{
     message::{self, Letters},
     pace::{LEAD, Pace},
     queue::{Allowance, Circumstances, Queue, Turn, people, ring_ms},
+    room::{Room, Slot},
     trunk::Trunk,
 };
 use crate::{
@@ -27,7 +28,7 @@ use entities::{
     contact::{Address, SkipReason, WaitReason},
     dispatch_block::{self, Reason},
     ids::{CampaignId, Owned, SessionId, TenantId},
-    session as sessions,
+    session::{self as sessions, Direction},
     values::{Bounded, Cents, Env, Moment, Zone},
 };
 use futures_util::future::join_all;
@@ -46,7 +47,7 @@ const MAX_LATE: usize = 64;
 pub struct State {
     known: Known,
     zone: Zone,
-    limit: i32,
+    room: Room,
     pace: Pace,
     gate: Arc<Gate>,
     trunks: HashMap<Env, Trunk>,
@@ -55,7 +56,7 @@ pub struct State {
     pub campaigns: BTreeMap<CampaignId, Queue>,
     ring: RoundRobin<CampaignId>,
     /// The calls that take a slot.
-    pub live: HashMap<SessionId, (Env, Option<CampaignId>)>,
+    pub live: HashMap<SessionId, Slot>,
     /// Are there sessions in the queue that were not looked at?
     pub queued: bool,
     /// The rows must be read again.
@@ -125,22 +126,32 @@ impl Plan {
 
 /// Slots in use, and who may have more.
 struct Slots {
-    limit: i64,
+    room: Room,
     in_use: HashMap<(Env, Option<CampaignId>), i64>,
+    outbound: HashMap<Env, i64>,
 }
 
 impl Slots {
-    fn take(&mut self, env: Env, campaign: Option<CampaignId>) {
-        *self.in_use.entry((env, None)).or_default() += 1;
-        if campaign.is_some() {
-            *self.in_use.entry((env, campaign)).or_default() += 1;
+    fn take(&mut self, slot: Slot) {
+        *self.in_use.entry((slot.env, None)).or_default() += 1;
+        if slot.campaign_id.is_some() {
+            *self.in_use.entry((slot.env, slot.campaign_id)).or_default() += 1;
+        }
+        if slot.direction == Direction::Outbound {
+            *self.outbound.entry(slot.env).or_default() += 1;
         }
     }
     fn used(&self, env: Env, campaign: Option<CampaignId>) -> i64 {
         self.in_use.get(&(env, campaign)).copied().unwrap_or(0)
     }
+    /// For a call that we place.
     fn tenant_has_one(&self, env: Env) -> bool {
-        self.used(env, None) < self.limit
+        let outbound = self.outbound.get(&env).copied().unwrap_or(0);
+        self.room.has_for_outbound(self.used(env, None), outbound)
+    }
+    /// For one that comes in.
+    fn tenant_has_one_for_inbound(&self, env: Env) -> bool {
+        self.room.has_for_inbound(self.used(env, None))
     }
     /// A message takes none.
     fn has_one_for(&self, queue: &Queue) -> bool {
@@ -159,10 +170,7 @@ impl State {
         let row = entities::tenant::load(db, tenant).await?;
         let running = campaigns::dispatchable(db, tenant).await?;
         let live = sessions::live(db, tenant).await?;
-        let live = live
-            .into_iter()
-            .map(|live| (live.id, (live.env, live.campaign_id)))
-            .collect();
+        let live = live.into_iter().map(|live| (live.id, Slot::from(live))).collect();
         let most = deps.limits.max_calls_per_second;
         let (mut old, pace, gate, trunks, mut ring) = match known {
             Some(state) => (state.campaigns, state.pace, state.gate, state.trunks, state.ring),
@@ -195,7 +203,7 @@ impl State {
                 version: row.version,
             },
             zone: row.timezone,
-            limit: row.concurrency_limit.min(deps.limits.max_concurrency),
+            room: Room::of(&row, &deps.limits),
             pace,
             gate,
             trunks,
@@ -246,15 +254,13 @@ impl State {
 
     fn slots(&self, plan: &Plan) -> Slots {
         let mut slots = Slots {
-            limit: i64::from(self.limit),
+            room: self.room,
             in_use: HashMap::new(),
+            outbound: HashMap::new(),
         };
-        let planned = plan
-            .dials
-            .iter()
-            .map(|dial| (dial.session.call.env, dial.session.call.campaign_id));
-        for (env, campaign) in self.live.values().copied().chain(planned) {
-            slots.take(env, campaign);
+        let planned = plan.dials.iter().map(|dial| Slot::of(&dial.session));
+        for slot in self.live.values().copied().chain(planned) {
+            slots.take(slot);
         }
         slots
     }
@@ -322,7 +328,7 @@ impl State {
                 if let Some(dial) = self.turn_of(deps, row, (at, now), of_campaign).await?
                     && self.spend(env, at)
                 {
-                    slots.take(env, campaign);
+                    slots.take(Slot::of(&dial.session));
                     self.funds.take(env, hold);
                     plan.dials.push(dial);
                 }
@@ -468,7 +474,7 @@ impl State {
                     write(deps, (self.known, &mut self.funds), queue, (turn, at), plan).await?;
                 }
                 Some(turn) => {
-                    slots.take(env, Some(id));
+                    slots.take(Slot::outbound(env, Some(id)));
                     self.funds.take(env, queue.hold);
                     queue.one_dispatched();
                     plan.dials.push(dial::dial(deps, self.known, queue, turn, at)?);
@@ -668,7 +674,7 @@ impl State {
                 note(error);
                 continue;
             }
-            self.live.insert(id, (session.call.env, session.call.campaign_id));
+            self.live.insert(id, Slot::of(&session));
             let campaign = session.call.campaign_id;
             if let Some(campaign) = campaign {
                 deps.board.dialed(campaign, at);
@@ -689,7 +695,7 @@ impl State {
         if self.is_blocked(env) || deps.is_draining() || !funds.cover(env, hold) {
             return Ok(Admitted::Blocked);
         }
-        if !self.slots(&Plan::default()).tenant_has_one(env) {
+        if !self.slots(&Plan::default()).tenant_has_one_for_inbound(env) {
             return Ok(Admitted::NoSlot);
         }
         // A limit or a suspension holds from its commit on.
@@ -702,7 +708,7 @@ impl State {
             deps.calls.remove(id);
             return Err(error);
         }
-        self.live.insert(id, (env, None));
+        self.live.insert(id, Slot::of(&session));
         deps.calls.place(id, |_| deps.carriers.sandbox.carry(deps, leg));
         if let Some(tree) = deps.tree() {
             tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));

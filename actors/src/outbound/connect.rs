@@ -44,7 +44,7 @@ impl Lookup for SystemLookup {
 }
 
 /// Why there is no connection.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectFailure {
     #[error("{0}")]
     Blocked(String),
@@ -104,10 +104,15 @@ impl Guarded {
             .port_u16()
             .unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
         let named = self.policy.names(&host, port);
+        self.resolve(&host, named).await
+    }
+
+    /// The same for a host in lower case and without brackets; `named`: the operator opened it by its name.
+    pub async fn resolve(&self, host: &str, named: bool) -> Result<(Vec<IpAddr>, Option<Instant>), ConnectFailure> {
         let (found, looked_up) = match host.parse::<IpAddr>() {
             Ok(ip) => (vec![ip], None),
             Err(_) => {
-                let found = self.lookup.lookup(&host).await;
+                let found = self.lookup.lookup(host).await;
                 let found = found.map_err(|error| ConnectFailure::Dns(format!("{host}: {error}")))?;
                 (found, Some(Instant::now()))
             }

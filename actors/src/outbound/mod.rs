@@ -43,6 +43,8 @@ use url::Url;
 pub struct Outbound {
     client: Client<Connector, Full<Bytes>>,
     policy: Arc<Policy>,
+    guarded: Guarded,
+    tls: Arc<ClientConfig>,
 }
 
 /// What it is made of, beside the policy.
@@ -112,6 +114,16 @@ pub enum Failure {
     BadAnswer(String),
 }
 
+impl From<ConnectFailure> for Failure {
+    fn from(failure: ConnectFailure) -> Self {
+        match failure {
+            ConnectFailure::Blocked(why) => Failure::BlockedTarget(why),
+            ConnectFailure::Dns(why) => Failure::Dns(why),
+            ConnectFailure::Tcp(why) => Failure::Connect(why),
+        }
+    }
+}
+
 impl Failure {
     /// A word for the log and the API.
     pub fn code(&self) -> &'static str {
@@ -141,11 +153,12 @@ impl Outbound {
             policy: policy.clone(),
             lookup: options.lookup,
         };
+        let tls = tls(options.extra_roots.as_deref())?;
         let https = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(options.extra_roots.as_deref())?)
+            .with_tls_config(tls.clone())
             .https_or_http()
             .enable_http1()
-            .wrap_connector(guarded);
+            .wrap_connector(guarded.clone());
         let client = Client::builder(OnRuntime(options.runtime))
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(50))
@@ -155,12 +168,40 @@ impl Outbound {
             // Only when nothing of a request was written: the receiver closed the kept connection a moment before.
             .retry_canceled_requests(true)
             .build(Connector(https));
-        Ok(Outbound { client, policy })
+        let tls = Arc::new(tls);
+        Ok(Outbound {
+            client,
+            policy,
+            guarded,
+            tls,
+        })
     }
 
     /// May this URL be called at all? Its address is checked at each connect.
     pub fn check(&self, url: &Url) -> Result<(), Blocked> {
         self.policy.check(url)
+    }
+
+    /// May this host be reached on this port, by whatever it speaks? Where its name leads is checked by
+    /// [`addresses`](Outbound::addresses).
+    pub fn check_host(&self, host: &str, port: u16) -> Result<(), Blocked> {
+        self.policy.check_host(host, port).map(drop)
+    }
+
+    /// Where a host that a user named may be connected to: looked up and checked as for a POST. Connect to these and to
+    /// nothing else.
+    pub async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+        let named = self
+            .policy
+            .check_host(host, port)
+            .map_err(|blocked| Failure::BlockedTarget(blocked.0))?;
+        let (found, _) = self.guarded.resolve(host, named).await.map_err(Failure::from)?;
+        Ok(found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+
+    /// How the other side of a TLS connection is checked.
+    pub fn tls(&self) -> Arc<ClientConfig> {
+        self.tls.clone()
     }
 
     /// One POST of which the answer's first bytes are kept.
@@ -271,9 +312,7 @@ fn failure(error: &(dyn StdError + 'static), connecting: bool) -> Failure {
     let mut cause = Some(error);
     while let Some(next) = cause {
         match next.downcast_ref::<ConnectFailure>() {
-            Some(ConnectFailure::Blocked(why)) => return Failure::BlockedTarget(why.clone()),
-            Some(ConnectFailure::Dns(why)) => return Failure::Dns(why.clone()),
-            Some(ConnectFailure::Tcp(why)) => return Failure::Connect(why.clone()),
+            Some(known) => return known.clone().into(),
             None => cause = next.source(),
         }
     }

@@ -59,12 +59,7 @@ impl Policy {
             .trim_matches(['[', ']'])
             .to_lowercase();
         let port = url.port_or_known_default().unwrap_or(0);
-        let opened_ports: Vec<u16> = self.allowed.iter().filter_map(|target| target.port_of(&host)).collect();
-        let named = opened_ports.contains(&port);
-        // The resolver sees no port: a host that was opened on one is closed on the others here.
-        if !named && !opened_ports.is_empty() {
-            return Err(Blocked(format!("port {port} of {host} is not opened")));
-        }
+        let named = self.opens(&host, port)?;
         match url.scheme() {
             "https" => {}
             "http" if self.dev || named => {}
@@ -80,6 +75,26 @@ impl Policy {
             Ok(ip) if !self.permits(ip, named) => Err(Blocked(format!("address {ip} is not public"))),
             _ => Ok(()),
         }
+    }
+
+    /// May this host, in lower case and without brackets, be reached on this port? Answers whether it was opened by its name.
+    pub(super) fn check_host(&self, host: &str, port: u16) -> Result<bool, Blocked> {
+        let named = self.opens(host, port)?;
+        match host.parse::<IpAddr>() {
+            Ok(ip) if !self.permits(ip, named) => Err(Blocked(format!("address {ip} is not public"))),
+            _ => Ok(named),
+        }
+    }
+
+    /// Did the operator open this host by its name? One that was opened on one port is closed on the others: the resolver
+    /// sees no port.
+    fn opens(&self, host: &str, port: u16) -> Result<bool, Blocked> {
+        let opened_ports: Vec<u16> = self.allowed.iter().filter_map(|target| target.port_of(host)).collect();
+        let named = opened_ports.contains(&port);
+        if !named && !opened_ports.is_empty() {
+            return Err(Blocked(format!("port {port} of {host} is not opened")));
+        }
+        Ok(named)
     }
 
     /// Is this host opened on this port, by its name?

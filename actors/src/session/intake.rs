@@ -6,6 +6,7 @@ use crate::{
     dispatcher::{
         direct_caps,
         queue::{people, ring_ms},
+        room::Room,
     },
     effect,
     eligibility::{self, Rule, Terms, Verdict},
@@ -114,14 +115,16 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
 pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
     let db = &deps.db.read;
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let limit = tenant.concurrency_limit.min(deps.limits.max_concurrency);
+    let room = Room::of(&tenant, &deps.limits);
+    let limit = room.limit;
     if store::count_queued(db, row.tenant_id, row.env).await? >= MAX_QUEUED {
         return Err(Error::ConcurrencyFull { limit });
     }
     if row.queue_ttl_seconds == 0 && row.scheduled_at.is_none() {
         let in_use = store::in_use(db, row.tenant_id, row.env).await?;
         let before = store::count_in_line(db, row.tenant_id, row.env).await?;
-        if in_use.total() + before >= u64::try_from(limit).unwrap_or(0) {
+        let count = |calls: u64| i64::try_from(calls + before).unwrap_or(i64::MAX);
+        if !room.has_for_outbound(count(in_use.total()), count(in_use.outbound())) {
             return Err(Error::ConcurrencyFull { limit });
         }
     }

@@ -2,6 +2,7 @@
 mod cents;
 mod e164;
 mod env;
+mod host;
 mod moment;
 mod role;
 mod scope;
@@ -18,6 +19,7 @@ pub struct BadValue(pub String);
 pub use cents::Cents;
 pub use e164::{Country, E164};
 pub use env::Env;
+pub use host::{Domain, SipHost};
 pub use moment::Moment;
 pub use role::Role;
 pub use scope::{Scope, Scopes};

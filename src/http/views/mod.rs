@@ -599,7 +599,10 @@ pub struct ConcurrencyView {
     pub limit: i32,
     /// The most that `limit` can be set to.
     pub max_limit: i32,
+    /// Of these, left free by calls that the workspace places, for calls that come in.
+    pub inbound_reserve: i32,
     pub in_use: u64,
+    /// Free slots; calls that come in may take them all.
     pub available: u64,
     pub by_source: BySourceView,
     /// Calls started per second, at most.
@@ -610,4 +613,5 @@ pub struct BySourceView {
     pub campaign: u64,
     pub api: u64,
     pub inbound: u64,
+    pub room: u64,
 }

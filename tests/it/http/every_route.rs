@@ -62,6 +62,8 @@ on_both! {
         let function = json!({ "name": "look_up", "description": "Looks up.", "parameters": schema, "url": "http://127.0.0.1:9/" });
         let function = owner.api.post("/v1/functions", function).await.ok()["id"].as_str().unwrap().to_owned();
         let number = owner.api.post("/v1/numbers", json!({ "phone_number": "+12025550123" })).await.ok()["id"].as_str().unwrap().to_owned();
+        let trunk = owner.api.post("/v1/sip_trunks", json!({ "name": "x", "host": "sip.example.com" })).await.ok()["id"].as_str().unwrap().to_owned();
+        let verified = owner.api.post("/v1/verified_numbers", json!({ "phone_number": "+12025550140" })).await.ok()["id"].as_str().unwrap().to_owned();
         let recorded = json!({ "to_number": "+15002340000", "agent_id": agent, "recording": { "enabled": true } });
         owner.api.post("/v1/sessions", recorded).await.ok();
         world.advance(crate::world::minutes(1)).await;
@@ -84,6 +86,8 @@ on_both! {
                 "imports" => &import,
                 "functions" => &function,
                 "numbers" => &number,
+                "sip_trunks" => &trunk,
+                "verified_numbers" => &verified,
                 "recordings" => &recording,
                 "sms_messages" => &sms,
                 "email_messages" => &email,
@@ -96,6 +100,7 @@ on_both! {
                 "contacts" => json!({ "contacts": [{ "phone_number": "1" }] }),
                 "recover" => json!({ "since": "2020-01-01T00:00:00Z" }),
                 "{contact_id}" if route.method == "PATCH" => json!({ "first_name": "Mallory" }),
+                "confirm" => json!({ "code": "000000" }),
                 "say" => json!({ "text": "Hello." }),
                 "dtmf" => json!({ "digits": "1" }),
                 "transfer" => json!({ "transfer_number": "+15002000000" }),
@@ -104,7 +109,7 @@ on_both! {
             };
             for api in [&stranger.api, &live] {
                 // Configuration belongs to both envs of its tenant.
-                if ["agents", "functions", "numbers"].contains(&kind) && std::ptr::eq(api, &live) {
+                if ["agents", "functions", "numbers", "sip_trunks", "verified_numbers"].contains(&kind) && std::ptr::eq(api, &live) {
                     continue;
                 }
                 let method = || route.method.as_str().parse().unwrap();

@@ -1,6 +1,7 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
 mod kills;
 mod recorded;
+mod tenants;
 mod the_law;
 
 use crate::world::{Backend, TestDatabase, client};
@@ -297,6 +298,11 @@ fn secrets_are_sealed_anew_with_a_new_key() {
                 json!({ "url": "http://127.0.0.1:9/", "event_types": ["*"] }),
             )
             .await;
+        let trunk = json!({ "name": "x", "host": "sip.example.com", "username": "x", "password": "canary" });
+        api.post("/v1/sip_trunks", trunk).await;
+        let number = api
+            .post("/v1/verified_numbers", json!({ "phone_number": "+12025550140" }))
+            .await;
         terminate(&mut serving);
         let old = std::mem::replace(&mut place.key, actors::keyring::Keyring::generate());
         let rotated = place
@@ -305,8 +311,14 @@ fn secrets_are_sealed_anew_with_a_new_key() {
             .output()
             .unwrap();
         assert_eq!(json_of(&rotated)["endpoints_resealed"], 1, "{}", stderr(&rotated));
+        assert_eq!(json_of(&rotated)["trunks_resealed"], 1);
         // The new key alone opens everything.
         let mut serving = place.serve(&[]);
+        let numbers = client()
+            .get(format!("{}/v1/verified_numbers", api.url))
+            .bearer_auth(&api.key);
+        let numbers: Value = numbers.send().await.unwrap().json().await.unwrap();
+        assert_eq!(numbers["data"][0]["sandbox_code"], number["sandbox_code"], "{numbers}");
         let test = api
             .post(
                 &format!("/v1/webhook_endpoints/{}/test", endpoint["id"].as_str().unwrap()),

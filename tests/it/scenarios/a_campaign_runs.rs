@@ -168,7 +168,7 @@ on_both! {
         let tenant = world.tenant().await;
         let deps = world.deps();
         let number: entities::values::E164 = "+12025550140".parse().unwrap();
-        let row = entities::verified_number::Model { id: deps.ids.next(), tenant_id: tenant.id, phone_number: number, created_at: deps.clock.now() };
+        let row = entities::verified_number::Model::vouched(deps.ids.next(), tenant.id, number, deps.clock.now());
         deps.writer.run(move |db| {
             let row = row.clone();
             Box::pin(async move {

@@ -9,6 +9,7 @@ mod credits;
 mod faults;
 mod mended;
 mod messages;
+mod numbers;
 mod races;
 mod the_call;
 mod the_law;

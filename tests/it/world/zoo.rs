@@ -4,7 +4,7 @@
 //! so a visitor who hangs up is told from one who forgets the connection: `Zoo::is_left`.
 mod tls;
 
-pub use tls::{Authority, TlsFault, authority};
+pub use tls::{Authority, TlsFault, authority, config as tls_config};
 
 use std::{
     io::{self, ErrorKind},

@@ -89,7 +89,8 @@ async fn handshake(
     Ok(Visitor { stream, unread, log })
 }
 
-fn config(fault: TlsFault) -> Arc<ServerConfig> {
+/// How a TLS server that is called as `localhost` presents itself.
+pub fn config(fault: TlsFault) -> Arc<ServerConfig> {
     let name = match fault {
         TlsFault::WrongName => "elsewhere.example",
         _ => "localhost",

@@ -1,0 +1,3 @@
+//! SIP trunks: is anybody there?
+pub mod ping;
+mod wire;

@@ -1,0 +1,291 @@
+//! Numbers that prove whose they are: a code is made, comes to the number, and is said back. Each step is one transaction of
+//! the writer's, so that two tries at once are two tries.
+pub mod machine;
+
+use crate::{
+    deps::Deps,
+    keyring::{self, Keyring, Purpose, purpose},
+    writer::Commit,
+};
+use entities::{
+    Error, Result,
+    ids::{TenantId, VerifiedNumberId},
+    values::{E164, Env, Moment, Text},
+    verified_number::{self as store, Method, Model, Status, codes},
+};
+use hmac::{Hmac, Mac};
+use machine::{Command, Phase, Said};
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+/// A number that shall be verified.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub phone_number: E164,
+    pub method: Method,
+    /// None: as it was.
+    pub label: Option<Text<1, 200>>,
+}
+
+/// What became of a request for a code.
+#[derive(Clone, Debug)]
+pub enum Answered {
+    /// It is made, and on its way.
+    Made(Box<Model>),
+    /// Too many were made; the next one may be made then.
+    TooMany { until: Moment },
+}
+
+/// What became of a code that was said.
+#[derive(Clone, Debug)]
+pub enum Confirmed {
+    Yes(Box<Model>),
+    /// It was wrong; so many tries are left.
+    No {
+        left: i32,
+    },
+}
+
+/// Numbers of a workspace, verified or not.
+const MAX_NUMBERS: u64 = 1_000;
+
+/// Makes a code for a number and sends it on its way; a new number gets this id.
+pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumberId, asked: Asked) -> Result<Answered> {
+    if let Some(kind) = asked.phone_number.costly_kind()
+        && !deps.limits.allow_costly_numbers
+    {
+        let why = format!("is {kind}: the operator does not allow calls to it");
+        return Err(Error::invalid("phone_number", why));
+    }
+    if asked.phone_number.is_sandbox() {
+        let why = "is a number of the sandbox: test keys may call it as it is";
+        return Err(Error::invalid("phone_number", why));
+    }
+    let its = deps.clone();
+    deps.writer
+        .run(move |db| {
+            let (deps, asked) = (its.clone(), asked.clone());
+            Box::pin(async move {
+                let now = deps.clock.now();
+                let known = store::of_number(db, tenant, &asked.phone_number).await?;
+                // A repeat of a request whose answer was lost: its code is on its way.
+                if let Some(known) = &known
+                    && known.id == id
+                {
+                    return Ok((Answered::Made(Box::new(known.clone())), Commit::default()));
+                }
+                let (phase, _) = machine::transition(known.as_ref().map(phase).transpose()?, Command::Ask, now)?;
+                if known.is_none() && store::count(db, tenant).await? >= MAX_NUMBERS {
+                    let why = format!("a workspace has at most {MAX_NUMBERS} verified numbers; delete some");
+                    return Err(Error::PlanLimit(why));
+                }
+                let since = now.plus_seconds(-machine::WINDOW_SECONDS);
+                let (of_number, of_tenant) = codes::since(db, tenant, &asked.phone_number, since).await?;
+                if let Some(until) = machine::too_many(&of_number, &of_tenant, now) {
+                    return Ok((Answered::TooMany { until }, Commit::default()));
+                }
+                let code = new_code();
+                let fresh = Model {
+                    version: 0,
+                    ..Model::vouched(id, tenant, asked.phone_number.clone(), now)
+                };
+                let before = known.unwrap_or(fresh);
+                let row = Model {
+                    method: asked.method,
+                    label: asked.label.map(Text::into_string).or(before.label.clone()),
+                    env,
+                    code_hash: Some(hashed(&deps.keyring, &code)),
+                    sealed_code: match env {
+                        Env::Test => Some(deps.keyring.seal(purpose::VERIFICATION_CODE, &code)),
+                        Env::Live => None,
+                    },
+                    version: before.version + 1,
+                    ..stands(before, phase)
+                };
+                let delivery = deliver(&deps, &row, &code).await?;
+                store::save(db, &row).await?;
+                let made = codes::Model {
+                    id: deps.ids.next(),
+                    tenant_id: tenant,
+                    phone_number: row.phone_number.clone(),
+                    created_at: now,
+                };
+                codes::note(db, made, since).await?;
+                Ok((Answered::Made(Box::new(row)), delivery))
+            })
+        })
+        .await
+}
+
+/// What brings a code to its number: rows of the same commit, which somebody performs after it. Nothing is written when it
+/// fails.
+pub async fn deliver(_: &Deps, row: &Model, _code: &str) -> Result<Commit> {
+    match (row.env, row.method) {
+        // Nothing leaves the house: whoever asked is shown the code.
+        (Env::Test, Method::Sms | Method::Call) => Ok(Commit::default()),
+        (Env::Live, Method::Sms) => Err(Error::NotConfigured(
+            "no SMS provider is configured, which the code would need; with a test key it is shown instead".into(),
+        )),
+        (Env::Live, Method::Call) => Err(Error::NotConfigured(
+            "no carrier is configured, which the code would need; with a test key it is shown instead".into(),
+        )),
+    }
+}
+
+/// Somebody says the code. A wrong one is counted, whatever is answered.
+pub async fn confirm(
+    deps: &Deps,
+    tenant: TenantId,
+    id: VerifiedNumberId,
+    code: Zeroizing<String>,
+) -> Result<Confirmed> {
+    let its = deps.clone();
+    deps.writer
+        .run(move |db| {
+            let (deps, code) = (its.clone(), code.clone());
+            Box::pin(async move {
+                let before = store::load(db, tenant, id).await?;
+                let hash = before.code_hash.as_deref();
+                let right = hash.is_some_and(|hash| fits(&deps.keyring, hash, &code));
+                let was = phase(&before)?;
+                let (phase, said) = machine::transition(Some(was), Command::Confirm { right }, deps.clock.now())?;
+                let row = match phase == was {
+                    true => before,
+                    false => {
+                        let version = before.version + 1;
+                        let row = Model {
+                            version,
+                            ..stands(before, phase)
+                        };
+                        store::save(db, &row).await?;
+                        row
+                    }
+                };
+                let confirmed = match said {
+                    Said::Done => Confirmed::Yes(Box::new(row)),
+                    Said::Wrong { left } => Confirmed::No { left },
+                };
+                Ok((confirmed, Commit::default()))
+            })
+        })
+        .await
+}
+
+/// The code that a test key is shown: while it is waited for, and good.
+pub fn shown(deps: &Deps, row: &Model) -> Result<Option<String>> {
+    let is_good = row.expires_at.is_some_and(|at| deps.clock.now() < at) && row.wrong_tries < machine::TRIES;
+    let sealed = row
+        .sealed_code
+        .as_deref()
+        .filter(|_| is_good && row.status == Status::Pending);
+    let opened = sealed.map(|sealed| deps.keyring.open(purpose::VERIFICATION_CODE, sealed));
+    Ok(opened.transpose()?.map(|code| code.to_string()))
+}
+
+fn phase(row: &Model) -> Result<Phase> {
+    let missing = |column| Error::Corrupt {
+        table: "verified_numbers",
+        column,
+        id: row.id.to_string(),
+    };
+    Ok(match row.status {
+        Status::Pending => Phase::Pending {
+            expires_at: row.expires_at.ok_or_else(|| missing("expires_at"))?,
+            wrong_tries: row.wrong_tries,
+        },
+        Status::Verified => Phase::Verified {
+            at: row.verified_at.unwrap_or(row.created_at),
+        },
+    })
+}
+
+/// The row in that phase. What is verified needs no code any more.
+fn stands(row: Model, phase: Phase) -> Model {
+    match phase {
+        Phase::Pending {
+            expires_at,
+            wrong_tries,
+        } => Model {
+            status: Status::Pending,
+            expires_at: Some(expires_at),
+            wrong_tries,
+            verified_at: None,
+            ..row
+        },
+        Phase::Verified { at } => Model {
+            status: Status::Verified,
+            verified_at: Some(at),
+            expires_at: None,
+            code_hash: None,
+            sealed_code: None,
+            ..row
+        },
+    }
+}
+
+/// Six random digits.
+fn new_code() -> Zeroizing<String> {
+    Zeroizing::new(format!("{:06}", rand::random_range(0..1_000_000_u32)))
+}
+
+/// `<salt>.<HMAC>` in hex, under a key of its own: a million codes are soon tried by one who has only the database.
+const HASH: Purpose = "verified_numbers.code_hash";
+
+fn hashed(keyring: &Keyring, code: &str) -> String {
+    let salt = rand::random::<[u8; 16]>();
+    let (key, _) = keyring.derived(HASH);
+    let hash = mac(&key, &keyring::hex(&salt), code).finalize().into_bytes();
+    format!("{}.{}", keyring::hex(&salt), keyring::hex(&hash))
+}
+
+fn fits(keyring: &Keyring, hash: &str, code: &str) -> bool {
+    let Some((salt, hash)) = hash.split_once('.') else {
+        return false;
+    };
+    let Some(hash) = keyring::from_hex(hash) else {
+        return false;
+    };
+    let (current, previous) = keyring.derived(HASH);
+    // In constant time.
+    let one = |key: &[u8; 32]| mac(key, salt, code).verify_slice(&hash).is_ok();
+    one(&current) || previous.iter().any(one)
+}
+
+fn mac(key: &[u8; 32], salt: &str, code: &str) -> Hmac<Sha256> {
+    use hmac::KeyInit;
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    mac.update(salt.as_bytes());
+    mac.update(code.as_bytes());
+    mac
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_fits_its_code_alone_and_differs_each_time() {
+        let secret = Keyring::generate();
+        let ring = Keyring::new(&secret, &[]).unwrap();
+        let hash = hashed(&ring, "012345");
+        assert!(fits(&ring, &hash, "012345"));
+        for wrong in ["012346", "12345", "", "0123450"] {
+            assert!(!fits(&ring, &hash, wrong), "{wrong}");
+        }
+        assert_ne!(hash, hashed(&ring, "012345"));
+        assert!(!hash.contains("012345"));
+        let rotated = Keyring::new(&Keyring::generate(), &[secret]).unwrap();
+        assert!(fits(&rotated, &hash, "012345"), "the key was replaced meanwhile");
+        let other = Keyring::new(&Keyring::generate(), &[]).unwrap();
+        assert!(!fits(&other, &hash, "012345"));
+        assert!(!fits(&ring, "damaged", "012345") && !fits(&ring, "a.xyz", "012345"));
+    }
+
+    #[test]
+    fn codes_have_six_digits() {
+        for _ in 0..1000 {
+            let code = new_code();
+            assert!(code.len() == 6 && code.bytes().all(|byte| byte.is_ascii_digit()));
+        }
+    }
+}

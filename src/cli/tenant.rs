@@ -1,0 +1,167 @@
+//! `callboard tenant`: workspaces as their operator sees them. Works beside a running `serve`, which looks at the same rows:
+//! inside the transaction of each dial, and every 30 seconds.
+use super::commands::{open, print};
+use crate::{app::CannotStart, http::views::WorkspaceView};
+use clap::Subcommand;
+use entities::{
+    Error,
+    db::Db,
+    suspension,
+    tenant::{self, Model},
+    values::{Moment, Text},
+};
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(Subcommand)]
+pub enum Tenant {
+    /// Stop a workspace's dialling, from the next dial on; calls that are live run on
+    Suspend {
+        #[arg(long)]
+        workspace: String,
+        /// Why, for `tenant show`; the workspace is not told
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Let a workspace dial again
+    Resume {
+        #[arg(long)]
+        workspace: String,
+    },
+    /// List workspaces with what they may do
+    List,
+    /// Show what a workspace may do
+    Show {
+        #[arg(long)]
+        workspace: String,
+    },
+}
+
+/// A workspace with what its operator decides.
+#[derive(Serialize)]
+struct TenantView {
+    workspace: WorkspaceView,
+    suspended: bool,
+    suspended_since: Option<Moment>,
+    suspended_reason: Option<String>,
+    concurrency_limit: i32,
+    inbound_reserve: i32,
+    created_at: Moment,
+}
+
+impl TenantView {
+    fn of(tenant: &Model, suspension: Option<&suspension::Model>) -> Self {
+        TenantView {
+            workspace: tenant.into(),
+            suspended: suspension.is_some(),
+            suspended_since: suspension.map(|row| row.since),
+            suspended_reason: suspension.and_then(|row| row.reason.clone()),
+            concurrency_limit: tenant.concurrency_limit,
+            inbound_reserve: tenant.inbound_reserve,
+            created_at: tenant.created_at,
+        }
+    }
+
+    fn standing(&self) -> String {
+        let reason = self.suspended_reason.as_deref().map(|reason| format!(" ({reason})"));
+        match self.suspended_since {
+            Some(since) => format!("suspended since {since}{}", reason.unwrap_or_default()),
+            None => "active".into(),
+        }
+    }
+}
+
+impl Tenant {
+    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        let (_, db, clock, _) = open(config).await?;
+        match self {
+            Tenant::Suspend { workspace, reason } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let reason = reason.map(|reason| Text::<1, 500>::parse(&reason)).transpose();
+                let reason = reason.map_err(|why| Error::invalid("reason", why))?;
+                let asked = suspension::Model {
+                    tenant_id: tenant.id,
+                    reason: reason.map(Text::into_string),
+                    since: clock.now(),
+                };
+                let transaction = db.begin().await.map_err(Error::from)?;
+                let row = suspension::begin(&transaction, asked).await?;
+                transaction.commit().await.map_err(Error::from)?;
+                if json {
+                    print(&TenantView::of(&tenant, Some(&row)));
+                } else {
+                    println!(
+                        "Workspace {workspace} dials no more, since {}; contacts that have waited 24 hours are skipped then",
+                        row.since
+                    );
+                }
+            }
+            Tenant::Resume { workspace } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let transaction = db.begin().await.map_err(Error::from)?;
+                let was_suspended = suspension::lift(&transaction, tenant.id).await?;
+                transaction.commit().await.map_err(Error::from)?;
+                if json {
+                    print(&TenantView::of(&tenant, None));
+                } else if was_suspended {
+                    println!("Workspace {workspace} dials again, within half a minute");
+                } else {
+                    println!("Workspace {workspace} was not suspended");
+                }
+            }
+            Tenant::List => list(&db, json).await?,
+            Tenant::Show { workspace } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let suspension = suspension::of(&db.read, tenant.id).await?;
+                let view = TenantView::of(&tenant, suspension.as_ref());
+                if json {
+                    print(&view);
+                } else {
+                    show(&view);
+                }
+            }
+        }
+        db.close().await;
+        Ok(())
+    }
+}
+
+async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {
+    let suspensions = suspension::all(&db.read).await?;
+    let of = |tenant: &Model| suspensions.iter().find(|row| row.tenant_id == tenant.id);
+    let tenants = tenant::all(&db.read).await?;
+    let views: Vec<_> = tenants
+        .iter()
+        .map(|tenant| TenantView::of(tenant, of(tenant)))
+        .collect();
+    if json {
+        print(&views);
+    } else {
+        for view in views {
+            println!(
+                "{:<24}  {:<32}  {}",
+                view.workspace.slug,
+                view.workspace.name,
+                view.standing()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn show(view: &TenantView) {
+    let TenantView { workspace, .. } = view;
+    for (name, value) in [
+        ("workspace", workspace.slug.clone()),
+        ("name", workspace.name.clone()),
+        ("id", workspace.id.to_string()),
+        ("country", workspace.country.clone()),
+        ("timezone", workspace.timezone.to_string()),
+        ("standing", view.standing()),
+        ("calls at once", view.concurrency_limit.to_string()),
+        ("kept for inbound", view.inbound_reserve.to_string()),
+        ("created", view.created_at.to_string()),
+    ] {
+        println!("{name:<18}{value}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Numbers outside the sandbox block that test keys may call, once a code has proved whose they are. Shared by both envs.
+use super::{
+    campaigns::country,
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Params},
+    gate::Caller,
+    views::List,
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    verify::{self, Answered, Asked, Confirmed},
+    writer::Commit,
+};
+use entities::{
+    Error,
+    ids::VerifiedNumberId,
+    values::{E164, Env, Moment, Text},
+    verified_number::{self as store, Method, Model, Status},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+/// A number that is yours to call.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    /// However it is typed; without `+` it is read in the workspace's country.
+    pub phone_number: Text<1, 40>,
+    /// How the code comes to it. With a test key it is shown instead.
+    #[serde(default)]
+    pub method: Method,
+    /// Null: as it was.
+    #[serde(default)]
+    pub label: Option<Text<1, 200>>,
+}
+
+/// What can be changed of it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    #[serde(default)]
+    pub label: Option<Text<1, 200>>,
+}
+
+/// A code is said back.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Confirm {
+    /// Six digits.
+    pub code: Text<1, 20>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct VerifiedNumberView {
+    pub id: VerifiedNumberId,
+    pub phone_number: E164,
+    /// Only `verified` ones may be called by test keys.
+    pub status: Status,
+    pub method: Method,
+    pub label: Option<String>,
+    /// Until then the code is good; null when none is waited for.
+    pub expires_at: Option<Moment>,
+    pub verified_at: Option<Moment>,
+    /// With a test key, for a code that a test key asked for, while it is good: the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_code: Option<String>,
+    pub created_at: Moment,
+}
+
+/// POST /v1/verified_numbers: for a number that is known and not verified it makes a new code.
+pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+    let number = E164::parse(&asked.phone_number, country(&state, &caller).await?);
+    let asked = Asked {
+        phone_number: number.map_err(|why| ApiError::validation("phone_number", why))?,
+        method: asked.method,
+        label: asked.label,
+    };
+    let id = caller.new_id(&state);
+    match verify::ask(&state.deps, (caller.tenant_id(), caller.env()), id, asked).await? {
+        Answered::Made(row) => Ok(HttpResponse::Created().json(view(&state, &caller, *row)?)),
+        Answered::TooMany { until } => {
+            let wait_ms = until.millis() - state.deps.clock.now().millis();
+            let seconds = u64::try_from(wait_ms / 1000 + 1).unwrap_or(1);
+            let why = format!("too many codes were made; the next one can be made at {until}");
+            Err(ApiError::TooMany("rate_limited", why, seconds))
+        }
+    }
+}
+
+/// GET /v1/verified_numbers
+pub async fn list(
+    state: Data<State>,
+    caller: Caller,
+    mut params: Params,
+) -> ApiResult<web::Json<List<VerifiedNumberView>>> {
+    let page = params.page()?;
+    let status: Option<Status> = params.text("status")?;
+    params.finish()?;
+    let listed = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
+    let views: Result<Vec<_>, Error> = listed
+        .rows
+        .iter()
+        .map(|row| view(&state, &caller, row.clone()))
+        .collect();
+    let mut views = views?.into_iter();
+    Ok(web::Json(List::of(
+        listed,
+        |row| row.id.0,
+        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
+    )))
+}
+
+/// GET /v1/verified_numbers/{id}
+pub async fn get(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<VerifiedNumberId>,
+) -> ApiResult<web::Json<VerifiedNumberView>> {
+    let row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    Ok(web::Json(view(&state, &caller, row)?))
+}
+
+/// PATCH /v1/verified_numbers/{id}: a JSON merge patch.
+pub async fn change(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<VerifiedNumberId>,
+    Json(patch): Json<serde_json::Value>,
+) -> ApiResult<web::Json<VerifiedNumberView>> {
+    let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    let mut settings = serde_json::json!({ "label": before.label });
+    super::extract::merge(&mut settings, patch);
+    let asked: Change = super::extract::parse_value(settings)?;
+    let after = Model {
+        label: asked.label.map(Text::into_string),
+        version: before.version + 1,
+        ..before
+    };
+    let row = after.clone();
+    let saving = state.deps.writer.run(move |db| {
+        let row = row.clone();
+        Box::pin(async move {
+            store::save(db, &row).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    saving.await?;
+    Ok(web::Json(view(&state, &caller, after)?))
+}
+
+/// DELETE /v1/verified_numbers/{id}: from the next dial on test keys may not call it.
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<VerifiedNumberId>) -> ApiResult<HttpResponse> {
+    let tenant = caller.tenant_id();
+    let deleting = state.deps.writer.run(move |db| {
+        Box::pin(async move {
+            store::delete(db, tenant, id).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    deleting.await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// POST /v1/verified_numbers/{id}/confirm
+pub async fn confirm(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<VerifiedNumberId>,
+    Json(asked): Json<Confirm>,
+) -> ApiResult<web::Json<VerifiedNumberView>> {
+    let code = Zeroizing::new(asked.code.into_string());
+    match verify::confirm(&state.deps, caller.tenant_id(), id, code).await? {
+        Confirmed::Yes(row) => Ok(web::Json(view(&state, &caller, *row)?)),
+        Confirmed::No { left: 0 } => {
+            let why = "is not the code; too many were wrong, so that this one is good no more: ask for a new one";
+            Err(ApiError::validation("code", why))
+        }
+        Confirmed::No { left } => Err(ApiError::validation(
+            "code",
+            format!("is not the code; tries left: {left}"),
+        )),
+    }
+}
+
+fn view(state: &State, caller: &Caller, row: Model) -> Result<VerifiedNumberView, Error> {
+    let sandbox_code = match caller.env() {
+        Env::Test => verify::shown(&state.deps, &row)?,
+        Env::Live => None,
+    };
+    Ok(VerifiedNumberView {
+        id: row.id,
+        phone_number: row.phone_number,
+        status: row.status,
+        method: row.method,
+        label: row.label,
+        expires_at: row.expires_at,
+        verified_at: row.verified_at,
+        sandbox_code,
+        created_at: row.created_at,
+    })
+}

@@ -1,0 +1,82 @@
+//! `callboard tenant` beside a running `serve`.
+use super::{Calls, Place, json_of, on, stderr, terminate};
+use crate::world::{Backend, client};
+use serde_json::{Value, json};
+
+fn suspended_and_resumed(backend: Backend) {
+    on(backend, async |place: Place| {
+        let key = place.workspace();
+        let tenant = |arguments: &[&str]| {
+            let arguments: Vec<&str> = ["--json", "tenant"].iter().chain(arguments).copied().collect();
+            let output = place.run(&arguments);
+            assert!(output.status.success(), "{}", stderr(&output));
+            json_of(&output)
+        };
+        let mut serving = place.serve(&[("CALLBOARD_SANDBOX_SPEED", "40")]);
+        let url = format!("http://{}", place.bind);
+        let api = Calls {
+            client: client(),
+            url,
+            key,
+        };
+        let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
+        let call = async |number: &str| {
+            let request = api
+                .client
+                .post(format!("{}/v1/sessions", api.url))
+                .bearer_auth(&api.key);
+            let body = json!({ "to_number": number, "agent_id": agent["id"] });
+            let answer = request.json(&body).send().await.unwrap();
+            (
+                answer.status().as_u16(),
+                answer.json::<Value>().await.unwrap()["error"]["code"].clone(),
+            )
+        };
+        assert_eq!(call("+15002340001").await.0, 201);
+        let shown = tenant(&["show", "--workspace", "acme"]);
+        assert_eq!(
+            (&shown["suspended"], &shown["suspended_since"]),
+            (&json!(false), &Value::Null)
+        );
+
+        let suspended = tenant(&["suspend", "--workspace", "acme", "--reason", "unpaid"]);
+        assert_eq!(
+            (&suspended["suspended"], &suspended["suspended_reason"]),
+            (&json!(true), &json!("unpaid"))
+        );
+        assert_eq!(
+            call("+15002340011").await,
+            (403, json!("plan_limit")),
+            "from the next call on"
+        );
+        let again = tenant(&["suspend", "--workspace", "acme"]);
+        assert_eq!(again, suspended, "a second time changes nothing");
+        let listed = tenant(&["list"]);
+        assert_eq!(listed, json!([suspended]));
+        assert_eq!(tenant(&["show", "--workspace", "acme"]), suspended);
+        let words = place.run(&["tenant", "list"]);
+        let words = String::from_utf8_lossy(&words.stdout).into_owned();
+        assert!(
+            words.contains("acme") && words.contains("suspended since") && words.contains("(unpaid)"),
+            "{words}"
+        );
+
+        assert_eq!(tenant(&["resume", "--workspace", "acme"])["suspended"], false);
+        assert_eq!(call("+15002340021").await.0, 201);
+        let words = place.run(&["tenant", "show", "--workspace", "acme"]);
+        let words = String::from_utf8_lossy(&words.stdout).into_owned();
+        assert!(words.contains("active"), "{words}");
+        let unknown = place.run(&["tenant", "suspend", "--workspace", "nobody"]);
+        assert!(!unknown.status.success() && stderr(&unknown).contains("no such workspace"));
+        terminate(&mut serving);
+    });
+}
+
+#[test]
+fn a_workspace_is_suspended_and_resumed_on_sqlite() {
+    suspended_and_resumed(Backend::Sqlite);
+}
+#[test]
+fn a_workspace_is_suspended_and_resumed_on_postgres() {
+    suspended_and_resumed(Backend::Postgres);
+}
