@@ -91,7 +91,7 @@ impl Tenant {
                     print(&TenantView::of(&tenant, Some(&row)));
                 } else {
                     println!(
-                        "Workspace {workspace} dials no more, since {}; contacts that have waited 24 hours are skipped then",
+                        "Workspace {workspace} dials no more, since {}; contacts that still wait 24 hours later are skipped",
                         row.since
                     );
                 }

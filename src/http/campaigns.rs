@@ -18,6 +18,7 @@ use actors::{
         outlook,
     },
     contact::intake::{self, Added, Given},
+    dispatcher::room::Room,
     effect,
     writer::Commit,
 };
@@ -358,8 +359,7 @@ pub async fn stats(
             .pacing
             .max_concurrency
             .map_or(i32::MAX, |max| max.get())
-            .min(tenant.concurrency_limit)
-            .min(deps.limits.max_concurrency),
+            .min(Room::of(&tenant, &deps.limits).outbound()),
         hours,
         dials_per_second: deps.board.dials_per_second(id, deps.clock.now()),
         limiting_factor: deps.board.limiting(id).filter(|_| running),

@@ -185,6 +185,10 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Patch<T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("{}Patch", T::schema_name()).into()
     }
+    /// Several resources have `Settings` of their own.
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        format!("Patch<{}>", T::schema_id()).into()
+    }
     fn json_schema(generator: &mut SchemaGenerator) -> schemars::Schema {
         let mut schema = T::json_schema(generator);
         schema.remove("required");

@@ -1,7 +1,7 @@
 //! What is to be expected of a campaign: who can be called, who cannot and why, and when it will be through.
 use crate::{
     deps::Deps,
-    dispatcher::queue::RING_MS,
+    dispatcher::{queue::RING_MS, room::Room},
     hours::{Hours, Rules, Standing},
 };
 use entities::{
@@ -82,7 +82,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let invalid = uncallable + unverified;
     let skipped = invalid + barred + expired + if caps.on_cap == OnCap::Skip { capped } else { 0 };
     let eligible = (open - skipped).max(0);
-    let calls_per_second = rate(deps, row, tenant.concurrency_limit).await?;
+    let calls_per_second = rate(deps, row, Room::of(&tenant, &deps.limits)).await?;
     // Who is skipped is spread over the groups as the others are.
     let share = if open > 0 { eligible as f64 / open as f64 } else { 0.0 };
     let finishes_at = finish(&groups, share, calls_per_second, now, rules.ends_at);
@@ -112,7 +112,7 @@ pub async fn finishes_at(deps: &Deps, row: &Row, open: i64) -> Result<Option<Mom
     } else {
         groups(deps, row, &rules, now).await?
     };
-    let rate = rate(deps, row, tenant.concurrency_limit).await?;
+    let rate = rate(deps, row, Room::of(&tenant, &deps.limits)).await?;
     Ok(finish(&groups, 1.0, rate, now, rules.ends_at))
 }
 
@@ -145,9 +145,9 @@ fn grouped(row: &Row, rules: &Rules, now: Moment, counted: Vec<(String, i64)>) -
 }
 
 /// Its own pace, the workspace's, and what the slots allow.
-async fn rate(deps: &Deps, row: &Row, tenant_limit: i32) -> Result<f64> {
+async fn rate(deps: &Deps, row: &Row, room: Room) -> Result<f64> {
     let pacing = &row.plan.pacing;
-    let slots = tenant_limit.min(deps.limits.max_concurrency);
+    let slots = room.outbound();
     let slots = pacing.max_concurrency.map_or(slots, |max| max.get().min(slots));
     let hours = campaign_hour::last(&deps.db.read, row.id, 24).await?;
     let (ended, seconds) = hours.iter().fold((0, 0), |(ended, seconds), hour| {

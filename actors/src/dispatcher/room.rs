@@ -29,9 +29,14 @@ impl Room {
         Room { limit, reserve }
     }
 
+    /// Calls at once that the tenant may place.
+    pub fn outbound(self) -> i32 {
+        self.limit - self.reserve
+    }
+
     /// With so many calls live, so many of them placed by the tenant: may it place one more?
     pub fn has_for_outbound(self, live: i64, outbound: i64) -> bool {
-        self.has_for_inbound(live) && outbound < i64::from(self.limit - self.reserve)
+        self.has_for_inbound(live) && outbound < i64::from(self.outbound())
     }
 
     pub fn has_for_inbound(self, live: i64) -> bool {
@@ -118,7 +123,7 @@ mod tests {
                         live += 1;
                     }
                 }
-                assert!(live <= i64::from(limit) && outbound <= i64::from(room.limit - room.reserve));
+                assert!(live <= i64::from(limit) && outbound <= i64::from(room.outbound()));
             }
         }
     }

@@ -83,6 +83,9 @@ pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result
     if deps.is_draining() {
         return Ok((state, Next::Wait(wake_at)));
     }
+    if state.sees_lifted(deps).await? {
+        state = State::read(deps, tenant, Some(state)).await?;
+    }
     state.grow_trunks(deps.clock.now(), &mut wake_at);
     state.funds = Funds::read(deps, tenant).await?;
     let mut plan = Plan::default();
@@ -246,6 +249,15 @@ impl State {
             .iter()
             .find(|block| block.env == env && block.reason == reason);
         found.map(|block| block.since)
+    }
+
+    /// Who lifts a block may be another process, which sends no hints.
+    async fn sees_lifted(&mut self, deps: &Deps) -> Result<bool> {
+        if self.blocks.is_empty() {
+            return Ok(false);
+        }
+        let blocks = dispatch_block::of(&deps.db.read, self.known.tenant).await?;
+        Ok(std::mem::replace(&mut self.blocks, blocks) != self.blocks)
     }
 
     fn is_blocked(&self, env: Env) -> bool {
@@ -690,6 +702,7 @@ impl State {
     /// A call that has come in takes a slot, if one is free, and is answered.
     pub async fn admit(&mut self, deps: &Deps, session: Session, call: Call, mut commit: Commit) -> Result<Admitted> {
         let env = session.call.env;
+        self.outdated |= self.sees_lifted(deps).await?;
         let hold = session.call.hold_cents;
         let funds = Funds::read(deps, self.known.tenant).await?;
         if self.is_blocked(env) || deps.is_draining() || !funds.cover(env, hold) {

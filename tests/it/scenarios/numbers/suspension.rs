@@ -3,10 +3,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
-use entities::{
-    suspension,
-    values::{Env, Scopes},
-};
+use entities::{suspension, values::Env};
 use serde_json::json;
 
 /// As the operator's command does it.
@@ -71,9 +68,8 @@ on_both! {
         assert_eq!(refused.error(), (403, "plan_limit", None));
         assert!(refused.body["error"]["message"].as_str().unwrap().contains("ask the operator"), "{}", refused.body);
         assert!(!refused.body.to_string().contains("unpaid"), "the reason is the operator's own");
-        let live = world.api(tenant.id, Env::Live, Scopes::all()).await;
-        let in_live = live.post("/v1/sessions", json!({ "to_number": "+12125550123", "agent_id": agent })).await;
-        assert_eq!(in_live.error(), (403, "plan_limit", None), "both envs");
+        let blocks = entities::dispatch_block::of(&world.deps().db.read, tenant.id).await.unwrap();
+        assert!([Env::Live, Env::Test].iter().all(|env| blocks.iter().any(|block| block.env == *env)), "both envs");
         let taken = tenant.api.post("/v1/_sandbox/inbound_calls", json!({ "to_number": "+12025550123" })).await.ok();
         assert_eq!(taken["outcome"], "blocked");
         assert!(resume(world, &tenant).await);
