@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn every_state_and_command() {
-        let verified = Some(Phase::Verified { at: at(-1) });
+        let proven = Phase::Verified { at: at(-1) };
+        let verified = Some(proven);
         let fresh = |second: i64| Phase::Pending {
             expires_at: at(second + GOOD_FOR_SECONDS),
             wrong_tries: 0,
@@ -169,8 +170,8 @@ mod tests {
             (pending(0), RIGHT, GOOD_FOR_SECONDS, Err("has expired")),
             (pending(0), WRONG, GOOD_FOR_SECONDS, Err("has expired")),
             (verified, Command::Ask, 1, Err("phone_number is already taken")),
-            (verified, RIGHT, 1, Ok((verified.unwrap(), Said::Done))),
-            (verified, WRONG, 1, Ok((verified.unwrap(), Said::Done))),
+            (verified, RIGHT, 1, Ok((proven, Said::Done))),
+            (verified, WRONG, 1, Ok((proven, Said::Done))),
         ];
         for (phase, command, second, expected) in table {
             let found = transition(phase, command, at(second));
