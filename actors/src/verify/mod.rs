@@ -1,10 +1,12 @@
 //! Numbers that prove whose they are: a code is made, comes to the number, and is said back. Each step is one transaction of
-//! the writer's, so that two tries at once are two tries.
+//! the writer's, so that two tries at once are two tries. The code leaves after its commit: one that is lost on the way is
+//! asked for again, and counts.
 pub mod machine;
 
 use crate::{
     deps::Deps,
     keyring::{self, Keyring, Purpose, purpose},
+    sms,
     writer::Commit,
 };
 use entities::{
@@ -46,6 +48,17 @@ pub enum Confirmed {
     },
 }
 
+/// What the writer's transaction came to.
+#[derive(Clone)]
+enum Outcome {
+    /// A repeat of a request whose answer was lost: its code is on its way.
+    Known(Box<Model>),
+    Made(Box<Model>, Zeroizing<String>),
+    TooMany {
+        until: Moment,
+    },
+}
+
 /// Numbers of a workspace, verified or not.
 const MAX_NUMBERS: u64 = 1_000;
 
@@ -61,18 +74,19 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
         let why = "is a number of the sandbox: test keys may call it as it is";
         return Err(Error::invalid("phone_number", why));
     }
+    check_way(deps, env, asked.method)?;
     let its = deps.clone();
-    deps.writer
+    let making = deps
+        .writer
         .run(move |db| {
             let (deps, asked) = (its.clone(), asked.clone());
             Box::pin(async move {
                 let now = deps.clock.now();
                 let known = store::of_number(db, tenant, &asked.phone_number).await?;
-                // A repeat of a request whose answer was lost: its code is on its way.
                 if let Some(known) = &known
                     && known.id == id
                 {
-                    return Ok((Answered::Made(Box::new(known.clone())), Commit::default()));
+                    return Ok((Outcome::Known(Box::new(known.clone())), Commit::default()));
                 }
                 let (phase, _) = machine::transition(known.as_ref().map(phase).transpose()?, Command::Ask, now)?;
                 if known.is_none() && store::count(db, tenant).await? >= MAX_NUMBERS {
@@ -82,7 +96,7 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                 let since = now.plus_seconds(-machine::WINDOW_SECONDS);
                 let (of_number, of_tenant) = codes::since(db, tenant, &asked.phone_number, since).await?;
                 if let Some(until) = machine::too_many(&of_number, &of_tenant, now) {
-                    return Ok((Answered::TooMany { until }, Commit::default()));
+                    return Ok((Outcome::TooMany { until }, Commit::default()));
                 }
                 let code = new_code();
                 let fresh = Model {
@@ -102,7 +116,6 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                     version: before.version + 1,
                     ..stands(before, phase)
                 };
-                let delivery = deliver(&deps, &row, &code).await?;
                 store::save(db, &row).await?;
                 let made = codes::Model {
                     id: deps.ids.next(),
@@ -111,24 +124,51 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                     created_at: now,
                 };
                 codes::note(db, made, since).await?;
-                Ok((Answered::Made(Box::new(row)), delivery))
+                Ok((Outcome::Made(Box::new(row), code), Commit::default()))
             })
         })
-        .await
+        .await?;
+    match making {
+        Outcome::Known(row) => Ok(Answered::Made(row)),
+        Outcome::Made(row, code) => {
+            deliver(deps, &row, &code).await?;
+            Ok(Answered::Made(row))
+        }
+        Outcome::TooMany { until } => Ok(Answered::TooMany { until }),
+    }
 }
 
-/// What brings a code to its number: rows of the same commit, which somebody performs after it. Nothing is written when it
-/// fails.
-pub async fn deliver(_: &Deps, row: &Model, _code: &str) -> Result<Commit> {
+/// Is there a way for a code to its number? Asked before one is made.
+fn check_way(deps: &Deps, env: Env, method: Method) -> Result<()> {
+    let has_way = match (env, method) {
+        (Env::Test, Method::Sms | Method::Call) => true,
+        (Env::Live, Method::Sms) => deps.sms.of(env).is_some(),
+        // No live carrier is built.
+        (Env::Live, Method::Call) => false,
+    };
+    let missing = match method {
+        Method::Sms => "SMS provider",
+        Method::Call => "carrier",
+    };
+    has_way.then_some(()).ok_or_else(|| {
+        let why = format!("no {missing} is configured, which the code would need; with a test key it is shown instead");
+        Error::NotConfigured(why)
+    })
+}
+
+/// Brings a code to its number.
+pub async fn deliver(deps: &Deps, row: &Model, code: &str) -> Result<()> {
     match (row.env, row.method) {
         // Nothing leaves the house: whoever asked is shown the code.
-        (Env::Test, Method::Sms | Method::Call) => Ok(Commit::default()),
-        (Env::Live, Method::Sms) => Err(Error::NotConfigured(
-            "no SMS provider is configured, which the code would need; with a test key it is shown instead".into(),
-        )),
-        (Env::Live, Method::Call) => Err(Error::NotConfigured(
-            "no carrier is configured, which the code would need; with a test key it is shown instead".into(),
-        )),
+        (Env::Test, Method::Sms | Method::Call) => Ok(()),
+        (Env::Live, Method::Sms) => {
+            let body = format!(
+                "{code} is your code. It is good for {} minutes.",
+                machine::GOOD_FOR_SECONDS / 60
+            );
+            sms::send_now(deps, (row.tenant_id, row.env), row.phone_number.clone(), body).await
+        }
+        (Env::Live, Method::Call) => check_way(deps, row.env, row.method),
     }
 }
 
