@@ -9,7 +9,7 @@ use crate::{
     evaluation, event, function,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
     inbound_call, ledger, mail, membership, message_send, number, recording, session, sms_message, tally, tenant,
-    transcript, user,
+    topup, transcript, user,
     values::{E164, Env, Moment},
     webhook_endpoint,
 };
@@ -88,6 +88,7 @@ pub struct Changes {
     pub users: Vec<user::Model>,
     pub memberships: Vec<membership::Model>,
     pub api_keys: Vec<api_key::Model>,
+    pub topups: Vec<topup::Model>,
     pub agents: Vec<agent::Model>,
     pub agent_versions: Vec<agent_version::Model>,
     pub functions: Vec<function::Model>,
@@ -175,6 +176,7 @@ impl Changes {
             users,
             memberships,
             api_keys,
+            topups,
             agents,
             agent_versions,
             functions,
@@ -220,6 +222,7 @@ impl Changes {
         self.users.extend(users);
         self.memberships.extend(memberships);
         self.api_keys.extend(api_keys);
+        self.topups.extend(topups);
         self.agents.extend(agents);
         self.agent_versions.extend(agent_versions);
         self.functions.extend(functions);
@@ -357,6 +360,7 @@ impl Changes {
     pub fn written(&self) -> Vec<(&'static str, Uuid)> {
         let mut keys = Vec::new();
         keys.extend(self.tenants.iter().map(|row| ("tenant", row.id.0)));
+        keys.extend(self.topups.iter().map(|row| ("topup", row.id.0)));
         keys.extend(self.agents.iter().map(|row| ("agent", row.id.0)));
         keys.extend(self.functions.iter().map(|row| ("function", row.id.0)));
         keys.extend(self.numbers.iter().map(|row| ("number", row.id.0)));
@@ -383,6 +387,7 @@ impl Changes {
         bulk::save(db, &self.users, OnConflict::Fail).await?;
         bulk::save(db, &self.memberships, OnConflict::Fail).await?;
         bulk::save(db, &self.api_keys, OnConflict::Fail).await?;
+        bulk::save(db, &self.topups, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.agents, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.agent_versions, OnConflict::Fail).await?;
         bulk::save(db, &self.functions, OnConflict::ReplacePredecessor).await?;

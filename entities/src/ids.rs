@@ -74,6 +74,8 @@ ids! {
     InboundCallId,
     /// What a contact was dispatched into: the id of a session, an SMS or an e-mail.
     DeliveryRowId,
+    /// A payment for credits.
+    TopupId,
     /// One line of a ledger.
     LedgerEntryId,
     /// Credits that the operator gives.

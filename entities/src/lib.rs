@@ -48,6 +48,7 @@ pub mod sms_message;
 pub mod suspension;
 pub mod tally;
 pub mod tenant;
+pub mod topup;
 pub mod transcript;
 pub mod user;
 pub mod verified_number;

@@ -1,0 +1,133 @@
+//! Top-ups: payments for credits. What they moved is in the ledger; here is how they went.
+use crate::{
+    error::{Error, Result},
+    ids::{Owned, TenantId, TopupId},
+    page::{self, Listed, Page},
+    values::{Cents, Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+
+/// Who takes the money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "Who takes the money: `sandbox` with test keys, where no money is, `stripe` with live keys.")]
+pub enum Processor {
+    Sandbox,
+    Stripe,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How far the payment is.")]
+pub enum Status {
+    /// Not paid yet.
+    Pending,
+    /// Paid, and in the ledger.
+    Succeeded,
+    /// Not paid; `error` says why.
+    Failed,
+    /// Nobody paid in time.
+    Expired,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "topups")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: TopupId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub amount_cents: Cents,
+    /// ISO 4217, as USD.
+    pub currency: String,
+    pub processor: Processor,
+    pub status: Status,
+    /// Paid back in all; never more than was paid.
+    pub refunded_cents: Cents,
+    /// One payment settles one top-up.
+    pub processor_payment_intent_id: Option<String>,
+    pub processor_session_id: Option<String>,
+    /// The page on which it is paid.
+    pub checkout_url: Option<String>,
+    /// Where that page leads after the payment, and without it.
+    pub success_url: Option<String>,
+    pub cancel_url: Option<String>,
+    pub error: Option<String>,
+    /// When the processor is asked what became of it.
+    pub ask_at: Option<Moment>,
+    pub created_at: Moment,
+    pub settled_at: Option<Moment>,
+    /// When the page closes; none in the sandbox, which settles at once.
+    pub expires_at: Option<Moment>,
+    pub version: i32,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<TopupId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+}
+
+pub async fn load(db: &impl ConnectionTrait, key: Owned<TopupId>) -> Result<Model> {
+    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
+    found.one(db).await?.ok_or(Error::NotFound("top-up"))
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    (tenant, env): (TenantId, Env),
+    status: Option<Status>,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant, env);
+    if let Some(status) = status {
+        select = select.filter(Column::Status.eq(status));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+/// Top-ups that wait for their payment.
+pub async fn count_pending(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
+    let pending = owned(tenant, env).filter(Expr::cust("status = 'pending'"));
+    Ok(pending.count(db).await?)
+}
+
+/// A top-up that Stripe tells of: its notices name no tenant, and prove by their signature where they come from.
+pub async fn of_stripe(db: &impl ConnectionTrait, id: TopupId) -> Result<Option<Model>> {
+    let found = Entity::find_by_id(id).filter(Column::Processor.eq(Processor::Stripe));
+    Ok(found.one(db).await?)
+}
+
+/// The one that this payment has settled.
+pub async fn of_payment(db: &impl ConnectionTrait, payment_intent_id: &str) -> Result<Option<Model>> {
+    let found = Entity::find().filter(Column::ProcessorPaymentIntentId.eq(payment_intent_id));
+    Ok(found.one(db).await?)
+}
+
+/// Top-ups of which the processor is to be asked by then, the most overdue first.
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<TopupId>>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(Expr::cust("ask_at IS NOT NULL"))
+        .filter(Column::AskAt.lte(by))
+        .order_by(Column::AskAt, Order::Asc)
+        .limit(limit);
+    let rows: Vec<(TenantId, Env, TopupId)> = select.into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}

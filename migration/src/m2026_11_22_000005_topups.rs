@@ -1,0 +1,55 @@
+//! Top-ups: what somebody pays for credits, and what became of it.
+use sea_orm_migration::{prelude::*, schema::*};
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    fn use_transaction(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let topups = Table::create()
+            .table(Alias::new("topups"))
+            .col(uuid("id").primary_key())
+            .col(uuid("tenant_id"))
+            .col(text("env"))
+            .col(big_integer("amount_cents"))
+            .col(text("currency"))
+            .col(text("processor"))
+            .col(text("status"))
+            .col(big_integer("refunded_cents"))
+            .col(text_null("processor_payment_intent_id"))
+            .col(text_null("processor_session_id"))
+            .col(text_null("checkout_url"))
+            .col(text_null("success_url"))
+            .col(text_null("cancel_url"))
+            .col(text_null("error"))
+            // When the processor is asked what became of it.
+            .col(big_integer_null("ask_at"))
+            .col(big_integer("created_at"))
+            .col(big_integer_null("settled_at"))
+            .col(big_integer_null("expires_at"))
+            .col(integer("version"))
+            .to_owned();
+        manager.create_table(topups).await?;
+        for statement in STATEMENTS {
+            manager.get_connection().execute_unprepared(statement).await?;
+        }
+        Ok(())
+    }
+
+    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
+        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+    }
+}
+
+const STATEMENTS: [&str; 5] = [
+    "CREATE INDEX topups_tenant ON topups (tenant_id, env, id)",
+    "CREATE INDEX topups_pending ON topups (tenant_id, env) WHERE status = 'pending'",
+    "CREATE INDEX topups_ask ON topups (ask_at) WHERE ask_at IS NOT NULL",
+    "CREATE UNIQUE INDEX topups_payment ON topups (processor_payment_intent_id) WHERE processor_payment_intent_id IS NOT NULL",
+    "CREATE UNIQUE INDEX topups_session ON topups (processor_session_id) WHERE processor_session_id IS NOT NULL",
+];
