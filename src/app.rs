@@ -155,6 +155,7 @@ impl App {
             imports: Default::default(),
             evaluations: Default::default(),
             providers: settings.providers()?,
+            payments: settings.payments()?,
             studio,
             listeners: Default::default(),
             board: Default::default(),

@@ -1,7 +1,11 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use actors::{
     brain::{Providers, chat, realtime},
-    credits,
+    credits::{
+        self,
+        payments::Payments,
+        stripe::{Stripe, signature::Secrets},
+    },
     delivery::{machine::Schedule, prune::Retention},
     deps::Limits,
     email::Emails,
@@ -74,6 +78,11 @@ pub struct Settings {
     pub recordings_s3_access_key_id: String,
     pub recordings_s3_secret_access_key: Secret,
     pub opt_out_purge_grace: String,
+    pub stripe_secret_key: Secret,
+    pub stripe_webhook_secret: Secret,
+    pub stripe_url: String,
+    pub topup_min_cents: i64,
+    pub topup_max_cents: i64,
     pub drain_seconds: u64,
     pub trusted_proxy: bool,
 }
@@ -161,6 +170,7 @@ impl Settings {
         self.post()?;
         self.sms()?;
         self.providers()?;
+        self.payments()?;
         self.voice()?;
         self.check_recordings()?;
         if !(1000..=30_000).contains(&self.webhook_timeout_ms) {
@@ -299,6 +309,31 @@ impl Settings {
         Ok(Providers {
             chat: chat.transpose()?,
             realtime: realtime.transpose()?,
+        })
+    }
+
+    /// Who takes the money for credits.
+    pub fn payments(&self) -> Result<Payments, BadSetting> {
+        let key = Some(&self.stripe_secret_key.0).filter(|key| !key.is_empty());
+        let stripe = key.map(|key| Stripe::new(&self.stripe_url, key).map_err(BadSetting));
+        let notice_secrets = Secrets::parse(&self.stripe_webhook_secret.0);
+        let (least, most) = (self.topup_min_cents, self.topup_max_cents);
+        // Stripe's own limits.
+        if !(50..=99_999_999).contains(&least) {
+            return Err(BadSetting(format!(
+                "topup_min_cents: {least} must lie between 50 and 99999999"
+            )));
+        }
+        if !(least..=99_999_999).contains(&most) {
+            return Err(BadSetting(format!(
+                "topup_max_cents: {most} must lie between topup_min_cents and 99999999"
+            )));
+        }
+        Ok(Payments {
+            stripe: stripe.transpose()?,
+            notice_secrets: notice_secrets.map_err(|why| BadSetting(format!("stripe_webhook_secret: {why}")))?,
+            amounts: least..=most,
+            asking: Default::default(),
         })
     }
 
@@ -502,6 +537,8 @@ impl Settings {
         shown.sms_auth_token = Secret(hide(&self.sms_auth_token.0));
         shown.chat_api_key = Secret(hide(&self.chat_api_key.0));
         shown.realtime_api_key = Secret(hide(&self.realtime_api_key.0));
+        shown.stripe_secret_key = Secret(hide(&self.stripe_secret_key.0));
+        shown.stripe_webhook_secret = Secret(hide(&self.stripe_webhook_secret.0));
         shown.recordings_s3_secret_access_key = Secret(hide(&self.recordings_s3_secret_access_key.0));
         if let Ok(mut url) = url::Url::parse(&self.database_url) {
             if url.password().is_some() {
@@ -589,6 +626,10 @@ mod tests {
             ("voice", "opera"),
             ("recordings", ""),
             ("opt_out_purge_grace", "a week"),
+            ("stripe_secret_key", "pk_live_0123456789abcdef"),
+            ("stripe_webhook_secret", "sk_live_0123456789abcdef"),
+            ("topup_min_cents", "49"),
+            ("topup_max_cents", "99"),
         ] {
             assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}");
         }
@@ -598,6 +639,8 @@ mod tests {
     fn secrets_are_hidden() {
         let mut settings = Settings::load(None, &[]).unwrap();
         settings.secret_key = Secret("hunter2".into());
+        settings.stripe_secret_key = Secret("hunter2".into());
+        settings.stripe_webhook_secret = Secret("hunter2".into());
         settings.database_url = "postgres://u:hunter2@h/d?password=hunter2".into();
         let shown = format!("{settings:?}{}", serde_json::to_string(&settings.redacted()).unwrap());
         let shown = shown.replacen("postgres://u:hunter2@h/d?password=hunter2", "", 1);

@@ -4,6 +4,7 @@ use crate::{
     calls::Calls,
     carrier::Carriers,
     clock::Clock,
+    credits::payments::Payments,
     delivery::{machine::Schedule, prune::Retention},
     dispatcher::Board,
     email::Emails,
@@ -57,6 +58,8 @@ pub struct Shared {
     pub imports: Running<ImportId>,
     /// Talks that are being classified.
     pub evaluations: Evaluations,
+    /// Who takes the money for credits.
+    pub payments: Payments,
     /// What agents think with.
     pub providers: Providers,
     /// Where recordings are made and kept.

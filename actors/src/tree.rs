@@ -154,6 +154,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         recordings(deps, tree).await,
         messages(deps, tree).await,
         evaluations(deps).await,
+        crate::credits::payments::reconcile(deps).await,
         mails(deps, tree).await,
         crate::credits::grants::book(deps).await,
         sessions(deps, tree).await,

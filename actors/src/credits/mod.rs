@@ -1,8 +1,12 @@
-//! Prepaid credits: what each movement does to an account, and its booking in the writer's transaction.
+//! Prepaid credits: what each movement does to an account, and its booking in the writer's transaction; and top-ups, by
+//! which they are paid for.
 pub mod chain;
 pub mod grants;
 pub mod machine;
+pub mod payments;
 pub mod posting;
+pub mod stripe;
+pub mod topup;
 
 use crate::deps::Deps;
 use entities::{
