@@ -29,6 +29,7 @@ pub mod sip_trunks;
 pub mod sms_messages;
 pub mod system;
 pub mod target;
+pub mod topups;
 pub mod twilio;
 pub mod unsubscribe;
 pub mod verified_numbers;

@@ -5,7 +5,7 @@
 use super::{
     agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions,
     gate::{self, Access, Access::*},
-    imports, live_calls, login, me, numbers, recordings, report, sessions, sip_trunks, sms_messages, system, twilio,
+    imports, live_calls, login, me, numbers, recordings, report, sessions, sip_trunks, sms_messages, system, topups, twilio,
     unsubscribe, verified_numbers, views, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
@@ -185,6 +185,11 @@ table! {
 
     GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Calls at once: the limit and its use.", gives views::ConcurrencyView, 200;
     PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit, or the slots kept for calls that come in (JSON merge patch).", takes super::openapi::Patch<concurrency::Change>, gives views::ConcurrencyView, 200;
+
+    POST "/v1/credits/topups" Needs(CreditsWrite), topups::create, "Pay for credits: `checkout_url` leads to the payment page. With test keys the sandbox settles at once.", takes topups::Create, gives topups::TopupView, 201;
+    GET "/v1/credits/topups" Needs(CreditsRead), topups::list, "List top-ups; `status` narrows.", gives views::List<topups::TopupView>, 200;
+    GET "/v1/credits/topups/{id}" Needs(CreditsRead), topups::get, "Get a top-up.", gives topups::TopupView, 200;
+    POST "/v1/_internal/stripe/webhook" Public, topups::webhook, "Stripe's notices of payments, proved by `Stripe-Signature`.", gives topups::ReceivedView, 200;
 
     POST "/v1/_internal/signup" Public, login::sign_up, "Make the first user and workspace, by the set-up link.", takes login::SignUp, gives views::SignedInView, 201;
     POST "/v1/_internal/login" Public, login::log_in, "Sign in to the dashboard.", takes login::LogIn, gives views::SignedInView, 200;

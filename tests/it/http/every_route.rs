@@ -72,6 +72,7 @@ on_both! {
         let sms = owner.api.post("/v1/sms_messages", sms).await.ok()["id"].as_str().unwrap().to_owned();
         let email = json!({ "to": "ann@example.com", "subject": "Hello", "text": "Hello.", "scheduled_at": "2027-03-03T13:00:00Z" });
         let email = owner.api.post("/v1/email_messages", email).await.ok()["id"].as_str().unwrap().to_owned();
+        let topup = owner.api.post("/v1/credits/topups", json!({ "amount_cents": 500 })).await.ok()["id"].as_str().unwrap().to_owned();
         let live = world.api(owner.id, Env::Live, Scopes::all()).await;
         let mut walked = BTreeSet::new();
         for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_) | Access::NeedsOrLink(_)) && route.path.contains("{id}")) {
@@ -91,6 +92,7 @@ on_both! {
                 "recordings" => &recording,
                 "sms_messages" => &sms,
                 "email_messages" => &email,
+                "credits" => &topup,
                 other => panic!("what is the id of {other}?"),
             };
             walked.insert(kind);
@@ -127,7 +129,7 @@ on_both! {
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 12);
+        assert_eq!(walked.len(), 15);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);

@@ -13,4 +13,5 @@ mod numbers;
 mod races;
 mod the_call;
 mod the_law;
+mod topups;
 mod webhooks_in_detail;

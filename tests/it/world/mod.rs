@@ -11,6 +11,7 @@ mod receiver;
 pub mod s3_server;
 pub mod smtp;
 pub mod twilio;
+pub mod stripe_server;
 pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
