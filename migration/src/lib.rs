@@ -6,8 +6,8 @@ mod m2026_11_20_000001_initial;
 mod m2026_11_21_000002_calling_rules;
 mod m2026_11_21_000003_the_call;
 mod m2026_11_22_000004_messages;
-mod m2026_11_22_000007_trunks;
 mod m2026_11_22_000005_topups;
+mod m2026_11_22_000007_trunks;
 mod m2026_11_22_000008_credits;
 
 pub struct Migrator;

@@ -5,8 +5,8 @@
 use super::{
     agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions,
     gate::{self, Access, Access::*},
-    imports, live_calls, login, me, numbers, recordings, report, sessions, sip_trunks, sms_messages, system, topups, twilio,
-    unsubscribe, verified_numbers, views, webhook_endpoints,
+    imports, live_calls, login, me, numbers, recordings, report, sessions, sip_trunks, sms_messages, system, topups,
+    twilio, unsubscribe, verified_numbers, views, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
 use actix_web::{

@@ -33,6 +33,7 @@ fn email(phase: Phase) -> Email {
         client_reference_id: None,
         metadata: Metadata::default(),
         scheduled_at: None,
+        send_by: None,
         wake_at: open.then(now),
         attempts: i32::from(tried),
         price_cents: Cents(2),

@@ -157,6 +157,7 @@ mod tests {
             client_reference_id: None,
             metadata: Metadata::default(),
             scheduled_at: None,
+            send_by: None,
             wake_at: None,
             attempts: 0,
             price_cents: Cents(0),

@@ -33,6 +33,7 @@ fn sms(phase: Phase) -> Sms {
         client_reference_id: None,
         metadata: Metadata::default(),
         scheduled_at: None,
+        send_by: None,
         wake_at: open.then(now),
         attempts: i32::from(!matches!(phase, Phase::Scheduled | Phase::Queued | Phase::Canceled)),
         price_cents: Cents(3),

@@ -10,8 +10,8 @@ pub mod realtime_session;
 mod receiver;
 pub mod s3_server;
 pub mod smtp;
-pub mod twilio;
 pub mod stripe_server;
+pub mod twilio;
 pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
