@@ -219,6 +219,7 @@ impl NewWorkspace {
         }
         let mut changes = Changes::default();
         let tenant = tenant::Model {
+            voice_clones: true,
             id: ids.next(),
             slug: self.slug.clone(),
             name: self.name.clone(),

@@ -157,6 +157,7 @@ impl App {
             providers: settings.providers()?,
             payments: settings.payments()?,
             studio,
+            cloning: settings.cloning()?,
             listeners: Default::default(),
             board: Default::default(),
             limits: settings.limits()?,

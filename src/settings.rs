@@ -17,6 +17,7 @@ use actors::{
         voice::Voice,
     },
     sms::{Sms, twilio::Twilio},
+    voice_clone::{Cloning, Sandbox, elevenlabs::Elevenlabs},
 };
 use config::{Config, Environment, File, FileFormat};
 use entities::{db::Location, values::Cents};
@@ -72,6 +73,9 @@ pub struct Settings {
     pub realtime_api_key: Secret,
     pub realtime_model: String,
     pub voice: String,
+    pub voice_provider_url: String,
+    pub voice_provider_api_key: Secret,
+    pub voice_training_timeout_seconds: i64,
     pub recordings: String,
     pub recordings_s3_endpoint: String,
     pub recordings_s3_region: String,
@@ -172,6 +176,7 @@ impl Settings {
         self.providers()?;
         self.payments()?;
         self.voice()?;
+        self.cloning()?;
         self.check_recordings()?;
         if !(1000..=30_000).contains(&self.webhook_timeout_ms) {
             return Err(BadSetting(format!(
@@ -340,6 +345,21 @@ impl Settings {
     /// Who speaks in recordings.
     pub fn voice(&self) -> Result<Voice, BadSetting> {
         Voice::find(&self.voice).map_err(|why| BadSetting(format!("voice: {why}")))
+    }
+
+    /// Who makes clones of voices.
+    pub fn cloning(&self) -> Result<Cloning, BadSetting> {
+        let seconds = self.voice_training_timeout_seconds;
+        if !(1..=86_400).contains(&seconds) {
+            return Err(BadSetting(format!(
+                "voice_training_timeout_seconds: {seconds} must lie between 1 and 86400"
+            )));
+        }
+        let live = (!self.voice_provider_url.is_empty()).then(|| {
+            Elevenlabs::new(&self.voice_provider_url, &self.voice_provider_api_key.0)
+                .map_err(|why| BadSetting(format!("voice_provider_url: {why}")))
+        });
+        Ok(Cloning::new(Sandbox(self.voice()?), live.transpose()?, seconds))
     }
 
     /// Where recordings lie.
@@ -539,6 +559,7 @@ impl Settings {
         shown.realtime_api_key = Secret(hide(&self.realtime_api_key.0));
         shown.stripe_secret_key = Secret(hide(&self.stripe_secret_key.0));
         shown.stripe_webhook_secret = Secret(hide(&self.stripe_webhook_secret.0));
+        shown.voice_provider_api_key = Secret(hide(&self.voice_provider_api_key.0));
         shown.recordings_s3_secret_access_key = Secret(hide(&self.recordings_s3_secret_access_key.0));
         if let Ok(mut url) = url::Url::parse(&self.database_url) {
             if url.password().is_some() {
@@ -624,6 +645,8 @@ mod tests {
             ("chat_url", "api.example.com"),
             ("realtime_url", "https://example.com"),
             ("voice", "opera"),
+            ("voice_provider_url", "api.elevenlabs.io"),
+            ("voice_training_timeout_seconds", "0"),
             ("recordings", ""),
             ("opt_out_purge_grace", "a week"),
             ("stripe_secret_key", "pk_live_0123456789abcdef"),

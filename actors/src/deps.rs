@@ -18,6 +18,7 @@ use crate::{
     sms::Sms,
     talk::listeners::Listeners,
     tree::Tree,
+    voice_clone::Cloning,
     writer::Writer,
 };
 use entities::{
@@ -64,6 +65,8 @@ pub struct Shared {
     pub providers: Providers,
     /// Where recordings are made and kept.
     pub studio: Studio,
+    /// Who makes clones of voices.
+    pub cloning: Cloning,
     /// Who listens to live calls.
     pub listeners: Listeners,
     /// What holds each campaign up.

@@ -11,11 +11,14 @@ use entities::{
     changes::{Guard, Queue},
     contact::Status,
     evaluation,
-    ids::{CampaignId, ContactId, EmailId, EndpointId, NumberId, Owned, RecordingId, SessionId, SmsId, TenantId},
+    ids::{
+        CampaignId, ContactId, EmailId, EndpointId, NumberId, Owned, RecordingId, SessionId, SmsId, TenantId, VoiceId,
+    },
     inbound_call,
     ledger::Movement,
     mail, membership, message_send, recording, session, tally, transcript,
     values::{E164, Env},
+    voice,
 };
 use std::sync::Arc;
 
@@ -82,6 +85,10 @@ pub enum Effect {
     MailOwners(Mail),
     /// Credits are set aside, charged or let go.
     Move(Movement),
+    /// What was found out about samples of a voice; those that were uploaded count from now on.
+    SaveVoiceSamples(Vec<voice::sample::Model>),
+    /// No sample of a voice is left.
+    ForgetVoiceSamples(VoiceId),
 
     // Work for the outside: its row says that it is under way.
     HangUp {
@@ -101,6 +108,9 @@ pub enum Effect {
     SendEmail(Owned<EmailId>),
     StoreSound(Owned<RecordingId>),
     EraseSound(Owned<RecordingId>),
+    TrainVoice(Owned<VoiceId>),
+    /// Of a deleted voice everything; else what its provider has and nobody uses.
+    EraseVoice(Owned<VoiceId>),
     /// Puts away what a campaign has not called, in slices: it was canceled, or its time is over.
     PutAwayContacts {
         campaign: Owned<CampaignId>,
@@ -203,6 +213,8 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             Effect::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Effect::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
             Effect::Move(movement) => commit.changes.movements.push(movement.clone()),
+            Effect::SaveVoiceSamples(samples) => commit.changes.voice_samples.extend(samples.iter().cloned()),
+            Effect::ForgetVoiceSamples(voice) => commit.changes.voices_forgotten.push(*voice),
             Effect::HangUp { .. }
             | Effect::Transfer { .. }
             | Effect::TransferEnded { .. }
@@ -210,6 +222,8 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             | Effect::SendEmail(_)
             | Effect::StoreSound(_)
             | Effect::EraseSound(_)
+            | Effect::TrainVoice(_)
+            | Effect::EraseVoice(_)
             | Effect::Overheard { .. }
             | Effect::OverheardEnd(_)
             | Effect::PutAwayContacts { .. }
@@ -369,7 +383,9 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::Forget { .. }
             | Effect::FinishAttempt { .. }
             | Effect::Move(_)
-            | Effect::Deliveries { .. } => {}
+            | Effect::Deliveries { .. }
+            | Effect::SaveVoiceSamples(_)
+            | Effect::ForgetVoiceSamples(_) => {}
             Effect::CountInbound { call, number_id, .. } => {
                 crate::inbound::watch(deps, Owned::new(call.tenant_id, call.env, number_id));
             }
@@ -383,6 +399,8 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             Effect::SendEmail(message) => crate::email::send(deps, message),
             Effect::StoreSound(recording) => crate::recording::studio::store(deps, recording),
             Effect::EraseSound(recording) => crate::recording::studio::erase(deps, recording),
+            Effect::TrainVoice(voice) => crate::voice_clone::train(deps, voice),
+            Effect::EraseVoice(voice) => crate::voice_clone::erase(deps, voice),
             Effect::Transfer { session, to } => control(deps, session, Control::Transfer(to)),
             Effect::TransferEnded { session } => control(deps, session, Control::TakeBack),
             Effect::Overheard {

@@ -41,5 +41,6 @@ pub mod template;
 pub mod tree;
 pub mod trunk;
 pub mod verify;
+pub mod voice_clone;
 pub mod writer;
 pub mod zone;

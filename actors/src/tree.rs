@@ -10,6 +10,7 @@
 //!     ├── Recording*   from the call's end until its sound is stored, and while it is erased
 //!     ├── Sms*         from its order until its provider has it or will not have it
 //!     ├── Email*       the same, with the mail server
+//!     ├── Voice*       per cloned voice: while it is trained, and while it is erased
 //!     ├── Endpoint*    per webhook endpoint: its settings, while they change
 //!     ├── Lane*        per webhook endpoint: delivery and retry queue, while there is something to send
 //!     └── Mailer       one: e-mails to users, while there is one to send
@@ -23,6 +24,7 @@ use crate::{
     registry::{Parked, Registry},
     session::machine::{Command as SessionCommand, Session},
     shell::{Do, Shell, Stored},
+    voice_clone::{self, machine::Voice},
     writer::{AfterCommit, Commit, Committed},
 };
 use actix::ArbiterHandle;
@@ -50,6 +52,7 @@ pub struct Tree {
     pub recordings: Registry<Shell<Recording>>,
     pub sms: Registry<Shell<Sms>>,
     pub emails: Registry<Shell<Email>>,
+    pub voices: Registry<Shell<Voice>>,
     pub endpoints: Registry<Shell<Endpoint>>,
     pub lanes: Registry<Lane>,
     pub mailer: Registry<Mailer>,
@@ -67,6 +70,7 @@ pub fn start(deps: &Deps, arbiters: &[ArbiterHandle]) {
         recordings: Shell::registry(arbiters.to_vec(), deps.clone()),
         sms: Shell::registry(arbiters.to_vec(), deps.clone()),
         emails: Shell::registry(arbiters.to_vec(), deps.clone()),
+        voices: Shell::registry(arbiters.to_vec(), deps.clone()),
         endpoints: Shell::registry(arbiters.to_vec(), deps.clone()),
         lanes: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
             let deps = deps.clone();
@@ -105,6 +109,7 @@ impl Tree {
         all.extend(self.recordings.parked());
         all.extend(self.sms.parked());
         all.extend(self.emails.parked());
+        all.extend(self.voices.parked());
         all.extend(self.endpoints.parked());
         all.extend(self.lanes.parked());
         all.extend(self.mailer.parked());
@@ -120,6 +125,7 @@ impl Tree {
             ("recording", self.recordings.count()),
             ("sms", self.sms.count()),
             ("email", self.emails.count()),
+            ("voice", self.voices.count()),
             ("endpoint", self.endpoints.count()),
             ("lane", self.lanes.count()),
             ("mailer", self.mailer.count()),
@@ -135,6 +141,7 @@ pub async fn take_over(deps: &Deps) -> Result<()> {
         .run(move |db| {
             Box::pin(async move {
                 entities::recording::let_go(db, now).await?;
+                entities::voice::let_go(db, now).await?;
                 Ok(((), Commit::default()))
             })
         })
@@ -153,6 +160,8 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         imports(deps).await,
         recordings(deps, tree).await,
         messages(deps, tree).await,
+        voices(deps, tree).await,
+        voice_clone::samples::sweep(deps).await,
         evaluations(deps).await,
         crate::credits::payments::reconcile(deps).await,
         mails(deps, tree).await,
@@ -209,6 +218,14 @@ async fn messages(deps: &Deps, tree: &Tree) -> Result<()> {
     }
     for message in entities::email_message::due(&deps.db.read, now, AT_ONCE).await? {
         tree.emails.tell(message, Do::tell(Email::TICK, &deps.clock));
+    }
+    Ok(())
+}
+
+/// Voices that wait for their training, whose training was interrupted, or that are to be erased.
+async fn voices(deps: &Deps, tree: &Tree) -> Result<()> {
+    for voice in entities::voice::due(&deps.db.read, deps.clock.now(), 1000).await? {
+        tree.voices.tell(voice, Do::tell(Voice::TICK, &deps.clock));
     }
     Ok(())
 }
@@ -294,6 +311,7 @@ pub async fn shut_down(deps: &Deps, drain: Duration) {
     tree.campaigns.shutdown(Duration::from_secs(5)).await;
     tree.sms.shutdown(Duration::from_secs(5)).await;
     tree.emails.shutdown(Duration::from_secs(5)).await;
+    tree.voices.shutdown(Duration::from_secs(5)).await;
     tree.endpoints.shutdown(Duration::from_secs(5)).await;
     tree.lanes.shutdown(Duration::from_secs(5)).await;
     tree.mailer.shutdown(Duration::from_secs(5)).await;

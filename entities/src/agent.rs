@@ -363,3 +363,19 @@ pub async fn that_use(db: &impl ConnectionTrait, tenant: TenantId, function: Fun
         .map(|row| row.definition.name.into_string())
         .collect())
 }
+
+/// Names of agents that speak with this voice.
+pub async fn that_speak_with(db: &impl ConnectionTrait, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
+    let rows = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
+        .filter(Expr::cust("CAST(definition AS TEXT)").like(format!("%{voice}%")))
+        .all(db)
+        .await?;
+    let speaks = |row: &Model| row.definition.voice_id.as_deref() == Some(voice);
+    Ok(rows
+        .into_iter()
+        .filter(speaks)
+        .map(|row| row.definition.name.into_string())
+        .collect())
+}

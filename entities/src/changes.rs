@@ -7,11 +7,11 @@ use crate::{
     delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
     error::{Error, Result},
     evaluation, event, function,
-    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId},
+    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId, VoiceId},
     inbound_call, ledger, mail, membership, message_send, number, recording, session, sms_message, tally, tenant,
     topup, transcript, user,
     values::{E164, Env, Moment},
-    webhook_endpoint,
+    voice, webhook_endpoint,
 };
 use sea_orm::ConnectionTrait;
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,6 +141,10 @@ pub struct Changes {
     /// What keeps tenants from dispatching, and what no longer does.
     pub blocks: Vec<dispatch_block::Model>,
     pub unblocked: Vec<(TenantId, Env, dispatch_block::Reason)>,
+    pub voices: Vec<voice::Model>,
+    pub voice_samples: Vec<voice::sample::Model>,
+    /// Voices of which no sample is kept.
+    pub voices_forgotten: Vec<VoiceId>,
 }
 
 /// What becomes of all that an endpoint has not received.
@@ -216,6 +220,9 @@ impl Changes {
             accounts,
             blocks,
             unblocked,
+            voices,
+            voice_samples,
+            voices_forgotten,
         } = other;
         self.guards.extend(guards);
         self.tenants.extend(tenants);
@@ -275,6 +282,9 @@ impl Changes {
         self.accounts.extend(accounts);
         self.blocks.extend(blocks);
         self.unblocked.extend(unblocked);
+        self.voices.extend(voices);
+        self.voice_samples.extend(voice_samples);
+        self.voices_forgotten.extend(voices_forgotten);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -306,6 +316,7 @@ impl Changes {
             unblocked,
             email_contents,
             message_sends,
+            voices_forgotten,
             ..
         } = self;
         self.written().is_empty()
@@ -339,6 +350,7 @@ impl Changes {
             && unblocked.is_empty()
             && email_contents.is_empty()
             && message_sends.is_empty()
+            && voices_forgotten.is_empty()
     }
 
     /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
@@ -374,6 +386,8 @@ impl Changes {
         keys.extend(self.sessions.iter().map(|row| ("session", row.id.0)));
         keys.extend(self.sms_messages.iter().map(|row| ("sms", row.id.0)));
         keys.extend(self.email_messages.iter().map(|row| ("email", row.id.0)));
+        keys.extend(self.voices.iter().map(|row| ("voice", row.id.0)));
+        keys.extend(self.voice_samples.iter().map(|row| ("voice_sample", row.id.0)));
         // One key for a tenant's whole list: no dial of that tenant is in one transaction with a change of it.
         keys.extend(self.dnc.iter().map(|row| ("dnc", row.tenant_id.0)));
         keys.extend(self.tallies.keys().map(|campaign| ("tally", campaign.id.0)));
@@ -440,6 +454,11 @@ impl Changes {
         dispatch_block::add(db, &self.blocks).await?;
         for (tenant, env, reason) in &self.unblocked {
             dispatch_block::remove(db, *tenant, *env, *reason).await?;
+        }
+        bulk::save(db, &self.voices, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.voice_samples, OnConflict::Replace).await?;
+        for voice in &self.voices_forgotten {
+            voice::sample::delete_of(db, *voice).await?;
         }
         // A campaign's first row of counts is born with it.
         let born: Vec<_> = self

@@ -42,7 +42,9 @@ pub async fn claim(db: &impl ConnectionTrait, row: &Model) -> Result<bool> {
 pub async fn answer(db: &impl ConnectionTrait, row: &Model, status: u16, sealed_body: String) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Status, Expr::value(i32::from(status)))
-        .col_expr(Column::SealedBody, Expr::value(sealed_body));
+        .col_expr(Column::SealedBody, Expr::value(sealed_body))
+        // Of a form it is known only when it was read.
+        .col_expr(Column::Fingerprint, Expr::value(row.fingerprint.clone()));
     of(update, row).exec(db).await?;
     Ok(())
 }

@@ -88,6 +88,10 @@ ids! {
     TrunkId,
     /// A code that was made to prove whose a number is.
     VerificationCodeId,
+    /// A cloned voice.
+    VoiceId,
+    /// A recording of somebody's voice, to make a clone from.
+    VoiceSampleId,
 }
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.

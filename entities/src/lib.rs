@@ -52,6 +52,7 @@ pub mod topup;
 pub mod transcript;
 pub mod user;
 pub mod verified_number;
+pub mod voice;
 pub mod webhook_endpoint;
 
 pub use error::{Error, Result};

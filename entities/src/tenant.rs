@@ -24,6 +24,9 @@ pub struct Model {
     pub concurrency_limit: i32,
     /// Of these, kept free for calls that come in.
     pub inbound_reserve: i32,
+    /// The operator's plan: may it train clones of voices?
+    #[sea_orm(default_value = true)]
+    pub voice_clones: bool,
     pub version: i32,
     pub created_at: Moment,
 }

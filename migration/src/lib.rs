@@ -7,6 +7,7 @@ mod m2026_11_21_000002_calling_rules;
 mod m2026_11_21_000003_the_call;
 mod m2026_11_22_000004_messages;
 mod m2026_11_22_000005_topups;
+mod m2026_11_22_000006_voices;
 mod m2026_11_22_000007_trunks;
 mod m2026_11_22_000008_credits;
 
@@ -22,6 +23,7 @@ impl MigratorTrait for Migrator {
             Box::new(m2026_11_22_000004_messages::Migration),
             Box::new(m2026_11_22_000007_trunks::Migration),
             Box::new(m2026_11_22_000005_topups::Migration),
+            Box::new(m2026_11_22_000006_voices::Migration),
             Box::new(m2026_11_22_000008_credits::Migration),
         ]
     }

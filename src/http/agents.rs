@@ -4,6 +4,7 @@ use super::{
     extract::{self, Id, Json, OptionalJson, Params},
     gate::Caller,
     views::{AgentVersionView, AgentView, List, SimulationView},
+    voices,
 };
 use crate::app::State;
 use actix_web::{
@@ -230,12 +231,13 @@ async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiRe
         return Err(ApiError::validation("opt_out.phrases", "has more than 100 entries"));
     }
     check_functions(state, caller, definition).await?;
+    voices::check(state, caller, "voice_id", definition.voice_id.as_deref()).await?;
     // A live agent without its provider could never talk.
     Ok(state.deps.providers.check(definition, caller.env())?)
 }
 
 /// BCP 47: letters first, then letters and digits, with hyphens between.
-fn check_language(tag: &str) -> ApiResult<()> {
+pub fn check_language(tag: &str) -> ApiResult<()> {
     let mut parts = tag.split('-');
     let primary = parts.next().unwrap_or_default();
     let fits = (2..=3).contains(&primary.len())

@@ -258,6 +258,9 @@ pub async fn change(
     if plan.agent_id != before.plan.agent_id {
         check_agent(&state, &caller, &plan).await?;
     }
+    if plan.voice_id != before.plan.voice_id {
+        check_voice(&state, &caller, &plan).await?;
+    }
     command(&state, &caller, id, Command::Change(Box::new(plan))).await
 }
 
@@ -465,7 +468,12 @@ async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &
 
 async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     check_rules(state, plan)?;
+    check_voice(state, caller, plan).await?;
     check_agent(state, caller, plan).await
+}
+
+async fn check_voice(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
+    super::voices::check(state, caller, "voice_id", plan.voice_id.as_deref()).await
 }
 
 fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {

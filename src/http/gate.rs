@@ -124,6 +124,8 @@ pub struct Limits {
     logins_by_email: Keyed<String>,
     /// Requests to peers that a workspace names.
     trunk_tests: Keyed<TenantId>,
+    /// Characters of previews of voices, by workspace.
+    previews: Keyed<TenantId>,
 }
 
 /// Source: CONTRACT §1.
@@ -135,6 +137,8 @@ const GUESSES: u32 = 60;
 const GUESSES_BY_EMAIL: u32 = 20;
 /// Tests of a workspace's trunks: so many at once, and as many more every minute.
 const TRUNK_TESTS: u32 = 20;
+/// Characters that a workspace can have spoken in a minute: twenty of the longest previews.
+const PREVIEW_CHARACTERS: u32 = 10_000;
 
 impl Limits {
     pub fn new(clock: &actors::clock::Clock) -> Self {
@@ -148,6 +152,7 @@ impl Limits {
             logins: keyed(guesses, clock),
             logins_by_email: keyed(by_email, clock),
             trunk_tests: keyed(Quota::per_minute(count(TRUNK_TESTS)), clock),
+            previews: keyed(Quota::per_minute(count(PREVIEW_CHARACTERS)), clock),
         }
     }
 
@@ -158,6 +163,7 @@ impl Limits {
         self.logins.retain_recent();
         self.logins_by_email.retain_recent();
         self.trunk_tests.retain_recent();
+        self.previews.retain_recent();
     }
 
     /// A key that nobody has; `Err` when there were too many from this address.
@@ -181,6 +187,18 @@ impl Limits {
         }
         let message = format!("at most {TRUNK_TESTS} tests of trunks a minute");
         Err(ApiError::TooMany("rate_limited", message, 60 / u64::from(TRUNK_TESTS)))
+    }
+
+    /// A preview of so many characters.
+    pub fn preview(&self, tenant: TenantId, characters: usize) -> ApiResult<()> {
+        let characters = u32::try_from(characters).ok().and_then(NonZeroU32::new);
+        let allowed = characters.is_none_or(|n| matches!(self.previews.check_key_n(&tenant, n), Ok(Ok(_))));
+        if allowed {
+            Ok(())
+        } else {
+            let message = format!("at most {PREVIEW_CHARACTERS} characters of previews a minute");
+            Err(ApiError::TooMany("rate_limited", message, 5))
+        }
     }
 
     /// A try to sign in or up.

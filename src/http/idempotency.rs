@@ -6,6 +6,7 @@ use super::{
     error::ApiError,
     extract::{self, MIB},
     gate::Caller,
+    voices::{Fingerprint, Form},
 };
 use crate::app::State;
 use actix_web::{
@@ -61,6 +62,9 @@ pub async fn once(
         let error = ApiError::validation("Idempotency-Key", "must have 1 to 255 characters");
         return Ok(request.into_response(error.error_response()));
     }
+    if Form::is_one(request.request()) {
+        return once_streamed(state, caller, key, request, next).await;
+    }
     let body = match extract::read(&mut request.take_payload(), LARGEST).await {
         Ok(body) => body.freeze(),
         Err(error) => return Ok(request.into_response(error.error_response())),
@@ -82,13 +86,7 @@ pub async fn once(
     let _entered = Entered(&state.running, name);
     let claim = match claim(state, &caller, key, fingerprint).await {
         Ok(Claimed::New(claim)) => claim,
-        Ok(Claimed::Answered(status, body)) => {
-            let answer = HttpResponse::build(status)
-                .insert_header(("Idempotent-Replayed", "true"))
-                .content_type("application/json")
-                .body(body);
-            return Ok(request.into_response(answer));
-        }
+        Ok(Claimed::Answered(status, body)) => return Ok(request.into_response(replayed(status, body))),
         Err(error) => return Ok(request.into_response(error.error_response())),
     };
     request.extensions_mut().insert(Caller {
@@ -96,7 +94,62 @@ pub async fn once(
         ..caller
     });
     let response = next.call(request).await?.map_into_boxed_body();
-    remember(state, claim, response).await
+    remember(state, claim, response, true).await
+}
+
+fn replayed(status: StatusCode, body: String) -> HttpResponse {
+    HttpResponse::build(status)
+        .insert_header(("Idempotent-Replayed", "true"))
+        .content_type("application/json")
+        .body(body)
+}
+
+/// The same for a form, which is too large to be held: what was sent is known only when it was read, so a repeat is read to
+/// its end before it is compared. One that was refused before its end changed nothing and gives the key back.
+async fn once_streamed(
+    state: &State,
+    caller: Caller,
+    key: String,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let name = format!("{}/{}/{key}", caller.tenant_id(), caller.env());
+    if !state.running.lock().insert(name.clone()) {
+        return Ok(request.into_response(in_progress().error_response()));
+    }
+    let _entered = Entered(&state.running, name);
+    let found = Fingerprint::default();
+    request.extensions_mut().insert(found.clone());
+    let known = match store::find(&state.deps.db.read, caller.tenant_id(), caller.env(), &key).await {
+        Ok(known) => known.filter(|known| known.status.is_some()),
+        Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
+    };
+    let mut fingerprint = format!("form:{} {}", request.method(), request.path());
+    if known.is_some() {
+        let payload = request.take_payload();
+        let read = match Form::new(request.request(), payload) {
+            Ok(form) => form.skip().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = read {
+            return Ok(request.into_response(error.error_response()));
+        }
+        fingerprint = found.get().unwrap_or_default();
+    }
+    let mut claim = match claim(state, &caller, key, fingerprint).await {
+        Ok(Claimed::New(claim)) => claim,
+        Ok(Claimed::Answered(status, body)) => return Ok(request.into_response(replayed(status, body))),
+        Err(error) => return Ok(request.into_response(error.error_response())),
+    };
+    request.extensions_mut().insert(Caller {
+        object_id: Some(claim.object_id),
+        ..caller
+    });
+    let response = next.call(request).await?.map_into_boxed_body();
+    let whole = found.get();
+    let keep = whole.is_some();
+    claim.fingerprint = whole.unwrap_or(claim.fingerprint);
+    remember(state, claim, response, keep).await
 }
 
 enum Claimed {
@@ -157,6 +210,7 @@ async fn remember(
     state: &State,
     claim: Claim,
     response: ServiceResponse<BoxBody>,
+    keep: bool,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let status = response.status();
     let (request, response) = response.into_parts();
@@ -166,7 +220,7 @@ async fn remember(
         .get(header::CONTENT_TYPE)
         .is_none_or(|value| value.as_bytes().starts_with(b"application/json"));
     let bytes = match body::to_bytes_limited(body, LARGEST_ANSWER).await {
-        Ok(Ok(bytes)) if is_json => bytes,
+        Ok(Ok(bytes)) => bytes,
         _ => {
             return Ok(ServiceResponse::new(
                 request,
@@ -174,7 +228,8 @@ async fn remember(
             ));
         }
     };
-    let release = status == StatusCode::TOO_MANY_REQUESTS;
+    // A sound changed nothing either, and is made anew.
+    let release = status == StatusCode::TOO_MANY_REQUESTS || !keep || !is_json;
     if status.is_server_error() {
         return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes))));
     }

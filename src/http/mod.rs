@@ -34,4 +34,5 @@ pub mod twilio;
 pub mod unsubscribe;
 pub mod verified_numbers;
 pub mod views;
+pub mod voices;
 pub mod webhook_endpoints;

@@ -88,7 +88,16 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         operation["requestBody"] =
             json!({ "required": true, "content": { "text/csv": { "schema": { "type": "string" } } } });
     }
+    if route.summary.contains("`multipart/form-data`")
+        && let Some(content) = operation["requestBody"]["content"].as_object_mut()
+        && let Some(schema) = content.remove("application/json")
+    {
+        content.insert("multipart/form-data".into(), schema);
+    }
     let mut success = json!({ "description": "Success." });
+    if route.summary.contains("`audio/wav`") {
+        success["content"] = json!({ "audio/wav": { "schema": { "type": "string", "format": "binary" } } });
+    }
     if route.path.ends_with(".csv") {
         success["content"] = json!({ "text/csv": { "schema": { "type": "string" } } });
     }

@@ -6,7 +6,7 @@ use super::{
     agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions,
     gate::{self, Access, Access::*},
     imports, live_calls, login, me, numbers, recordings, report, sessions, sip_trunks, sms_messages, system, topups,
-    twilio, unsubscribe, verified_numbers, views, webhook_endpoints,
+    twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -68,6 +68,15 @@ table! {
     DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
     POST "/v1/functions/{id}/rotate_secret" Needs(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
     POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", takes functions::Test, gives functions::FunctionTestView, 200;
+
+    GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; `type` and `status` narrow.", gives views::List<voices::VoiceView>, 200;
+    POST "/v1/voices/clones" Needs(VoicesWrite), voices::create, "Clone a voice from samples (`multipart/form-data`); finishes later.", takes voices::CloneForm, gives voices::VoiceView, 202;
+    GET "/v1/voices/{id}" Needs(VoicesRead), voices::get, "Get a voice, a clone with its samples.", gives voices::VoiceView, 200;
+    PATCH "/v1/voices/{id}" Needs(VoicesWrite), voices::change, "Rename a clone (JSON merge patch).", takes super::openapi::Patch<voices::Settings>, gives voices::VoiceView, 200;
+    DELETE "/v1/voices/{id}" Needs(VoicesWrite), voices::delete, "Delete a clone that no agent or campaign speaks with; its samples and the provider's copy go too.", 204;
+    POST "/v1/voices/{id}/preview" Needs(VoicesWrite), voices::preview, "Hear a voice say something, as `audio/wav`.", takes voices::Preview, 200;
+    POST "/v1/voices/{id}/samples" Needs(VoicesWrite), voices::add_samples, "Add samples to a clone whose training failed (`multipart/form-data`).", takes voices::SamplesForm, gives voices::VoiceView, 200;
+    POST "/v1/voices/{id}/train" Needs(VoicesWrite), voices::train, "Train a clone again after a failure; finishes later.", gives voices::VoiceView, 202;
 
     POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number of yours, with the agent that answers it.", takes numbers::Create, gives numbers::NumberView, 201;
     GET "/v1/numbers" Needs(NumbersRead), numbers::list, "List numbers.", gives views::List<numbers::NumberView>, 200;

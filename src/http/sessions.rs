@@ -122,6 +122,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let max_duration_seconds = asked
         .max_duration_seconds
         .map_or(definition.max_duration_seconds.get(), |max| max.get());
+    super::voices::check(&state, &caller, "voice_id", asked.voice_id.as_deref()).await?;
     check_voicemail(&asked.voicemail)?;
     check_sandbox(caller.env(), asked.sandbox.as_ref())?;
     deps.providers.check(definition, caller.env())?;

@@ -39,6 +39,11 @@ impl Voice {
         Self::find_in(wanted, &env::var_os("PATH").unwrap_or_default())
     }
 
+    /// Sound without words; always there.
+    pub fn tones() -> Self {
+        Voice { program: None }
+    }
+
     fn find_in(wanted: &str, path: &OsStr) -> Result<Self, String> {
         let program = match wanted {
             "tones" => None,

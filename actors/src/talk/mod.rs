@@ -25,6 +25,7 @@ use crate::{
         settings::{self, Asked},
     },
     template::fill,
+    voice_clone::builtin,
 };
 use bytes::Bytes;
 use entities::{
@@ -117,7 +118,8 @@ pub fn briefing(call: &session::Model, definition: &Definition, kit: &Kit) -> Br
         first_message: Some(fill(&definition.first_message, &call.variables)),
         tools: kit.tools(),
         language: definition.language.to_string(),
-        voice: call.voice_id.clone(),
+        // Clones and built-in voices are ours: a provider that speaks by itself knows neither.
+        voice: call.voice_id.clone().filter(|voice| builtin::is_foreign(voice)),
     }
 }
 

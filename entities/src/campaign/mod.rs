@@ -174,6 +174,31 @@ pub async fn drafts_of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent:
         .collect())
 }
 
+/// Names of campaigns that are not over and whose calls speak with this voice: by their plan, or by the agent as it was at
+/// their start.
+pub async fn that_speak_with(db: &impl ConnectionTrait, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
+    let named = |column: &str| Expr::cust(format!("CAST({column} AS TEXT)")).like(format!("%{voice}%"));
+    let rows = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
+        .filter(Column::Status.ne(Status::Completed))
+        .filter(named("plan").or(named("agent")))
+        .all(db)
+        .await?;
+    let speaks = |row: &Model| {
+        let agents = row
+            .agent
+            .as_ref()
+            .and_then(|agent| agent.definition.voice_id.as_deref());
+        row.plan.voice_id.as_deref().or(agents) == Some(voice)
+    };
+    Ok(rows
+        .into_iter()
+        .filter(speaks)
+        .map(|row| row.plan.name.into_string())
+        .collect())
+}
+
 /// Tenants with a running campaign: each needs its dispatcher.
 pub async fn tenants_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
     let select = Entity::find()

@@ -1,0 +1,144 @@
+//! Samples on their way into the store. A sample's row comes first and says `stored: false`; what is never whole is found by
+//! it and erased.
+use crate::{deps::Deps, keyring::hex, writer::Commit};
+use entities::{
+    Error, Result,
+    ids::{TenantId, VoiceId, VoiceSampleId},
+    voice::sample::{self, Model as Sample},
+};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bytes of one file.
+pub const MAX_FILE: usize = 25 * 1024 * 1024;
+/// Bytes of all samples of a voice.
+pub const MAX_TOTAL: u64 = 200 * 1024 * 1024;
+
+/// Uploads at once, of one tenant and of all: each holds one file in memory.
+const MAX_OF_TENANT: usize = 2;
+const MAX_UPLOADS: usize = 8;
+/// An upload takes minutes; what is not whole after an hour never will be.
+const ABANDONED_SECONDS: i64 = 3600;
+/// Abandoned samples that are erased at once.
+const SLICE: u64 = 100;
+
+/// Where a sample lies in the vault.
+pub fn name(sample: &Sample) -> String {
+    format!("{}/{}.sample", sample.tenant_id, sample.id)
+}
+
+/// Who uploads.
+pub struct Uploads {
+    permits: Arc<Semaphore>,
+    by_tenant: Arc<Mutex<HashMap<TenantId, usize>>>,
+}
+
+impl Default for Uploads {
+    fn default() -> Self {
+        Uploads {
+            permits: Arc::new(Semaphore::new(MAX_UPLOADS)),
+            by_tenant: Arc::default(),
+        }
+    }
+}
+
+/// Held during an upload.
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+    tenant: TenantId,
+    by_tenant: Arc<Mutex<HashMap<TenantId, usize>>>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = all.get_mut(&self.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.tenant);
+            }
+        }
+    }
+}
+
+impl Uploads {
+    /// None: too many are under way.
+    pub fn begin(&self, tenant: TenantId) -> Option<Place> {
+        let permit = self.permits.clone().try_acquire_owned().ok()?;
+        let mut all = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = all.entry(tenant).or_default();
+        if *count >= MAX_OF_TENANT {
+            return None;
+        }
+        *count += 1;
+        Some(Place {
+            _permit: permit,
+            tenant,
+            by_tenant: self.by_tenant.clone(),
+        })
+    }
+}
+
+/// Puts a file into the store. Its row does not count yet: see `stored`.
+pub async fn put(
+    deps: &Deps,
+    (tenant_id, voice_id): (TenantId, VoiceId),
+    (id, place): (VoiceSampleId, i32),
+    file_name: String,
+    file: Vec<u8>,
+) -> Result<Sample> {
+    let sample = Sample {
+        id,
+        tenant_id,
+        voice_id,
+        place,
+        stored: false,
+        file_name,
+        format: None,
+        bytes: i64::try_from(file.len()).unwrap_or(i64::MAX),
+        sha256: hex(&Sha256::digest(&file)),
+        duration_ms: None,
+        loudness_lufs: None,
+        fault: None,
+        created_at: deps.clock.now(),
+    };
+    let mut commit = Commit::default();
+    commit.changes.voice_samples.push(sample.clone());
+    deps.writer.commit(commit).await?;
+    let put = deps.studio.vault.put(&name(&sample), file).await;
+    put.map_err(|failure| Error::Unavailable(failure.to_string()))?;
+    Ok(sample)
+}
+
+/// Erases samples that no voice has taken. What fails is found again by `sweep`.
+pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
+    let mut erased = Vec::new();
+    for sample in samples {
+        match deps.studio.vault.erase(&name(sample)).await {
+            Ok(()) => erased.push(sample.id),
+            Err(failure) => tracing::warn!(%failure, "an upload that was cut off is not erased yet"),
+        }
+    }
+    if erased.is_empty() {
+        return Ok(());
+    }
+    let gone = deps.writer.run(move |db| {
+        let erased = erased.clone();
+        Box::pin(async move {
+            sample::delete(db, &erased).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    gone.await
+}
+
+/// Erases what uploads that were cut off have left. Run by the reconcile.
+pub async fn sweep(deps: &Deps) -> Result<()> {
+    let before = deps.clock.now().plus_seconds(-ABANDONED_SECONDS);
+    let left = sample::abandoned(&deps.db.read, before, SLICE).await?;
+    drop_all(deps, &left).await
+}

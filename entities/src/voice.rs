@@ -1,0 +1,224 @@
+//! Clones of voices: what each is called, how far it is, and what it is made from. Shared by a tenant's two envs; the events
+//! of a clone go to the env in which it was created.
+use crate::{
+    error::{Error, Result},
+    ids::{Owned, TenantId, VoiceId},
+    page::{self, Listed, Page},
+    values::{Env, Moment},
+};
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How far the voice is.")]
+pub enum Status {
+    /// Its samples are there; the training begins at once.
+    Pending,
+    Training,
+    /// It can be used.
+    Ready,
+    /// The training failed; `error_code` says why.
+    Failed,
+}
+
+/// Who makes the clone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Maker {
+    /// For test keys: the samples are examined, nobody is asked, and the service's own voice speaks.
+    Sandbox,
+    /// The operator's provider, which speaks ElevenLabs' protocol.
+    Elevenlabs,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "voices")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: VoiceId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub name: String,
+    /// BCP 47.
+    pub language: Option<String>,
+    pub provider: Maker,
+    /// What the provider calls it.
+    pub provider_voice_id: Option<String>,
+    pub status: Status,
+    /// Samples that it is made from.
+    pub samples: i32,
+    /// Trainings so far, the present one included.
+    pub run: i32,
+    /// The present training ends by then.
+    pub deadline: Option<Moment>,
+    /// Written before the provider is asked, once per run: after a crash nobody asks it again.
+    pub submitted_at: Option<Moment>,
+    /// The provider may have copies of it that nobody uses.
+    pub leftovers: bool,
+    /// The next moment at which its actor has something to do.
+    pub wake_at: Option<Moment>,
+    /// Failed tries to erase it.
+    pub tries: i32,
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    pub consent_attested_at: Moment,
+    pub ready_at: Option<Moment>,
+    pub version: i32,
+    pub created_at: Moment,
+    pub updated_at: Moment,
+    pub deleted_at: Option<Moment>,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    pub fn key(&self) -> Owned<VoiceId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
+}
+
+pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: VoiceId) -> Result<Model> {
+    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
+    found.ok_or(Error::NotFound("voice"))
+}
+
+/// For what follows its deletion.
+pub async fn load_even_deleted(db: &impl ConnectionTrait, key: Owned<VoiceId>) -> Result<Model> {
+    let found = Entity::find_by_id(key.id)
+        .filter(Column::TenantId.eq(key.tenant_id))
+        .filter(Column::Env.eq(key.env));
+    found.one(db).await?.ok_or(Error::NotFound("voice"))
+}
+
+pub async fn list(
+    db: &impl ConnectionTrait,
+    tenant: TenantId,
+    status: Option<Status>,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let mut select = owned(tenant);
+    if let Some(status) = status {
+        select = select.filter(Column::Status.eq(status));
+    }
+    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+}
+
+pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+    Ok(owned(tenant).count(db).await?)
+}
+
+/// Voices that have something to do by then.
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<VoiceId>>> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(Expr::cust("wake_at IS NOT NULL"))
+        .filter(Column::WakeAt.lte(by))
+        .order_by(Column::WakeAt, Order::Asc)
+        .limit(limit);
+    let rows: Vec<(TenantId, Env, VoiceId)> = select.into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}
+
+/// Makes what is being trained or erased due at once: whoever was at it has ended.
+pub async fn let_go(db: &impl ConnectionTrait, now: Moment) -> Result<()> {
+    Entity::update_many()
+        .col_expr(Column::WakeAt, Expr::value(now))
+        .filter(Expr::cust("wake_at IS NOT NULL"))
+        .filter(Column::WakeAt.gt(now))
+        .exec(db)
+        .await?;
+    Ok(())
+}
+
+/// What a voice is made from. The sound itself lies in the recordings' store.
+pub mod sample {
+    use crate::{
+        error::Result,
+        ids::{TenantId, VoiceId, VoiceSampleId},
+        values::Moment,
+    };
+    use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+    #[sea_orm(table_name = "voice_samples")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: VoiceSampleId,
+        pub tenant_id: TenantId,
+        pub voice_id: VoiceId,
+        /// Among the samples of its voice, from 0.
+        pub place: i32,
+        /// It is whole and counts. Else it is on its way into the store, or its upload was cut off.
+        pub stored: bool,
+        /// As the client called it.
+        pub file_name: String,
+        /// `wav`, `mp3`, `flac` or `ogg`, once it was examined.
+        pub format: Option<String>,
+        pub bytes: i64,
+        /// Of the file, hex.
+        pub sha256: String,
+        pub duration_ms: Option<i64>,
+        /// Integrated, EBU R 128.
+        pub loudness_lufs: Option<f64>,
+        /// Why it cannot be used: an `error_code`.
+        pub fault: Option<String>,
+        pub created_at: Moment,
+    }
+    impl ActiveModelBehavior for ActiveModel {}
+
+    /// Those that count, in their order.
+    pub async fn of_voice(db: &impl ConnectionTrait, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
+        let select = Entity::find()
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::VoiceId.eq(voice))
+            .filter(Column::Stored.eq(true));
+        let select = select
+            .order_by(Column::Place, Order::Asc)
+            .order_by(Column::Id, Order::Asc);
+        Ok(select.all(db).await?)
+    }
+
+    /// All of a voice, also what was never whole.
+    pub async fn all_of_voice(db: &impl ConnectionTrait, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
+        let select = Entity::find()
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::VoiceId.eq(voice));
+        Ok(select.all(db).await?)
+    }
+
+    /// Begun before then and never whole: nobody is at them any more.
+    pub async fn abandoned(db: &impl ConnectionTrait, before: Moment, limit: u64) -> Result<Vec<Model>> {
+        let select = Entity::find()
+            .filter(Expr::cust("NOT stored"))
+            .filter(Column::CreatedAt.lt(before));
+        Ok(select.limit(limit).all(db).await?)
+    }
+
+    pub async fn delete(db: &impl ConnectionTrait, ids: &[VoiceSampleId]) -> Result<()> {
+        Entity::delete_many()
+            .filter(Column::Id.is_in(ids.iter().copied()))
+            .exec(db)
+            .await?;
+        Ok(())
+    }
+
+    pub async fn delete_of(db: &impl ConnectionTrait, voice: VoiceId) -> Result<()> {
+        Entity::delete_many().filter(Column::VoiceId.eq(voice)).exec(db).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,394 @@
+//! Voices: those that are simply there, and clones of a workspace's own. Shared by its two envs.
+mod clones;
+mod form;
+
+pub use clones::{CloneForm, SamplesForm, add_samples, create, train};
+pub use form::{Fingerprint, Form};
+
+use super::{
+    agents::check_language,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Params},
+    gate::Caller,
+    views::List,
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::voice_clone::{
+    builtin::{self, Builtin},
+    machine::Command,
+};
+use entities::{
+    Error, agent, campaign,
+    ids::VoiceId,
+    page::{Listed, Page},
+    values::{Moment, Text},
+    voice::{self as store, Maker, Model, Status, sample},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "Where a voice comes from.")]
+pub enum VoiceType {
+    /// The service speaks with it by itself.
+    Builtin,
+    /// The realtime provider's, in calls of agents with `brain.mode: realtime`.
+    Provider,
+    /// Made from the workspace's own samples.
+    Cloned,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct VoiceView {
+    /// A UUID for a clone, else a name that stays as it is: what agents and campaigns take as `voice_id`.
+    pub id: String,
+    pub name: String,
+    pub r#type: VoiceType,
+    /// Who speaks: `sandbox`, `elevenlabs`, `realtime`, or a program of this machine.
+    pub provider: String,
+    /// BCP 47; null: any.
+    pub language: Option<String>,
+    pub status: Status,
+    /// How many a clone has.
+    pub samples: i32,
+    /// Each of a clone's samples. Only in the answer to GET /v1/voices/{id}.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_details: Option<Vec<SampleView>>,
+    /// Why the last training failed; see docs/voices.md.
+    pub error_code: Option<String>,
+    /// The same in words, with what to do.
+    pub error_message: Option<String>,
+    pub ready_at: Option<Moment>,
+    /// Null for voices that are simply there.
+    pub created_at: Option<Moment>,
+    pub updated_at: Option<Moment>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct SampleView {
+    pub file_name: String,
+    pub bytes: i64,
+    /// Of the file, hex.
+    pub sha256: String,
+    /// `wav`, `mp3`, `flac` or `ogg`. Null, as what follows, until it was examined.
+    pub format: Option<String>,
+    pub duration_seconds: Option<f64>,
+    /// Integrated loudness by EBU R 128.
+    pub loudness_lufs: Option<f64>,
+    /// Why it is not used: an `error_code`.
+    pub fault: Option<String>,
+}
+
+impl From<sample::Model> for SampleView {
+    fn from(row: sample::Model) -> Self {
+        SampleView {
+            file_name: row.file_name,
+            bytes: row.bytes,
+            sha256: row.sha256,
+            format: row.format,
+            duration_seconds: row.duration_ms.map(|ms| ms as f64 / 1000.0),
+            loudness_lufs: row.loudness_lufs,
+            fault: row.fault,
+        }
+    }
+}
+
+impl From<Model> for VoiceView {
+    fn from(row: Model) -> Self {
+        let provider = match row.provider {
+            Maker::Sandbox => "sandbox",
+            Maker::Elevenlabs => "elevenlabs",
+        };
+        VoiceView {
+            id: row.id.to_string(),
+            name: row.name,
+            r#type: VoiceType::Cloned,
+            provider: provider.into(),
+            language: row.language,
+            status: row.status,
+            samples: row.samples,
+            sample_details: None,
+            error_code: row.error_code,
+            error_message: row.error_message,
+            ready_at: row.ready_at,
+            created_at: Some(row.created_at),
+            updated_at: Some(row.updated_at),
+        }
+    }
+}
+
+impl From<Builtin> for VoiceView {
+    fn from(voice: Builtin) -> Self {
+        VoiceView {
+            id: voice.id.into(),
+            name: voice.name.into(),
+            r#type: builtin_type(&voice),
+            provider: voice.provider.into(),
+            language: voice.language.map(str::to_owned),
+            status: Status::Ready,
+            samples: 0,
+            sample_details: None,
+            error_code: None,
+            error_message: None,
+            ready_at: None,
+            created_at: None,
+            updated_at: None,
+        }
+    }
+}
+
+fn builtin_type(voice: &Builtin) -> VoiceType {
+    if voice.is_provided() {
+        VoiceType::Provider
+    } else {
+        VoiceType::Builtin
+    }
+}
+
+/// A line of the list.
+enum Listable {
+    /// With its place among them.
+    Builtin(u128, Builtin),
+    Clone(Model),
+}
+
+impl Listable {
+    /// Those that are simply there come before everything that was ever made.
+    fn place(&self) -> Uuid {
+        match self {
+            Listable::Builtin(place, _) => Uuid::from_u128(*place),
+            Listable::Clone(row) => row.id.0,
+        }
+    }
+}
+
+/// GET /v1/voices
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<VoiceView>>> {
+    let page = params.page()?;
+    let wanted: Option<VoiceType> = params.text("type")?;
+    let status: Option<Status> = params.text("status")?;
+    params.finish()?;
+    let mut rows = Vec::new();
+    if wanted.is_none_or(|wanted| wanted == VoiceType::Cloned) {
+        let listed = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
+        rows.extend(listed.rows.into_iter().map(Listable::Clone));
+        if listed.has_more {
+            // More than a page of clones: those that are there anyway are not read, but for the order.
+            rows.truncate(page.limit as usize);
+        }
+        let more = listed.has_more;
+        rows.extend(there(&state, wanted, status, page));
+        return Ok(web::Json(paged(rows, page, more)));
+    }
+    rows.extend(there(&state, wanted, status, page));
+    Ok(web::Json(paged(rows, page, false)))
+}
+
+/// The voices that are simply there, as far as this page may hold them.
+fn there(state: &State, wanted: Option<VoiceType>, status: Option<Status>, page: Page) -> Vec<Listable> {
+    // They were not created at any time.
+    let timeless = page.created_after.is_none() && page.created_before.is_none();
+    if !timeless || status.is_some_and(|status| status != Status::Ready) {
+        return Vec::new();
+    }
+    let beyond = |place: Uuid| match page.after {
+        Some(after) if page.newest_first => place < after,
+        Some(after) => place > after,
+        None => true,
+    };
+    builtin::all(state.deps.studio.voice.name(), &state.deps.providers)
+        .into_iter()
+        .zip(1..)
+        .map(|(voice, place)| Listable::Builtin(place, voice))
+        .filter(|line| beyond(line.place()))
+        .filter(|line| match line {
+            Listable::Builtin(_, voice) => wanted.is_none_or(|wanted| wanted == builtin_type(voice)),
+            Listable::Clone(_) => true,
+        })
+        .collect()
+}
+
+fn paged(mut rows: Vec<Listable>, page: Page, more: bool) -> List<VoiceView> {
+    rows.sort_by_key(Listable::place);
+    if page.newest_first {
+        rows.reverse();
+    }
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+    let has_more = more || rows.len() > limit;
+    rows.truncate(limit);
+    List::of(Listed { rows, has_more }, Listable::place, |line| match line {
+        Listable::Builtin(_, voice) => voice.into(),
+        Listable::Clone(row) => row.into(),
+    })
+}
+
+/// What an id means.
+enum Found {
+    Builtin(Builtin),
+    Clone(Model),
+}
+
+async fn find(state: &State, caller: &Caller, id: &str) -> ApiResult<Found> {
+    if let Ok(id) = id.parse::<VoiceId>() {
+        return Ok(Found::Clone(
+            store::load(&state.deps.db.read, caller.tenant_id(), id).await?,
+        ));
+    }
+    let mut there = builtin::all(state.deps.studio.voice.name(), &state.deps.providers).into_iter();
+    let found = there.find(|voice| voice.id == id).map(Found::Builtin);
+    found.ok_or_else(|| Error::NotFound("voice").into())
+}
+
+/// A clone of the workspace's; of others nothing can be changed.
+async fn find_clone(state: &State, caller: &Caller, id: &str) -> ApiResult<Model> {
+    match find(state, caller, id).await? {
+        Found::Clone(row) => Ok(row),
+        Found::Builtin(_) => Err(Error::InvalidState {
+            kind: "voice",
+            state: "built-in",
+            command: "be changed",
+            hint: "only clones can",
+        }
+        .into()),
+    }
+}
+
+/// GET /v1/voices/{id}
+pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<String>) -> ApiResult<web::Json<VoiceView>> {
+    let row = match find(&state, &caller, &id).await? {
+        Found::Builtin(voice) => return Ok(web::Json(voice.into())),
+        Found::Clone(row) => row,
+    };
+    let samples = sample::of_voice(&state.deps.db.read, row.tenant_id, row.id).await?;
+    let details = samples.into_iter().map(SampleView::from).collect();
+    Ok(web::Json(VoiceView {
+        sample_details: Some(details),
+        ..row.into()
+    }))
+}
+
+/// What can be changed of a clone.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub name: Text<1, 100>,
+    /// BCP 47, as en-US.
+    #[serde(default)]
+    pub language: Option<Text<2, 35>>,
+}
+
+/// PATCH /v1/voices/{id}: a JSON merge patch.
+pub async fn change(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<String>,
+    Json(patch): Json<serde_json::Value>,
+) -> ApiResult<web::Json<VoiceView>> {
+    let before = find_clone(&state, &caller, &id).await?;
+    let mut settings = serde_json::json!({ "name": before.name, "language": before.language });
+    extract::merge(&mut settings, patch);
+    let Settings { name, language } = extract::parse_value(settings)?;
+    language.as_deref().map_or(Ok(()), check_language)?;
+    let command = Command::Rename {
+        name: name.into_string(),
+        language: language.map(Text::into_string),
+    };
+    Ok(web::Json(tell(&state, &before, command).await?.into()))
+}
+
+/// Sends a command to a voice's actor.
+async fn tell(state: &State, voice: &Model, command: Command) -> ApiResult<Model> {
+    let tree = state.tree()?;
+    let told = tree.ask(&tree.voices, &state.deps, voice.key(), command).await?;
+    Ok(told.row)
+}
+
+/// DELETE /v1/voices/{id}: the provider's copy and the samples go after it.
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<String>) -> ApiResult<HttpResponse> {
+    let voice = find_clone(&state, &caller, &id).await?;
+    let (db, id) = (&state.deps.db.read, voice.id.to_string());
+    let mut users = Vec::new();
+    let agents = agent::that_speak_with(db, caller.tenant_id(), &id).await?;
+    users.extend(agents.iter().map(|name| format!("agent `{name}`")));
+    let campaigns = campaign::that_speak_with(db, caller.tenant_id(), &id).await?;
+    users.extend(campaigns.iter().map(|name| format!("campaign `{name}`")));
+    if !users.is_empty() {
+        let (count, users) = (users.len(), users[..users.len().min(10)].join(", "));
+        let why = format!("{count} speak with it: {users}; give them another `voice_id` first");
+        return Err(Error::InUse(why).into());
+    }
+    tell(&state, &voice, Command::Delete).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Preview {
+    pub text: Text<1, 500>,
+}
+
+/// POST /v1/voices/{id}/preview
+pub async fn preview(
+    state: Data<State>,
+    caller: Caller,
+    Id(id): Id<String>,
+    Json(asked): Json<Preview>,
+) -> ApiResult<HttpResponse> {
+    let found = find(&state, &caller, &id).await?;
+    state.limits.preview(caller.tenant_id(), asked.text.chars().count())?;
+    let sound = match found {
+        Found::Builtin(voice) => voice.say(&state.deps, &asked.text).await.ok_or_else(|| {
+            Error::NotConfigured("the realtime provider's voices speak in calls only; there is no preview".into())
+        })?,
+        Found::Clone(row) => say(&state, &row, asked.text.into_string()).await?,
+    };
+    Ok(HttpResponse::Ok().content_type("audio/wav").body(sound))
+}
+
+async fn say(state: &State, row: &Model, text: String) -> ApiResult<Vec<u8>> {
+    let (Status::Ready, Some(id)) = (row.status, row.provider_voice_id.clone()) else {
+        return Err(not_ready(row.status).into());
+    };
+    let cloner = state.deps.cloning.of(row.provider).ok_or_else(not_configured)?;
+    let language = row.language.clone().unwrap_or_else(|| "en-US".into());
+    let spoken = cloner.speak(id, text, language).await;
+    Ok(spoken.map_err(|refused| Error::Unavailable(format!("the provider of voices {}", refused.why)))?)
+}
+
+fn not_ready(status: Status) -> Error {
+    let (state, hint) = match status {
+        Status::Pending => ("pending", "wait for `voice_clone.training_succeeded`"),
+        Status::Training => ("training", "wait for `voice_clone.training_succeeded`"),
+        Status::Failed => ("failed", "see its `error_message`"),
+        Status::Ready => ("ready", "train it again"),
+    };
+    Error::InvalidState {
+        kind: "voice",
+        state,
+        command: "speak",
+        hint,
+    }
+}
+
+fn not_configured() -> Error {
+    Error::NotConfigured("no provider of voices is configured; use a test key for sandbox clones".into())
+}
+
+/// A `voice_id` that is a UUID must be a clone that can be used; any other text is a name that is not ours to judge.
+pub async fn check(state: &State, caller: &Caller, param: &str, voice_id: Option<&str>) -> ApiResult<()> {
+    let Some(Ok(id)) = voice_id.map(str::parse::<VoiceId>) else {
+        return Ok(());
+    };
+    match store::load(&state.deps.db.read, caller.tenant_id(), id).await {
+        Ok(row) if row.status == Status::Ready => Ok(()),
+        Ok(_) => Err(ApiError::validation(param, "is a voice that is not ready to be used")),
+        Err(Error::NotFound(_)) => Err(ApiError::validation(param, "is no voice of this workspace")),
+        Err(error) => Err(error.into()),
+    }
+}
