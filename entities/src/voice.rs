@@ -209,6 +209,15 @@ pub mod sample {
         Ok(select.limit(limit).all(db).await?)
     }
 
+    /// All of all tenants, a page at a time: to seal them anew.
+    pub async fn all_after(db: &impl ConnectionTrait, after: Option<VoiceSampleId>, limit: u64) -> Result<Vec<Model>> {
+        let mut select = Entity::find();
+        if let Some(after) = after {
+            select = select.filter(Column::Id.gt(after));
+        }
+        Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    }
+
     pub async fn delete(db: &impl ConnectionTrait, ids: &[VoiceSampleId]) -> Result<()> {
         Entity::delete_many()
             .filter(Column::Id.is_in(ids.iter().copied()))

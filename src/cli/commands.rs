@@ -13,6 +13,7 @@ use actors::{
     ids::Ids,
     keyring::{Keyring, purpose},
     recording::{studio, vault::Vault},
+    voice_clone::samples,
 };
 use clap::Subcommand;
 use entities::{
@@ -23,7 +24,9 @@ use entities::{
     page::Page,
     recording, sip_trunk, tenant, user,
     values::{Country, E164, Env, Moment, Role, Scopes, Text, Zone},
-    verified_number, webhook_endpoint,
+    verified_number,
+    voice::sample,
+    webhook_endpoint,
 };
 use migration::MigratorTrait;
 use sea_orm::DatabaseTransaction;
@@ -451,7 +454,9 @@ impl Secrets {
             }
         }
         transaction.commit().await.map_err(Error::from)?;
-        let recordings = reseal_recordings(&db, &settings.vault(&keyring)?).await?;
+        let vault = settings.vault(&keyring)?;
+        let recordings = reseal_recordings(&db, &vault).await?;
+        let samples = reseal_samples(&db, &vault).await?;
         lock.release().await;
         db.close().await;
         if json {
@@ -460,11 +465,12 @@ impl Secrets {
                 "functions_resealed": functions,
                 "trunks_resealed": trunks,
                 "recordings_resealed": recordings,
+                "voice_samples_resealed": samples,
                 "key_id": keyring.key_id(),
             }));
         } else {
             println!(
-                "{resealed} endpoints, {functions} functions, {trunks} trunks and {recordings} recordings sealed anew; everything opens with key {} alone",
+                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings and {samples} samples of voices sealed anew; everything opens with key {} alone",
                 keyring.key_id()
             );
         }
@@ -533,14 +539,31 @@ async fn reseal_recordings(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
         let Some(last) = rows.last() else { return Ok(resealed) };
         after = Some(last.id);
         for row in rows {
-            let name = studio::name(row.key());
-            let broken = |error: actors::recording::vault::Failure| CannotStart(format!("recordings: {name}: {error}"));
-            let Some(size) = vault.size(&name).await.map_err(broken)? else {
-                continue;
-            };
-            let sound = vault.read(&name, 0..size).await.map_err(broken)?;
-            vault.put(&name, sound.to_vec()).await.map_err(broken)?;
-            resealed += 1;
+            resealed += u32::from(reseal_object(vault, &studio::name(row.key())).await?);
+        }
+    }
+}
+
+/// Of one that is not there there is nothing to do.
+async fn reseal_object(vault: &Vault, name: &str) -> Result<bool, CannotStart> {
+    let broken = |error: actors::recording::vault::Failure| CannotStart(format!("recordings: {name}: {error}"));
+    let Some(size) = vault.size(name).await.map_err(broken)? else {
+        return Ok(false);
+    };
+    let sound = vault.read(name, 0..size).await.map_err(broken)?;
+    vault.put(name, sound.to_vec()).await.map_err(broken)?;
+    Ok(true)
+}
+
+/// What voices are cloned from.
+async fn reseal_samples(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
+    let (mut after, mut resealed) = (None, 0);
+    loop {
+        let rows = sample::all_after(&db.read, after, 500).await?;
+        let Some(last) = rows.last() else { return Ok(resealed) };
+        after = Some(last.id);
+        for row in rows {
+            resealed += u32::from(reseal_object(vault, &samples::name(&row)).await?);
         }
     }
 }

@@ -120,7 +120,7 @@ pub struct Voice {
     pub training_seconds: i64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Pending,
     Training,

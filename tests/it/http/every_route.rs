@@ -73,6 +73,9 @@ on_both! {
         let email = json!({ "to": "ann@example.com", "subject": "Hello", "text": "Hello.", "scheduled_at": "2027-03-03T13:00:00Z" });
         let email = owner.api.post("/v1/email_messages", email).await.ok()["id"].as_str().unwrap().to_owned();
         let topup = owner.api.post("/v1/credits/topups", json!({ "amount_cents": 500 })).await.ok()["id"].as_str().unwrap().to_owned();
+        let clone = reqwest::multipart::Form::new().text("name", "Ann").text("consent_attested", "true");
+        let clone = owner.api.send(owner.api.request(reqwest::Method::POST, "/v1/voices/clones").multipart(clone)).await.ok()["id"].as_str().unwrap().to_owned();
+        world.settle().await;
         let live = world.api(owner.id, Env::Live, Scopes::all()).await;
         let mut walked = BTreeSet::new();
         for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_) | Access::NeedsOrLink(_)) && route.path.contains("{id}")) {
@@ -93,6 +96,7 @@ on_both! {
                 "sms_messages" => &sms,
                 "email_messages" => &email,
                 "credits" => &topup,
+                "voices" => &clone,
                 other => panic!("what is the id of {other}?"),
             };
             walked.insert(kind);
@@ -106,12 +110,13 @@ on_both! {
                 "say" => json!({ "text": "Hello." }),
                 "dtmf" => json!({ "digits": "1" }),
                 "transfer" => json!({ "transfer_number": "+15002000000" }),
+                "preview" => json!({ "text": "Hello." }),
                 "simulate" => json!({ "turns": ["Hello."] }),
                 _ => json!({}),
             };
             for api in [&stranger.api, &live] {
                 // Configuration belongs to both envs of its tenant.
-                if ["agents", "functions", "numbers", "sip_trunks", "verified_numbers"].contains(&kind) && std::ptr::eq(api, &live) {
+                if ["agents", "functions", "numbers", "sip_trunks", "verified_numbers", "voices"].contains(&kind) && std::ptr::eq(api, &live) {
                     continue;
                 }
                 let method = || route.method.as_str().parse().unwrap();
@@ -129,7 +134,7 @@ on_both! {
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 15);
+        assert_eq!(walked.len(), 16);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);

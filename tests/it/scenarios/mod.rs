@@ -14,4 +14,5 @@ mod races;
 mod the_call;
 mod the_law;
 mod topups;
+mod voices;
 mod webhooks_in_detail;

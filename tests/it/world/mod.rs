@@ -12,6 +12,7 @@ pub mod s3_server;
 pub mod smtp;
 pub mod stripe_server;
 pub mod twilio;
+pub mod voice_server;
 pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
