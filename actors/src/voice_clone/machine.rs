@@ -111,6 +111,8 @@ impl Code {
 pub const MAX_SAMPLES: i32 = 25;
 /// Work that nobody reports on is done again after this.
 const LEASE_SECONDS: i64 = 60;
+/// A provider that was given up may finish its work all the same: only then it is looked for what it left.
+const AFTERMATH_SECONDS: i64 = 300;
 
 /// A voice's row, and what the operator decides about trainings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -337,7 +339,7 @@ fn fail(mut row: Row, refusal: Refusal, samples: Vec<Sample>, now: Moment) -> (R
 /// After a run nothing is left to do, but for what it left over.
 fn rest(mut row: Row, now: Moment) -> Row {
     (row.deadline, row.submitted_at, row.tries) = (None, None, 0);
-    row.wake_at = row.leftovers.then_some(now);
+    row.wake_at = row.leftovers.then(|| now.plus_seconds(AFTERMATH_SECONDS));
     row
 }
 

@@ -230,7 +230,8 @@ fn every_transition() {
         (failed(), erased(1), 10, "failed"),
         (failed(), erase_failed(), 10, "failed"),
 
-        (littered(), Command::Tick, 6, "failed leftovers erase"),
+        (littered(), Command::Tick, 305, "failed leftovers"),
+        (littered(), Command::Tick, 306, "failed leftovers erase"),
         (littered(), erased(0), 7, "failed leftovers"),
         (littered(), erased(1), 7, "failed"),
         (littered(), erase_failed(), 7, "failed leftovers"),

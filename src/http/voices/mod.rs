@@ -174,20 +174,14 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let wanted: Option<VoiceType> = params.text("type")?;
     let status: Option<Status> = params.text("status")?;
     params.finish()?;
-    let mut rows = Vec::new();
+    let mut rows = there(&state, wanted, status, page);
+    let mut more = false;
     if wanted.is_none_or(|wanted| wanted == VoiceType::Cloned) {
-        let listed = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
-        rows.extend(listed.rows.into_iter().map(Listable::Clone));
-        if listed.has_more {
-            // More than a page of clones: those that are there anyway are not read, but for the order.
-            rows.truncate(page.limit as usize);
-        }
-        let more = listed.has_more;
-        rows.extend(there(&state, wanted, status, page));
-        return Ok(web::Json(paged(rows, page, more)));
+        let clones = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
+        more = clones.has_more;
+        rows.extend(clones.rows.into_iter().map(Listable::Clone));
     }
-    rows.extend(there(&state, wanted, status, page));
-    Ok(web::Json(paged(rows, page, false)))
+    Ok(web::Json(paged(rows, page, more)))
 }
 
 /// The voices that are simply there, as far as this page may hold them.

@@ -91,8 +91,8 @@ async fn bytes(api: &Api, path: &str, body: Value) -> (u16, Vec<u8>) {
 /// A live key, and a provider of voices.
 async fn live(world: &mut World) -> (Tenant, Api, VoiceServer) {
     let server = VoiceServer::start();
-    world.change_setting("voice_provider_url", json!(server.url)).await;
     world.change_setting("voice_provider_api_key", json!(KEY)).await;
+    world.change_setting("voice_provider_url", json!(server.url)).await;
     let tenant = world.tenant().await;
     let api = world.api(tenant.id, Env::Live, Scopes::all()).await;
     (tenant, api, server)
@@ -374,13 +374,14 @@ on_both! {
 
     async fn a_provider_that_hangs_is_given_up_and_what_it_made_is_erased(world: &mut World) {
         let (_, api, server) = live(world).await;
-        world.change_setting("voice_training_timeout_seconds", json!(1)).await;
+        world.change_setting("voice_training_timeout_seconds", json!(10)).await;
         server.answer_with(Adding::MakeAndHang);
         let id = clone(&api, [good(), good(), good()]).await;
         world.settle().await;
         assert_eq!(voice(&api, &id).await["error_code"], "timed_out");
-        world.advance(minutes(1)).await;
-        assert_eq!((server.asked().len(), server.voices().len()), (1, 0));
+        assert_eq!((server.asked().len(), server.voices().len()), (1, 1));
+        world.advance(minutes(6)).await;
+        assert_eq!(server.voices().len(), 0);
         assert_eq!(told_types(&api).await, ["training_started", "training_failed"]);
     }
 
