@@ -195,8 +195,10 @@ struct Source {
     state: Rc<Counted>,
 }
 
+type Body = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
+
 struct Counted {
-    body: RefCell<Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>>,
+    body: RefCell<Body>,
     total: Cell<u64>,
     unread: Cell<usize>,
 }

@@ -225,14 +225,13 @@ fn paged(mut rows: Vec<Listable>, page: Page, more: bool) -> List<VoiceView> {
 /// What an id means.
 enum Found {
     Builtin(Builtin),
-    Clone(Model),
+    Clone(Box<Model>),
 }
 
 async fn find(state: &State, caller: &Caller, id: &str) -> ApiResult<Found> {
     if let Ok(id) = id.parse::<VoiceId>() {
-        return Ok(Found::Clone(
-            store::load(&state.deps.db.read, caller.tenant_id(), id).await?,
-        ));
+        let row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+        return Ok(Found::Clone(Box::new(row)));
     }
     let mut there = builtin::all(state.deps.studio.voice.name(), &state.deps.providers).into_iter();
     let found = there.find(|voice| voice.id == id).map(Found::Builtin);
@@ -242,7 +241,7 @@ async fn find(state: &State, caller: &Caller, id: &str) -> ApiResult<Found> {
 /// A clone of the workspace's; of others nothing can be changed.
 async fn find_clone(state: &State, caller: &Caller, id: &str) -> ApiResult<Model> {
     match find(state, caller, id).await? {
-        Found::Clone(row) => Ok(row),
+        Found::Clone(row) => Ok(*row),
         Found::Builtin(_) => Err(Error::InvalidState {
             kind: "voice",
             state: "built-in",
@@ -263,7 +262,7 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<String>) -> ApiR
     let details = samples.into_iter().map(SampleView::from).collect();
     Ok(web::Json(VoiceView {
         sample_details: Some(details),
-        ..row.into()
+        ..(*row).into()
     }))
 }
 
