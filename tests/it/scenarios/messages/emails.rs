@@ -66,7 +66,7 @@ on_both! {
         let [mail] = &server.mails()[..] else { panic!("one mail") };
         assert_eq!((mail.from.as_str(), mail.to.clone()), ("callboard@sender.example", vec!["ann@example.com".to_owned()]));
         for part in [
-            "From: \"Ann's shop\" <callboard@sender.example>", "Reply-To: shop@example.com", &format!("Message-ID: <{id}@sender.example>"),
+            "From: =?utf-8?b?QW5uJ3Mgc2hvcA==?= <callboard@sender.example>", "Reply-To: shop@example.com", &format!("Message-ID: <{id}@sender.example>"),
             "multipart/mixed", "multipart/alternative", "text/plain", "text/html", "Content-Disposition: attachment; filename=\"list.csv\"", "text/csv",
         ] {
             assert!(mail.data.contains(part), "{part} is not in {}", mail.data);
