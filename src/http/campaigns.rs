@@ -253,6 +253,12 @@ pub async fn change(
         plan["caps"][cap] = serde_json::Value::Null;
     }
     let plan: Plan = extract::parse_value(plan)?;
+    if plan.channel != before.plan.channel && tally::load(&state.deps.db.read, id).await?.total > 0 {
+        return Err(ApiError::validation(
+            "channel",
+            "is fixed once the campaign has contacts: create a new campaign",
+        ));
+    }
     // An agent that was deleted since the start keeps no rule from being changed.
     check_rules(&state, &plan)?;
     if plan.agent_id != before.plan.agent_id {

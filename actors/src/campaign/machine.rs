@@ -546,7 +546,8 @@ fn change_rules(campaign: Campaign, plan: Plan) -> Result<(Campaign, Vec<Effect>
     Ok((campaign, effects))
 }
 
-fn changed(mut campaign: Campaign, plan: Plan) -> Campaign {
+fn changed(mut campaign: Campaign, mut plan: Plan) -> Campaign {
+    plan.session_type = Some(plan.session_type());
     campaign.plan = Arc::new(plan);
     campaign
 }

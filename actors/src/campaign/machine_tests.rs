@@ -2,6 +2,7 @@
 use super::*;
 use crate::event::Event;
 use entities::{
+    campaign::{Channel, SessionType},
     ids::{AgentId, TenantId},
     values::Env,
 };
@@ -18,7 +19,8 @@ fn key() -> Owned<CampaignId> {
 }
 
 fn plan() -> Plan {
-    serde_json::from_value(json!({ "name": "Spring", "agent_id": Uuid::from_u128(3) })).unwrap()
+    serde_json::from_value(json!({ "name": "Spring", "session_type": "phone", "agent_id": Uuid::from_u128(3) }))
+        .unwrap()
 }
 
 /// The same plan, to be worked on between these seconds.
@@ -32,7 +34,7 @@ fn between(starts_at: Option<i64>, ends_at: Option<i64>) -> Plan {
 /// Every rule is another one; who calls, and how, is the same.
 fn other_rules() -> Plan {
     let other = json!({
-        "name": "Autumn",
+        "name": "Autumn", "session_type": "phone",
         "agent_id": Uuid::from_u128(3),
         "variables": { "offer": "a free lamp" },
         "metadata": { "team": "north" },
@@ -417,9 +419,12 @@ fn the_end_tells_the_counts_and_holds_only_if_no_contact_was_added() {
     assert_eq!(effects[1], Effect::Emit(Event::CampaignCompleted(told)));
 }
 
-/// One change of each field that the start fixes; `channel` and `session_type` have one value only.
-fn fixed_fields() -> [(&'static str, Plan); 3] {
-    let mut others = [("agent_id", plan()), ("voice_id", plan()), ("from_numbers", plan())];
+/// One change of each field that the start fixes; `session_type` follows from `channel`.
+fn fixed_fields() -> [(&'static str, Plan); 5] {
+    let mut others = ["agent_id", "voice_id", "from_numbers", "channel", "template"].map(|field| (field, plan()));
+    others[3].1.channel = Channel::Sms;
+    others[3].1.session_type = Some(SessionType::None);
+    others[4].1.template = Some(serde_json::from_value(json!({ "body": "Hi" })).unwrap());
     others[0].1.agent_id = Some(AgentId(Uuid::from_u128(9)));
     others[1].1.voice_id = Some(serde_json::from_value(json!("deep")).unwrap());
     others[2].1.from_numbers = vec!["+15002345670".parse().unwrap()];
@@ -650,7 +655,7 @@ proptest! {
             let fixed = |campaign: &Campaign| {
                 let plan = &campaign.plan;
                 let who = (plan.agent_id, plan.voice_id.clone(), plan.from_numbers.clone(), campaign.agent.clone());
-                (plan.channel, plan.session_type, who)
+                (plan.channel, plan.session_type(), plan.template.clone(), who)
             };
             prop_assert!(matches!(before.phase, Phase::Draft) || fixed(before) == fixed(now));
         }

@@ -308,7 +308,10 @@ impl Queue {
         now: Moment,
         so: Circumstances,
     ) -> Result<Vec<Candidate>> {
-        let addresses: Vec<Option<Address>> = contacts.iter().map(Contact::reachable_at).collect();
+        // One that came in while the campaign was of another channel has nothing to be reached by.
+        let channel = self.plan.channel;
+        let at = |contact: &Contact| contact.reachable_at().filter(|_| contact.channel == channel);
+        let addresses: Vec<Option<Address>> = contacts.iter().map(at).collect();
         let known: Vec<Address> = addresses.iter().flatten().cloned().collect();
         let people = people(deps, (so.tenant, self.env), self.plan.channel, known, None, now).await?;
         let terms = Terms {
