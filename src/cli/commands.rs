@@ -147,7 +147,7 @@ pub(super) async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock
     Ok((settings, db, clock.clone(), Ids::new(clock)))
 }
 
-async fn write(db: &Db, changes: Changes) -> Result<(), Error> {
+pub(super) async fn write(db: &Db, changes: Changes) -> Result<(), Error> {
     let transaction = db.begin().await?;
     changes.apply(&transaction, Clock::wall().now()).await?;
     Ok(transaction.commit().await?)

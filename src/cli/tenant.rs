@@ -1,10 +1,11 @@
 //! `callboard tenant`: workspaces as their operator sees them. Works beside a running `serve`, which looks at the same rows:
 //! inside the transaction of each dial, and every 30 seconds.
-use super::commands::{open, print};
+use super::commands::{open, print, write};
 use crate::{app::CannotStart, http::views::WorkspaceView};
 use clap::Subcommand;
 use entities::{
     Error,
+    changes::Changes,
     db::Db,
     suspension,
     tenant::{self, Model},
@@ -35,6 +36,22 @@ pub enum Tenant {
         #[arg(long)]
         workspace: String,
     },
+    /// Decide what a workspace's plan allows
+    Set {
+        #[arg(long)]
+        workspace: String,
+        /// May it train clones of voices? `on` or `off`; trainings that begin then see it
+        #[arg(long, value_parser = on_or_off)]
+        voice_clones: bool,
+    },
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{text}` is neither `on` nor `off`")),
+    }
 }
 
 /// A workspace with what its operator decides.
@@ -46,6 +63,7 @@ struct TenantView {
     suspended_reason: Option<String>,
     concurrency_limit: i32,
     inbound_reserve: i32,
+    voice_clones: bool,
     created_at: Moment,
 }
 
@@ -58,6 +76,7 @@ impl TenantView {
             suspended_reason: suspension.and_then(|row| row.reason.clone()),
             concurrency_limit: tenant.concurrency_limit,
             inbound_reserve: tenant.inbound_reserve,
+            voice_clones: tenant.voice_clones,
             created_at: tenant.created_at,
         }
     }
@@ -113,12 +132,25 @@ impl Tenant {
             Tenant::Show { workspace } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
                 let suspension = suspension::of(&db.read, tenant.id).await?;
-                let view = TenantView::of(&tenant, suspension.as_ref());
-                if json {
-                    print(&view);
-                } else {
-                    show(&view);
-                }
+                told(&TenantView::of(&tenant, suspension.as_ref()), json);
+            }
+            Tenant::Set {
+                workspace,
+                voice_clones,
+            } => {
+                let before = tenant::by_slug(&db.read, &workspace).await?;
+                let tenant = Model {
+                    voice_clones,
+                    version: before.version + 1,
+                    ..before
+                };
+                let changes = Changes {
+                    tenants: vec![tenant.clone()],
+                    ..Changes::default()
+                };
+                write(&db, changes).await?;
+                let suspension = suspension::of(&db.read, tenant.id).await?;
+                told(&TenantView::of(&tenant, suspension.as_ref()), json);
             }
         }
         db.close().await;
@@ -149,6 +181,14 @@ async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {
     Ok(())
 }
 
+fn told(view: &TenantView, json: bool) {
+    if json {
+        print(view);
+    } else {
+        show(view);
+    }
+}
+
 fn show(view: &TenantView) {
     let TenantView { workspace, .. } = view;
     for (name, value) in [
@@ -160,6 +200,7 @@ fn show(view: &TenantView) {
         ("standing", view.standing()),
         ("calls at once", view.concurrency_limit.to_string()),
         ("kept for inbound", view.inbound_reserve.to_string()),
+        ("voice clones", if view.voice_clones { "on" } else { "off" }.to_owned()),
         ("created", view.created_at.to_string()),
     ] {
         println!("{name:<18}{value}");

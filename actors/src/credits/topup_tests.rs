@@ -198,10 +198,10 @@ fn every_line_of_the_table() {
             let effects: Vec<_> = effects.iter().map(named).collect();
             match expected {
                 Unchanged => assert_eq!((row, effects.len()), (before, 0), "{line}"),
-                To(status, ask_at, ref expected) => {
+                To(status, ask_at, expected) => {
                     assert_eq!(
                         (row.status, row.ask_at, effects.join(", ").as_str()),
-                        (status, ask_at.map(at), *expected),
+                        (status, ask_at.map(at), expected),
                         "{line}"
                     );
                     assert_eq!(row.settled_at.is_some(), status == Status::Succeeded, "{line}");

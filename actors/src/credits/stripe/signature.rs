@@ -184,7 +184,7 @@ mod tests {
             "v1=",
             "=",
             ",",
-            &VECTOR[..],
+            VECTOR,
             &good[..20],
             &good[..good.len() - 1],
             &old_scheme,

@@ -130,30 +130,31 @@ on_both! {
 
     /// A campaign that runs out waits, says so once, and goes on by itself when something is paid in.
     async fn a_campaign_that_runs_out_waits_and_resumes_by_itself(world: &mut World) {
-        world.change_setting("call_price_cents_per_minute", 60.into()).await;
-        world.change_setting("test_credits_cents", 150.into()).await;
+        world.change_setting("call_price_cents_per_minute", 1200.into()).await;
+        world.change_setting("test_credits_cents", 1_500.into()).await;
         let tenant = world.tenant().await;
-        tenant.api.patch("/v1/credits", json!({ "warning_threshold_cents": 100 })).await.ok();
+        tenant.api.patch("/v1/credits", json!({ "warning_threshold_cents": 1300 })).await.ok();
         let agent = agent(&tenant).await;
         let numbers = numbers(12);
         let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
         let id = tenant.run_campaign(&numbers, json!({ "agent_id": agent })).await;
         world.advance(seconds(1)).await;
         let live = tenant.api.get("/v1/concurrency").await.ok()["in_use"].as_i64().unwrap();
-        assert_eq!(live, 2, "150 cents cover two calls of at most 60");
+        assert_eq!(live, 1, "1,500 cents cover one call of at most 1,200");
         let campaign = tenant.campaign(&id).await;
         assert_eq!((&campaign["status"], &campaign["blocked_by"]), (&json!("running"), &json!(["credits"])));
         world.advance(minutes(10)).await;
         // Whatever is left does not cover one more call.
         let (balance, held, _) = credits(&tenant).await;
-        assert!(held == 0 && balance < 60, "{balance}");
+        let campaign = tenant.campaign(&id).await;
+        assert!(held == 0 && balance < 1_200, "{balance}, {held}, {campaign}");
         assert_eq!(told(&tenant, "credits.low_balance").await.len(), 1);
         assert_eq!(tenant.campaign(&id).await["blocked_by"], json!(["credits"]));
         let call = json!({ "to_number": "+15002340000", "agent_id": agent });
         assert_eq!(tenant.api.post("/v1/sessions", call).await.error().1, "insufficient_credits");
-        moves(world, Movement::top_up((tenant.id, Env::Test), uuid::Uuid::from_u128(1), Cents(5_000), "pi_1".into())).await;
+        moves(world, Movement::top_up((tenant.id, Env::Test), uuid::Uuid::from_u128(1), Cents(50_000), "pi_1".into())).await;
         let paid = &told(&tenant, "credits.topup_succeeded").await[0];
-        assert_eq!((paid["amount_cents"].as_i64(), paid["new_balance_cents"].as_i64()), (Some(5_000), Some(balance + 5_000)));
+        assert_eq!((paid["amount_cents"].as_i64(), paid["new_balance_cents"].as_i64()), (Some(50_000), Some(balance + 50_000)));
         world.advance(minutes(10)).await;
         let campaign = tenant.campaign(&id).await;
         assert_eq!((&campaign["status"], &campaign["counts"]["completed"]), (&json!("completed"), &json!(12)));
