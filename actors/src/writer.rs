@@ -334,6 +334,7 @@ impl Engine {
             return Err(Error::Unavailable("database is locked (test switch)".into()));
         }
         if self.in_doubt {
+            self.db.renew_writer().await?;
             self.next_seq = next_seq(&self.db).await?;
             self.subscriptions = Arc::new(Subscriptions::load(&self.db).await?);
             self.in_doubt = false;

@@ -184,6 +184,19 @@ impl Db {
         self.write.begin_with_options(options).await
     }
 
+    /// Puts a new connection in the writer's place. After a disk that was full SQLite has ended the transaction by itself and
+    /// the connection's driver takes it for open: what it commits from then on is acknowledged, and never written.
+    pub async fn renew_writer(&self) -> Result<()> {
+        if self.write.get_database_backend() == sea_orm::DbBackend::Sqlite {
+            let pool = self.write.get_sqlite_connection_pool();
+            let connection = pool.acquire().await;
+            let connection = connection.map_err(|error| Error::Unavailable(error.to_string()))?;
+            // A close that fails has closed all the same.
+            let _ = connection.close().await;
+        }
+        Ok(())
+    }
+
     /// Does the database answer? For `/readyz`.
     pub async fn ping(&self) -> Result<()> {
         self.read

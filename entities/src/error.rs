@@ -50,8 +50,8 @@ pub enum Error {
     /// The number was called too often.
     #[error("the number was called as often as the caps allow; again from {until}")]
     DailyCapReached { until: Moment },
-    /// The prepaid credits are used up.
-    #[error("the credits are used up: top up, and calls go on")]
+    /// The prepaid credits do not cover it.
+    #[error("the credits do not cover it: see GET /v1/credits, and top up")]
     InsufficientCredits,
     /// The database does not answer, is busy or full, or the part is restarting: try again.
     #[error("temporarily unavailable: {0}")]

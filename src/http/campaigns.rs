@@ -248,6 +248,10 @@ pub async fn change(
     // A cap that is lifted is null; of all other settings null is the default.
     let lifted = ["per_number_24h", "per_number_7d"]
         .map(|cap| (cap, patch["caps"].get(cap).is_some_and(serde_json::Value::is_null)));
+    // The session type follows from the channel, unless both are named.
+    if patch.get("channel").is_some() && patch.get("session_type").is_none() {
+        plan["session_type"] = serde_json::Value::Null;
+    }
     extract::merge(&mut plan, patch);
     for (cap, _) in lifted.into_iter().filter(|(_, is_lifted)| *is_lifted) {
         plan["caps"][cap] = serde_json::Value::Null;
@@ -442,6 +446,21 @@ async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Opti
     }))
 }
 
+/// Who writes must be one of the workspace's numbers, or the provider's default.
+async fn check_numbers(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
+    let owner = (caller.tenant_id(), caller.env());
+    if plan.channel != Channel::Sms || actors::sms::check_configured(&state.deps, owner.1).is_err() {
+        return Ok(());
+    }
+    for number in &plan.from_numbers {
+        match actors::sms::from_number(&state.deps, owner, Some(number.clone())).await {
+            Err(Error::Invalid { reason, .. }) => return Err(ApiError::validation("from_numbers", reason)),
+            found => drop(found?),
+        }
+    }
+    Ok(())
+}
+
 /// Is there somebody to call, or to write, by?
 fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     match plan.channel {
@@ -474,6 +493,7 @@ async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &
 
 async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     check_rules(state, plan)?;
+    check_numbers(state, caller, plan).await?;
     check_voice(state, caller, plan).await?;
     check_agent(state, caller, plan).await
 }

@@ -33,10 +33,10 @@ impl Letter {
         let Some(template) = &plan.template else {
             return match plan.channel {
                 Channel::Phone => Ok(None),
-                Channel::Sms => Err(missing("template.body", "an SMS needs its text")),
+                Channel::Sms => Err(missing("template.body", "is missing: an SMS needs its text")),
                 Channel::Email => Err(missing(
                     "template.subject",
-                    "an e-mail needs a subject, and `text` or `html`",
+                    "is missing: an e-mail needs a subject, and `text` or `html`",
                 )),
             };
         };
@@ -54,7 +54,7 @@ impl Letter {
                     return Err(Error::invalid(field, "is for the channel email"));
                 }
                 let body = template.body.as_deref();
-                let body = body.ok_or_else(|| missing("template.body", "an SMS needs its text"))?;
+                let body = body.ok_or_else(|| missing("template.body", "is missing: an SMS needs its text"))?;
                 Ok(Some(Letter::Sms(parse("template.body", body)?)))
             }
             Channel::Email => {
@@ -62,9 +62,9 @@ impl Letter {
                     return Err(Error::invalid("template.body", "is for the channel sms"));
                 }
                 let subject = template.subject.as_deref();
-                let subject = subject.ok_or_else(|| missing("template.subject", "an e-mail needs one"))?;
+                let subject = subject.ok_or_else(|| missing("template.subject", "is missing: an e-mail needs one"))?;
                 if template.text.is_none() && template.html.is_none() {
-                    return Err(missing("template.text", "an e-mail needs `text` or `html`"));
+                    return Err(missing("template.text", "is missing: an e-mail needs `text` or `html`"));
                 }
                 let optional = |field, text: Option<&str>| text.map(|text| parse(field, text)).transpose();
                 let reply_to = template.reply_to.as_deref();

@@ -17,10 +17,10 @@ use entities::{
     changes::{Guard, Writable},
     contact::{Address, SkipReason},
     email_message::{self, Kind},
-    ids::{CampaignId, DeliveryRowId, EmailId, Owned, SmsId},
+    ids::{CampaignId, DeliveryRowId, EmailId, Owned, SmsId, TenantId},
     message_send::Channel,
     sms_message,
-    values::{Cents, Moment},
+    values::{Cents, E164, Env, Moment},
 };
 
 /// A message whose intent is committed, on its way to who hands it over.
@@ -88,7 +88,7 @@ pub async fn write(
             let new = sms::New {
                 id,
                 to_number: to.clone(),
-                from_number: sms::from_number(deps, owner, asked).await?,
+                from_number: from_number(deps, owner, asked).await?,
                 body,
                 scheduled_at: None,
                 client_reference_id: None,
@@ -162,4 +162,12 @@ pub async fn write(
     });
     effect::contact_moved(&mut commit, contact, after, &events);
     Ok(Ok(Letters { message, at, commit }))
+}
+
+/// A number that is the workspace's no more gives way to its default: the others wait for no one.
+async fn from_number(deps: &Deps, owner: (TenantId, Env), asked: Option<E164>) -> Result<Option<E164>> {
+    match sms::from_number(deps, owner, asked).await {
+        Err(Error::Invalid { .. }) => sms::from_number(deps, owner, None).await,
+        found => found,
+    }
 }

@@ -1108,8 +1108,13 @@ fn ended(
         Phase::Conversing(talk) => (Some(talk.dialed_at), Some(talk.started_at), Some(talk.answered_by)),
         Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Ended(_) => (None, None, None),
     };
+    // A call that a crash cut off had ended by then, whenever the service comes back; nobody pays for the time between.
+    let at = match &session.phase {
+        Phase::Conversing(talk) => now.min(talk.end_by),
+        _ => now,
+    };
     End {
-        at: now,
+        at,
         status,
         reason,
         by,

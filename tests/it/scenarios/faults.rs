@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Receiver, World, minutes, seconds},
 };
+use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,5 +120,40 @@ on_both! {
         assert_eq!(tenant.campaign(&paused).await["status"], "paused");
         assert_eq!(tenant.campaign(&canceled).await["status"], "completed");
         assert_eq!(tenant.campaign(&canceled).await["counts"]["canceled"], 4);
+    }
+
+    /// A commit that the database refuses may leave its transaction open: what follows would be acknowledged, and never be
+    /// written.
+    async fn after_a_commit_that_failed_what_is_acknowledged_is_written(world: &mut World) {
+        let tenant = world.tenant().await;
+        let run = async |text: &'static str| {
+            world.deps().writer.run(move |db| Box::pin(async move {
+                db.execute_unprepared(text).await?;
+                Ok(((), actors::writer::Commit::default()))
+            })).await
+        };
+        run("CREATE TABLE parents (id INTEGER PRIMARY KEY)").await.unwrap();
+        run("CREATE TABLE children (id INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)").await.unwrap();
+        // The statement is taken; the commit finds that there is no such parent.
+        assert!(run("INSERT INTO children (id) VALUES (1)").await.is_err());
+        let agent = tenant.agent().await;
+        assert_eq!(tenant.api.get(&format!("/v1/agents/{agent}")).await.ok()["id"].as_str(), Some(agent.as_str()));
+        assert_eq!(world.rows("children").await, 0);
+        world.restart().await;
+        assert_eq!(tenant.api.get(&format!("/v1/agents/{agent}")).await.status, 200, "it outlives a crash");
+    }
+
+    /// After a disk that was full SQLite has ended the transaction by itself, and the driver does not know it.
+    async fn after_a_transaction_that_the_database_ended_what_is_acknowledged_is_written(world: &mut World) {
+        let tenant = world.tenant().await;
+        let ended = world.deps().writer.run(|db| Box::pin(async move {
+            db.execute_unprepared("ROLLBACK").await?;
+            Err::<((), _), _>(entities::Error::Unavailable("database or disk is full".into()))
+        }));
+        ended.await.unwrap_err();
+        let agent = tenant.agent().await;
+        assert_eq!(tenant.api.get(&format!("/v1/agents/{agent}")).await.ok()["id"].as_str(), Some(agent.as_str()));
+        world.restart().await;
+        assert_eq!(tenant.api.get(&format!("/v1/agents/{agent}")).await.status, 200, "it outlives a crash");
     }
 }
