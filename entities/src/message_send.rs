@@ -6,7 +6,11 @@ use crate::{
     ids::{CampaignId, TenantId},
     values::{Env, Moment},
 };
-use sea_orm::{DeriveActiveEnum, EnumIter, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, Value,
+    entity::prelude::*,
+    sea_query::{Expr, ExprTrait},
+};
 use std::collections::HashMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
@@ -115,6 +119,34 @@ pub async fn of_message(
     let mut rows = select.all(db).await?;
     rows.sort_by_key(|row| row.n);
     Ok(rows)
+}
+
+/// All intents of all tenants, a page at a time, in the order of the table's own key: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<&Model>, limit: u64) -> Result<Vec<Model>> {
+    const KEY: [Column; 6] = [
+        Column::TenantId,
+        Column::Env,
+        Column::Channel,
+        Column::Address,
+        Column::MessageId,
+        Column::N,
+    ];
+    let mut select = Entity::find();
+    if let Some(row) = after {
+        let last = [
+            Expr::val(row.tenant_id),
+            Expr::val(row.env),
+            Expr::val(row.channel),
+            Expr::val(row.address.as_str()),
+            Expr::val(row.message_id),
+            Expr::val(row.n),
+        ];
+        select = select.filter(Expr::tuple(KEY.map(Expr::col)).gt(Expr::tuple(last)));
+    }
+    for column in KEY {
+        select = select.order_by(column, Order::Asc);
+    }
+    Ok(select.limit(limit).all(db).await?)
 }
 
 /// The last place among all commits that an intent was given.

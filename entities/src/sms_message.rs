@@ -240,6 +240,15 @@ pub async fn senders(db: &impl ConnectionTrait, person: &E164, number: &E164, li
     Ok(found)
 }
 
+/// All of all tenants, a page at a time: for the audit.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<SmsId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
 /// Some that were made before then and wait for nothing any more.
 pub async fn oldest(db: &impl ConnectionTrait, before: Moment, limit: u64) -> Result<Vec<SmsId>> {
     let select = Entity::find()

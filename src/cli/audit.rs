@@ -2,7 +2,9 @@
 //!
 //! Everything is read a page at a time, each page for itself: a running `serve` waits for none of it, however slowly the
 //! lines are taken. What a busy one commits meanwhile may be in one kind and not yet in another.
+mod messages;
 mod postings;
+mod topups;
 
 use crate::{app::CannotStart, settings::Settings};
 use actors::{dispatcher::queue::RING_TIMEOUT_SECONDS, hours::Rules, keyring::sha256_hex};
@@ -116,6 +118,8 @@ impl<W: Write> Dump<'_, W> {
         self.recordings().await?;
         self.evaluations().await?;
         self.dnc().await?;
+        self.messages().await?;
+        self.topups().await?;
         self.postings().await?;
         self.keys().await?;
         self.out.flush().map_err(unwritten)
@@ -343,8 +347,19 @@ fn event_line(row: &event::Model) -> Value {
         if let Some(session) = data.get("session_id").or_else(|| data.get("delivery_row_id")) {
             line["session"] = session.clone();
         }
+        if let Some(cost) = data.get("actual_cost_cents") {
+            line["cost"] = cost.clone();
+        }
     } else if row.event_type.starts_with("session.") && row.event_type.contains("recording") {
         line["recording"] = data().get("recording_id").cloned().unwrap_or_default();
+    } else if matches!(&*row.event_type, "session.ended" | "session.failed") {
+        line["cost"] = data().get("actual_cost_cents").cloned().unwrap_or_default();
+    } else if row.event_type.starts_with("credits.") {
+        let data = data();
+        line["threshold"] = data.get("threshold_cents").cloned().unwrap_or_default();
+        line["payment_intent"] = data.get("processor_payment_intent_id").cloned().unwrap_or_default();
+        let balance = data.get("balance_cents").or_else(|| data.get("new_balance_cents"));
+        line["balance"] = balance.cloned().unwrap_or_default();
     }
     line
 }
@@ -586,6 +601,16 @@ mod tests {
         assert_eq!(completed["session"], "s");
         assert_eq!(event("campaign.contact_skipped", r#"{"data":{}}"#).get("session"), None);
         assert_eq!(event("campaign.contact_failed", "no JSON").get("session"), None);
+        let ended = event("session.ended", r#"{"data":{"actual_cost_cents":12}}"#);
+        assert_eq!(ended["cost"], 12);
+        let low = event(
+            "credits.low_balance",
+            r#"{"data":{"balance_cents":3,"threshold_cents":10}}"#,
+        );
+        assert_eq!((&low["balance"], &low["threshold"]), (&json!(3), &json!(10)));
+        let paid = r#"{"data":{"new_balance_cents":9,"processor_payment_intent_id":"pi_1"}}"#;
+        let paid = event("credits.topup_succeeded", paid);
+        assert_eq!((&paid["balance"], &paid["payment_intent"]), (&json!(9), &json!("pi_1")));
         let recorded = event("session.recording_completed", r#"{"data":{"recording_id":"r"}}"#);
         assert_eq!(recorded["recording"], "r");
         assert_eq!(

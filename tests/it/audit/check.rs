@@ -1,5 +1,5 @@
 //! The table of invariants.
-use super::{dialing, events, facts::Facts, hours, pace, recordings, records, talks};
+use super::{dialing, events, facts::Facts, hours, letters, money, pace, recordings, records, talks};
 use serde_json::Value;
 
 /// What is known about a run. Nothing in it comes from inside the service but `dump`.
@@ -9,6 +9,9 @@ pub struct Evidence {
     pub dump: Vec<Value>,
     /// K, the carrier's log: a line when a call is placed and one when it ends, `at` in microseconds of Unix time.
     pub carrier: Vec<Value>,
+    /// What the providers of SMS and e-mail were asked, in their order: `message` and `outcome`, which is `not_taken` where
+    /// they said so, else `taken` or `lost`.
+    pub provider: Vec<Value>,
     /// A, what the API acknowledged: `kind`, `id` and the fields that must be in the dump as they are here.
     pub acknowledged: Vec<Value>,
     /// The files in the recordings' folder, as `<tenant>/<file>`; `None`: nobody looked.
@@ -37,25 +40,36 @@ pub struct Breach {
 type Check = fn(&Evidence, &Facts<'_>) -> Vec<String>;
 
 /// `DUMP` and `CAP` are the checker's own; the others are numbered as in the list of promises.
-const CHECKS: [(&str, Check); 18] = [
+const CHECKS: [(&str, Check); 29] = [
     ("DUMP", |_, facts| facts.unreadable.clone()),
     ("I1", records::acknowledged_is_kept),
     ("I2", events::events_match_facts),
     ("I2", talks::talks_are_told),
     ("I2", recordings::recordings_are_told),
+    ("I2", money::credits_are_told),
     ("I7", dialing::dialed_at_most_once),
     ("I7", dialing::callers_are_not_called),
+    ("I7", letters::sent_at_most_once),
     ("I8", dialing::lost_calls_are_final),
     ("I9", dialing::do_not_call),
     ("I9", talks::wishes_are_heeded),
+    ("I9", letters::do_not_write),
     ("I10", hours::calling_hours),
     ("CAP", pace::caps),
     ("I11", pace::slots),
     ("I11", pace::rate),
+    ("I12", money::the_books_add_up),
+    ("I12", money::holds_close_once),
+    ("I12", money::payments_count_once),
+    ("I13", money::the_floor_holds),
+    ("I14", money::warnings_are_told),
     ("I18", recordings::purged_is_gone),
     ("I19", records::nothing_is_stuck),
+    ("I19", letters::no_message_is_stuck),
     ("I20", records::ids_and_times),
     ("I21", dialing::pauses_are_kept),
+    ("I21", letters::pauses_are_kept),
+    ("I21", money::nothing_leaves_an_empty_purse),
 ];
 
 /// Everything that does not hold, in the order of the table.

@@ -237,7 +237,7 @@ pub fn pauses_are_kept(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
 }
 
 /// A move's own seq belongs to both its sides: the two may be one transaction.
-fn ran_at(moves: &[Move<'_>], intent: i64) -> bool {
+pub fn ran_at(moves: &[Move<'_>], intent: i64) -> bool {
     let nexts = moves.iter().skip(1).map(Some).chain([None]);
     moves
         .iter()

@@ -1,5 +1,6 @@
 //! I2: every fact has its event, and every event its fact.
 use super::{
+    books::Message,
     check::Evidence,
     facts::{Campaign, Contact, Event, Facts, Session, Totals, by},
 };
@@ -25,6 +26,9 @@ struct Books<'r, 'a> {
     /// Sessions by contact and by campaign.
     calls_to: HashMap<&'a str, Vec<&'r Session<'a>>>,
     calls_of: HashMap<&'a str, Vec<&'r Session<'a>>>,
+    /// Messages by contact and by campaign.
+    letters_to: HashMap<&'a str, Vec<&'r Message<'a>>>,
+    letters_of: HashMap<&'a str, Vec<&'r Message<'a>>>,
     /// Contacts of a campaign.
     lists: HashMap<&'a str, i64>,
     found: Vec<String>,
@@ -41,6 +45,8 @@ impl<'r, 'a> Books<'r, 'a> {
             events: by(&facts.events, |event| Some((event.subject?, event.kind))),
             calls_to: by(&facts.sessions, |session| session.contact),
             calls_of: by(&facts.sessions, |session| session.campaign),
+            letters_to: by(&facts.messages, |message| message.contact),
+            letters_of: by(&facts.messages, |message| message.campaign),
             lists,
             found: Vec::new(),
         }
@@ -84,7 +90,8 @@ impl<'r, 'a> Books<'r, 'a> {
         }
         if let Some(session) = event.session
             && kind.starts_with("campaign.contact_")
-            && facts.session(session).and_then(|session| session.contact) != event.subject
+            && facts.session(session).map(|session| session.contact) != Some(event.subject)
+            && facts.message(session).map(|message| message.contact) != Some(event.subject)
         {
             self.found.push(format!(
                 "{kind} {id} names session {session}, which is not one of contact {subject}"
@@ -124,7 +131,7 @@ impl<'r, 'a> Books<'r, 'a> {
         for (state, kind) in ends {
             self.expect(id, kind, (contact.state == state).into());
         }
-        let sessions = self.calls_to.get(id).map_or(0, Vec::len);
+        let sessions = self.calls_to.get(id).map_or(0, Vec::len) + self.letters_to.get(id).map_or(0, Vec::len);
         self.expect(id, "campaign.contact_dispatched", sessions);
         // As many as sessions, each about another one: then every session has its own.
         let mut named: Vec<_> = self
@@ -158,7 +165,9 @@ impl<'r, 'a> Books<'r, 'a> {
         let sessions = self.calls_of.get(id).map_or(&[][..], Vec::as_slice);
         let count = |completed| {
             let of_kind = |session: &&&Session<'_>| session.is_over() && (session.status == "completed") == completed;
-            i64::try_from(sessions.iter().filter(of_kind).count()).unwrap_or(i64::MAX)
+            let letters = self.letters_of.get(id).map_or(&[][..], Vec::as_slice).iter();
+            let letters = letters.filter(|message| message.is_over() && message.has_arrived() == completed);
+            i64::try_from(sessions.iter().filter(of_kind).count() + letters.count()).unwrap_or(i64::MAX)
         };
         let counted = Totals {
             contacts: self.lists.get(id).copied().unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! The evidence as rows, borrowed from its JSON, with the calls put together from the carrier's lines.
 use super::{
+    books::{self, Account, Asked, Message, Posting, Send, Topup},
     check::Evidence,
     read::{self, CarrierLine, Step},
 };
@@ -23,6 +24,12 @@ pub struct Event<'a> {
     pub session: Option<&'a str>,
     pub recording: Option<&'a str>,
     pub totals: Option<Totals>,
+    /// Of a call's or a contact's end, in cents.
+    pub cost: Option<i64>,
+    /// Of `credits.low_balance`.
+    pub threshold: Option<i64>,
+    /// Of `credits.topup_succeeded`.
+    pub payment: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,6 +108,9 @@ pub struct Session<'a> {
     pub dialed_at: Option<i64>,
     pub started_at: Option<i64>,
     pub ended_at: Option<i64>,
+    /// Cents that were set aside, and those that it has cost.
+    pub hold: i64,
+    pub cost: i64,
 }
 
 impl Session<'_> {
@@ -144,6 +154,9 @@ pub struct Dnc<'a> {
     /// `None`: still there.
     pub removed_seq: Option<i64>,
     pub phone: bool,
+    pub sms: bool,
+    /// An address that gets no e-mail.
+    pub email: Option<&'a str>,
     /// The call in which it was said, if it was said in one.
     pub said_in: Option<&'a str>,
 }
@@ -179,6 +192,14 @@ pub struct Facts<'a> {
     pub dnc: Vec<Dnc<'a>>,
     pub recordings: Vec<Recording<'a>>,
     pub evaluations: Vec<Evaluation<'a>>,
+    pub messages: Vec<Message<'a>>,
+    /// In no order.
+    pub sends: Vec<Send<'a>>,
+    /// What the providers were asked, in their order.
+    pub asked: Vec<Asked<'a>>,
+    pub topups: Vec<Topup<'a>>,
+    pub accounts: Vec<Account<'a>>,
+    pub postings: Vec<Posting<'a>>,
     /// By `placed`.
     pub calls: Vec<Call<'a>>,
     /// Sessions whose call the carrier refused before it accepted it: nobody's phone rang.
@@ -187,6 +208,7 @@ pub struct Facts<'a> {
     campaign_by_id: HashMap<&'a str, usize>,
     contact_by_id: HashMap<&'a str, usize>,
     session_by_id: HashMap<&'a str, usize>,
+    message_by_id: HashMap<&'a str, usize>,
 }
 
 impl<'a> Facts<'a> {
@@ -200,7 +222,14 @@ impl<'a> Facts<'a> {
         facts.campaign_by_id = positions(&facts.campaigns, |campaign| campaign.id);
         facts.contact_by_id = positions(&facts.contacts, |contact| contact.id);
         facts.session_by_id = positions(&facts.sessions, |session| session.id);
+        facts.message_by_id = positions(&facts.messages, |message| message.id);
         facts.add_calls(evidence);
+        for line in &evidence.provider {
+            match books::asked(line) {
+                Ok(asked) => facts.asked.push(asked),
+                Err(why) => facts.unreadable.push(format!("{why} in {line}")),
+            }
+        }
         facts
     }
 
@@ -213,6 +242,9 @@ impl<'a> Facts<'a> {
     pub fn session(&self, id: &str) -> Option<&Session<'a>> {
         self.session_by_id.get(id).map(|at| &self.sessions[*at])
     }
+    pub fn message(&self, id: &str) -> Option<&Message<'a>> {
+        self.message_by_id.get(id).map(|at| &self.messages[*at])
+    }
 
     fn add(&mut self, line: &'a Value) -> Result<(), String> {
         let kind = read::need(line, "kind", Value::as_str)?;
@@ -224,6 +256,12 @@ impl<'a> Facts<'a> {
             "dnc" => self.dnc.push(read::dnc(line)?),
             "recording" => self.recordings.push(read::recording(line)?),
             "evaluation" => self.evaluations.push(read::evaluation(line)?),
+            "sms" | "email" => self.messages.push(books::message(line)?),
+            "topup" => self.topups.push(books::topup(line)?),
+            // They have no id of their own.
+            "send" => return books::send(line).map(|send| self.sends.push(send)),
+            "account" => return books::account(line).map(|account| self.accounts.push(account)),
+            "posting" => return books::posting(line).map(|posting| self.postings.push(posting)),
             // Kinds that other checks read.
             _ => return Ok(()),
         }

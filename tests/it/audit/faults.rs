@@ -3,6 +3,8 @@
 mod alter;
 mod dialing;
 mod events;
+mod letters;
+mod money;
 mod pace;
 mod recordings;
 mod records;
@@ -17,13 +19,15 @@ use story::row;
 type Fault = (&'static str, &'static str, &'static str, Change);
 type Change = fn(&mut Evidence);
 
-const FAULTS: [&[Fault]; 6] = [
+const FAULTS: [&[Fault]; 8] = [
     records::FAULTS,
     events::FAULTS,
     talks::FAULTS,
     recordings::FAULTS,
     dialing::FAULTS,
     pace::FAULTS,
+    letters::FAULTS,
+    money::FAULTS,
 ];
 
 /// Changes after which nothing is wrong.
@@ -175,6 +179,28 @@ const STILL_SOUND: &[(&str, Change)] = &[
         event(e, "session.disposition_set", "a6.1")["id"] = json!(story::uuid(1_900_000_000_000, 1));
     }),
     ("nobody looked into the folder", |e| e.files = None),
+    ("nobody asked the providers", |e| e.provider.clear()),
+    ("a code that proves a number is not kept", |e| {
+        let mut send = row(e, "send", "start.1").clone();
+        send["message"] = json!("a code");
+        e.dump.push(send);
+    }),
+    ("a stop that bars calls only", |e| {
+        row(e, "dnc", "stopped")["removed_seq"] = json!(null);
+        row(e, "dnc", "stopped")["channels"] = json!(["phone"]);
+    }),
+    ("a text on its way, and not overdue", |e| {
+        let message = row(e, "sms", "start");
+        (message["phase"], message["wake_at"]) = (json!("sending"), json!("2027-03-02T16:05:00.000Z"));
+    }),
+    ("a text in the transaction that spends the last cent", |e| {
+        let gone = event(e, "credits.depleted", "purse")["seq"].as_i64().unwrap();
+        row(e, "send", "start.1")["seq"] = json!(gone);
+        row(e, "dnc", "stopped")["removed_seq"] = json!(gone - 1);
+    }),
+    ("a threshold that was changed", |e| {
+        row(e, "account", "purse")["threshold"] = json!(null);
+    }),
     ("windows that touch", |e| {
         two_windows(e, ["09:00", "10:00"], ["10:00", "20:00"])
     }),

@@ -1,21 +1,24 @@
 //! The checker of the promises: it reads what the service and the carrier wrote down, and says what does not fit.
 //!
-//! It knows no table and none of the service's types, only four papers: the lines of `callboard audit dump`, the
-//! carrier's log of calls (K), the list of what the API acknowledged (A), and the names of the files in the recordings'
-//! folder. So the same mistake can hardly be made on both sides. It can be asked after load runs, after kills, and at the
+//! It knows no table and none of the service's types, only five papers: the lines of `callboard audit dump`, the
+//! carrier's log of calls (K), what the providers of messages were asked, the list of what the API acknowledged (A), and the
+//! names of the files in the recordings' folder. So the same mistake can hardly be made on both sides. It can be asked after load runs, after kills, and at the
 //! end of any scenario:
 //!
-//! - `read` takes each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
+//! - `read` and `books` take each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
 //!   for a checker that skips what it does not understand finds nothing;
-//! - `check` is the table of invariants; each is one function in `records`, `events`, `talks`, `recordings`, `dialing`, `hours`
-//!   or `pace`;
+//! - `check` is the table of invariants; each is one function in `records`, `events`, `talks`, `recordings`, `dialing`, `hours`,
+//!   `pace`, `letters` or `money`;
 //! - `faults` shows that every clause bites: to the sound evidence of `story` it does one wrong at a time.
+mod books;
 mod check;
 mod dialing;
 mod events;
 mod facts;
 mod faults;
 mod hours;
+mod letters;
+mod money;
 mod pace;
 mod read;
 mod recordings;

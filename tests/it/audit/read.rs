@@ -9,7 +9,12 @@ pub fn event(line: &Value) -> Result<Event<'_>, String> {
     let is_of_recording = kind.starts_with("session.") && kind.contains("recording");
     let recording = is_of_recording.then(|| need(line, "recording", Value::as_str));
     let totals = (kind == "campaign.completed").then(|| totals(need(line, "totals", Some)?, "total_contacts"));
+    // Null is for bodies that lack it.
+    let number = |name: &str| line.get(name).and_then(Value::as_i64);
     Ok(Event {
+        cost: number("cost"),
+        threshold: number("threshold"),
+        payment: line.get("payment_intent").and_then(Value::as_str),
         id: need(line, "id", Value::as_str)?,
         tenant: need(line, "tenant", Value::as_str)?,
         env: need(line, "env", Value::as_str)?,
@@ -128,6 +133,8 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
         dialed_at: time("dialed_at")?,
         started_at: time("started_at")?,
         ended_at: time("ended_at")?,
+        hold: need(line, "hold", Value::as_i64)?,
+        cost: need(line, "cost", Value::as_i64)?,
     })
 }
 
@@ -158,15 +165,16 @@ pub fn evaluation(line: &Value) -> Result<Evaluation<'_>, String> {
 
 pub fn dnc(line: &Value) -> Result<Dnc<'_>, String> {
     let source = need(line, "source", Value::as_str)?;
+    let channels = need(line, "channels", Value::as_array)?;
     Ok(Dnc {
         tenant: need(line, "tenant", Value::as_str)?,
         env: need(line, "env", Value::as_str)?,
         number: or_null(line, "number", Value::as_str)?,
         added_seq: need(line, "added_seq", Value::as_i64)?,
         removed_seq: or_null(line, "removed_seq", Value::as_i64)?,
-        phone: need(line, "channels", Value::as_array)?
-            .iter()
-            .any(|channel| channel == "phone"),
+        phone: channels.iter().any(|channel| channel == "phone"),
+        sms: channels.iter().any(|channel| channel == "sms"),
+        email: or_null(line, "email", Value::as_str)?.filter(|_| channels.iter().any(|channel| channel == "email")),
         said_in: or_null(line, "session", Value::as_str)?.filter(|_| source == "opt_out_voice"),
     })
 }
@@ -217,7 +225,7 @@ pub fn need<'a, T>(line: &'a Value, name: &str, read: impl Fn(&'a Value) -> Opti
 }
 
 /// Null is an answer, an absent field is none.
-fn or_null<'a, T>(line: &'a Value, name: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>, String> {
+pub fn or_null<'a, T>(line: &'a Value, name: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>, String> {
     need(line, name, |value| {
         if value.is_null() {
             Some(None)

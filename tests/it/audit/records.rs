@@ -79,6 +79,13 @@ pub fn nothing_is_stuck(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
         .iter()
         .filter(|session| !session.is_over())
         .filter_map(|session| session.contact)
+        .chain(
+            facts
+                .messages
+                .iter()
+                .filter(|message| !message.is_over())
+                .filter_map(|message| message.contact),
+        )
         .collect();
     for contact in &facts.contacts {
         if contact.state == "dispatched" && !live.contains(contact.id) {
@@ -165,6 +172,8 @@ pub fn ids_and_times(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
 fn times<'a>(kind: &str, line: &'a Value) -> impl Iterator<Item = &'a str> {
     let own: &[&str] = match kind {
         "event" => &["created_at"],
+        "sms" | "email" => &["wake_at", "created_at", "sent_at", "ended_at"],
+        "topup" => &["created_at", "settled_at"],
         "session" => &["created_at", "dialed_at", "started_at", "ended_at", "opted_out_at"],
         "recording" => &["created_at", "completed_at", "purge_after", "purged_at"],
         _ => &[],

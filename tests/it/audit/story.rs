@@ -1,6 +1,8 @@
 //! Sound evidence: an hour of two campaigns, told in the order of time. There are retries, a pause by hand and one for
 //! quiet hours, an entry on the do-not-call list that comes and goes, a kill that cuts two calls off, and a cancel
-//! with a call in flight. Some talks are recorded, and in some the other side has a wish (`talks`). Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
+//! with a call in flight. Some talks are recorded, and in some the other side has a wish (`talks`). After it
+//! somebody pays, writes and calls until nothing is left (`purse`). Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
+mod purse;
 mod talks;
 
 use super::Evidence;
@@ -78,6 +80,7 @@ pub fn evidence() -> Evidence {
     story.at(941.0).cancel("a12");
     story.at(960.0).end("a8.2", "completed", "completed");
     story.at(961.0).moves("a", "completed", Some("canceled"));
+    purse::spend(&mut story);
     story.told()
 }
 
@@ -146,6 +149,7 @@ impl Story {
         let evidence = Evidence {
             dump: Vec::new(),
             carrier: Vec::new(),
+            provider: Vec::new(),
             acknowledged: Vec::new(),
             files: Some(Vec::new()),
             taken_at: Some(START + 3_600_000),
@@ -163,7 +167,7 @@ impl Story {
     }
 
     fn told(mut self) -> Evidence {
-        for campaign in ["a", "b", "c"] {
+        for campaign in ["a", "b", "c", "s"] {
             let [total, completed, failed] = self.totals(campaign);
             self.row("campaign", campaign)["totals"] =
                 json!({ "total": total, "completed_sessions": completed, "failed_sessions": failed });
@@ -260,10 +264,11 @@ impl Story {
     fn totals(&mut self, campaign: &str) -> [usize; 3] {
         let id = self.row("campaign", campaign)["id"].clone();
         let rows = self.evidence.dump.iter().filter(|line| line["campaign"] == id);
+        let rows = rows.filter(|line| line["kind"] != "send");
         let (contacts, sessions): (Vec<&Value>, Vec<&Value>) = rows.partition(|line| line["kind"] == "contact");
         let completed = sessions
             .iter()
-            .filter(|session| session["status"] == "completed")
+            .filter(|session| session["status"] == "completed" || session["phase"] == "delivered")
             .count();
         [contacts.len(), completed, sessions.len() - completed]
     }
@@ -298,7 +303,7 @@ impl Story {
             "campaign": campaign,
             "number": number, "from": null, "direction": "outbound", "status": "queued", "end_reason": null,
             "created_at": iso(self.now), "intent_seq": intent, "dialed_at": iso(self.now), "started_at": null,
-            "ended_at": null, "attempt": attempt, "cost": 0, "consent": "not_required", "opted_out_at": null,
+            "ended_at": null, "attempt": attempt, "hold": 0, "cost": 0, "consent": "not_required", "opted_out_at": null,
             "recording": null }),
         );
         self.event("session.created", "session", nick, json!({}));
@@ -361,7 +366,7 @@ impl Story {
         } else {
             "session.failed"
         };
-        self.event(kind, "session", nick, json!({}));
+        self.event(kind, "session", nick, json!({ "cost": session["cost"] }));
         self.recorded(nick, reason);
         if session["contact"].is_null() {
             return;
@@ -380,7 +385,7 @@ impl Story {
                 &format!("campaign.contact_{state}"),
                 "contact",
                 contact,
-                json!({ "session": session["id"] }),
+                json!({ "session": session["id"], "cost": session["cost"] }),
             );
         }
     }
@@ -397,7 +402,7 @@ impl Story {
     fn dnc(&mut self, nick: &str, number: &str) {
         let seq = self.seq();
         self.add(
-            json!({ "kind": "dnc", "nick": nick, "number": number, "added_seq": seq, "removed_seq": null,
+            json!({ "kind": "dnc", "nick": nick, "number": number, "email": null, "added_seq": seq, "removed_seq": null,
             "channels": ["phone", "sms"], "source": "manual", "session": null }),
         );
     }

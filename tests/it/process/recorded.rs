@@ -163,6 +163,7 @@ impl Stage {
         let evidence = Evidence {
             dump,
             carrier: lines(&log.unwrap()),
+            provider: Vec::new(),
             acknowledged: self.acknowledged.clone(),
             files: Some(files(&self.folder())),
             taken_at: Some(millis()),

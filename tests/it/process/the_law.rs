@@ -136,6 +136,7 @@ fn killed_while_it_calls(backend: Backend) {
         let evidence = Evidence {
             dump: lines(&String::from_utf8(place.run(&["audit", "dump"]).stdout).unwrap()),
             carrier: lines(&std::fs::read_to_string(&log).unwrap()),
+            provider: Vec::new(),
             acknowledged,
             files: None,
             taken_at: Some(millis()),

@@ -25,6 +25,7 @@ async fn assert_promises_kept(world: &World) {
     let evidence = Evidence {
         dump: text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
         carrier: Vec::new(),
+        provider: Vec::new(),
         acknowledged: Vec::new(),
         files: None,
         taken_at: None,

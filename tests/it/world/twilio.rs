@@ -47,6 +47,8 @@ pub struct Asked {
     pub path: String,
     pub authorization: String,
     pub fields: BTreeMap<String, String>,
+    /// It is told that the message was not taken.
+    pub not_taken: bool,
 }
 
 #[derive(Default)]
@@ -123,19 +125,20 @@ async fn converse(mut stream: TcpStream, state: &State) -> Option<()> {
         }
     };
     let fields = url::form_urlencoded::parse(body.as_bytes());
-    let nth = {
+    let (nth, reply) = {
         let mut asked = state.asked.lock().unwrap();
+        let reply = state.replies.lock().unwrap().pop_front().unwrap_or(Reply::Taken);
         asked.push(Asked {
+            not_taken: matches!(reply, Reply::Status(..)),
             path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
             authorization: header(&head, "authorization").unwrap_or_default(),
             fields: fields
                 .map(|(name, value)| (name.into_owned(), value.into_owned()))
                 .collect(),
         });
-        asked.len()
+        (asked.len(), reply)
     };
     state.arrived.notify_one();
-    let reply = state.replies.lock().unwrap().pop_front().unwrap_or(Reply::Taken);
     let (status, retry_after, body) = match reply {
         Reply::Taken => (201, None, json!({ "sid": format!("SM{nth}"), "status": "queued" })),
         Reply::Status(status, retry_after, body) => (status, retry_after, body),

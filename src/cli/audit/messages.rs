@@ -1,0 +1,119 @@
+//! SMS and e-mails, and every intent to hand one over. What came in is no message of ours and has no line.
+use super::{Dump, PAGE};
+use crate::app::CannotStart;
+use entities::{email_message, message_send, sms_message};
+use sea_orm::ActiveEnum;
+use serde_json::{Value, json};
+use std::io::Write;
+
+impl<W: Write> Dump<'_, W> {
+    pub(super) async fn messages(&mut self) -> Result<(), CannotStart> {
+        self.sms().await?;
+        self.emails().await?;
+        self.sends().await
+    }
+
+    async fn sms(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = sms_message::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id) && row.direction == sms_message::Direction::Outbound);
+            for row in &rows {
+                self.line(&sms_line(row))?;
+            }
+        }
+    }
+
+    async fn emails(&mut self) -> Result<(), CannotStart> {
+        let mut after = None;
+        loop {
+            let mut rows = email_message::all_after(self.db, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.id);
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&email_line(row))?;
+            }
+        }
+    }
+
+    async fn sends(&mut self) -> Result<(), CannotStart> {
+        let mut after: Option<message_send::Model> = None;
+        loop {
+            let mut rows = message_send::all_after(self.db, after.as_ref(), PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.clone());
+            rows.retain(|row| self.is_wanted(row.tenant_id));
+            for row in &rows {
+                self.line(&send_line(row))?;
+            }
+        }
+    }
+}
+
+/// `phase` is what is stored, finer than what is told. `held`: what the ledger holds for it now. `wake_at`: when it is looked
+/// at next, by itself.
+fn sms_line(row: &sms_message::Model) -> Value {
+    json!({
+        "kind": "sms",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "campaign": row.campaign_id,
+        "contact": row.contact_id,
+        "address": row.to_number,
+        "phase": row.phase.to_value(),
+        "status": row.phase.status(),
+        "price": row.price_cents,
+        "held": row.held_cents,
+        "cost": row.cost_cents,
+        "settled": row.settled,
+        "attempts": row.attempts,
+        "error": row.error_code,
+        "wake_at": row.wake_at,
+        "created_at": row.created_at,
+        "sent_at": row.sent_at,
+        "ended_at": row.ended_at,
+    })
+}
+
+fn email_line(row: &email_message::Model) -> Value {
+    json!({
+        "kind": "email",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "campaign": row.campaign_id,
+        "contact": row.contact_id,
+        "address": row.to_address,
+        "phase": row.phase.to_value(),
+        "status": row.phase.status(),
+        "price": row.price_cents,
+        "held": row.held_cents,
+        "cost": row.cost_cents,
+        "settled": row.settled,
+        "attempts": row.attempts,
+        "error": row.error_code,
+        "wake_at": row.wake_at,
+        "created_at": row.created_at,
+        "sent_at": row.sent_at,
+        "ended_at": row.ended_at,
+    })
+}
+
+fn send_line(row: &message_send::Model) -> Value {
+    json!({
+        "kind": "send",
+        "message": row.message_id,
+        "n": row.n,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "channel": row.channel.to_value(),
+        "address": row.address,
+        "campaign": row.campaign_id,
+        "seq": row.seq,
+        "sent_at": row.sent_at,
+    })
+}
