@@ -248,9 +248,9 @@ pub async fn change(
     // A cap that is lifted is null; of all other settings null is the default.
     let lifted = ["per_number_24h", "per_number_7d"]
         .map(|cap| (cap, patch["caps"].get(cap).is_some_and(serde_json::Value::is_null)));
-    // The session type follows from the channel, unless both are named.
-    if patch.get("channel").is_some() && patch.get("session_type").is_none() {
-        plan["session_type"] = serde_json::Value::Null;
+    // It follows from the channel.
+    if let Some(fields) = plan.as_object_mut() {
+        fields.remove("session_type");
     }
     extract::merge(&mut plan, patch);
     for (cap, _) in lifted.into_iter().filter(|(_, is_lifted)| *is_lifted) {

@@ -317,7 +317,7 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
             close(Some(*started_at), CompletedReason::Canceled, campaign, now)
         }
 
-        (Draft, Change(plan)) => Ok((changed(campaign, *plan), Vec::new())),
+        (Draft, Change(plan)) => Ok(change_draft(campaign, *plan)),
         (Armed { .. } | Running { .. } | Paused { .. }, Change(plan)) => change_rules(campaign, *plan),
 
         (Running { started_at }, Drained(tally)) => complete(
@@ -544,6 +544,17 @@ fn change_rules(campaign: Campaign, plan: Plan) -> Result<(Campaign, Vec<Effect>
         effects.push(Effect::CheckDrained(campaign.key));
     }
     Ok((campaign, effects))
+}
+
+/// Contacts are read as their campaign's channel asks for: another one can only come before them.
+fn change_draft(campaign: Campaign, plan: Plan) -> (Campaign, Vec<Effect>) {
+    let has_none = Effect::Require(Guard::Counted {
+        campaign_id: campaign.key.id,
+        total: 0,
+        waiting: 0,
+    });
+    let effects = (plan.channel != campaign.plan.channel).then_some(has_none);
+    (changed(campaign, plan), effects.into_iter().collect())
 }
 
 fn changed(mut campaign: Campaign, mut plan: Plan) -> Campaign {

@@ -296,6 +296,15 @@ pub async fn insert(db: &DatabaseTransaction, key: Owned<CampaignId>, sorted: &S
             hint: "create a new campaign",
         });
     }
+    // They were read before this transaction.
+    if sorted.rows.iter().any(|new| new.channel != row.plan.channel) {
+        return Err(Error::InvalidState {
+            kind: "campaign",
+            state: "draft",
+            command: "take contacts",
+            hint: "its channel was changed at this moment: send them again",
+        });
+    }
     let external_ids: Vec<_> = sorted.rows.iter().filter_map(|row| row.external_id.clone()).collect();
     let known = store::with_external_ids(db, key.id, &external_ids).await?;
     let known: HashMap<_, _> = known.into_iter().map(|row| (row.external_id, row.address)).collect();

@@ -128,6 +128,70 @@ fn after(contact: Contact, command: Command) -> Contact {
     transition(contact, command, &twice(), at(0)).unwrap().0
 }
 
+/// A message's end: what becomes of its contact, under these rules, as the nth attempt.
+#[test]
+fn a_message_that_ends_moves_its_contact() {
+    let ends = |ending: Ending, retry: &Retry, nth: u32| {
+        let mut contact = Contact {
+            channel: Channel::Sms,
+            ..pending()
+        };
+        for n in 1..=nth {
+            let row = call(n.into());
+            contact = transition(contact, dispatch_as(row), retry, at(0)).unwrap().0;
+            let attempt = Attempt {
+                ending: if n == nth { ending } else { Ending::NotArrived },
+                reached: n == nth && ending == Ending::Arrived,
+                duration_seconds: 0,
+                ..attempt(row, TALKED)
+            };
+            let (after, events) = transition(contact, Command::Finish(attempt), retry, at(0)).unwrap();
+            if n == nth {
+                let told = events.first().map(|event| serde_json::to_value(event).unwrap());
+                return (after.status, after.next_attempt_at, told);
+            }
+            contact = after;
+        }
+        unreachable!("there is an nth attempt")
+    };
+    let never = retry(
+        3,
+        30,
+        &[(
+            Outcome::Failed,
+            RetryRule {
+                never: true,
+                ..RetryRule::default()
+            },
+        )],
+    );
+    let (status, _, told) = ends(Ending::Arrived, &twice(), 1);
+    assert_eq!(status, Status::Completed);
+    let told = told.unwrap();
+    assert_eq!(
+        (
+            &told["session_id"],
+            &told["duration_seconds"],
+            &told["actual_cost_cents"]
+        ),
+        (&serde_json::Value::Null, &0.into(), &7.into())
+    );
+    assert_eq!(
+        ends(Ending::NotArrived, &twice(), 1),
+        (Status::Waiting, Some(at(30)), None)
+    );
+    assert_eq!(
+        ends(Ending::NotArrived, &twice(), 2).0,
+        Status::Failed,
+        "that was the last attempt"
+    );
+    assert_eq!(ends(Ending::NotArrived, &never, 1).0, Status::Failed);
+    assert_eq!(ends(Ending::Final, &twice(), 1).0, Status::Failed, "never again");
+    assert_eq!(ends(Ending::Arrived, &twice(), 2).0, Status::Completed);
+    let completed = [Ending::Arrived, Ending::NotArrived, Ending::Final].map(Ending::is_completed);
+    assert_eq!(completed, [true, false, false]);
+}
+
 #[rustfmt::skip]
 const STATES: [&str; 10] = [
     "pending", "deferred", "dispatched", "waiting", "again", "completed", "failed", "skipped", "canceled",

@@ -1,7 +1,7 @@
 use super::*;
 use entities::{
     email_message::Kind,
-    ids::{EmailId, TenantId},
+    ids::{CampaignId, ContactId, EmailId, TenantId},
     ledger::What,
     values::{Env, Metadata},
 };
@@ -64,8 +64,11 @@ fn commands() -> Vec<Command> {
         Command::Tick,
         Command::Begin,
         Command::Bar(Bar::Dnc),
+        Command::Bar(Bar::CampaignOver),
+        Command::Bar(Bar::TooLate),
         Command::Wait(Block::Credits),
         Command::Wait(Block::Suspension),
+        Command::Wait(Block::Pause),
         Command::Taken(Some("250 ok".into())),
         busy(),
         Command::Bounced(fault()),
@@ -163,7 +166,84 @@ fn deferrals_follow_the_plan_for_a_day_and_a_half() {
     assert!(matches!(&effects[..], [Effect::Move(back)] if matches!(back.what, What::Settle { cost: Cents(0), .. })));
 }
 
+/// One of a campaign.
+fn written(phase: Phase) -> Email {
+    Email {
+        campaign_id: Some(CampaignId(Uuid::from_u128(8))),
+        contact_id: Some(ContactId(Uuid::from_u128(9))),
+        ..email(phase)
+    }
+}
+
+/// How its contact is told that it has ended, and that its campaign is told with it.
+fn told(effects: &[Effect]) -> Option<Ending> {
+    let ends: Vec<_> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::FinishAttempt { contact, attempt } => Some((contact.id, attempt.row.0, attempt.ending)),
+            _ => None,
+        })
+        .collect();
+    let campaigns = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::MessageEnded(_)))
+        .count();
+    assert_eq!(ends.len(), campaigns, "{effects:?}");
+    match ends[..] {
+        [] => None,
+        [(contact, row, ending)] => {
+            assert_eq!((contact.0, row), (Uuid::from_u128(9), Uuid::from_u128(1)));
+            Some(ending)
+        }
+        _ => panic!("told twice: {effects:?}"),
+    }
+}
+
+#[test]
+fn its_end_is_its_contacts_attempt() {
+    use Phase::*;
+    let table = [
+        (Sending, Command::Taken(None), Some(Ending::Arrived)),
+        (Sending, Command::Bounced(fault()), Some(Ending::Final)),
+        (
+            Sending,
+            Command::Refused(Fault::new("provider_rejected", "")),
+            Some(Ending::NotArrived),
+        ),
+        (Sending, Command::Lost { why: "gone".into() }, Some(Ending::Final)),
+        (Sending, Command::Tick, Some(Ending::Final)),
+        (Deferred, Command::Bar(Bar::Dnc), Some(Ending::Final)),
+        (Deferred, Command::Bar(Bar::CampaignOver), Some(Ending::Final)),
+        (Deferred, Command::Bar(Bar::TooLate), Some(Ending::NotArrived)),
+        (Deferred, Command::Cancel, Some(Ending::Final)),
+        (Sending, busy(), None),
+        (Deferred, Command::Begin, None),
+        (Deferred, Command::Wait(Block::Pause), None),
+    ];
+    for (phase, command, ending) in table {
+        let (row, effects) = transition(written(phase), command.clone(), now()).unwrap();
+        assert_eq!(told(&effects), ending, "{phase:?} {command:?}");
+        assert_eq!(next_deadline(&row).is_none(), ending.is_some(), "{phase:?} {command:?}");
+        let (_, effects) = transition(email(phase), command, now()).unwrap();
+        assert_eq!(told(&effects), None, "a message of its own tells nobody");
+    }
+}
+
 proptest! {
+    /// Its contact is told once that it has ended, and then it has.
+    #[test]
+    fn its_contact_is_told_once(steps in prop::collection::vec((prop::sample::select(commands()), 0..9000i64), 1..60)) {
+        let (mut row, mut at, mut ends) = (written(Phase::Queued), now(), 0);
+        for (command, seconds) in steps {
+            at = at.plus_seconds(seconds);
+            let Ok((after, effects)) = transition(row.clone(), command, at) else { continue };
+            ends += usize::from(told(&effects).is_some());
+            row = after;
+            prop_assert!(ends <= 1);
+            prop_assert_eq!(next_deadline(&row).is_none(), ends == 1, "{:?}", row.phase);
+        }
+    }
+
     /// Whatever happens in whatever order: settled at most once and by what was held; never handed over while it may have been
     /// taken; the last word stands.
     #[test]

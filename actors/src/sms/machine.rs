@@ -163,7 +163,7 @@ pub fn transition(row: Sms, command: Command, now: Moment) -> Result<(Sms, Vec<E
         // It said that it had not taken it, and it had: never again.
         (Queued, Command::Report(report)) if row.attempts > 0 => Ok(report_of_taken(row, report, now)),
         (Sent, Command::Report(report)) => Ok(progress(row, report, now)),
-        (Failed, Command::Report(report)) if is_unknown(&row) => Ok(report_of_taken(row, report, now)),
+        (Failed, Command::Report(report)) if is_unknown(&row) => Ok(corrected(row, report, now)),
         (Scheduled | Queued, Command::Cancel) => Ok(cancel(row, now)),
         // The answer after the report: it still tells the provider's id.
         (Sent | Delivered | Undelivered | Failed, Command::Taken(id)) => Ok((identified(row, id), Vec::new())),
@@ -302,9 +302,20 @@ fn report_of_taken(row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) 
     (row, effects)
 }
 
+/// The truth about one that was given up. Its contact was told that already, and does not wait any more.
+fn corrected(row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
+    let (mut row, mut effects) = taken(row, report.provider_message_id.clone(), now);
+    row.wake_at = None;
+    let (row, more) = progress(row, report, now);
+    effects.extend(more);
+    (row, effects)
+}
+
 /// From `sent` on: the first last word counts.
 fn progress(mut row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
     row = identified(row, report.provider_message_id);
+    // Its contact is told once: while it waits for that.
+    let is_awaited = row.wake_at.is_some();
     let fault = match report.progress {
         Progress::OnItsWay => return (row, Vec::new()),
         Progress::Delivered => {
@@ -328,7 +339,7 @@ fn progress(mut row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
         row.error_code = Some(fault.code.into());
         row.error_message = Some(fault.message);
     }
-    let ended = finish_attempt(&row);
+    let ended = is_awaited.then(|| finish_attempt(&row)).unwrap_or_default();
     (row, heeded.into_iter().chain(ended).collect())
 }
 

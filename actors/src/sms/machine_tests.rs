@@ -1,6 +1,7 @@
 use super::*;
+use crate::contact::machine::Attempt;
 use entities::{
-    ids::{SmsId, TenantId},
+    ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
     ledger::What,
     sms_message::{Direction, Encoding},
     values::{Env, Metadata},
@@ -94,8 +95,11 @@ fn commands() -> Vec<Command> {
         Command::Begin,
         Command::Bar(Bar::Dnc),
         Command::Bar(Bar::NotConfigured),
+        Command::Bar(Bar::CampaignOver),
+        Command::Bar(Bar::TooLate),
         Command::Wait(Block::Credits),
         Command::Wait(Block::Suspension),
+        Command::Wait(Block::Pause),
         Command::Taken(Some("SM1".into())),
         busy(),
         Command::Refused(fault()),
@@ -311,6 +315,160 @@ fn a_blocked_workspaces_message_waits_a_day() {
     assert_eq!(row.phase, Phase::Failed);
 }
 
+/// One of a campaign.
+fn written(phase: Phase) -> Sms {
+    Sms {
+        campaign_id: Some(CampaignId(Uuid::from_u128(8))),
+        contact_id: Some(ContactId(Uuid::from_u128(9))),
+        wake_at: (phase == Phase::Sent)
+            .then(|| now().plus_seconds(REPORT_SECONDS))
+            .or(sms(phase).wake_at),
+        ..sms(phase)
+    }
+}
+
+/// What its contact is told, and that its campaign is told with it.
+fn told(effects: &[Effect]) -> Option<Attempt> {
+    let attempts: Vec<_> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::FinishAttempt { contact, attempt } => Some((contact, attempt)),
+            _ => None,
+        })
+        .collect();
+    let campaigns: Vec<_> = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::MessageEnded(_)))
+        .collect();
+    assert_eq!(attempts.len(), campaigns.len(), "{effects:?}");
+    match (&attempts[..], &campaigns[..]) {
+        ([], []) => None,
+        ([(contact, attempt)], [Effect::MessageEnded(campaign)]) => {
+            let owner = (TenantId(Uuid::from_u128(2)), Env::Live);
+            assert_eq!(**contact, Owned::new(owner.0, owner.1, ContactId(Uuid::from_u128(9))));
+            assert_eq!(*campaign, Owned::new(owner.0, owner.1, CampaignId(Uuid::from_u128(8))));
+            Some((*attempt).clone())
+        }
+        _ => panic!("told twice: {effects:?}"),
+    }
+}
+
+#[test]
+fn its_end_is_its_contacts_attempt() {
+    use Phase::*;
+    let failure = |code: &'static str| Fault::new(code, "words");
+    let begun = Sms {
+        error_code: Some(UNKNOWN_OUTCOME.into()),
+        ..written(Failed)
+    };
+    let table = [
+        (written(Sent), report(Progress::Delivered), Some(Ending::Arrived)),
+        (written(Sending), report(Progress::Delivered), Some(Ending::Arrived)),
+        (
+            written(Sent),
+            report(Progress::Undelivered(failure("undelivered"))),
+            Some(Ending::NotArrived),
+        ),
+        (
+            written(Sent),
+            report(Progress::Failed(failure("provider_failed"))),
+            Some(Ending::NotArrived),
+        ),
+        (
+            written(Sending),
+            Command::Refused(failure("provider_rejected")),
+            Some(Ending::NotArrived),
+        ),
+        (
+            written(Sending),
+            Command::Refused(failure("invalid_number")),
+            Some(Ending::Final),
+        ),
+        (
+            written(Sent),
+            report(Progress::Failed(failure(OPTED_OUT))),
+            Some(Ending::Final),
+        ),
+        (written(Sending), Command::Tick, Some(Ending::Final)),
+        (written(Queued), Command::Bar(Bar::Dnc), Some(Ending::Final)),
+        (written(Queued), Command::Bar(Bar::CampaignOver), Some(Ending::Final)),
+        (written(Queued), Command::Bar(Bar::TooLate), Some(Ending::NotArrived)),
+        (
+            written(Queued),
+            Command::Bar(Bar::NotConfigured),
+            Some(Ending::NotArrived),
+        ),
+        (written(Queued), Command::Cancel, Some(Ending::Final)),
+        // Not an end.
+        (written(Sending), Command::Taken(None), None),
+        (written(Sending), busy(), None),
+        (written(Sending), lost(), None),
+        (written(Sending), report(Progress::OnItsWay), None),
+        (written(Queued), Command::Wait(Block::Pause), None),
+        (written(Sent), Command::Tick, None),
+        // Its contact was told when it was given up.
+        (begun.clone(), report(Progress::OnItsWay), None),
+        (begun, report(Progress::Delivered), None),
+    ];
+    for (row, command, ending) in table {
+        let (_, effects) = transition(row.clone(), command.clone(), now()).unwrap();
+        let attempt = told(&effects);
+        assert_eq!(
+            attempt.as_ref().map(|attempt| attempt.ending),
+            ending,
+            "{:?} {command:?}",
+            row.phase
+        );
+        if let Some(attempt) = attempt {
+            let arrived = attempt.ending == Ending::Arrived;
+            assert_eq!(
+                (attempt.row.0, attempt.reached, attempt.answered),
+                (row.id.0, arrived, arrived)
+            );
+        }
+        // A message of its own tells nobody.
+        let own = Sms {
+            campaign_id: None,
+            contact_id: None,
+            ..row
+        };
+        assert_eq!(told(&transition(own, command, now()).unwrap().1), None);
+    }
+}
+
+#[test]
+fn a_contact_waits_a_quarter_of_an_hour_for_the_report() {
+    let (row, effects) = transition(written(Phase::Sending), Command::Taken(None), now()).unwrap();
+    let late = now().plus_seconds(REPORT_SECONDS);
+    assert_eq!((told(&effects), next_deadline(&row)), (None, Some(late)));
+    let (row, effects) = transition(row, Command::Tick, late.plus_millis(-1)).unwrap();
+    assert_eq!((told(&effects), row.phase), (None, Phase::Sent));
+    let (row, effects) = transition(row, Command::Tick, late).unwrap();
+    let attempt = told(&effects).unwrap();
+    assert_eq!((attempt.ending, attempt.actual_cost_cents), (Ending::Arrived, Cents(3)));
+    assert_eq!((row.phase, next_deadline(&row)), (Phase::Sent, None));
+    // Whatever is reported later, the message says so, and its contact was told already.
+    let (row, effects) = transition(row, report(Progress::Undelivered(fault())), late.plus_seconds(1)).unwrap();
+    assert_eq!((row.phase, told(&effects)), (Phase::Undelivered, None));
+    // Without a contact nobody waits.
+    let (row, _) = transition(sms(Phase::Sending), Command::Taken(None), now()).unwrap();
+    assert_eq!(next_deadline(&row), None);
+}
+
+#[test]
+fn a_paused_campaigns_message_waits_a_day_as_well() {
+    let (row, effects) = transition(written(Phase::Queued), Command::Wait(Block::Pause), now()).unwrap();
+    assert_eq!(
+        (row.error_code.as_deref(), told(&effects)),
+        (Some("campaign_paused"), None)
+    );
+    let (row, effects) = transition(row, Command::Wait(Block::Pause), now().plus_seconds(24 * 3600)).unwrap();
+    assert_eq!(
+        (row.phase, told(&effects).unwrap().ending),
+        (Phase::Failed, Ending::NotArrived)
+    );
+}
+
 fn any_command() -> impl Strategy<Value = Command> {
     prop::sample::select(commands())
 }
@@ -357,6 +515,20 @@ proptest! {
             prop_assert!(open || held == 0 || settled == 1, "a hold is left open");
             prop_assert_eq!(next_deadline(&after).is_some(), open);
             row = after;
+        }
+    }
+
+    /// Its contact is told once that it has ended, and then it is at an end, or as good as that.
+    #[test]
+    fn its_contact_is_told_once(steps in prop::collection::vec((any_command(), 0..900i64), 1..60)) {
+        let (mut row, mut at, mut ends) = (written(Phase::Queued), now(), 0);
+        for (command, seconds) in steps {
+            at = at.plus_seconds(seconds);
+            let Ok((after, effects)) = transition(row.clone(), command, at) else { continue };
+            ends += usize::from(told(&effects).is_some());
+            row = after;
+            prop_assert!(ends <= 1);
+            prop_assert_eq!(next_deadline(&row).is_none(), ends == 1, "{:?}", row.phase);
         }
     }
 

@@ -5,6 +5,8 @@ mod an_endpoint_is_suspended;
 mod an_event_is_delivered;
 mod calls_by_the_api;
 mod campaign_by_hand;
+mod campaign_messages;
+mod catalogue;
 mod credits;
 mod faults;
 mod mended;
