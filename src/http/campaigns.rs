@@ -191,6 +191,7 @@ pub async fn start(
 ) -> ApiResult<web::Json<CampaignView>> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     check_sender(&state, &caller, &row.plan)?;
+    check_from_numbers(&state, &caller, &row.plan).await?;
     let agent = agent_of(&state, &caller, &row.plan).await?;
     check_variables(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
@@ -270,6 +271,13 @@ pub async fn change(
     }
     if plan.voice_id != before.plan.voice_id {
         check_voice(&state, &caller, &plan).await?;
+    }
+    if plan.from_numbers != before.plan.from_numbers {
+        check_from_numbers(&state, &caller, &plan).await?;
+    }
+    // Who is left must still be written whole; a draft is checked at its start.
+    if plan.variables != before.plan.variables && before.status != store::Status::Draft {
+        check_variables(&state, &caller, id, &plan).await?;
     }
     command(&state, &caller, id, Command::Change(Box::new(plan))).await
 }
@@ -446,21 +454,6 @@ async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Opti
     }))
 }
 
-/// Who writes must be one of the workspace's numbers, or the provider's default.
-async fn check_numbers(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    let owner = (caller.tenant_id(), caller.env());
-    if plan.channel != Channel::Sms || actors::sms::check_configured(&state.deps, owner.1).is_err() {
-        return Ok(());
-    }
-    for number in &plan.from_numbers {
-        match actors::sms::from_number(&state.deps, owner, Some(number.clone())).await {
-            Err(Error::Invalid { reason, .. }) => return Err(ApiError::validation("from_numbers", reason)),
-            found => drop(found?),
-        }
-    }
-    Ok(())
-}
-
 /// Is there somebody to call, or to write, by?
 fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     match plan.channel {
@@ -468,6 +461,23 @@ fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
         Channel::Sms => Ok(actors::sms::check_configured(&state.deps, caller.env())?),
         Channel::Email => Ok(actors::email::check_configured(&state.deps, caller.env())?),
     }
+}
+
+/// Texts are written from the workspace's own numbers; which ones a carrier takes for calls is its own affair.
+async fn check_from_numbers(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
+    if plan.channel != Channel::Sms {
+        return Ok(());
+    }
+    let owner = (caller.tenant_id(), caller.env());
+    for number in &plan.from_numbers {
+        if let Err(Error::Invalid { .. }) = actors::sms::from_number(&state.deps, owner, Some(number.clone())).await {
+            return Err(ApiError::validation(
+                "from_numbers",
+                format!("has {number}, which is none of the workspace's numbers: see GET /v1/numbers"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Has every contact what the template needs? Its settings may have changed since the contacts came in.
@@ -493,7 +503,7 @@ async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &
 
 async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     check_rules(state, plan)?;
-    check_numbers(state, caller, plan).await?;
+    check_from_numbers(state, caller, plan).await?;
     check_voice(state, caller, plan).await?;
     check_agent(state, caller, plan).await
 }

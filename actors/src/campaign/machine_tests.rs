@@ -419,6 +419,22 @@ fn the_end_tells_the_counts_and_holds_only_if_no_contact_was_added() {
     assert_eq!(effects[1], Effect::Emit(Event::CampaignCompleted(told)));
 }
 
+/// Its channel can change as long as nobody is in it: contacts are read by it.
+#[test]
+fn a_drafts_channel_changes_before_its_first_contact() {
+    let mut other = plan();
+    other.channel = Channel::Email;
+    other.session_type = Some(SessionType::None);
+    let (changed, effects) = transition(state("draft"), change(other.clone()), at(5)).unwrap();
+    let nobody = Guard::Counted {
+        campaign_id: key().id,
+        total: 0,
+        waiting: 0,
+    };
+    assert_eq!((&*changed.plan, &effects[..]), (&other, &[Effect::Require(nobody)][..]));
+    assert_eq!(transition(changed, change(other), at(6)).unwrap().1, []);
+}
+
 /// One change of each field that the start fixes; `session_type` follows from `channel`.
 fn fixed_fields() -> [(&'static str, Plan); 5] {
     let mut others = ["agent_id", "voice_id", "from_numbers", "channel", "template"].map(|field| (field, plan()));

@@ -61,6 +61,14 @@ pub struct Letters {
     pub commit: Commit,
 }
 
+/// One of the campaign's numbers; the workspace's default where that was released meanwhile.
+async fn sender(deps: &Deps, owner: (TenantId, Env), asked: Option<E164>) -> Result<Option<E164>> {
+    match sms::from_number(deps, owner, asked).await {
+        Err(Error::Invalid { .. }) => sms::from_number(deps, owner, None).await,
+        found => found,
+    }
+}
+
 /// The intent to write to a contact at that moment; or why it is not written to.
 pub async fn write(
     deps: &Deps,
@@ -88,7 +96,7 @@ pub async fn write(
             let new = sms::New {
                 id,
                 to_number: to.clone(),
-                from_number: from_number(deps, owner, asked).await?,
+                from_number: sender(deps, owner, asked).await?,
                 body,
                 scheduled_at: None,
                 client_reference_id: None,
@@ -162,12 +170,4 @@ pub async fn write(
     });
     effect::contact_moved(&mut commit, contact, after, &events);
     Ok(Ok(Letters { message, at, commit }))
-}
-
-/// A number that is the workspace's no more gives way to its default: the others wait for no one.
-async fn from_number(deps: &Deps, owner: (TenantId, Env), asked: Option<E164>) -> Result<Option<E164>> {
-    match sms::from_number(deps, owner, asked).await {
-        Err(Error::Invalid { .. }) => sms::from_number(deps, owner, None).await,
-        found => found,
-    }
 }

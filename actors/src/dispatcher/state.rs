@@ -190,7 +190,7 @@ impl State {
             }
         };
         let mut campaigns = BTreeMap::new();
-        for campaign in running {
+        for campaign in running.into_iter().filter(|campaign| has_sender(deps, campaign)) {
             let id = campaign.id;
             let queue = Queue::of(campaign, old.remove(&id), row.timezone, deps).await?;
             campaigns.insert(id, queue);
@@ -789,6 +789,16 @@ async fn write(
         Err(outcome) => plan.settled.push(dial::settle(deps, &turn.contact, queue, outcome)?),
     }
     Ok(())
+}
+
+/// Is there who hands over what it writes? The operator may have taken the provider away: the campaign waits, and it alone.
+fn has_sender(deps: &Deps, campaign: &campaigns::Model) -> bool {
+    let sender = match campaign.plan.channel {
+        Channel::Phone => Ok(()),
+        Channel::Sms => crate::sms::check_configured(deps, campaign.env),
+        Channel::Email => crate::email::check_configured(deps, campaign.env),
+    };
+    sender.is_ok()
 }
 
 fn place(deps: &Deps, session: Session) {

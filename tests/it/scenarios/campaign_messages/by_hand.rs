@@ -239,4 +239,65 @@ on_both! {
         act(api, &id, "cancel").await;
         world.advance(minutes(1)).await;
     }
+
+    /// Texts come from the workspace's numbers; one that is released in the middle stops nobody.
+    async fn a_number_that_is_released_stops_nobody(world: &mut World) {
+        let tenant = world.tenant().await;
+        let api = &tenant.api;
+        let refused = texts(&["+15002350010"], json!({ "from_numbers": ["+12025550198"] }));
+        assert_eq!(api.post("/v1/campaigns/run", refused).await.error(), (422, "validation_failed", Some("from_numbers")));
+        let mut own = Vec::new();
+        for number in ["+12025550198", "+12025550199"] {
+            own.push(id_of(&api.post("/v1/numbers", json!({ "phone_number": number })).await.ok()));
+        }
+        let three = numbers(3);
+        let more = json!({ "from_numbers": ["+12025550199", "+12025550198"], "pacing": { "calls_per_second": 0.1 } });
+        let id = run(api, texts(&borrowed(&three), more)).await;
+        world.advance(seconds(11)).await;
+        let mut from = words(&sent_texts(api, &id).await, "from_number");
+        from.sort();
+        assert_eq!(from, ["+12025550198", "+12025550199"], "they take turns");
+        for number in &own {
+            assert_eq!(api.delete(&format!("/v1/numbers/{number}")).await.status, 204);
+        }
+        let other = run(api, texts(&["+15002350090"], json!({}))).await;
+        world.advance(minutes(1)).await;
+        assert_eq!((statuses(api, &id).await, statuses(api, &other).await), (vec!["completed".to_owned(); 3], vec!["completed".to_owned()]));
+        assert_eq!(words(&sent_texts(api, &id).await, "from_number")[2], "+15002220000", "as where the workspace has none");
+    }
+
+    async fn what_a_running_campaign_writes_stays_whole(world: &mut World) {
+        let tenant = world.tenant().await;
+        let api = &tenant.api;
+        let more = json!({ "template": { "body": "From {{shop}}" }, "variables": { "shop": "Bo" }, "pacing": { "calls_per_second": 0.1 } });
+        let id = run(api, texts(&["+15002350010", "+15002350020"], more)).await;
+        world.advance(seconds(1)).await;
+        let patch = async |variables: Value| api.patch(&format!("/v1/campaigns/{id}"), json!({ "variables": variables })).await;
+        assert_eq!(patch(json!({ "shop": null })).await.error(), (422, "validation_failed", Some("template")));
+        patch(json!({ "shop": "Cy" })).await.ok();
+        world.advance(minutes(1)).await;
+        assert_eq!(words(&sent_texts(api, &id).await, "body"), ["From Bo", "From Cy"]);
+    }
+
+    /// Once more by hand: a new message, after the gap; who was written to is not removed.
+    async fn a_contact_is_written_to_once_more(world: &mut World) {
+        let tenant = world.tenant().await;
+        let api = &tenant.api;
+        // The second keeps the campaign open.
+        let people = json!([{ "email": "failed@example.com" }, { "email": "ann@example.com", "not_before": "2027-03-02T13:10:30Z" }]);
+        let id = run(api, mails(&[], json!({ "retry": { "max_attempts": 1, "min_gap_minutes": 10 }, "contacts": people }))).await;
+        world.advance(seconds(5)).await;
+        let path = format!("/v1/campaigns/{id}/contacts/{}", id_of(&contacts(api, &id).await[0]));
+        let before = api.get(&path).await.ok();
+        assert_eq!((&before["status"], &before["attempts"]), (&json!("failed"), &json!(1)));
+        assert_eq!(api.delete(&path).await.error().1, "in_use");
+        let again = api.post(&format!("{path}/retry"), json!({})).await.ok();
+        assert_eq!((&again["status"], &again["next_attempt_at"]), (&json!("waiting"), &json!("2027-03-02T13:10:00.000Z")));
+        world.advance(minutes(11)).await;
+        let after = api.get(&path).await.ok();
+        assert_eq!((&after["status"], &after["attempts"]), (&json!("failed"), &json!(2)));
+        assert_ne!(after["last_message_id"], before["last_message_id"]);
+        assert_eq!(campaign(api, &id).await["status"], "completed");
+        assert_eq!(words(&all(api, "/v1/email_messages").await, "to").iter().filter(|to| *to == "failed@example.com").count(), 2);
+    }
 }

@@ -63,10 +63,29 @@ on_both! {
         // The sandbox's numbers are nobody, live.
         let look = act(&api, &id, "preflight").await;
         assert_eq!((&look["ready"], &look["skips"]["invalid"], &look["eligible"]), (&json!(true), &json!(1), &json!(1)), "{look}");
-        world.change_setting("sms_url", json!("")).await;
+        world.change_settings(&[("sms_account_sid", json!("")), ("sms_auth_token", json!(""))]).await;
         assert_eq!(api.post(&format!("/v1/campaigns/{id}/start"), json!({})).await.error(), (501, "not_configured", None));
         assert_eq!(api.post("/v1/campaigns/run", texts(&["+12025550121"], json!({}))).await.error(), (501, "not_configured", None));
         let look = act(&api, &id, "preflight").await;
         assert_eq!(words(look["problems"].as_array().unwrap(), "code"), ["not_configured"], "{look}");
+    }
+
+    /// The operator takes the provider away in the middle: that campaign waits, and nothing else does.
+    async fn a_provider_that_is_taken_away_stops_its_campaigns_only(world: &mut World) {
+        let (tenant, provider) = (world.tenant().await, Twilio::start().await);
+        let api = with_provider(world, &tenant, &provider).await;
+        world.advance(minutes(61)).await;
+        let id = run(&api, texts(&["+12025550121", "+12025550122"], json!({ "pacing": { "calls_per_second": 0.1 } }))).await;
+        world.advance(seconds(1)).await;
+        assert_eq!(provider.asked().len(), 1);
+        world.change_settings(&[("sms_account_sid", json!("")), ("sms_auth_token", json!(""))]).await;
+        let played = run(&tenant.api, texts(&["+15002350010"], json!({}))).await;
+        world.advance(minutes(5)).await;
+        assert_eq!(statuses(&tenant.api, &played).await, ["completed"]);
+        assert_eq!((statuses(&api, &id).await[1].as_str(), campaign(&api, &id).await["status"].as_str()), ("pending", Some("running")));
+        with_provider(world, &tenant, &provider).await;
+        world.advance(minutes(20)).await;
+        assert_eq!((statuses(&api, &id).await, campaign(&api, &id).await["status"].clone()), (vec!["completed".to_owned(); 2], json!("completed")));
+        assert_eq!(provider.asked().len(), 2);
     }
 }
