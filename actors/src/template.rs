@@ -16,6 +16,18 @@ enum Piece {
     Variable { name: String, otherwise: Option<String> },
 }
 
+/// Why a text cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfilled {
+    /// The variable of that name has no value.
+    Missing(String),
+    /// It would be longer than a message may be.
+    TooLong,
+}
+
+/// The longest text, with its variables.
+pub const MAX_BYTES: usize = 256 * 1024;
+
 /// How a value is written into the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
@@ -63,17 +75,21 @@ impl Template {
         needed.collect()
     }
 
-    /// The text for somebody; the name of a variable that is missing.
-    pub fn fill(&self, variables: &Variables, escape: Escape) -> Result<String, String> {
+    /// The text for somebody.
+    pub fn fill(&self, variables: &Variables, escape: Escape) -> Result<String, Unfilled> {
         let mut filled = String::new();
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Variable { name, otherwise } => {
                     let value = value_of(variables, name).or_else(|| otherwise.clone());
-                    let value = value.ok_or_else(|| name.clone())?;
+                    let value = value.ok_or_else(|| Unfilled::Missing(name.clone()))?;
                     write(&mut filled, &value, escape);
                 }
+            }
+            // A variable that stands there often may be long itself.
+            if filled.len() > MAX_BYTES {
+                return Err(Unfilled::TooLong);
             }
         }
         Ok(filled)
@@ -154,7 +170,10 @@ mod tests {
         ];
         for (text, expected) in table {
             let found = Template::parse(text).unwrap().fill(&variables(), Escape::No);
-            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text}");
+            let expected = expected
+                .map(str::to_owned)
+                .map_err(|name: &str| Unfilled::Missing(name.into()));
+            assert_eq!(found, expected, "{text}");
         }
         assert_eq!(
             Template::parse("{{html}}")
@@ -163,6 +182,13 @@ mod tests {
                 .unwrap(),
             "&lt;b&gt;&quot;&amp;&#39;"
         );
+    }
+
+    #[test]
+    fn it_grows_no_longer_than_a_message_may_be() {
+        let long = Variables([("a".to_owned(), json!("\"".repeat(2_000)))].into_iter().collect());
+        let template = Template::parse(&"{{a}}".repeat(10_000)).unwrap();
+        assert_eq!(template.fill(&long, Escape::Html), Err(Unfilled::TooLong));
     }
 
     #[test]

@@ -131,11 +131,17 @@ pub async fn create(
         updated_at: now,
         deleted_at: None,
     };
-    let row = match save(&state, row.clone()).await {
-        Ok(()) => row,
+    if state.deps.sms.is_shared(&row.phone_number) {
+        return Err(ApiError::validation(
+            "phone_number",
+            "is this installation's own, by which workspaces without a number write",
+        ));
+    }
+    match save(&state, row.clone()).await {
+        Ok(()) => {}
         Err(Error::AlreadyExists { .. }) => return Err(taken().into()),
         Err(error) => return Err(error.into()),
-    };
+    }
     Ok(HttpResponse::Created().json(view(&state, caller.env(), row).await?))
 }
 
@@ -352,6 +358,10 @@ async fn save(state: &State, row: Model) -> Result<(), Error> {
                     Err(Error::NotFound(_)) | Ok(_) => {}
                     Err(error) => return Err(error),
                 }
+            }
+            // What comes in for a number is for one workspace.
+            if row.version == 1 && store::owner_of(db, &row.phone_number).await?.is_some() {
+                return Err(taken());
             }
             let mut commit = Commit::default();
             commit.changes.numbers.push(row);

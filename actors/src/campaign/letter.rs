@@ -1,5 +1,5 @@
 //! What a campaign writes to its contacts: its template, read once, and filled for each.
-use crate::template::{Escape, Template};
+use crate::template::{Escape, MAX_BYTES, Template, Unfilled};
 use entities::{
     Error, Result,
     campaign::{Channel, Plan},
@@ -129,7 +129,10 @@ impl Letter {
 
 /// The text of an SMS; why it cannot be written.
 pub fn sms(body: &Template, variables: &Variables) -> Result<String, String> {
-    let text = body.fill(variables, Escape::No).map_err(no_value)?;
+    let text = body.fill(variables, Escape::No).map_err(why)?;
+    if text.trim().is_empty() {
+        return Err("is empty with the contact's variables".into());
+    }
     let characters = text.chars().count();
     if characters > MAX_SMS {
         return Err(format!(
@@ -144,19 +147,18 @@ pub type Filled = (String, Option<String>, Option<String>);
 
 impl Email {
     pub fn fill(&self, variables: &Variables) -> Result<Filled, String> {
-        let subject = self.subject.fill(variables, Escape::Line).map_err(no_value)?;
+        let subject = self.subject.fill(variables, Escape::Line).map_err(why)?;
         let text = self.text.as_ref().map(|text| text.fill(variables, Escape::No));
         let html = self.html.as_ref().map(|html| html.fill(variables, Escape::Html));
-        Ok((
-            subject,
-            text.transpose().map_err(no_value)?,
-            html.transpose().map_err(no_value)?,
-        ))
+        Ok((subject, text.transpose().map_err(why)?, html.transpose().map_err(why)?))
     }
 }
 
-fn no_value(name: String) -> String {
-    format!("has no value for {{{{{name}}}}}")
+fn why(unfilled: Unfilled) -> String {
+    match unfilled {
+        Unfilled::Missing(name) => format!("has no value for {{{{{name}}}}}"),
+        Unfilled::TooLong => format!("is longer than {MAX_BYTES} bytes with the contact's variables"),
+    }
 }
 
 fn missing(field: &'static str, reason: &str) -> Error {

@@ -79,7 +79,11 @@ pub struct Reading {
 
 impl Reading {
     pub fn of(plan: &Plan, country: Country) -> Result<Self> {
-        let letter = Letter::read(plan)?;
+        // A draft may still lack its template; its start looks at every contact.
+        let letter = match plan.template {
+            Some(_) => Letter::read(plan)?,
+            None => None,
+        };
         Ok(Reading {
             channel: plan.channel,
             country,

@@ -21,6 +21,8 @@ pub enum LimitingFactor {
     Concurrency,
     /// Its own `pacing.max_concurrency`.
     CampaignConcurrency,
+    /// As many of its messages as may be are on their way to the provider, or the mail server.
+    Provider,
     /// Who is left is in their quiet hours.
     QuietHours,
     /// Who is left waits for a time: a retry, a cap, a `not_before`.

@@ -9,11 +9,13 @@ use crate::{
     contact,
     deps::Deps,
     effect::{self, Effect},
-    email, hours, sms,
+    email, hours,
+    message::Permit,
+    sms,
     writer::Commit,
 };
 use entities::{
-    Error, Result, campaign_hour,
+    Error, Result, campaign, campaign_hour,
     changes::{Guard, Writable},
     contact::{Address, SkipReason},
     email_message::{self, Kind},
@@ -32,10 +34,10 @@ pub enum Message {
 
 impl Message {
     /// Hands it over, and its row to its actor.
-    pub fn send(self, deps: &Deps) {
+    pub fn send(self, deps: &Deps, permit: Permit) {
         match self {
-            Message::Sms(row) => sms::send_begun(deps, *row),
-            Message::Email(row) => email::send_begun(deps, *row),
+            Message::Sms(row) => sms::send_begun(deps, *row, permit),
+            Message::Email(row) => email::send_begun(deps, *row, permit),
         }
     }
 
@@ -59,6 +61,16 @@ pub struct Letters {
     pub message: Message,
     pub at: Moment,
     pub commit: Commit,
+}
+
+/// Room for one more message, taken before its intent stands: none waits with the intent to send it committed. `None`: as many
+/// as may be are on their way.
+pub fn room(deps: &Deps, tenant: TenantId, queue: &Queue) -> Option<Permit> {
+    match queue.plan.channel {
+        campaign::Channel::Phone => None,
+        campaign::Channel::Sms => deps.sms.of(queue.env)?.permits.take_now(tenant),
+        campaign::Channel::Email => deps.email.permits.take_now(tenant),
+    }
 }
 
 /// One of the campaign's numbers; the workspace's default where that was released meanwhile.

@@ -56,8 +56,12 @@ pub struct Queue {
     pub budget: Budget,
     /// What each of its calls, or messages, sets aside.
     pub hold: Cents,
+    /// The least that one of its messages costs.
+    least: Cents,
     /// The most that one of them costs.
     dearest: Cents,
+    /// As many of its messages as may be are on their way.
+    pub door_is_shut: bool,
     groups: BTreeMap<String, Group>,
     /// Read because their time had come.
     due: VecDeque<Candidate>,
@@ -174,8 +178,8 @@ impl Queue {
         let (hold, dearest) = match (&letter, &agent) {
             // Longer texts with their variables show when they are written.
             (Some(Letter::Sms(_)), _) => {
-                let price = Cents(limits.sms_price_cents_per_segment.into()).max(dearest_yet);
-                (price, price)
+                let price = Cents(limits.sms_price_cents_per_segment.into());
+                (price, price.max(dearest_yet))
             }
             (Some(Letter::Email(_)), _) => {
                 let price = Cents(limits.email_price_cents.into());
@@ -191,7 +195,9 @@ impl Queue {
         };
         let mut queue = Queue {
             hold,
+            least: hold,
             dearest,
+            door_is_shut: false,
             letter: letter.map(Arc::new),
             id: row.id,
             version: row.version,
@@ -528,10 +534,11 @@ impl Queue {
         Ok(())
     }
 
-    /// One of its messages costs more than any before.
-    pub fn costs(&mut self, price: Cents) {
-        self.hold = self.hold.max(price);
+    /// A message of that price is on its way.
+    pub fn one_written(&mut self, price: Cents) {
+        self.hold = self.least;
         self.dearest = self.dearest.max(price);
+        self.one_dispatched();
     }
 
     /// May it dial one more call today, and within its budget? If not, from when on; `None`: never.

@@ -17,6 +17,7 @@ use crate::{
     deps::Deps,
     eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict},
     hours::{self, Rules, Standing},
+    message::Permit,
     session::machine::{Bar, Command as SessionCommand, Session},
     shell::{Adopt, Do},
     writer::Commit,
@@ -113,7 +114,7 @@ pub enum Next {
 #[derive(Default)]
 struct Plan {
     dials: Vec<Dial>,
-    letters: Vec<Letters>,
+    letters: Vec<(Letters, Permit)>,
     /// Contacts that are not called at all, or not now.
     settled: Vec<Commit>,
 }
@@ -158,7 +159,10 @@ impl Slots {
     }
     /// A message takes none.
     fn has_one_for(&self, queue: &Queue) -> bool {
-        queue.letter.is_some() || self.tenant_has_one(queue.env) && self.campaign_has_one(queue)
+        match queue.letter {
+            Some(_) => !queue.door_is_shut,
+            None => self.tenant_has_one(queue.env) && self.campaign_has_one(queue),
+        }
     }
     fn campaign_has_one(&self, queue: &Queue) -> bool {
         let max = queue.plan.pacing.max_concurrency;
@@ -523,6 +527,7 @@ impl State {
                 // Contacts wait as they are.
                 continue;
             }
+            queue.door_is_shut = false;
             queue.reserve(deps, slots.used(queue.env, Some(queue.id))).await?;
             queue.refill(deps, now, *so).await?;
             let caps_end_it = queue.caps_end_it(now);
@@ -612,7 +617,9 @@ impl State {
                             } else if queue.plan.pacing.max_wait_seconds.is_some() {
                                 wake_at.no_later_than(own);
                             }
-                            if tenant_full {
+                            if queue.letter.is_some() {
+                                LimitingFactor::Provider
+                            } else if tenant_full {
                                 LimitingFactor::Concurrency
                             } else {
                                 LimitingFactor::CampaignConcurrency
@@ -663,10 +670,10 @@ impl State {
         let (letters, written): (Vec<_>, Vec<_>) = plan
             .letters
             .into_iter()
-            .map(|Letters { message, at, commit }| ((message, at), deps.writer.commit(commit)))
+            .map(|(Letters { message, at, commit }, permit)| ((message, permit, at), deps.writer.commit(commit)))
             .unzip();
         let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
-        for (outcome, (message, at)) in written.into_iter().zip(letters) {
+        for (outcome, (message, permit, at)) in written.into_iter().zip(letters) {
             if let Err(error) = outcome {
                 note(error);
                 continue;
@@ -676,7 +683,9 @@ impl State {
                 deps.board.dialed(campaign, at);
             }
             let rate = campaign.and_then(|id| Some((id, self.campaigns.get(&id)?.pace.rate())));
-            at_its_moment(deps, self.gate.clone(), rate, at, move |deps| message.send(deps));
+            at_its_moment(deps, self.gate.clone(), rate, at, move |deps| {
+                message.send(deps, permit)
+            });
         }
         settled.into_iter().filter_map(Result::err).for_each(&mut note);
         for (outcome, (session, at)) in dialed.into_iter().zip(calls) {
@@ -773,16 +782,22 @@ async fn write(
     (turn, at): (Turn, Moment),
     plan: &mut Plan,
 ) -> Result<()> {
+    let Some(permit) = message::room(deps, known.tenant, queue) else {
+        // Woken when one of those on their way has been handed over.
+        queue.door_is_shut = true;
+        queue.put_back(turn);
+        return Ok(());
+    };
     match message::write(deps, known, queue, &turn, at).await? {
         Ok(letters) => {
             let price = letters.message.price();
-            queue.costs(price);
             if funds.cover(queue.env, price) {
                 funds.take(queue.env, price);
-                queue.one_dispatched();
-                plan.letters.push(letters);
+                queue.one_written(price);
+                plan.letters.push((letters, permit));
             } else {
-                // Longer than those before, and not covered: the campaign waits with it.
+                // Longer than others, and not covered: the campaign waits with it.
+                queue.hold = price;
                 queue.put_back(turn);
             }
         }

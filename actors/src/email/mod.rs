@@ -7,7 +7,7 @@ mod send;
 
 pub use send::{send, send_begun};
 
-use crate::{credits, deps::Deps, job::Running, mail::Post, shell::Do, sms, writer::Commit};
+use crate::{credits, deps::Deps, job::Running, mail::Post, message::Permits, shell::Do, sms, writer::Commit};
 use entities::{
     Error, Result,
     dnc::{self, DncChannel},
@@ -19,7 +19,6 @@ use entities::{
     values::{Cents, Env, Metadata, Moment},
 };
 use std::path::PathBuf;
-use tokio::sync::Semaphore;
 
 /// How e-mails to people outside are handed over.
 pub struct Emails {
@@ -27,7 +26,7 @@ pub struct Emails {
     pub sandbox_folder: Option<PathBuf>,
     /// Messages that are being handed over.
     pub running: Running<EmailId>,
-    permits: Semaphore,
+    pub permits: Permits,
 }
 
 /// Talks with the mail server at once.
@@ -42,7 +41,7 @@ impl Emails {
         Emails {
             sandbox_folder,
             running: Running::default(),
-            permits: Semaphore::new(AT_ONCE),
+            permits: Permits::new(AT_ONCE),
         }
     }
 }

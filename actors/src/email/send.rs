@@ -7,6 +7,7 @@ use crate::{
         post::{keep, mailbox},
         smtp::Failure,
     },
+    message::Permit,
     shell::{Adopt, Do},
     sms::{
         check_blocks,
@@ -32,8 +33,7 @@ pub fn send(deps: &Deps, key: Owned<EmailId>) {
 
 async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
     let Some(tree) = deps.tree() else { return Ok(()) };
-    let closed = |_| Error::Unavailable("the service is shutting down".into());
-    let _permit = deps.email.permits.acquire().await.map_err(closed)?;
+    let _permit = deps.email.permits.take(key.tenant_id).await?;
     if deps.is_draining() {
         return Ok(());
     }
@@ -57,17 +57,17 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
     Ok(())
 }
 
-/// Hands over a message whose intent a campaign has just committed.
-pub fn send_begun(deps: &Deps, row: Model) {
+/// Hands over a message whose intent a campaign has just committed: at once, for its permit was taken before.
+pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
     let (its, key) = (deps.clone(), row.key());
     if let Some(tree) = deps.tree() {
         tree.emails.tell(key, Adopt(row.clone(), deps.clock.busy()));
     }
     job::run(deps, &deps.email.running, key.id, "message", async move {
-        let closed = |_| Error::Unavailable("the service is shutting down".into());
-        let _permit = its.email.permits.acquire().await.map_err(closed)?;
         let built = built(&its, &row).await?;
         deliver(&its, &row, built).await;
+        drop(permit);
+        crate::message::freed(&its, key.tenant_id, row.campaign_id);
         Ok(())
     });
 }

@@ -339,8 +339,11 @@ fn progress(mut row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
         row.error_code = Some(fault.code.into());
         row.error_message = Some(fault.message);
     }
-    let ended = is_awaited.then(|| finish_attempt(&row)).unwrap_or_default();
-    (row, heeded.into_iter().chain(ended).collect())
+    let mut effects: Vec<Effect> = heeded.into_iter().collect();
+    if is_awaited {
+        effects.extend(finish_attempt(&row));
+    }
+    (row, effects)
 }
 
 /// Who has told the provider to let nothing through has told us.

@@ -67,6 +67,12 @@ impl Sms {
         }
     }
 
+    /// Does that number belong to the installation, so that no workspace can have it?
+    pub fn is_shared(&self, number: &E164) -> bool {
+        let of_live = self.live.as_ref().and_then(|door| door.provider.default_from());
+        of_live == Some(number) || self.sandbox.provider.default_from() == Some(number)
+    }
+
     fn provider(&self, env: Env) -> Result<&dyn Provider> {
         let door = self.of(env).ok_or_else(|| {
             Error::NotConfigured(

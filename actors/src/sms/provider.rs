@@ -1,6 +1,6 @@
 //! Who hands messages over. One trait; the sandbox is its implementation for test keys.
 use super::machine::{Command, Fault};
-use crate::deps::Deps;
+use crate::{deps::Deps, message::Permits};
 use entities::{
     ids::{Owned, SmsId},
     sms_message::Model,
@@ -8,7 +8,6 @@ use entities::{
 };
 use futures_util::future::BoxFuture;
 use std::{sync::Arc, time::Duration};
-use tokio::sync::Semaphore;
 
 /// A message on its way.
 #[derive(Clone, Debug)]
@@ -70,14 +69,14 @@ pub trait Provider: Send + Sync {
 /// A provider and how many messages it is handed at once.
 pub struct Door {
     pub provider: Arc<dyn Provider>,
-    pub permits: Semaphore,
+    pub permits: Permits,
 }
 
 impl Door {
     pub fn new(provider: Arc<dyn Provider>, at_once: usize) -> Self {
         Door {
             provider,
-            permits: Semaphore::new(at_once),
+            permits: Permits::new(at_once),
         }
     }
 }

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{
     deps::Deps,
-    job, message,
+    job,
+    message::{self, Permit},
     shell::{Adopt, Do},
     writer::Commit,
 };
@@ -20,6 +21,7 @@ use entities::{
     sms_message::{self, Model, Phase},
     values::{Cents, E164, Env},
 };
+use std::time::Duration;
 
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
 pub fn send(deps: &Deps, key: Owned<SmsId>) {
@@ -29,8 +31,8 @@ pub fn send(deps: &Deps, key: Owned<SmsId>) {
     });
 }
 
-/// Hands over a message whose intent a campaign has just committed.
-pub fn send_begun(deps: &Deps, row: Model) {
+/// Hands over a message whose intent a campaign has just committed: at once, for its permit was taken before.
+pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
     let (its, key) = (deps.clone(), row.key());
     if let Some(tree) = deps.tree() {
         tree.sms.tell(key, Adopt(row.clone(), deps.clock.busy()));
@@ -40,9 +42,9 @@ pub fn send_begun(deps: &Deps, row: Model) {
             // It was there a moment ago; the intent stands, so nobody knows.
             return Ok(());
         };
-        let closed = |_| Error::Unavailable("the service is shutting down".into());
-        let _permit = door.permits.acquire().await.map_err(closed)?;
         let outcome = door.provider.send(&its, Outgoing::of(&row)).await;
+        drop(permit);
+        message::freed(&its, key.tenant_id, row.campaign_id);
         log(&row, &outcome);
         tell(&its, key, outcome.into());
         Ok(())
@@ -55,8 +57,7 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
         tell(deps, key, Command::Bar(Bar::NotConfigured));
         return Ok(());
     };
-    let closed = |_| Error::Unavailable("the service is shutting down".into());
-    let _permit = door.permits.acquire().await.map_err(closed)?;
+    let _permit = door.permits.take(key.tenant_id).await?;
     if deps.is_draining() {
         return Ok(());
     }
@@ -121,6 +122,9 @@ fn log(row: &Model, outcome: &Outcome) {
     }
 }
 
+/// A text that is sent at once waits so long for the provider to have room.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Sends one text at once and stores none of it, as a code that only its reader may see. The intent is a row all the same, on
 /// the conditions that hold for every message; it is not charged and not tried again. `Unavailable`: it may or may not arrive.
 pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: String) -> Result<()> {
@@ -137,8 +141,9 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
     let Some(door) = deps.sms.of(env) else {
         return Err(Error::NotConfigured("no SMS provider is configured".into()));
     };
-    let closed = |_| Error::Unavailable("the service is shutting down".into());
-    let _permit = door.permits.acquire().await.map_err(closed)?;
+    // Somebody waits for the answer.
+    let permit = tokio::time::timeout(PATIENCE, door.permits.take(tenant_id)).await;
+    let _permit = permit.map_err(|_| Error::Unavailable("the SMS provider is busy".into()))??;
     let id: SmsId = deps.ids.next();
     let mut commit = Commit::default();
     commit.changes.guards.push(Guard::Reachable(reachable(owner, &to)));
