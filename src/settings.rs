@@ -133,9 +133,8 @@ impl Settings {
             let name = name.strip_prefix("CALLBOARD_")?.to_lowercase();
             known(&name).then_some((name, value))
         });
-        let environment = Environment::default()
-            .try_parsing(true)
-            .source(Some(from_environment.collect()));
+        // As texts, which each field reads for itself: parsed here, +12025550123 would be a number without its plus.
+        let environment = Environment::default().source(Some(from_environment.collect()));
         builder = builder.add_source(environment);
         for (name, value) in flags {
             builder = builder
