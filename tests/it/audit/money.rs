@@ -374,6 +374,9 @@ const SOMETHING: i64 = 1;
 
 /// I13: "min balance >= -X, X = sum over sessions live when balance first <= 0 of max(0, cost - hold); no intent at a seq
 /// where balance - open holds < its hold". What was paid back or taken meanwhile comes on top.
+///
+/// Counted from when nothing was available any more, not from when nothing was left: a call that costs more than its hold
+/// takes the rest from what is set aside for others, so that it is known from then on only that no more are sent off.
 pub fn the_floor_holds(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     let (ledgers, _) = ledgers(facts);
     let bought: HashMap<&str, i64> = all_bought(facts)
@@ -395,26 +398,28 @@ pub fn the_floor_holds(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
                 ));
             }
         }
-        for drop in drops(entries, SOMETHING) {
-            let below = entries.iter().skip_while(|entry| entry.n < drop.n);
-            let below: Vec<_> = below
-                .take_while(|entry| entry.whole.balance_after < SOMETHING)
-                .collect();
-            let (mut floor, mut lived) = (0, HashSet::new());
-            for entry in below {
-                let subject = entry.whole.subject.unwrap_or_default();
-                match entry.whole.kind {
-                    "charge" if lived.insert(subject) => floor -= bought.get(subject).copied().unwrap_or_default(),
-                    "refund" | "adjustment" if entry.from == "available" => floor -= entry.cents,
-                    _ => {}
-                }
-                if entry.whole.balance_after < floor {
-                    let balance = entry.whole.balance_after;
-                    found.push(format!(
-                        "{tenant} in {env}: entry {} leaves {balance}, the floor is {floor}",
-                        entry.n
-                    ));
-                }
+        let (mut floor, mut lived) = (0, HashSet::new());
+        for entry in entries {
+            let Whole {
+                balance_after,
+                held_after,
+                ..
+            } = entry.whole;
+            if balance_after >= held_after {
+                (floor, lived) = (0, HashSet::new());
+                continue;
+            }
+            let subject = entry.whole.subject.unwrap_or_default();
+            match entry.whole.kind {
+                "charge" if lived.insert(subject) => floor -= bought.get(subject).copied().unwrap_or_default(),
+                "refund" | "adjustment" if entry.from == "available" => floor -= entry.cents,
+                _ => {}
+            }
+            if *balance_after < floor {
+                let n = entry.n;
+                found.push(format!(
+                    "{tenant} in {env}: entry {n} leaves {balance_after}, the floor is {floor}"
+                ));
             }
         }
     }

@@ -71,7 +71,8 @@ impl Place {
         while !said.contains("Callboard is ready") {
             assert!(
                 log.read_line(&mut said).unwrap() > 0,
-                "serve ended before it was ready:\n{said}"
+                "serve ended before it was ready, {:?}:\n{said}",
+                child.wait()
             );
         }
         // The rest of the log is read away, so that the process never waits for us.

@@ -30,6 +30,8 @@ struct Shop {
     environment: Vec<(&'static str, String)>,
     acknowledged: Vec<Value>,
     killed: Vec<i64>,
+    /// Requests that were granted, those that the credits did not cover, and those that were never answered.
+    told: [usize; 3],
     /// The most calls a second, of all campaigns and the API.
     rate: f64,
     burst: f64,
@@ -42,7 +44,7 @@ impl Shop {
     async fn open(place: Place, more: &[(&'static str, &str)]) -> Self {
         let (provider, mails) = (Twilio::start().await, Smtp::start());
         let mut environment = vec![
-            ("CALLBOARD_SANDBOX_SPEED", "20".to_owned()),
+            ("CALLBOARD_SANDBOX_SPEED", "1.5".to_owned()),
             (
                 "CALLBOARD_SANDBOX_LOG",
                 place.folder.path().join("carrier.log").to_str().unwrap().to_owned(),
@@ -96,6 +98,7 @@ impl Shop {
             environment,
             acknowledged: Vec::new(),
             killed: Vec::new(),
+            told: [0; 3],
             rate: 500.0,
             burst: 500.0,
         }
@@ -180,10 +183,23 @@ impl Shop {
                     assert!(matches!(status, 402 | 429 | 503), "{kind}: {status} {body}");
                     refused += usize::from(status == 402);
                 }
-                None => {}
+                None => self.told[2] += 1,
             }
         }
+        self.told[0] += created;
+        self.told[1] += refused;
         [created, refused]
+    }
+
+    /// Waits until nothing is left, or for some seconds.
+    async fn spends_all(&self) {
+        for _ in 0..100 {
+            let credits = self.test.get("/v1/credits").await;
+            if credits["balance_cents"].as_i64() <= Some(0) {
+                return;
+            }
+            pause(100).await;
+        }
     }
 
     fn dump(&self) -> Vec<Value> {
@@ -243,6 +259,8 @@ impl Shop {
         terminate(&mut self.serving);
         let breaches = check(&evidence);
         assert!(breaches.is_empty(), "{}", report(&breaches));
+        let [granted, refused, cut_off] = self.told;
+        eprintln!("{granted} requests were granted, {refused} were told that credits lack, {cut_off} were cut off");
         figures(self.killed.len(), &evidence);
         evidence.dump
     }
@@ -270,6 +288,20 @@ async fn post(api: &Calls, path: &str, key: Option<&str>, body: Value) -> Answer
     let answer = request.send().await.ok()?;
     let status = answer.status().as_u16();
     Some((status, answer.json().await.ok()?))
+}
+
+/// Waits for so many of the answers: the moment of a kill, which differs each time.
+async fn answered(asked: &[&Vec<JoinHandle<Answer>>], count: usize) {
+    for _ in 0..2_000 {
+        let answered = asked
+            .iter()
+            .flat_map(|asked| asked.iter())
+            .filter(|answer| answer.is_finished());
+        if answered.count() >= count {
+            return;
+        }
+        pause(5).await;
+    }
 }
 
 /// All at once; the answers come later.
@@ -340,14 +372,14 @@ fn figures(kills: usize, evidence: &Evidence) {
 fn killed_while_it_spends(backend: Backend) {
     on(backend, async |place: Place| {
         let kills = number("CALLBOARD_TEST_KILLS", 5);
-        // A second of talk costs 50, and no more than one is set aside: so the balance may fall below zero.
+        // A second of talk costs 20, and no more than two are set aside: so the balance may fall below zero.
         let mut shop = Shop::open(
             place,
             &[
-                ("CALLBOARD_CALL_PRICE_CENTS_PER_MINUTE", "3000"),
-                ("CALLBOARD_CREDIT_HOLD_SECONDS", "1"),
-                ("CALLBOARD_TEST_CREDITS_CENTS", "3000"),
-                ("CALLBOARD_CREDIT_WARNING_THRESHOLD_CENTS", "1000"),
+                ("CALLBOARD_CALL_PRICE_CENTS_PER_MINUTE", "1200"),
+                ("CALLBOARD_CREDIT_HOLD_SECONDS", "2"),
+                ("CALLBOARD_TEST_CREDITS_CENTS", "900"),
+                ("CALLBOARD_CREDIT_WARNING_THRESHOLD_CENTS", "300"),
             ],
         )
         .await;
@@ -357,6 +389,12 @@ fn killed_while_it_spends(backend: Backend) {
             .await["id"]
             .clone();
         let campaigns = campaigns(&mut shop, &agent, kills).await;
+        // What was granted is booked at the next start.
+        shop.grants(300);
+        shop.kill();
+        shop.live
+            .until("/v1/credits", |credits| credits["balance_cents"] != 0)
+            .await;
         for kill in 0..kills {
             shop.grants(100);
             let n = |of: usize| kill * 10 + of;
@@ -372,7 +410,10 @@ fn killed_while_it_spends(backend: Backend) {
             let mails = post_all(&shop.live, "/v1/email_messages", (0..6).map(mail));
             let calls = post_all(&shop.test, "/v1/sessions", (0..4).map(call));
             // Some moment that differs each time.
-            pause([25, 160, 5, 380, 70, 240, 12, 600][kill % 8]).await;
+            if kill % 3 == 0 {
+                shop.spends_all().await;
+            }
+            answered(&[&texts, &mails, &calls], [9, 3, 16, 0, 12, 6, 14, 1][kill % 8]).await;
             if kill % 3 == 1 {
                 // Cut off in the middle of a payment.
                 let body = json!({ "amount_cents": 2_000 });
@@ -427,7 +468,7 @@ async fn campaigns(shop: &mut Shop, agent: &Value, kills: usize) -> Vec<String> 
         let local = ["ann", "bob", "bounced", "eve", "deferred", "zoe"][n % 6];
         json!({ "email": format!("{local}@d{n}.example"), "first_name": "Bo" })
     };
-    let size = 30 * kills;
+    let size = 60 + 12 * kills;
     let plans = [
         json!({ "name": "Calls", "agent_id": agent, "contacts": (0..size).map(|n| number("+15002", n)).collect::<Vec<_>>() }),
         json!({ "name": "Texts", "channel": "sms", "template": { "body": "Hello {{first_name}}." },
@@ -484,14 +525,15 @@ fn killed_while_all_want_the_last_cents(backend: Backend) {
                 let its = part * 200 / keys.len()..(part + 1) * 200 / keys.len();
                 post_all(api, "/v1/sessions", its.map(call))
             });
-            let calls = calls.flatten().collect();
-            pause([30, 90, 8, 200, 55, 140][kill % 6]).await;
+            let calls: Vec<_> = calls.flatten().collect();
+            answered(&[&calls], [60, 20, 150, 3, 100, 199][kill % 6]).await;
             shop.kill();
             let [more, without] = shop.answers("session", calls).await;
             (created, refused) = (created + more, refused + without);
-            shop.quiet().await;
+            // Those who were granted wait until it covers them.
             shop.tops_up(&format!("order {kill}"), 100).await;
         }
+        shop.tops_up("last", 1_000_000).await;
         shop.quiet().await;
         let dump = shop.checked();
         eprintln!(
