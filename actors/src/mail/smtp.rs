@@ -186,13 +186,18 @@ async fn within<T>(limit: Duration, step: Step, work: impl Future<Output = Resul
     }
 }
 
+/// What is refused before a recipient is named is about us (our address, our login, our name, a server that is closed): the
+/// operator's to mend, and no mail's fault.
 fn judge(step: Step, error: &Error) -> Failure {
     let login = error.status().is_some_and(|code| LOGIN.contains(&u16::from(code)));
     let said = error.to_string();
     match (error.is_permanent(), error.is_transient()) {
         (true, _) if login => Failure::Passing(said),
-        (true, _) if step == Step::Recipient => Failure::Bounced(said),
-        (true, _) => Failure::Refused(said),
+        (true, _) => match step {
+            Step::Connect | Step::Sender => Failure::Passing(said),
+            Step::Recipient => Failure::Bounced(said),
+            Step::Begin | Step::Message => Failure::Refused(said),
+        },
         (false, true) => Failure::Passing(said),
         (false, false) => unheard(step, &said),
     }
@@ -208,6 +213,86 @@ fn unheard(step: Step, said: &dyn Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+    /// A server that says no at one step of the talk, and yes at all others.
+    async fn refusing(step: &'static str, no: &'static str) -> Result<String, Failure> {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serve = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut peer = BufReader::new(stream);
+            let mut verb = "hello".to_owned();
+            loop {
+                let yes = match verb.as_str() {
+                    "hello" => "220 here",
+                    "ehlo" => "250-here\r\n250 AUTH PLAIN",
+                    "auth" => "235 welcome",
+                    "data" => "354 go on",
+                    _ => "250 ok",
+                };
+                let said = if verb == step { no } else { yes };
+                let in_data = said.starts_with("354");
+                if peer.write_all(format!("{said}\r\n").as_bytes()).await.is_err() {
+                    return;
+                }
+                loop {
+                    let mut line = String::new();
+                    if peer.read_line(&mut line).await.unwrap_or(0) == 0 {
+                        return;
+                    }
+                    if in_data && line == ".\r\n" {
+                        verb = "end".into();
+                        break;
+                    }
+                    if !in_data {
+                        verb = line.split([' ', '\r']).next().unwrap_or_default().to_lowercase();
+                        break;
+                    }
+                }
+            }
+        });
+        let server = Server::parse(&format!("smtp://u:p@{address}")).unwrap();
+        let mail = Message::builder()
+            .from("us@example.com".parse().unwrap())
+            .to("ann@example.com".parse().unwrap())
+            .body("Hello".to_owned())
+            .unwrap();
+        let said = server.hand_over(&mail).await;
+        serve.abort();
+        said
+    }
+
+    #[tokio::test]
+    async fn only_a_recipient_bounces_and_what_is_about_us_passes() {
+        for (step, no, expected) in [
+            ("hello", "554 no service for you", "passing"),
+            ("hello", "421 busy", "passing"),
+            ("ehlo", "550 bad name", "passing"),
+            ("auth", "535 wrong password", "passing"),
+            ("auth", "554 account locked", "passing"),
+            ("mail", "550 sender is not ours", "passing"),
+            ("mail", "530 login first", "passing"),
+            ("mail", "451 later", "passing"),
+            ("rcpt", "550 nobody here", "bounced"),
+            ("rcpt", "530 login first", "passing"),
+            ("rcpt", "450 later", "passing"),
+            ("data", "554 no valid mail", "refused"),
+            ("data", "451 later", "passing"),
+            ("end", "554 looks like spam", "refused"),
+            ("end", "452 full", "passing"),
+            ("never", "", "taken"),
+        ] {
+            let found = match refusing(step, no).await {
+                Ok(_) => "taken",
+                Err(Failure::Passing(_)) => "passing",
+                Err(Failure::Bounced(_)) => "bounced",
+                Err(Failure::Refused(_)) => "refused",
+                Err(Failure::Unknown(_)) => "unknown",
+            };
+            assert_eq!(found, expected, "{step}: {no}");
+        }
+    }
 
     #[test]
     fn addresses_of_servers() {
