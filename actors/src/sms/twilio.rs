@@ -1,7 +1,8 @@
 //! A Twilio-shaped REST API: one POST hands a message over, signed callbacks tell what became of it.
 //!
-//! Only a refused connection, a 429, a 500 or a 503 says that the message was not taken and may be handed over again. A 502 or
-//! 504 is a gateway's word about somebody who may have taken it; so is every answer that does not come.
+//! Only a refused connection, a 429 or a 503 says that the message was not taken and may be handed over again. A 502 or 504 is a
+//! gateway's word about somebody who may have taken it, a 500 that of somebody who fell over, perhaps after taking it; so is
+//! every answer that does not come.
 use super::{
     machine::{Fault, Progress, Report},
     provider::{Outcome, Outgoing, Provider, fault},
@@ -197,12 +198,10 @@ async fn judge(response: Response) -> Outcome {
     };
     let why = |code| fault(answer.code, &words, code);
     match status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => {
-            Outcome::Busy {
-                retry_after,
-                why: why("provider_unavailable"),
-            }
-        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Outcome::Busy {
+            retry_after,
+            why: why("provider_unavailable"),
+        },
         // The operator's slip, which will be mended.
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if answer.code.is_none_or(|code| code == 20_003) => {
             tracing::error!(
@@ -263,6 +262,31 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect()
+    }
+
+    #[tokio::test]
+    async fn every_status_of_an_answer() {
+        for (status, expected) in [
+            (201, "taken"),
+            (400, "refused"),
+            (401, "busy"),
+            (404, "refused"),
+            (429, "busy"),
+            (500, "lost"),
+            (501, "lost"),
+            (502, "lost"),
+            (503, "busy"),
+            (504, "lost"),
+        ] {
+            let answer = http::Response::builder().status(status).body("{}").unwrap();
+            let found = match judge(answer.into()).await {
+                Outcome::Taken(_) => "taken",
+                Outcome::Busy { .. } => "busy",
+                Outcome::Refused(_) => "refused",
+                Outcome::Lost(_) => "lost",
+            };
+            assert_eq!(found, expected, "{status}");
+        }
     }
 
     #[test]

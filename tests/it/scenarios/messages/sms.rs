@@ -62,7 +62,7 @@ on_both! {
     async fn an_answer_that_is_lost_is_never_asked_for_again(world: &mut World) {
         let (tenant, provider) = (world.tenant().await, Twilio::start().await);
         let api = with_provider(world, &tenant, &provider).await;
-        provider.answer_next([Reply::HangUp, Reply::error(502, 0)]);
+        provider.answer_next([Reply::HangUp, Reply::error(500, 0)]);
         let (told, untold) = (text(&api, PERSON, json!({})).await, text(&api, "+12025550124", json!({})).await);
         world.advance(minutes(9)).await;
         assert_eq!((status(&api, &told).await, status(&api, &untold).await), ("queued".into(), "queued".into()));
@@ -82,7 +82,7 @@ on_both! {
     async fn what_was_not_taken_is_handed_over_again_by_the_plan(world: &mut World) {
         let (tenant, provider) = (world.tenant().await, Twilio::start().await);
         let api = with_provider(world, &tenant, &provider).await;
-        provider.answer_next([Reply::Status(429, Some("120"), json!({})), Reply::error(503, 20_503), Reply::error(500, 0)]);
+        provider.answer_next([Reply::Status(429, Some("120"), json!({})), Reply::error(503, 20_503), Reply::error(503, 0)]);
         let id = text(&api, PERSON, json!({})).await;
         world.settle().await;
         let row = sms(&api, &id).await;
