@@ -50,7 +50,7 @@ pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(M
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     New,
-    /// Known, and bars more than before.
+    /// Known, and bars more than before, or for longer.
     Wider,
     Known,
 }
@@ -76,16 +76,13 @@ pub async fn place(
         entry.channels
     };
     if let Some(known) = known {
-        let all = Channels::of(known.channels.0.iter().copied().chain(channels).collect());
-        if all == known.channels {
-            return Ok((known, Outcome::Known));
-        }
-        let wider = Model {
-            channels: all,
-            version: known.version + 1,
-            ..known
-        };
-        return Ok((wider, Outcome::Wider));
+        return Ok(joined(
+            known,
+            Channels::of(channels),
+            entry.source,
+            entry.reason,
+            entry.session_id,
+        ));
     }
     let (phone_number, email) = match entry.whom {
         Whom::Number(number) => (Some(number), None),
@@ -109,6 +106,31 @@ pub async fn place(
         created_at: now,
     };
     Ok((row, Outcome::New))
+}
+
+/// An entry that is there, with what another adds to it. A START lifts what a STOP has barred, and nothing else: so whoever
+/// else bars that person makes the entry their own.
+fn joined(
+    known: Model,
+    channels: Channels,
+    source: Source,
+    reason: Option<String>,
+    session_id: Option<SessionId>,
+) -> (Model, Outcome) {
+    let all = Channels::of(known.channels.0.iter().copied().chain(channels.0).collect());
+    let is_taken_over = known.source == Source::SmsStop && source != Source::SmsStop;
+    if all == known.channels && !is_taken_over {
+        return (known, Outcome::Known);
+    }
+    let mut wider = Model {
+        channels: all,
+        version: known.version + 1,
+        ..known
+    };
+    if is_taken_over {
+        (wider.source, wider.reason, wider.session_id) = (source, reason, session_id);
+    }
+    (wider, Outcome::Wider)
 }
 
 /// Takes one off the list; the row stays, with the reason.
@@ -171,6 +193,70 @@ fn is_label(label: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use DncChannel::{Phone, Sms};
+
+    #[test]
+    fn who_bars_somebody_again_owns_the_entry_of_a_stop() {
+        let known = |source, channels: &[DncChannel]| Model {
+            id: DncId(uuid::Uuid::from_u128(1)),
+            tenant_id: TenantId(uuid::Uuid::from_u128(2)),
+            env: Env::Live,
+            phone_number: Some("+12025550123".parse().unwrap()),
+            email: None,
+            channels: Channels::of(channels.to_vec()),
+            reason: Some("first".into()),
+            source,
+            session_id: None,
+            added_seq: 7,
+            removed_at: None,
+            removed_reason: None,
+            removed_seq: None,
+            version: 3,
+            created_at: entities::values::Moment::from_millis(0),
+        };
+        let both = [Phone, Sms];
+        let others = [Source::Manual, Source::Import, Source::OptOutVoice, Source::Unsubscribe];
+        for source in others {
+            let second = |known: Model, channels: &[DncChannel], source| {
+                joined(
+                    known,
+                    Channels::of(channels.to_vec()),
+                    source,
+                    Some("second".into()),
+                    None,
+                )
+            };
+            // Whatever it bars, the entry is theirs: no START lifts it.
+            for channels in [&both[..], &[Sms]] {
+                let (row, outcome) = second(known(Source::SmsStop, &both), channels, source);
+                assert_eq!((outcome, row.source, row.version), (Outcome::Wider, source, 4));
+                assert_eq!(
+                    (row.reason.as_deref(), row.channels),
+                    (Some("second"), Channels::of(both.to_vec()))
+                );
+            }
+            // A STOP takes nothing over, but bars more; and nobody takes over from anybody else.
+            let (row, outcome) = second(known(source, &both), &both, Source::SmsStop);
+            assert_eq!((outcome, row), (Outcome::Known, known(source, &both)));
+            let (row, outcome) = second(known(source, &[Phone]), &both, Source::SmsStop);
+            assert_eq!((outcome, row.source, row.version), (Outcome::Wider, source, 4));
+            assert_eq!(
+                (row.reason.as_deref(), row.channels),
+                (Some("first"), Channels::of(both.to_vec()))
+            );
+            for other in others {
+                assert_eq!(second(known(source, &both), &both, other).1, Outcome::Known);
+            }
+        }
+        let again = joined(
+            known(Source::SmsStop, &both),
+            Channels::of(both.to_vec()),
+            Source::SmsStop,
+            None,
+            None,
+        );
+        assert_eq!(again, (known(Source::SmsStop, &both), Outcome::Known));
+    }
 
     #[test]
     fn one_spelling_of_one_address() {
