@@ -1,7 +1,7 @@
 //! STOP, START and HELP: what a text that comes in asks of us. Doubt goes against us: who seems to want no more gets no more.
 //!
 //! First the exact words that carriers name, in any case and with any punctuation; then, for STOP alone, a second pass for
-//! people who write as they speak. Source: CTIA Messaging Principles (STOP, STOPALL, UNSUBSCRIBE, CANCEL, END, QUIT; START,
+//! people who write as they speak: sentence by sentence, for a STOP may follow a question or come before its reasons. Source: CTIA Messaging Principles (STOP, STOPALL, UNSUBSCRIBE, CANCEL, END, QUIT; START,
 //! YES, UNSTOP; HELP, INFO), and FCC 47 CFR 64.1200(a)(10) ("stop", "quit", "end", "revoke", "opt out", "cancel",
 //! "unsubscribe", and every reasonable wording).
 use crate::talk::phrases;
@@ -114,6 +114,13 @@ const STOP_AMONG_FILLERS: [&str; 9] = [
     "stopp",
     "unsub",
 ];
+/// Where nothing but these stand beside it, a STOP is meant ("can you stop all", "STOP 2 END", "stop i said"). Beside CANCEL or
+/// QUIT they prove nothing: "can I cancel" may be about a visit.
+const MORE_FILLERS: [&str; 20] = [
+    "can", "could", "would", "i", "we", "said", "say", "mean", "meant", "want", "to", "2", "end", "reply", "text",
+    "and", "so", "no", "again", "already",
+];
+const STOP_AMONG_MORE: [&str; 6] = ["stop", "stopall", "unsubscribe", "optout", "stopp", "unsub"];
 /// Said in the middle of more.
 const PHRASES: [&str; 39] = [
     "unsubscribe me",
@@ -180,7 +187,29 @@ pub fn wish(text: &str) -> Option<Wish> {
     if is(&HELP) {
         return Some(Wish::Help);
     }
-    (is_polite_stop(&words) || has_phrase(&words) || is_spoken_opt_out(&text)).then_some(Wish::Stop)
+    let is_stop = is_polite_stop(&words)
+        || has_phrase(&words)
+        || sentences(&text).any(|sentence| is_stop_sentence(&sentence))
+        || is_spoken_opt_out(&text);
+    is_stop.then_some(Wish::Stop)
+}
+
+/// The words of each sentence.
+fn sentences(text: &str) -> impl Iterator<Item = Vec<String>> {
+    const ENDS: [char; 11] = ['.', '!', '?', '…', ';', '\n', '\r', '。', '！', '？', '¡'];
+    text.split(ENDS).map(phrases::words).filter(|words| !words.is_empty())
+}
+
+/// Among other sentences: the exact word, or a STOP and what may stand beside it.
+fn is_stop_sentence(words: &[String]) -> bool {
+    let whole = words.join(" ");
+    STOP.contains(&whole.as_str()) || STOP_ELSEWHERE.contains(&whole.as_str()) || is_spoken_stop(words)
+}
+
+fn is_spoken_stop(words: &[String]) -> bool {
+    let is_stop = |word: &String| STOP_AMONG_MORE.contains(&word.as_str());
+    let may_stand_beside = |word: &String| FILLERS.contains(&word.as_str()) || MORE_FILLERS.contains(&word.as_str());
+    words.iter().any(is_stop) && words.iter().all(|word| is_stop(word) || may_stand_beside(word))
 }
 
 /// Nothing but a STOP and politeness.
@@ -270,6 +299,22 @@ mod tests {
             "I would like to opt out",
             "Rufen Sie mich nicht mehr an",
             "STOP thank you",
+            "who is this? STOP",
+            "Who is this?\nstop",
+            "I don't know you. Unsubscribe!",
+            "wrong number. please stop",
+            "stop please i said",
+            "I said stop",
+            "can you stop all",
+            "could you please stop",
+            "STOP 2 END",
+            "stop to end",
+            "I want you to stop",
+            "Stop. I mean it",
+            "STOP! I never signed up for this.",
+            "No. Stop it now. Thanks",
+            "Wer ist da? STOPP",
+            "Who are you? Cancel.",
         ] {
             assert_eq!(wish(text), Some(Wish::Stop), "{text}");
         }
@@ -280,6 +325,18 @@ mod tests {
         for text in [
             "",
             "stop by at 5",
+            "don't stop now",
+            "do not stop",
+            "we will stop at the shop",
+            "Hello! We will stop at the shop. See you",
+            "Is it far? Stop by at 5.",
+            "Where are you? At the bus stop.",
+            "It is over. The end.",
+            "Can I cancel?",
+            "I can't make it. I want to cancel my visit.",
+            "Great. Don't stop now. We like it",
+            "Next stop? Rome",
+            "non-stop to Paris. Ok",
             "I'll stop by tomorrow",
             "can you stop at the shop?",
             "I can't stop laughing",
