@@ -43,7 +43,7 @@ const STARTED: &str = "You will get messages from this number again. Reply STOP 
 /// The longest text that is kept.
 const MAX_CHARS: usize = 1600;
 /// Workspaces that may have texted one person from a number that they share.
-const MAX_SENDERS: usize = 50;
+const MAX_SENDERS: u16 = 1000;
 
 /// A live text: to the workspace whose number it is. To a number that is nobody's own, to the workspace that wrote last from it;
 /// but a STOP goes to all that did.
@@ -58,7 +58,7 @@ pub async fn receive_live(deps: &Deps, arriving: Arriving) -> Result<Option<Stri
     };
     let to_all = words::wish(&arriving.body) == Some(Wish::Stop);
     let mut reply = None;
-    for tenant in owners.into_iter().take(if to_all { MAX_SENDERS } else { 1 }) {
+    for tenant in owners.into_iter().take(if to_all { usize::MAX } else { 1 }) {
         let received = receive(deps, (tenant, Env::Live), deps.ids.next(), arriving.clone()).await?;
         // One answer, however many were told.
         reply = reply.or(received.reply);
