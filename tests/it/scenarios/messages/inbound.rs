@@ -71,6 +71,18 @@ on_both! {
         assert_eq!((entries.len(), entries[0]["source"].as_str()), (1, Some("manual")));
     }
 
+    /// Who is barred again, by somebody else, after a STOP, is not freed by a START.
+    async fn start_lifts_no_stop_that_another_has_taken_over(world: &mut World) {
+        let tenant = world.tenant().await;
+        assert!(play(&tenant, "STOP").await["reply"].as_str().unwrap().contains("unsubscribed"));
+        let entry = json!({ "phone_number": "+15002340009", "reason": "asked by letter" });
+        let row = tenant.api.post("/v1/dnc", entry).await.ok();
+        assert_eq!((row["source"].as_str(), row["reason"].as_str()), (Some("manual"), Some("asked by letter")));
+        assert_eq!(play(&tenant, "START").await["reply"], json!(null));
+        let entries = listed(&tenant.api).await;
+        assert_eq!((entries.len(), entries[0]["source"].as_str()), (1, Some("manual")));
+    }
+
     async fn a_text_in_the_sandbox(world: &mut World) {
         let tenant = world.tenant().await;
         let answer = play(&tenant, "stop by at 5").await;
