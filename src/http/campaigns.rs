@@ -76,6 +76,8 @@ pub async fn run(
     }
     check(&state, &caller, &plan).await?;
     check_sender(&state, &caller, &plan)?;
+    // It starts at once: it must have what it writes.
+    Letter::read(&plan)?;
     let agent = agent_of(&state, &caller, &plan).await?;
     let deps = state.deps.clone();
     let key = caller.own(caller.new_id::<CampaignId>(&state));
