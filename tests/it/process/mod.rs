@@ -131,7 +131,7 @@ fn on(backend: Backend, test: impl AsyncFnOnce(Place)) {
     actix_rt::System::new().block_on(async {
         if let Some(place) = Place::new(backend).await {
             // A test that waits for what never comes must fail, not hang.
-            let limit = Duration::from_secs(300) + Duration::from_secs(5) * u32::try_from(kills()).unwrap();
+            let limit = Duration::from_secs(300) + Duration::from_secs(12) * u32::try_from(kills()).unwrap();
             let ended = tokio::time::timeout(limit, test(place)).await;
             assert!(ended.is_ok(), "the test did not end within {limit:?}");
         }
