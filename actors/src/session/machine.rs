@@ -1108,9 +1108,10 @@ fn ended(
         Phase::Conversing(talk) => (Some(talk.dialed_at), Some(talk.started_at), Some(talk.answered_by)),
         Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Ended(_) => (None, None, None),
     };
-    // A call that a crash cut off had ended by then, whenever the service comes back; nobody pays for the time between.
+    // A call that a crash cut off had ended by then, whenever the service comes back; nobody pays for the time between. Its words
+    // went with the crash.
     let at = match &session.phase {
-        Phase::Conversing(talk) => now.min(talk.end_by),
+        Phase::Conversing(talk) if reason == EndReason::NodeLost && session.log.is_empty() => now.min(talk.end_by),
         _ => now,
     };
     End {
