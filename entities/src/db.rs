@@ -67,7 +67,7 @@ pub enum Lock {
 }
 
 /// Looks at a lock that somebody else holds, a tenth of a second apart.
-const LOCK_TRIES: usize = 30;
+const LOCK_TRIES: usize = 100;
 
 #[expect(clippy::disallowed_methods, reason = "the database server keeps its own time")]
 async fn pause() {

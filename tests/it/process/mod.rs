@@ -12,6 +12,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     net::TcpListener,
     process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicU16, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -28,15 +29,10 @@ struct Place {
 impl Place {
     async fn new(backend: Backend) -> Option<Self> {
         let database = TestDatabase::new(backend).await?;
-        let bind = TcpListener::bind(("127.0.0.1", 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .to_string();
         Some(Place {
             folder: tempfile::tempdir().unwrap(),
             database,
-            bind,
+            bind: own_address(),
             key: actors::keyring::Keyring::generate(),
         })
     }
@@ -118,6 +114,19 @@ impl Place {
     }
 }
 
+/// An address that stays free while its process is dead. One that the system gave out could by then be the near end of
+/// any connection of another test, and the restart would find it in use; the system gives out none below 32,768.
+fn own_address() -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + (std::process::id() % 10_000) as u16;
+    loop {
+        let port = first + NEXT.fetch_add(1, Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return format!("127.0.0.1:{port}");
+        }
+    }
+}
+
 fn json_of(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON alone on stdout: {output:?}"))
 }
@@ -194,13 +203,8 @@ fn a_start_that_cannot_work_says_which_setting_and_what_to_do() {
 fn one_process_and_one_key_per_database(backend: Backend) {
     on(backend, async |place| {
         let mut serving = place.serve(&[]);
-        let other_port = TcpListener::bind(("127.0.0.1", 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .to_string();
         let second = place
-            .command(&["serve", "--bind", &other_port])
+            .command(&["serve", "--bind", &own_address()])
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -408,7 +412,7 @@ impl Calls {
     /// Reads until it is so; the service's own time passes meanwhile.
     async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
         let clock = actors::clock::Clock::wall();
-        for _ in 0..1500 {
+        for _ in 0..4500 {
             let value = self.get(path).await;
             if so(&value) {
                 return value;
