@@ -30,6 +30,7 @@ pub mod message;
 pub mod outbound;
 pub mod recording;
 pub mod registry;
+pub mod room;
 pub mod session;
 pub mod shape;
 pub mod shell;
