@@ -1,5 +1,6 @@
 //! The dashboard's pages, compiled into the binary.
 pub mod docs;
+pub mod room;
 
 use crate::http::error::{ApiError, ApiResult};
 use actix_web::{
@@ -43,6 +44,12 @@ pub async fn asset(name: Path<String>) -> ApiResult<HttpResponse> {
         "setup.js" => ("text/javascript", include_str!("setup.js")),
         "login.js" => ("text/javascript", include_str!("login.js")),
         "keys.js" => ("text/javascript", include_str!("keys.js")),
+        "room.css" => ("text/css", include_str!("room/room.css")),
+        "room.js" => ("text/javascript", include_str!("room/room.js")),
+        "room-line.js" => ("text/javascript", include_str!("room/room-line.js")),
+        "room-parts.js" => ("text/javascript", include_str!("room/room-parts.js")),
+        "room-sound.js" => ("text/javascript", include_str!("room/room-sound.js")),
+        "room-words.js" => ("text/javascript", include_str!("room/room-words.js")),
         _ => return Err(ApiError::not_found("no such asset")),
     };
     // Asked for again after an update of the binary.
