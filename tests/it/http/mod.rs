@@ -3,4 +3,5 @@ mod access;
 mod bad_input;
 mod dashboard;
 mod every_route;
+mod room_page;
 mod streams;

@@ -1,4 +1,5 @@
 //! A world: the real app with its own database and a clock that stands still until it is advanced.
+pub mod browser;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod chat_server;
 mod database;

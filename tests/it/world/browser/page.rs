@@ -1,0 +1,274 @@
+//! One tab: what a person does with it, and what is to be seen in it.
+use super::link::Link;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Milliseconds that a page may take until what a test waits for is so, on a slow machine with many tests at once.
+const LIMIT_MS: u32 = 45_000;
+
+/// What the page is looked at with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Screen {
+    pub name: &'static str,
+    width: u32,
+    height: u32,
+    mobile: bool,
+    dark: bool,
+}
+
+pub const PHONE: Screen = Screen {
+    name: "phone",
+    width: 360,
+    height: 740,
+    mobile: true,
+    dark: false,
+};
+pub const DESKTOP: Screen = Screen {
+    name: "desktop",
+    width: 1280,
+    height: 800,
+    mobile: false,
+    dark: false,
+};
+
+impl Screen {
+    pub const fn dark(self) -> Self {
+        Screen { dark: true, ..self }
+    }
+
+    pub const fn sized(self, name: &'static str, width: u32, height: u32) -> Self {
+        Screen {
+            name,
+            width,
+            height,
+            ..self
+        }
+    }
+}
+
+pub struct Page {
+    link: Link,
+    context: String,
+    target: String,
+    /// The protocol's name for our hold of the tab.
+    tab: String,
+    screen: Screen,
+}
+
+/// Keeps the page's connections where tests find them. The page itself leaves nothing behind.
+const KEEP_CONNECTIONS: &str = "{
+    const Real = window.RTCPeerConnection;
+    window.connections = [];
+    if (Real) window.RTCPeerConnection = class extends Real {
+        constructor(...options) { super(...options); window.connections.push(this); }
+    };
+}";
+
+impl Page {
+    pub(super) async fn open(link: &Link, context: &str, screen: Screen) -> Self {
+        let target = json!({ "url": "about:blank", "browserContextId": context });
+        let target = link.send(None, "Target.createTarget", target).await["targetId"].clone();
+        let attach = json!({ "targetId": target, "flatten": true });
+        let tab = link.send(None, "Target.attachToTarget", attach).await["sessionId"].clone();
+        let page = Page {
+            link: link.clone(),
+            context: context.to_owned(),
+            target: target.as_str().unwrap().to_owned(),
+            tab: tab.as_str().unwrap().to_owned(),
+            screen,
+        };
+        link.watch(&page.tab);
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Inspector.enable"] {
+            page.send(domain, json!({})).await;
+        }
+        let Screen {
+            width,
+            height,
+            mobile,
+            dark,
+            ..
+        } = screen;
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": if mobile { 2 } else { 1 }, "mobile": mobile });
+        page.send("Emulation.setDeviceMetricsOverride", metrics).await;
+        let scheme = if dark { "dark" } else { "light" };
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        page.send("Emulation.setEmulatedMedia", media).await;
+        page.before_each_load(KEEP_CONNECTIONS).await;
+        page
+    }
+
+    /// Another tab of the same browser, with the same permissions.
+    pub async fn second_tab(&self) -> Self {
+        Page::open(&self.link, &self.context, self.screen).await
+    }
+
+    async fn send(&self, method: &str, params: Value) -> Value {
+        self.link.send(Some(&self.tab), method, params).await
+    }
+
+    /// A script that runs in every page before its own.
+    pub async fn before_each_load(&self, script: &str) {
+        self.send("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }))
+            .await;
+    }
+
+    /// What a person answers when the browser asks for the microphone: `granted`, `denied`, or `prompt`: nothing yet.
+    pub async fn microphone(&self, url: &str, setting: &str) {
+        let origin = url::Url::parse(url).unwrap().origin().ascii_serialization();
+        let params = json!({ "permission": { "name": "microphone" }, "setting": setting, "origin": origin, "browserContextId": self.context });
+        self.link.send(None, "Browser.setPermission", params).await;
+    }
+
+    /// Cuts the page's requests off, and lets them through again. Sound that flows goes on flowing.
+    pub async fn offline(&self, offline: bool) {
+        self.send("Network.enable", json!({})).await;
+        let params = json!({ "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
+        self.send("Network.emulateNetworkConditions", params).await;
+    }
+
+    pub async fn go(&self, url: &str) {
+        self.load("Page.navigate", json!({ "url": url })).await;
+    }
+
+    pub async fn reload(&self) {
+        self.load("Page.reload", json!({})).await;
+    }
+
+    async fn load(&self, method: &str, params: Value) {
+        let mut loads = self.link.loads(&self.tab);
+        let before = *loads.borrow_and_update();
+        let answer = self.send(method, params).await;
+        assert!(answer["errorText"].is_null(), "{method}: {answer}");
+        let limit = std::time::Duration::from_millis(LIMIT_MS.into());
+        let loaded = tokio::time::timeout(limit, loads.wait_for(|loads| *loads > before)).await;
+        assert!(
+            loaded.is_ok_and(|loaded| loaded.is_ok()),
+            "{method}: nothing was loaded"
+        );
+    }
+
+    /// The value of an expression; of a promise: what it comes to.
+    pub async fn value(&self, expression: &str) -> Value {
+        let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.send("Runtime.evaluate", params).await;
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    pub async fn text(&self, selector: &str) -> String {
+        let text = self
+            .value(&format!("document.querySelector({})?.innerText", json!(selector)))
+            .await;
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until the expression, which may be a promise, is true; the page looks again after each change of its own.
+    /// Fails with what is to be seen instead.
+    pub async fn until(&self, expression: &str) {
+        let script = format!(
+            "new Promise((done) => {{
+                const finish = (late) => {{
+                    clearTimeout(timer); clearInterval(again); changes.disconnect();
+                    done(late && `${{JSON.stringify(document.body?.dataset)}} ${{document.body?.innerText}}`);
+                }};
+                const look = async () => {{ try {{ if (await ({expression})) finish(false); }} catch {{ /* not yet */ }} }};
+                const changes = new MutationObserver(look);
+                changes.observe(document, {{ attributes: true, characterData: true, childList: true, subtree: true }});
+                const again = setInterval(look, 100);
+                const timer = setTimeout(finish, {LIMIT_MS}, true);
+                look();
+            }})"
+        );
+        let late = self.value(&script).await;
+        assert!(
+            late == false,
+            "never came to be: {expression}; the page: {late}; {:?}",
+            self.complaints()
+        );
+    }
+
+    /// Waits for a `data-state` of the room's page.
+    pub async fn state(&self, state: &str) {
+        let stands = format!("document.body.dataset.state === {0}", json!(state));
+        // What cannot change any more is told at once.
+        let over = "['failed', 'ended'].includes(document.body.dataset.state)";
+        self.until(&format!("{stands} || {over}")).await;
+        let seen = self
+            .value("`${document.body.dataset.state} ${document.body.dataset.failure ?? ''}`")
+            .await;
+        assert!(
+            seen.as_str().unwrap().starts_with(state),
+            "waited for {state}, but it is {seen}: {}; {:?}",
+            self.text("body").await,
+            self.complaints()
+        );
+    }
+
+    /// Presses the mouse (or a finger) on it, as a person would: it must be in sight and nothing may lie on it.
+    pub async fn click(&self, selector: &str) {
+        let script = format!(
+            "(() => {{
+                const it = document.querySelector({0});
+                it.scrollIntoView({{ block: 'nearest' }});
+                const box = it.getBoundingClientRect();
+                const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+                return {{ x, y, reached: it.contains(document.elementFromPoint(x, y)) }};
+            }})()",
+            json!(selector)
+        );
+        self.until(&format!(
+            "document.querySelector({0})?.disabled === false || document.querySelector({0})?.tagName !== 'BUTTON'",
+            json!(selector)
+        ))
+        .await;
+        let at = self.value(&script).await;
+        assert_eq!(at["reached"], true, "{selector} cannot be pressed");
+        for kind in ["mousePressed", "mouseReleased"] {
+            let press = json!({ "type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1 });
+            self.send("Input.dispatchMouseEvent", press).await;
+        }
+    }
+
+    /// Presses a key: `Tab`, `Enter`, `Escape`, `Space`, or what one types.
+    pub async fn key(&self, key: &str) {
+        let (name, code, number, text) = match key {
+            "Tab" => ("Tab", "Tab", 9, None),
+            "Enter" => ("Enter", "Enter", 13, Some("\r")),
+            "Escape" => ("Escape", "Escape", 27, None),
+            "Space" => (" ", "Space", 32, Some(" ")),
+            typed => (typed, "", u32::from(typed.as_bytes()[0]), Some(typed)),
+        };
+        let mut event = json!({ "type": "keyDown", "key": name, "code": code, "windowsVirtualKeyCode": number });
+        if let Some(text) = text {
+            event["text"] = text.into();
+        }
+        self.send("Input.dispatchKeyEvent", event.clone()).await;
+        event["type"] = "keyUp".into();
+        self.send("Input.dispatchKeyEvent", event).await;
+    }
+
+    /// A picture in `target/screenshots/`, for people to look at.
+    pub async fn picture(&self, name: &str) -> PathBuf {
+        let answer = self.send("Page.captureScreenshot", json!({ "format": "png" })).await;
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .parent()
+            .unwrap()
+            .join("screenshots");
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(format!("room-{}-{name}.png", self.screen.name));
+        std::fs::write(&file, STANDARD.decode(answer["data"].as_str().unwrap()).unwrap()).unwrap();
+        file
+    }
+
+    /// Errors of its scripts and breaches of its policy, so far.
+    pub fn complaints(&self) -> Vec<String> {
+        self.link.complaints(&self.tab)
+    }
+
+    pub async fn close(self) {
+        self.link
+            .send(None, "Target.closeTarget", json!({ "targetId": self.target }))
+            .await;
+    }
+}
