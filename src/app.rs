@@ -15,6 +15,7 @@ use actors::{
     keyring::purpose,
     outbound::{Options, Outbound},
     recording::studio::Studio,
+    room::{house::House, media::Media},
     tree::{self, Hints},
     writer::Writer,
 };
@@ -145,6 +146,7 @@ impl App {
             calls: Calls::default(),
             carriers: Carriers {
                 sandbox: sandbox(&settings)?,
+                rooms: rooms(&settings)?,
             },
             keyring,
             outbound: outbound(&settings, &handle)?,
@@ -288,6 +290,13 @@ fn sandbox(settings: &Settings) -> Result<Sandbox, CannotStart> {
     };
     Sandbox::new(options)
         .map_err(|error| CannotStart(format!("sandbox_log: cannot open {} ({error})", settings.sandbox_log)))
+}
+
+fn rooms(settings: &Settings) -> Result<House, CannotStart> {
+    let media = Media::start(settings.media()?);
+    media
+        .map(House::new)
+        .map_err(|why| CannotStart(format!("media_bind: {why}")))
 }
 
 fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Outbound, CannotStart> {

@@ -1,4 +1,5 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
+use crate::dashboard::room::IceServer;
 use actors::{
     brain::{Providers, chat, realtime},
     credits::{
@@ -16,13 +17,21 @@ use actors::{
         vault::{S3Options, Vault},
         voice::Voice,
     },
+    room::media,
     sms::{Sms, twilio::Twilio},
     voice_clone::{Cloning, Sandbox, elevenlabs::Elevenlabs},
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
 use config::{Config, Environment, File, FileFormat};
 use entities::{db::Location, values::Cents};
+use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use sha1::Sha1;
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 /// What the operator decides. Field names are the setting names; the environment has them in capitals with `CALLBOARD_`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -66,6 +75,10 @@ pub struct Settings {
     pub sandbox_speed: f64,
     pub sandbox_calls_per_second: f64,
     pub sandbox_log: String,
+    pub media_bind: String,
+    pub media_addresses: String,
+    pub turn_urls: String,
+    pub turn_secret: Secret,
     pub chat_url: String,
     pub chat_api_key: Secret,
     pub chat_model: String,
@@ -216,6 +229,75 @@ impl Settings {
                 self.bind
             ))
         })
+    }
+
+    /// Where browsers send their sound.
+    pub fn media(&self) -> Result<media::Settings, BadSetting> {
+        let bind = if self.media_bind.is_empty() {
+            SocketAddr::new(self.socket_address()?.ip(), 0)
+        } else {
+            let bad = || {
+                format!(
+                    "media_bind: `{}` is no address with a port; write 0.0.0.0:7882",
+                    self.media_bind
+                )
+            };
+            self.media_bind.parse().map_err(|_| BadSetting(bad()))?
+        };
+        let addresses = list(&self.media_addresses).map(|text| {
+            let bad = || format!("media_addresses: `{text}` is no IP address; write 203.0.113.7");
+            text.parse::<IpAddr>().map_err(|_| BadSetting(bad()))
+        });
+        let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+        if let Some(any) = addresses.iter().find(|address| address.is_unspecified()) {
+            return Err(BadSetting(format!(
+                "media_addresses: {any} is no address that a browser can send to; name those of this machine"
+            )));
+        }
+        for url in list(&self.turn_urls) {
+            let known = ["stun:", "turn:", "turns:"]
+                .iter()
+                .any(|scheme| url.starts_with(scheme));
+            if !known {
+                return Err(BadSetting(format!(
+                    "turn_urls: `{url}` must begin with stun:, turn: or turns:, as turn:turn.example.com:3478"
+                )));
+            }
+        }
+        let relays = list(&self.turn_urls).any(|url| url.starts_with("turn"));
+        if relays && self.turn_secret.0.is_empty() {
+            return Err(BadSetting(
+                "turn_secret: is not set; give the relay's `static-auth-secret`, from which each page gets a login of its own".into(),
+            ));
+        }
+        Ok(media::Settings { bind, addresses })
+    }
+
+    /// What pages are given to reach this service through a relay: each a login that is good for a while. Source: coturn's
+    /// `use-auth-secret`, draft-uberti-behave-turn-rest.
+    pub fn ice_servers(&self, now: i64) -> Vec<IceServer> {
+        let (relays, others): (Vec<&str>, Vec<&str>) = list(&self.turn_urls).partition(|url| url.starts_with("turn"));
+        let urls = |urls: Vec<&str>| urls.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let mut servers = Vec::new();
+        if !others.is_empty() {
+            servers.push(IceServer {
+                urls: urls(others),
+                username: None,
+                credential: None,
+            });
+        }
+        if !relays.is_empty() {
+            let username = (now + TURN_SECONDS).to_string();
+            let mut mac = Hmac::<Sha1>::new_from_slice(self.turn_secret.0.as_bytes())
+                .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+            mac.update(username.as_bytes());
+            servers.push(IceServer {
+                urls: urls(relays),
+                credential: Some(STANDARD.encode(mac.finalize().into_bytes())),
+                username: Some(username),
+            });
+        }
+        servers
     }
 
     /// Where this service's own links start, without a slash at the end.
@@ -552,6 +634,7 @@ impl Settings {
         let mut shown = self.clone();
         shown.secret_key = Secret(hide(&self.secret_key.0));
         shown.secret_keys_previous = Secret(hide(&self.secret_keys_previous.0));
+        shown.turn_secret = Secret(hide(&self.turn_secret.0));
         shown.smtp_url = Secret(hide(&self.smtp_url.0));
         shown.sms_auth_token = Secret(hide(&self.sms_auth_token.0));
         shown.chat_api_key = Secret(hide(&self.chat_api_key.0));
@@ -574,6 +657,9 @@ impl Settings {
         shown
     }
 }
+
+/// A relay's login is good for so long: longer than the longest talk.
+const TURN_SECONDS: i64 = 4 * 3600;
 
 /// Readable by its owner only.
 fn write_private(path: &std::path::Path, text: &str) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
 use crate::{
     campaign, carrier::Control, contact, deps::Deps, dnc, event::Event, hours, mail::Mail, session::log::Answered,
-    shell::Do, writer::Commit,
+    session::machine::Command as SessionCommand, shell::Do, writer::Commit,
 };
 use bytes::Bytes;
 use entities::{
@@ -12,7 +12,8 @@ use entities::{
     contact::Status,
     evaluation,
     ids::{
-        CampaignId, ContactId, EmailId, EndpointId, NumberId, Owned, RecordingId, SessionId, SmsId, TenantId, VoiceId,
+        CampaignId, ContactId, EmailId, EndpointId, NumberId, Owned, RecordingId, RoomId, SessionId, SmsId, TenantId,
+        VoiceId,
     },
     inbound_call,
     ledger::Movement,
@@ -93,6 +94,13 @@ pub enum Effect {
     // Work for the outside: its row says that it is under way.
     HangUp {
         session: Owned<SessionId>,
+    },
+    /// What a room's end makes of its session. May be lost: whoever finds the two out of step does it again.
+    TellSession(Owned<SessionId>, SessionCommand),
+    /// A room's session has ended: the page is told, and the room follows, as it does when this is lost.
+    RoomEnded {
+        room: Owned<RoomId>,
+        session: Box<session::Model>,
     },
     /// Hands a call over to somebody else.
     Transfer {
@@ -216,6 +224,8 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             Effect::SaveVoiceSamples(samples) => commit.changes.voice_samples.extend(samples.iter().cloned()),
             Effect::ForgetVoiceSamples(voice) => commit.changes.voices_forgotten.push(*voice),
             Effect::HangUp { .. }
+            | Effect::TellSession(..)
+            | Effect::RoomEnded { .. }
             | Effect::Transfer { .. }
             | Effect::TransferEnded { .. }
             | Effect::SendSms(_)
@@ -417,6 +427,13 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
                     carrier.hang_up(session.id);
                 }
             }
+            Effect::TellSession(session, command) => tree.sessions.tell(session, Do::tell(command, &deps.clock)),
+            Effect::RoomEnded { room, session } => {
+                let reason = session.end_reason.map_or("failed", crate::session::machine::code);
+                deps.carriers.rooms.close(deps, session.id, reason);
+                let follow = crate::room::machine::Command::Follow(session);
+                tree.rooms.tell(room, Do::tell(follow, &deps.clock));
+            }
             Effect::PutAwayContacts { campaign, reason } => {
                 campaign::actor::put_away(deps.clone(), campaign, reason);
             }
@@ -454,9 +471,7 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
 
 /// Tells the carrier what to do with a live call; one that is gone needs nothing more.
 fn control(deps: &Deps, session: Owned<SessionId>, control: Control) {
-    if let Some(carrier) = deps.carriers.of(session.env) {
-        carrier.control(deps, session.id, control);
-    }
+    deps.carriers.control(deps, session, control);
 }
 
 /// A row that changed under a command is read again and the command decided again, a few times. So is one that somebody else

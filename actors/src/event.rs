@@ -5,8 +5,11 @@ use entities::{
     agent::Channels,
     campaign::{Channel, SessionType},
     contact::SkipReason,
-    ids::{CampaignId, ContactId, EndpointId, EventId, FunctionId, Owned, RecordingId, SessionId, TenantId},
-    recording,
+    ids::{
+        CampaignId, ContactId, EndpointId, EventId, FunctionId, Owned, ParticipantId, RecordingId, RoomId, SessionId,
+        TenantId,
+    },
+    recording, room,
     session::{EndReason, Evaluator, Status},
     transcript::{Invocation, Turn},
     values::{Cents, E164, Env, Moment},
@@ -100,7 +103,8 @@ catalogue! {
     /// Session row inserted; call queued for dispatch.
     "session.created" SessionCreated { subject: session_id;
         session_id: SessionId,
-        to_number: E164,
+        /// Null: a room has no number.
+        to_number: Option<E164>,
         from_number: Option<E164>,
         #[serde(skip_serializing_if = "Option::is_none")]
         campaign_id: Option<CampaignId>,
@@ -289,17 +293,17 @@ catalogue! {
     "voice_clone.training_failed" VoiceCloneTrainingFailed { subject: voice_id; voice_id: Uuid, name: String, error_code: String, error_message: String }
 
     /// A room was created and its signed URL minted.
-    "room.created" RoomCreated { subject: room_id; room_id: Uuid, room_url: String, expires_at: Moment }
+    "room.created" RoomCreated { subject: room_id; room_id: RoomId, room_url: String, expires_at: Moment }
     /// The participant opened the room's page and has not joined yet.
-    "room.landing_viewed" RoomLandingViewed { subject: room_id; room_id: Uuid, viewed_at: Moment }
+    "room.landing_viewed" RoomLandingViewed { subject: room_id; room_id: RoomId, viewed_at: Moment }
     /// The participant joined; the agent is connected.
-    "room.joined" RoomJoined { subject: room_id; room_id: Uuid, participant_id: Uuid, joined_at: Moment }
+    "room.joined" RoomJoined { subject: room_id; room_id: RoomId, participant_id: ParticipantId, joined_at: Moment }
     /// Both sides hung up.
-    "room.completed" RoomCompleted { subject: room_id; room_id: Uuid, completed_at: Moment, duration_seconds: i32 }
+    "room.completed" RoomCompleted { subject: room_id; room_id: RoomId, completed_at: Moment, duration_seconds: i32 }
     /// `expires_at` passed before anyone joined.
-    "room.expired" RoomExpired { subject: room_id; room_id: Uuid, expired_at: Moment }
+    "room.expired" RoomExpired { subject: room_id; room_id: RoomId, expired_at: Moment }
     /// The room could not be established.
-    "room.failed" RoomFailed { subject: room_id; room_id: Uuid, error_code: String, error_message: String }
+    "room.failed" RoomFailed { subject: room_id; room_id: RoomId, error_code: room::ErrorCode, error_message: String }
 
     /// An inbound number's answer rate fell below 80 % over 24 hours.
     "number.answer_rate_degraded" NumberAnswerRateDegraded { subject: phone_number;

@@ -53,6 +53,7 @@ pub mod purpose {
     pub const VERIFICATION_CODE: Purpose = "verified_numbers.code";
     pub const RECORDINGS: Purpose = "recordings";
     pub const RECORDING_LINK: Purpose = "recordings.link";
+    pub const ROOM_LINK: Purpose = "rooms.link";
     pub const UNSUBSCRIBE_LINK: Purpose = "emails.unsubscribe";
     pub const IDEMPOTENT_ANSWER: Purpose = "idempotency_keys.body";
 }

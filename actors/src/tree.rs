@@ -7,6 +7,7 @@
 //!     ├── Dispatcher*  per tenant: paces contact dispatch; rests when no campaign runs
 //!     ├── Campaign*    while it runs
 //!     ├── Session*     from its creation to its end
+//!     ├── Room*        from its creation to its end
 //!     ├── Recording*   from the call's end until its sound is stored, and while it is erased
 //!     ├── Sms*         from its order until its provider has it or will not have it
 //!     ├── Email*       the same, with the mail server
@@ -22,6 +23,7 @@ use crate::{
     dispatcher::{Dispatcher, Wake},
     mail::{Mailer, Wake as MailWake},
     registry::{Parked, Registry},
+    room::machine::{Command as RoomCommand, Room},
     session::machine::{Command as SessionCommand, Session},
     shell::{Do, Shell, Stored},
     voice_clone::{self, machine::Voice},
@@ -49,6 +51,7 @@ pub struct Tree {
     pub dispatchers: Registry<Dispatcher>,
     pub campaigns: Registry<Shell<Campaign>>,
     pub sessions: Registry<Shell<Session>>,
+    pub rooms: Registry<Shell<Room>>,
     pub recordings: Registry<Shell<Recording>>,
     pub sms: Registry<Shell<Sms>>,
     pub emails: Registry<Shell<Email>>,
@@ -67,6 +70,7 @@ pub fn start(deps: &Deps, arbiters: &[ArbiterHandle]) {
         }),
         campaigns: Shell::registry(arbiters.to_vec(), deps.clone()),
         sessions: Shell::registry(arbiters.to_vec(), deps.clone()),
+        rooms: Shell::registry(arbiters.to_vec(), deps.clone()),
         recordings: Shell::registry(arbiters.to_vec(), deps.clone()),
         sms: Shell::registry(arbiters.to_vec(), deps.clone()),
         emails: Shell::registry(arbiters.to_vec(), deps.clone()),
@@ -106,6 +110,7 @@ impl Tree {
         let mut all = self.dispatchers.parked();
         all.extend(self.campaigns.parked());
         all.extend(self.sessions.parked());
+        all.extend(self.rooms.parked());
         all.extend(self.recordings.parked());
         all.extend(self.sms.parked());
         all.extend(self.emails.parked());
@@ -122,6 +127,7 @@ impl Tree {
             ("dispatcher", self.dispatchers.count()),
             ("campaign", self.campaigns.count()),
             ("session", self.sessions.count()),
+            ("room", self.rooms.count()),
             ("recording", self.recordings.count()),
             ("sms", self.sms.count()),
             ("email", self.emails.count()),
@@ -167,6 +173,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         mails(deps, tree).await,
         crate::credits::grants::book(deps).await,
         sessions(deps, tree).await,
+        rooms(deps, tree).await,
         campaigns(deps, tree).await,
         dispatchers(deps, tree).await,
     ];
@@ -256,6 +263,26 @@ async fn sessions(deps: &Deps, tree: &Tree) -> Result<()> {
     }
 }
 
+/// Rooms whose time has come, or comes before the next look; and those that are out of step with their session.
+async fn rooms(deps: &Deps, tree: &Tree) -> Result<()> {
+    const AT_ONCE: u64 = 1_000;
+    let (db, soon) = (&deps.db.read, deps.clock.now().plus_seconds(60));
+    for room in entities::room::due(db, soon, AT_ONCE).await? {
+        tree.rooms.tell(room, Do::tell(RoomCommand::Tick, &deps.clock));
+    }
+    for (room, session) in entities::room::behind(db, AT_ONCE).await? {
+        let follow = RoomCommand::Follow(Box::new(session));
+        tree.rooms.tell(room, Do::tell(follow, &deps.clock));
+    }
+    for room in entities::room::ahead(db, AT_ONCE).await? {
+        let session = room.session();
+        if let Some(command) = Room::from_row(room)?.parting() {
+            tree.sessions.tell(session, Do::tell(command, &deps.clock));
+        }
+    }
+    Ok(())
+}
+
 async fn campaigns(deps: &Deps, tree: &Tree) -> Result<()> {
     // Until the next look their actors keep their alarms.
     let soon = deps.clock.now().plus_seconds(60);
@@ -307,6 +334,7 @@ pub async fn shut_down(deps: &Deps, drain: Duration) {
         let _busy = deps.clock.sleep(Duration::from_millis(20)).await;
     }
     tree.sessions.shutdown(Duration::from_secs(5)).await;
+    tree.rooms.shutdown(Duration::from_secs(5)).await;
     tree.recordings.shutdown(Duration::from_secs(5)).await;
     tree.campaigns.shutdown(Duration::from_secs(5)).await;
     tree.sms.shutdown(Duration::from_secs(5)).await;

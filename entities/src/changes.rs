@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result},
     evaluation, event, function,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId, VoiceId},
-    inbound_call, ledger, mail, membership, message_send, number, recording, session, sms_message, tally, tenant,
+    inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sms_message, tally, tenant,
     topup, transcript, user,
     values::{E164, Env, Moment},
     voice, webhook_endpoint,
@@ -99,6 +99,7 @@ pub struct Changes {
     pub campaigns: Vec<campaign::Model>,
     pub contacts: Vec<contact::Model>,
     pub sessions: Vec<session::Model>,
+    pub rooms: Vec<room::Model>,
     pub transcripts: Vec<transcript::Model>,
     pub recordings: Vec<recording::Model>,
     pub recording_reads: Vec<recording::read::Model>,
@@ -191,6 +192,7 @@ impl Changes {
             campaigns,
             contacts,
             sessions,
+            rooms,
             transcripts,
             recordings,
             recording_reads,
@@ -240,6 +242,7 @@ impl Changes {
         self.campaigns.extend(campaigns);
         self.contacts.extend(contacts);
         self.sessions.extend(sessions);
+        self.rooms.extend(rooms);
         self.transcripts.extend(transcripts);
         self.recordings.extend(recordings);
         self.recording_reads.extend(recording_reads);
@@ -384,6 +387,7 @@ impl Changes {
         keys.extend(self.campaigns.iter().map(|row| ("campaign", row.id.0)));
         keys.extend(self.contacts.iter().map(|row| ("contact", row.id.0)));
         keys.extend(self.sessions.iter().map(|row| ("session", row.id.0)));
+        keys.extend(self.rooms.iter().map(|row| ("room", row.id.0)));
         keys.extend(self.sms_messages.iter().map(|row| ("sms", row.id.0)));
         keys.extend(self.email_messages.iter().map(|row| ("email", row.id.0)));
         keys.extend(self.voices.iter().map(|row| ("voice", row.id.0)));
@@ -412,6 +416,7 @@ impl Changes {
         bulk::save(db, &self.campaigns, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.contacts, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.sessions, OnConflict::ReplacePredecessor).await?;
+        bulk::save(db, &self.rooms, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.transcripts, OnConflict::Replace).await?;
         bulk::save(db, &self.recordings, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.recording_reads, OnConflict::Fail).await?;

@@ -44,6 +44,10 @@ ids! {
     ContactId,
     /// One call or room.
     SessionId,
+    /// A link by which somebody talks with an agent in a browser.
+    RoomId,
+    /// Who has joined a room: one page, also after it was reloaded.
+    ParticipantId,
     /// A registered receiver of events.
     EndpointId,
     /// One per event, kept over all its deliveries.

@@ -42,6 +42,7 @@ pub mod meta;
 pub mod number;
 pub mod recording;
 pub mod recovery;
+pub mod room;
 pub mod session;
 pub mod sip_trunk;
 pub mod sms_message;

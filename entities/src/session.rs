@@ -2,7 +2,7 @@
 use crate::{
     agent,
     error::{Error, Result},
-    ids::{AgentId, CampaignId, ContactId, NumberId, Owned, RecordingId, SessionId, TenantId},
+    ids::{AgentId, CampaignId, ContactId, NumberId, Owned, RecordingId, RoomId, SessionId, TenantId},
     page::{self, Listed, Page},
     values::{Bounded, Cents, E164, Env, Metadata, Moment, Text, Variables, Zone},
 };
@@ -33,7 +33,7 @@ pub enum Status {
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Waits for its time.
+    /// Waits for its time, or for somebody to join its room.
     Scheduled,
     /// Waits for a slot.
     Queued,
@@ -102,6 +102,8 @@ pub enum EndReason {
     SilenceTimeout,
     /// Ended by its maximum duration.
     MaxDuration,
+    /// Nothing came from the other side's end any more.
+    MediaTimeout,
     /// The other side does not want to be called again.
     OptOut,
     /// The other side does not want to be recorded.
@@ -116,6 +118,12 @@ pub enum EndReason {
     /// A message was left.
     VoicemailLeft,
     InvalidNumber,
+    /// The other side's browser could not be connected.
+    Unreachable,
+    /// Nobody joined the room in time.
+    RoomExpired,
+    /// The workspace could not pay for it.
+    CreditsDepleted,
     /// The carrier refused the call.
     CarrierRejected,
     /// A fault of the agent's own.
@@ -303,7 +311,8 @@ pub struct Model {
     pub agent_version: i32,
     pub voice_id: Option<String>,
     pub from_number: Option<E164>,
-    pub to_number: E164,
+    /// None: a room has no number.
+    pub to_number: Option<E164>,
     pub direction: Direction,
     pub email: Option<String>,
     pub first_name: Option<String>,
@@ -311,6 +320,8 @@ pub struct Model {
     pub client_reference_id: Option<String>,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
+    /// The room that it is held in; none: it is a phone call.
+    pub room_id: Option<RoomId>,
     /// 1 for the first call to its contact.
     pub attempt: i32,
     #[sea_orm(column_type = "JsonBinary")]
@@ -359,6 +370,16 @@ impl ActiveModelBehavior for ActiveModel {}
 impl Model {
     /// A session that is made now: an outbound call of its own, with the defaults.
     pub fn new(owner: (TenantId, Env), id: SessionId, agent: (AgentId, i32), to_number: E164, now: Moment) -> Self {
+        Self::with(owner, id, agent, Some(to_number), now)
+    }
+
+    fn with(
+        owner: (TenantId, Env),
+        id: SessionId,
+        agent: (AgentId, i32),
+        to_number: Option<E164>,
+        now: Moment,
+    ) -> Self {
         Model {
             id,
             tenant_id: owner.0,
@@ -380,6 +401,7 @@ impl Model {
             client_reference_id: None,
             campaign_id: None,
             contact_id: None,
+            room_id: None,
             attempt: 1,
             variables: Variables::default(),
             metadata: Metadata::default(),
@@ -412,12 +434,25 @@ impl Model {
         }
     }
 
+    /// The session of a room that is made now; the room's id follows.
+    pub fn of_room(owner: (TenantId, Env), id: SessionId, agent: (AgentId, i32), now: Moment) -> Self {
+        Self::with(owner, id, agent, None, now)
+    }
+
     /// The other party's.
     pub fn phone_number(&self) -> Option<&E164> {
         match self.direction {
-            Direction::Outbound => Some(&self.to_number),
+            Direction::Outbound => self.to_number.as_ref(),
             Direction::Inbound => self.from_number.as_ref(),
         }
+    }
+    /// Who is called, of a call by telephone.
+    pub fn callee(&self) -> Result<&E164> {
+        self.to_number.as_ref().ok_or_else(|| Error::Corrupt {
+            table: "sessions",
+            column: "to_number",
+            id: self.id.to_string(),
+        })
     }
     pub fn key(&self) -> Owned<SessionId> {
         Owned::new(self.tenant_id, self.env, self.id)
@@ -427,6 +462,10 @@ impl Model {
 /// Written out, not bound: only so do the databases see that the small index of open sessions serves.
 fn is_open() -> Expr {
     Expr::cust("phase <> 'ended'")
+}
+/// Nobody has joined its room: only the room knows whether somebody will.
+fn awaits_nobody() -> Expr {
+    Expr::cust("(phase <> 'scheduled' OR room_id IS NULL)")
 }
 fn is_queued() -> Expr {
     Expr::cust("phase <> 'ended' AND phase = 'queued'")
@@ -466,6 +505,7 @@ pub struct Filter {
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
     pub direction: Option<Direction>,
+    pub room_id: Option<RoomId>,
 }
 
 pub async fn list(
@@ -487,6 +527,9 @@ pub async fn list(
     }
     if let Some(direction) = filter.direction {
         select = select.filter(Column::Direction.eq(direction));
+    }
+    if let Some(room) = filter.room_id {
+        select = select.filter(Column::RoomId.eq(room));
     }
     page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
 }
@@ -547,12 +590,13 @@ pub async fn sent_back(db: &impl ConnectionTrait, campaign: Owned<CampaignId>) -
     Ok(ids.into_iter().map(key).collect())
 }
 
-/// Sessions that have not ended, of all tenants: each should have an actor.
+/// Sessions that have not ended, of all tenants, and for which nobody else waits: each should have an actor.
 pub async fn open(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Owned<SessionId>>> {
     let mut select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(is_open());
+        .filter(is_open())
+        .filter(awaits_nobody());
     if let Some(after) = after {
         select = select.filter(Column::Id.gt(after));
     }
@@ -584,10 +628,11 @@ pub struct InUse {
     pub campaign: u64,
     pub api: u64,
     pub inbound: u64,
+    pub room: u64,
 }
 impl InUse {
     pub fn total(self) -> u64 {
-        self.outbound() + self.inbound
+        self.outbound() + self.inbound + self.room
     }
     pub fn outbound(self) -> u64 {
         self.campaign + self.api
@@ -602,8 +647,10 @@ pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Re
         api: outbound().filter(Column::CampaignId.is_null()).count(db).await?,
         inbound: mine()
             .filter(Column::Direction.eq(Direction::Inbound))
+            .filter(Column::RoomId.is_null())
             .count(db)
             .await?,
+        room: mine().filter(Column::RoomId.is_not_null()).count(db).await?,
     })
 }
 
@@ -615,7 +662,11 @@ pub async fn count_in_line(db: &impl ConnectionTrait, tenant: TenantId, env: Env
 /// Sessions of the tenant and env that wait for their time or for a slot.
 pub async fn count_queued(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
     let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
-    Ok(owned(tenant, env).filter(waits).count(db).await?)
+    Ok(owned(tenant, env)
+        .filter(waits)
+        .filter(awaits_nobody())
+        .count(db)
+        .await?)
 }
 
 /// Those of `ids` that have not ended.

@@ -10,6 +10,7 @@ mod m2026_11_22_000005_topups;
 mod m2026_11_22_000006_voices;
 mod m2026_11_22_000007_trunks;
 mod m2026_11_22_000008_credits;
+mod m2026_11_22_000009_rooms;
 
 pub struct Migrator;
 
@@ -25,6 +26,7 @@ impl MigratorTrait for Migrator {
             Box::new(m2026_11_22_000005_topups::Migration),
             Box::new(m2026_11_22_000006_voices::Migration),
             Box::new(m2026_11_22_000008_credits::Migration),
+            Box::new(m2026_11_22_000009_rooms::Migration),
         ]
     }
 }

@@ -252,7 +252,7 @@ impl<W: Write> Dump<'_, W> {
             rows.retain(|row| self.is_wanted(row.tenant_id));
             let keys: Vec<_> = rows
                 .iter()
-                .map(|row| (row.tenant_id, row.env, row.to_number.clone(), row.id))
+                .filter_map(|row| Some((row.tenant_id, row.env, row.to_number.clone()?, row.id)))
                 .collect();
             let intents = dial::last_seqs(self.db, &keys).await?;
             for row in &rows {

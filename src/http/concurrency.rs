@@ -104,7 +104,7 @@ async fn view(state: &State, caller: &Caller) -> ApiResult<ConcurrencyView> {
             campaign: in_use.campaign,
             api: in_use.api,
             inbound: in_use.inbound,
-            room: 0,
+            room: in_use.room,
         },
         calls_per_second: limits.max_calls_per_second,
     })

@@ -5,8 +5,8 @@
 use super::{
     agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions,
     gate::{self, Access, Access::*},
-    imports, live_calls, login, me, numbers, recordings, report, sessions, sip_trunks, sms_messages, system, topups,
-    twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints,
+    imports, landing, live_calls, login, me, numbers, recordings, report, rooms, sessions, sip_trunks, sms_messages,
+    system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -152,6 +152,16 @@ table! {
     GET "/v1/sessions/{id}/answers" Needs(SessionsRead), answers::of_session, "What was answered to the agent's questions in a call.", gives views::List<answers::AnswerView>, 200;
     GET "/v1/sessions/{id}/recordings" Needs(SessionsRead), recordings::of_session, "List the recordings of a call.", gives views::List<recordings::RecordingView>, 200;
     GET "/v1/sessions/{id}/transcript.json" Needs(SessionsRead), live_calls::transcript, "What was said; `partial` while the call is live.", gives views::TranscriptView, 200;
+
+    POST "/v1/rooms" Needs(SessionsWrite), rooms::create, "Create a room: `room_url` is the link by which a person talks with the agent in a browser.", takes rooms::Create, gives rooms::RoomView, 201;
+    GET "/v1/rooms" Needs(SessionsRead), rooms::list, "List rooms; `status` narrows.", gives views::List<rooms::RoomView>, 200;
+    GET "/v1/rooms/{id}" Needs(SessionsRead), rooms::get, "Get a room.", gives rooms::RoomView, 200;
+    DELETE "/v1/rooms/{id}" Needs(SessionsWrite), rooms::delete, "Delete a room that has ended, with what was said and recorded in it.", 204;
+    POST "/v1/rooms/{id}/end" Needs(SessionsWrite), rooms::end, "Hang up; a room that nobody has joined expires at once.", gives rooms::RoomView, 200;
+    GET "/r/{id}" Public, landing::page, "The page behind a room's link.", 200;
+    POST "/r/{id}/viewed" Public, landing::viewed, "Told by that page when it is opened.", 204;
+    POST "/r/{id}/whip" Public, landing::join, "Join a room: a WebRTC session description for another (`application/sdp`); with `?participant=`, again after a reload.", 201;
+    DELETE "/r/{id}/whip/{participant_id}" Public, landing::leave, "The participant hangs up.", 204;
 
     POST "/v1/sms_messages" Needs(SmsSend), sms_messages::create, "Send an SMS, now or at a time; finishes later.", takes sms_messages::Create, gives sms_messages::SmsView, 202;
     GET "/v1/sms_messages" Needs(SmsSend), sms_messages::list, "List SMS; `status`, `to_number` and `direction` narrow.", gives views::List<sms_messages::SmsView>, 200;

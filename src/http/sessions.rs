@@ -20,7 +20,7 @@ use actors::{
 };
 use entities::{
     Error, agent, agent_version,
-    ids::{AgentId, SessionId},
+    ids::{AgentId, Owned, SessionId},
     number,
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
     values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
@@ -184,6 +184,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         campaign_id: params.text("campaign_id")?,
         contact_id: params.text("contact_id")?,
         direction: params.text("direction")?,
+        room_id: params.text("room_id")?,
     };
     params.finish()?;
     let sessions = store::list(&state.deps.db.read, caller.tenant_id(), caller.env(), filter, page).await?;
@@ -308,17 +309,28 @@ async fn check_code(state: &State, row: &Model, code: &str) -> ApiResult<()> {
 
 /// DELETE /v1/sessions/{id}: what was said, recorded and answered is removed; what it cost and its events stay.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -> ApiResult<HttpResponse> {
-    let tree = state.tree()?;
-    let key = caller.own(id);
-    let row = store::load(&state.deps.db.read, key).await?;
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     if row.phase != Phase::Ended {
         return Err(live("be deleted").into());
     }
+    erase(&state, &row).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// What was said in a call that has ended goes, and its sound.
+pub async fn erase(state: &State, row: &Model) -> ApiResult<()> {
+    let tree = state.tree()?;
+    let key = row.key();
     // The sound first: a crash in between leaves a session that can be deleted again.
     if let Some(recording) = row.recording_id {
         let erase = recording::machine::Command::Delete;
         match tree
-            .ask(&tree.recordings, &state.deps, caller.own(recording), erase)
+            .ask(
+                &tree.recordings,
+                &state.deps,
+                Owned::new(row.tenant_id, row.env, recording),
+                erase,
+            )
             .await
         {
             Ok(_) | Err(Error::NotFound(_)) => {}
@@ -326,7 +338,7 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -
         }
     }
     tree.ask(&tree.sessions, &state.deps, key, Command::Delete).await?;
-    Ok(HttpResponse::NoContent().finish())
+    Ok(())
 }
 
 pub fn check_voicemail(voicemail: &Voicemail) -> ApiResult<()> {

@@ -6,7 +6,7 @@ mod sandbox;
 pub use person::Typed;
 pub use sandbox::{Options as SandboxOptions, Sandbox};
 
-use crate::deps::Deps;
+use crate::{deps::Deps, room::house::House};
 use entities::{
     campaign::AgentSnapshot,
     ids::{Owned, SessionId},
@@ -27,8 +27,9 @@ impl Leg {
     pub fn session(&self) -> Owned<SessionId> {
         self.call.key()
     }
-    pub fn to(&self) -> &E164 {
-        &self.call.to_number
+    /// Who is called; a room has no number.
+    pub fn to(&self) -> Option<&E164> {
+        self.call.to_number.as_ref()
     }
 }
 
@@ -58,6 +59,8 @@ pub trait Carrier: Send + Sync {
 /// The carrier of each env.
 pub struct Carriers {
     pub sandbox: Sandbox,
+    /// Of both envs: browsers come by themselves.
+    pub rooms: House,
 }
 
 impl Carriers {
@@ -66,6 +69,24 @@ impl Carriers {
         match env {
             Env::Live => None,
             Env::Test => Some(&self.sandbox),
+        }
+    }
+
+    /// Takes a call that has come in and was given a slot.
+    pub fn take(&self, deps: &Deps, leg: Arc<Leg>) {
+        // Who joins a room is there already.
+        if leg.call.room_id.is_none() {
+            self.sandbox.carry(deps, leg);
+        }
+    }
+
+    /// `false`: there is no such call, or it has been told too much already.
+    pub fn control(&self, deps: &Deps, session: Owned<SessionId>, control: Control) -> bool {
+        match self.rooms.control(deps, session.id, control.clone()) {
+            Some(told) => told,
+            None => self
+                .of(session.env)
+                .is_some_and(|carrier| carrier.control(deps, session.id, control)),
         }
     }
 }

@@ -353,7 +353,7 @@ fn outcome(call: &session::Model) -> SandboxOutcome {
         (Some(outcome), _) => outcome,
         (None, Direction::Inbound) => SandboxOutcome::Talk,
         (None, Direction::Outbound) if scripted => SandboxOutcome::Talk,
-        (None, Direction::Outbound) => match (call.to_number.last_digit(), call.attempt) {
+        (None, Direction::Outbound) => match (call.to_number.as_ref().map_or(0, E164::last_digit), call.attempt) {
             (1, _) | (9, 1) => SandboxOutcome::Busy,
             (2, _) => SandboxOutcome::NoAnswer,
             (3, _) => SandboxOutcome::Voicemail,

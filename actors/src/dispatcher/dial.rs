@@ -87,7 +87,7 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment
         caps.per_number_24h.map(|cap| cap.get()),
         caps.per_number_7d.map(|cap| cap.get()),
     );
-    let mut commit = intent(known, &session, at, hours, caps);
+    let mut commit = intent(known, &session, at, hours, caps)?;
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
     commit.changes.campaign_hours.push(campaign_hour::Model {
         dialed: 1,
@@ -123,7 +123,7 @@ pub fn dial_queued(
         call: session.call.clone(),
         agent,
     };
-    let mut commit = intent(known, &session, at, hours, caps);
+    let mut commit = intent(known, &session, at, hours, caps)?;
     facts(&mut commit, &session, effects);
     if let Some((campaign, version)) = campaign {
         commit.changes.guards.push(Guard::Dispatchable(campaign, version));
@@ -159,8 +159,9 @@ fn intent(
     at: Moment,
     hours: (Moment, Moment),
     caps: (Option<i32>, Option<i32>),
-) -> Commit {
+) -> Result<Commit> {
     let call = &session.call;
+    let to_number = call.callee()?;
     let mut commit = Commit::default();
     commit.changes.guards.extend([
         Guard::Free(known.tenant, call.env, known.version),
@@ -168,7 +169,7 @@ fn intent(
             tenant_id: call.tenant_id,
             env: call.env,
             session_id: call.id,
-            phone_number: call.to_number.clone(),
+            phone_number: to_number.clone(),
             dialed_at: at,
             hours,
             caps,
@@ -178,14 +179,14 @@ fn intent(
     commit.changes.dials.push(entities::dial::Model {
         tenant_id: call.tenant_id,
         env: call.env,
-        phone_number: call.to_number.clone(),
+        phone_number: to_number.clone(),
         session_id: call.id,
         n: session.version,
         campaign_id: call.campaign_id,
         dialed_at: at,
         seq: 0,
     });
-    commit
+    Ok(commit)
 }
 
 fn session_row(

@@ -386,8 +386,9 @@ impl State {
             suspended_since: None,
             credits_gone: false,
         };
-        let standing = rules.of(&hours::group(&row.to_number, row.timezone));
-        let whom = Address::Number(row.to_number.clone());
+        let to_number = row.callee()?;
+        let standing = rules.of(&hours::group(to_number, row.timezone));
+        let whom = Address::Number(to_number.clone());
         let owner = (row.tenant_id, row.env);
         let people = people(deps, owner, Channel::Phone, vec![whom.clone()], Some(row.id), now).await?;
         let person = people.get(&whom).cloned().unwrap_or_default();
@@ -731,7 +732,7 @@ impl State {
             return Err(error);
         }
         self.live.insert(id, Slot::of(&session));
-        deps.calls.place(id, |_| deps.carriers.sandbox.carry(deps, leg));
+        deps.calls.place(id, |_| deps.carriers.take(deps, leg));
         if let Some(tree) = deps.tree() {
             tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
         }

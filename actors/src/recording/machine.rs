@@ -145,7 +145,7 @@ fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<
         campaign_id: call.campaign_id,
         contact_id: call.contact_id,
         from_number: call.from_number.clone(),
-        to_number: Some(call.to_number.clone()),
+        to_number: call.to_number.clone(),
         phone_number: call.phone_number().cloned(),
         email: call.email.clone(),
         first_name: call.first_name.clone(),

@@ -22,8 +22,8 @@ fn call() -> session::Model {
         version: 4, created_at: at(-9), status: session::Status::Completed, phase: Phase::Ended, direction: Direction::Outbound,
         end_reason: Some(session::EndReason::Completed), ended_by: Some(session::EndedBy::Agent),
         answered_by: Some(session::AnsweredBy::Human), agent_id: AgentId(Uuid::from_u128(3)), agent_version: 1, voice_id: None,
-        from_number: None, to_number: "+15002345670".parse().unwrap(), email: None, first_name: Some("Ada".into()),
-        last_name: None, campaign_id: None, contact_id: None, attempt: 1, client_reference_id: None,
+        from_number: None, to_number: Some("+15002345670".parse().unwrap()), email: None, first_name: Some("Ada".into()),
+        last_name: None, campaign_id: None, contact_id: None, room_id: None, attempt: 1, client_reference_id: None,
         variables: Variables::default(), metadata: Metadata::default(), ring_timeout_seconds: 30, max_duration_seconds: 600,
         scheduled_at: None, queue_ttl_seconds: 300, timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None,
         dialed_at: Some(at(-5)), started_at: Some(at(0)), ended_at: Some(at(95)), duration_seconds: 95,
@@ -257,7 +257,7 @@ fn what_was_stored_is_told_with_whose_it_is() {
     );
     assert_eq!(
         (told.phone_number.as_ref(), told.first_name.as_deref()),
-        (Some(&call().to_number), Some("Ada"))
+        (call().to_number.as_ref(), Some("Ada"))
     );
     assert_eq!(
         (told.started_at, told.ended_at, told.duration_seconds),

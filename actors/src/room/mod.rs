@@ -1,3 +1,13 @@
 //! Rooms: a person opens a link in a browser and talks with the agent.
+//!
+//! The room's actor ([`machine`]) keeps its life, its session ([`crate::session`]) what is said. The browser's sound comes over
+//! one UDP port ([`media`]) to a [`wire`], at whose other end the agent talks ([`talk`]), as on the telephone.
+pub mod actor;
 pub mod ear;
+pub mod house;
+pub mod join;
+pub mod link;
+pub mod machine;
+pub mod media;
+pub mod talk;
 pub mod wire;

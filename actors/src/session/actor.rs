@@ -41,7 +41,7 @@ impl Stored for Session {
         self.course() != before.course() || self.call != before.call
     }
     fn is_at_rest(&self) -> bool {
-        matches!(self.phase, Phase::Ended(_))
+        matches!(self.phase, Phase::Awaiting | Phase::Ended(_))
     }
     /// A live session that this process does not carry was cut off by a crash.
     fn recovery(&self, deps: &Deps) -> Option<Command> {

@@ -41,19 +41,17 @@ const MAX_QUEUED: u64 = 10_000;
 /// Checks the rules; answers the row, with its time if it has to wait for one.
 pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model> {
     let (db, now) = (&deps.db.read, deps.clock.now());
-    if row
-        .to_number
-        .costly_kind()
-        .is_some_and(|_| !deps.limits.allow_costly_numbers)
+    let to_number = row.callee()?;
+    if let Some(kind) = to_number.costly_kind()
+        && !deps.limits.allow_costly_numbers
     {
-        let kind = row.to_number.costly_kind().unwrap_or_default();
         return Err(Error::invalid(
             "to_number",
             format!("is {kind}: the operator does not allow calls to it"),
         ));
     }
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let whom = Address::Number(row.to_number.clone());
+    let whom = Address::Number(to_number.clone());
     let owner = (row.tenant_id, row.env);
     let people = people(deps, owner, Channel::Phone, vec![whom.clone()], None, now).await?;
     let person = people.get(&whom).cloned().unwrap_or_default();
@@ -80,7 +78,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         return Err(Error::InsufficientCredits);
     }
     let rules = Rules::direct(row.env, tenant.timezone);
-    let standing = rules.of(&hours::group(&row.to_number, row.timezone));
+    let standing = rules.of(&hours::group(to_number, row.timezone));
     let caps = direct_caps(deps);
     let terms = Terms {
         caps: &caps,

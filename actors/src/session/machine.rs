@@ -1,9 +1,10 @@
 //! A session: one call. Scheduled -> Queued -> Dialing -> Conversing -> Ended, and Ended from each of them. Ended is final.
-//! A trunk that has no room for a call sends it back to the queue.
+//! A trunk that has no room for a call sends it back to the queue. The session of a room is born Awaiting, and dialled, so to
+//! speak, when somebody joins the room: Awaiting -> Dialing -> Conversing -> Ended.
 //!
 //! | status (specification) | phase here |
 //! |---|---|
-//! | `queued` | Scheduled, Queued, Dialing |
+//! | `queued` | Scheduled, Awaiting, Queued, Dialing |
 //! | `in_progress` | Conversing |
 //! | `completed`, `failed`, `no_answer`, `voicemail`, `busy` | Ended |
 //!
@@ -54,11 +55,14 @@ pub enum Phase {
     Scheduled {
         at: Moment,
     },
+    /// Waits for somebody to join its room; the room knows how long.
+    Awaiting,
     /// Waits for a slot.
     Queued {
         until: Moment,
     },
-    /// The intent to call is committed; the call may have left. Of a call that comes in: it rings here.
+    /// The intent to call is committed; the call may have left. Of a call that comes in: it rings here. Of a room: its browser
+    /// is being connected.
     Dialing {
         dialed_at: Moment,
         give_up_at: Moment,
@@ -162,6 +166,8 @@ pub enum Command {
     End,
     /// The service stops and cannot carry the call on.
     Shutdown,
+    /// Its room came to nothing.
+    Abandon(Abandoned),
     /// Nobody knows what became of the call.
     Lose,
     /// How the call went, found out after its end.
@@ -209,6 +215,16 @@ pub struct Disposition {
     pub note: String,
 }
 
+/// Why nobody talked in a room.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Abandoned {
+    pub status: Status,
+    pub reason: EndReason,
+    pub by: EndedBy,
+    /// What went wrong.
+    pub why: Option<String>,
+}
+
 /// Why a carrier did not connect a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
@@ -240,6 +256,13 @@ impl Session {
         };
         let session = Self::born(call, base_url, phase);
         let effects = vec![session.created(), Effect::SessionQueued(session.call.tenant_id)];
+        (session, effects)
+    }
+
+    /// The session of a room that nobody has joined.
+    pub fn awaiting(call: Row, base_url: Arc<str>) -> (Self, Vec<Effect>) {
+        let session = Self::born(call, base_url, Phase::Awaiting);
+        let effects = vec![session.created()];
         (session, effects)
     }
 
@@ -304,7 +327,7 @@ impl Session {
 
     pub fn status(&self) -> Status {
         match &self.phase {
-            Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Dialing { .. } => Status::Queued,
+            Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Dialing { .. } => Status::Queued,
             Phase::Conversing(_) => Status::InProgress,
             Phase::Ended(end) => end.status,
         }
@@ -314,7 +337,11 @@ impl Session {
     pub fn course(&self) -> (std::mem::Discriminant<Phase>, Option<std::mem::Discriminant<Course>>) {
         let course = match &self.phase {
             Phase::Conversing(talk) => Some(std::mem::discriminant(&talk.course)),
-            Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Dialing { .. } | Phase::Ended(_) => None,
+            Phase::Scheduled { .. }
+            | Phase::Awaiting
+            | Phase::Queued { .. }
+            | Phase::Dialing { .. }
+            | Phase::Ended(_) => None,
         };
         (std::mem::discriminant(&self.phase), course)
     }
@@ -367,7 +394,10 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (Scheduled { at }, Tick) if now >= *at => enqueue(session, now),
         (Scheduled { .. }, End) => canceled(session, EndedBy::Api, None, now),
 
-        (Queued { .. }, Dispatch { at, hold }) => dispatch(session, at, hold),
+        (Queued { .. } | Awaiting, Dispatch { at, hold }) => dispatch(session, at, hold),
+        (Awaiting, End) => canceled(session, EndedBy::Api, None, now),
+        (Awaiting | Dialing { .. }, Abandon(abandoned)) => abandon(session, abandoned, now),
+
         (Queued { .. }, Postpone { until }) if until > now => postpone(session, until),
         (Queued { .. }, Bar(bar)) => canceled(session, EndedBy::System, Some(why_barred(bar)), now),
         (Queued { until }, Tick) if now >= *until => slot_never_came(session, now),
@@ -464,7 +494,10 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
 
         // Ticks come early and carriers repeat themselves: a second time is no change, not an error.
         (_, Tick) => Ok((session, Vec::new())),
-        (Scheduled { .. } | Queued { .. }, Shutdown | Lose)
+        (Scheduled { .. } | Awaiting | Queued { .. }, Shutdown | Lose)
+        // Its room is at its end, and so is it, or it is on its way there.
+        | (Scheduled { .. } | Queued { .. } | Conversing(_) | Ended(_), Abandon(_))
+        | (Awaiting, Postpone { .. } | Bar(_))
         | (Scheduled { .. } | Dialing { .. } | Conversing(_), Dispatch { .. } | Postpone { .. } | Bar(_))
         | (Queued { .. }, Postpone { .. } | Ring | Refuse(Refusal::Congested))
         | (Conversing(_), Ring | Answer { .. }) => Ok((session, Vec::new())),
@@ -506,11 +539,11 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             "it is being handed over or ended already",
         )),
         (Conversing(_), Refuse(_)) => Err(refused("conversing", "be refused", "it was answered")),
-        (Scheduled { .. } | Queued { .. } | Dialing { .. } | Conversing(_), Evaluate(_) | Delete) => {
+        (Scheduled { .. } | Awaiting | Queued { .. } | Dialing { .. } | Conversing(_), Evaluate(_) | Delete) => {
             Err(refused("live", "be evaluated or deleted", "wait for its end"))
         }
         (
-            Scheduled { .. } | Queued { .. },
+            Scheduled { .. } | Awaiting | Queued { .. },
             Ring
             | Answer { .. }
             | Refuse(_)
@@ -556,6 +589,7 @@ const LOST: &str = "the service was interrupted while the call was live";
 pub fn next_deadline(session: &Session) -> Option<Moment> {
     match &session.phase {
         Phase::Scheduled { at } => Some(*at),
+        Phase::Awaiting => None,
         Phase::Queued { until } => Some(*until),
         Phase::Dialing { give_up_at, .. } => Some(*give_up_at),
         Phase::Conversing(talk) => Some(talk.deadline(&session.call)),
@@ -932,7 +966,7 @@ fn transfer(mut session: Session, to: E164, now: Moment) -> Result<(Session, Vec
     let call = &session.call;
     let initiated = SessionTransferInitiated {
         session_id: call.id,
-        to_number: Some(call.to_number.clone()),
+        to_number: call.to_number.clone(),
         from_number: call.from_number.clone(),
         transfer_number: to.clone(),
         transferred_at: now,
@@ -1003,6 +1037,16 @@ fn refuse(session: Session, refusal: Refusal, now: Moment) -> Result<(Session, V
         ),
     };
     finish(session, (status, reason), EndedBy::System, error, now)
+}
+
+fn abandon(session: Session, abandoned: Abandoned, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Abandoned {
+        status,
+        reason,
+        by,
+        why,
+    } = abandoned;
+    finish(session, (status, reason), by, why, now)
 }
 
 fn canceled(session: Session, by: EndedBy, why: Option<&str>, now: Moment) -> Result<(Session, Vec<Effect>)> {
@@ -1081,6 +1125,12 @@ fn finish(
             sounds: log.sounds,
         });
     }
+    if let Some(room) = call.room_id {
+        effects.push(Effect::RoomEnded {
+            room: Owned::new(call.tenant_id, call.env, room),
+            session: Box::new(session.row()),
+        });
+    }
     if was_live {
         effects.push(Effect::HangUp { session: session.key() });
     }
@@ -1106,7 +1156,7 @@ fn ended(
             (Some(*dialed_at), None, machine)
         }
         Phase::Conversing(talk) => (Some(talk.dialed_at), Some(talk.started_at), Some(talk.answered_by)),
-        Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Ended(_) => (None, None, None),
+        Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Ended(_) => (None, None, None),
     };
     // A call that a crash cut off had ended by then, whenever the service comes back; nobody pays for the time between. Its words
     // went with the crash.
@@ -1134,7 +1184,7 @@ fn last_event(session: &Session, end: &End, log: &Log) -> Effect {
         campaign_id: call.campaign_id,
         contact_id: call.contact_id,
         from_number: call.from_number.clone(),
-        to_number: Some(call.to_number.clone()),
+        to_number: call.to_number.clone(),
         phone_number: call.phone_number().cloned(),
         email: call.email.clone(),
         first_name: call.first_name.clone(),
@@ -1198,7 +1248,9 @@ fn recording(session: &Session, reason: EndReason, now: Moment) -> Option<record
     let recorded = call.options.recording.as_ref()?;
     let (started_at, from) = match &session.phase {
         Phase::Conversing(talk) => (talk.started_at, talk.recorded_from?),
-        Phase::Scheduled { .. } | Phase::Queued { .. } | Phase::Dialing { .. } | Phase::Ended(_) => return None,
+        Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Dialing { .. } | Phase::Ended(_) => {
+            return None;
+        }
     };
     let lost = reason == EndReason::NodeLost;
     let retained = recorded
@@ -1332,6 +1384,10 @@ pub fn code(reason: EndReason) -> &'static str {
         EndReason::Busy => "busy",
         EndReason::Voicemail => "voicemail",
         EndReason::InvalidNumber => "invalid_number",
+        EndReason::Unreachable => "unreachable",
+        EndReason::MediaTimeout => "media_timeout",
+        EndReason::RoomExpired => "room_expired",
+        EndReason::CreditsDepleted => "credits_depleted",
         EndReason::CarrierRejected => "carrier_rejected",
         EndReason::Canceled => "canceled",
         EndReason::NodeLost => "node_lost",

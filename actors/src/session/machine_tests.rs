@@ -14,7 +14,7 @@ mod talks;
 use super::*;
 use entities::{
     agent::Channels,
-    ids::{AgentId, CampaignId, ContactId, NumberId, TenantId},
+    ids::{AgentId, CampaignId, ContactId, NumberId, RoomId, TenantId},
     session::{Direction, Options, Phase as StoredPhase, Recorded},
     transcript::{InvocationStatus, Speaker},
     values::{Env, Metadata, Variables},
@@ -35,8 +35,8 @@ fn call() -> Row {
         version: 1, created_at: at(0), status: Status::Queued, phase: StoredPhase::Queued, direction: Direction::Outbound,
         end_reason: None, ended_by: None, answered_by: None,
         agent_id: AgentId(Uuid::from_u128(3)), agent_version: 1, voice_id: None,
-        from_number: None, to_number: number("+15002345670"), email: None, first_name: Some("Ada".into()), last_name: None,
-        campaign_id: Some(CampaignId(Uuid::from_u128(4))), contact_id: Some(ContactId(Uuid::from_u128(5))), attempt: 2,
+        from_number: None, to_number: Some(number("+15002345670")), email: None, first_name: Some("Ada".into()), last_name: None,
+        campaign_id: Some(CampaignId(Uuid::from_u128(4))), contact_id: Some(ContactId(Uuid::from_u128(5))), room_id: None, attempt: 2,
         client_reference_id: None, variables: Variables::default(), metadata: Metadata::default(),
         ring_timeout_seconds: 30, max_duration_seconds: 600, scheduled_at: None, queue_ttl_seconds: 300,
         timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None, dialed_at: None, started_at: None,
@@ -98,6 +98,17 @@ fn incoming() -> Row {
     row
 }
 
+/// Held in a room.
+fn in_a_room() -> Row {
+    Row {
+        to_number: None,
+        first_name: None,
+        direction: Direction::Inbound,
+        room_id: Some(RoomId(Uuid::from_u128(9))),
+        ..api_call()
+    }
+}
+
 fn number(text: &str) -> E164 {
     text.parse().unwrap()
 }
@@ -127,8 +138,8 @@ fn talk_of(row: Row) -> Session {
 /// 610. Who is silent is hung up on 30 s after the last word, which in most samples is the answer itself. How the ended one
 /// went is still to be found out.
 #[rustfmt::skip]
-const STATES: [&str; 20] = [
-    "scheduled", "queued", "dialing", "ringing", "to leave a message", "to talk to a machine", "incoming",
+const STATES: [&str; 23] = [
+    "scheduled", "awaiting", "joining", "in a room", "queued", "dialing", "ringing", "to leave a message", "to talk to a machine", "incoming",
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
     "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
     "ended",
@@ -137,6 +148,9 @@ const STATES: [&str; 20] = [
 fn state(name: &str) -> Session {
     match name {
         "scheduled" => Session::queued(call_at(200), url(), at(0)).0,
+        "awaiting" => Session::awaiting(in_a_room(), url()).0,
+        "joining" => after(state("awaiting"), dispatch_at(0), 0),
+        "in a room" => after(state("joining"), answer_by(AnsweredBy::Human), 10),
         "queued" => Session::queued(call(), url(), at(0)).0,
         "dialing" => Session::dialed(call(), url(), at(0)).0,
         "ringing" => after(state("dialing"), Command::Ring, 5),
@@ -169,6 +183,15 @@ fn dispatch_at(seconds: i64) -> Command {
         at: at(seconds),
         hold: Cents(100),
     }
+}
+/// Its room has expired.
+fn expire() -> Command {
+    Command::Abandon(Abandoned {
+        status: Status::NoAnswer,
+        reason: EndReason::RoomExpired,
+        by: EndedBy::Api,
+        why: None,
+    })
 }
 fn postpone_to(seconds: i64) -> Command {
     Command::Postpone { until: at(seconds) }
@@ -296,8 +319,8 @@ fn commands() -> Vec<Command> {
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
         Transfer { .. } => Transferred, Transferred => nobody_there(), TransferFailed { .. } => dispose("sold"),
         Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => MessageLeft, MessageLeft => fault(),
-        Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => Lose,
-        Lose => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
+        Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
+        Abandon(_) => Lose, Lose => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
     });
     std::iter::successors(Some(Tick), next).collect()
 }
@@ -366,6 +389,7 @@ const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str = "CountInbound, session.failed, HangUp, SlotFreed, OverheardEnd";
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
 const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
+const ROOM_MISSED: &str = "session.failed, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd";
 const OPTED_OUT: &str = "BarNumber, session.opt_out_detected";
 const OPTED_OUT_AND_CALLED_OFF: &str = "BarNumber, session.opt_out_detected, TransferEnded";
 const OPTED_OUT_RECORDED: &str = "BarNumber, session.opt_out_detected, session.opt_out_recording_pending_purge";
@@ -397,6 +421,23 @@ fn before_the_talk() -> Vec<Line> {
         (&["scheduled"], Bar(OnDnc), 20, Unchanged),
         (&["scheduled"], Shutdown, 20, Unchanged),
         (&["scheduled"], Lose, 20, Unchanged),
+
+        // waits for somebody to join its room, and then for the browser
+        (&["awaiting"], Tick, 9_999, Unchanged),
+        (&["awaiting"], dispatch_at(15), 15, To("dialing", "Hold")),
+        (&["awaiting"], expire(), 15, To("NoAnswer, RoomExpired by Api", "session.failed, RoomEnded, SlotFreed, OverheardEnd")),
+        (&["awaiting"], End, 15, To("Failed, Canceled by Api", "session.failed, RoomEnded, SlotFreed, OverheardEnd")),
+        (&["awaiting"], postpone_to(400), 20, Unchanged),
+        (&["awaiting"], Bar(OnDnc), 20, Unchanged),
+        (&["awaiting"], Shutdown, 20, Unchanged),
+        (&["awaiting"], Lose, 20, Unchanged),
+        (&["joining"], answer_by(Human), 10, To("talking", "session.started")),
+        (&["joining"], expire(), 10, To("NoAnswer, RoomExpired by Api", ROOM_MISSED)),
+        (&["joining"], Lose, 2, To("Failed, NodeLost by System", ROOM_MISSED)),
+        (&["joining"], End, 2, To("Failed, Canceled by Api", ROOM_MISSED)),
+        (&["dialing"], expire(), 2, To("NoAnswer, RoomExpired by Api", UNANSWERED)),
+        (&["scheduled", "queued", "in a room"], expire(), 20, Unchanged),
+        (CONVERSING, expire(), 16, Unchanged),
 
         // queued -> dialled, put off, or given up
         (&["queued"], Tick, 299, Unchanged),
@@ -544,6 +585,10 @@ fn out_of_the_talk() -> Vec<Line> {
         (&["leaving a message"], Tick, 609, Unchanged),
         (&["leaving a message"], Tick, 610, To("Voicemail, MaxDuration by System", UNHEARD)),
 
+        // a room follows its session
+        (&["in a room"], HangUp(Caller), 20, To("Completed, Completed by Caller", "session.ended, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd")),
+        (&["in a room"], fault(), 20, To("Failed, ProviderError by System", "session.failed, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd")),
+
         // what it thinks with has failed; the service stops; nobody knows what became of it
         (&["talking", "transferring"], fault(), 20, To("Failed, ProviderError by System", CUT_OFF)),
         (&["leaving a message"], fault(), 20, To("Failed, ProviderError by System", UNHEARD)),
@@ -564,7 +609,7 @@ fn after_the_end() -> Vec<Line> {
         dispatch_at(50), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), said(), interrupt(),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
-        dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, Lose,
+        dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, Lose, expire(),
     ];
     let mut lines: Vec<Line> = late.map(|command| (&["ended"] as &[&str], command, 50, Unchanged)).into();
     lines.extend([
@@ -582,6 +627,7 @@ fn after_the_end() -> Vec<Line> {
 fn describe(session: &Session) -> String {
     match &session.phase {
         Phase::Scheduled { .. } => "scheduled".into(),
+        Phase::Awaiting => "awaiting".into(),
         Phase::Queued { .. } => "queued".into(),
         Phase::Dialing { ringing: false, .. } => "dialing".into(),
         Phase::Dialing { ringing: true, .. } => "ringing".into(),

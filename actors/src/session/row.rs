@@ -22,6 +22,10 @@ impl Session {
                 row.phase = StoredPhase::Scheduled;
                 row.scheduled_at = Some(*at);
             }
+            Phase::Awaiting => {
+                row.phase = StoredPhase::Scheduled;
+                row.scheduled_at = None;
+            }
             Phase::Queued { until } => {
                 row.phase = StoredPhase::Queued;
                 row.queued_until = Some(*until);
@@ -70,6 +74,7 @@ impl Session {
         };
         let dialed_at = || row.dialed_at.ok_or_else(|| missing("dialed_at"));
         let phase = match row.phase {
+            StoredPhase::Scheduled if row.room_id.is_some() => Phase::Awaiting,
             StoredPhase::Scheduled => Phase::Scheduled {
                 at: row.scheduled_at.ok_or_else(|| missing("scheduled_at"))?,
             },
@@ -128,10 +133,13 @@ fn course(row: &Row, started_at: Moment) -> Course {
         (_, Some(at), _) => leaving(EndReason::OptOut, at),
         (_, None, Consent::Refused) => leaving(EndReason::ConsentRefused, started_at),
         // To whom is in no row; its time is over, so that the talk is taken back.
-        (StoredPhase::Transferring, ..) => Course::Transferring {
-            to: row.to_number.clone(),
-            until: started_at,
+        (phase, None, Consent::NotRequired | Consent::Pending | Consent::Granted) => match &row.to_number {
+            // To whom is in no row; its time is over, so that the talk is taken back.
+            Some(to) if phase == StoredPhase::Transferring => Course::Transferring {
+                to: to.clone(),
+                until: started_at,
+            },
+            Some(_) | None => Course::Talking,
         },
-        (_, None, Consent::NotRequired | Consent::Pending | Consent::Granted) => Course::Talking,
     }
 }

@@ -7,8 +7,8 @@ use actors::session::machine::{Phase, Session};
 use entities::{
     agent, agent_version, api_key, delivery, delivery_attempt, endpoint_hour, event,
     ids::{
-        AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, RecordingId, RecoveryId, SessionId,
-        TenantId,
+        AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, RecordingId, RecoveryId, RoomId,
+        SessionId, TenantId,
     },
     page::Listed,
     recovery, session, tenant,
@@ -477,6 +477,7 @@ pub struct EventTypeView {
 #[derive(Serialize, JsonSchema)]
 pub struct SessionView {
     pub id: SessionId,
+    /// `phone` or `webrtc`.
     pub r#type: &'static str,
     pub direction: session::Direction,
     pub status: session::Status,
@@ -488,7 +489,8 @@ pub struct SessionView {
     pub agent_version: i32,
     pub voice_id: Option<String>,
     pub from_number: Option<E164>,
-    pub to_number: E164,
+    /// Null in rooms.
+    pub to_number: Option<E164>,
     /// The other party's number.
     pub phone_number: Option<E164>,
     pub email: Option<String>,
@@ -498,7 +500,7 @@ pub struct SessionView {
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
     /// Null for phone calls.
-    pub room_id: Option<uuid::Uuid>,
+    pub room_id: Option<RoomId>,
     pub attempt: i32,
     /// Did the other side agree to be recorded?
     pub consent: session::Consent,
@@ -542,7 +544,7 @@ impl SessionView {
             });
         SessionView {
             id: row.id,
-            r#type: "phone",
+            r#type: if row.room_id.is_some() { "webrtc" } else { "phone" },
             direction: row.direction,
             status: row.status,
             phase: row.phase,
@@ -561,7 +563,7 @@ impl SessionView {
             client_reference_id: row.client_reference_id,
             campaign_id: row.campaign_id,
             contact_id: row.contact_id,
-            room_id: None,
+            room_id: row.room_id,
             attempt: row.attempt,
             consent: row.consent,
             disposition_code: row.disposition_code,

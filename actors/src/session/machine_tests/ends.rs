@@ -88,7 +88,7 @@ fn event_contact_and_transcript_tell_how_it_went() {
     assert_eq!(times, (Some(at(10)), at(40), 30, Cents(5)));
     assert_eq!(
         (told.phone_number.clone(), told.first_name.as_deref()),
-        (Some(call().to_number), Some("Ada"))
+        (call().to_number, Some("Ada"))
     );
     let wanted = Attempt {
         row: DeliveryRowId(told.session_id.0),
@@ -123,7 +123,7 @@ fn a_call_that_came_in_tells_its_caller_as_the_other_party() {
         panic!("{effects:?}")
     };
     assert_eq!(told.phone_number, incoming().from_number);
-    assert_eq!(told.to_number, Some(incoming().to_number));
+    assert_eq!(told.to_number, incoming().to_number);
 }
 
 #[test]

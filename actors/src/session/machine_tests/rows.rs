@@ -103,6 +103,8 @@ fn each_state_stands_in_the_row_by_its_name() {
     use StoredPhase::*;
     for (name, phase, status) in [
         ("scheduled", Scheduled, Status::Queued),
+        ("awaiting", Scheduled, Status::Queued),
+        ("joining", Dialing, Status::Queued),
         ("queued", Queued, Status::Queued),
         ("dialing", Dialing, Status::Queued),
         ("ringing", Ringing, Status::Queued),

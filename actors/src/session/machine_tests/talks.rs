@@ -19,7 +19,7 @@ fn timeline(session: &Session) -> Vec<&str> {
 
 #[test]
 fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
-    let (phone_number, session_id, purge_after) = (call().to_number, call().id, at(700_000));
+    let (phone_number, session_id, purge_after) = (call().to_number.unwrap(), call().id, at(700_000));
     let bar = Effect::BarNumber {
         phone_number: phone_number.clone(),
         session_id,
@@ -150,7 +150,7 @@ fn a_hand_over_names_the_number_and_lasts_45_seconds() {
     let (session, effects) = transition(state("answered"), transfer_to_sales(), at(20)).unwrap();
     let initiated = SessionTransferInitiated {
         session_id: session.call.id,
-        to_number: Some(session.call.to_number.clone()),
+        to_number: session.call.to_number.clone(),
         from_number: None,
         transfer_number: to.clone(),
         transferred_at: at(20),

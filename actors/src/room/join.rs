@@ -1,0 +1,155 @@
+//! Somebody joins a room: its participant is settled, its session gets a slot and its credits, and the browser is connected.
+use super::{
+    machine::{Command, Phase, Room},
+    media::Offered,
+};
+use crate::{
+    calls::Call,
+    carrier::Leg,
+    deps::Deps,
+    dispatcher::{Admit, Admitted},
+    effect,
+    session::machine::{self as sessions, Command as SessionCommand, Session},
+    writer::Commit,
+};
+use entities::{
+    Error, Result, agent_version,
+    campaign::AgentSnapshot,
+    dispatch_block::{self, Reason},
+    ids::ParticipantId,
+    room::{ErrorCode, Model as Row},
+    session, tenant,
+};
+use std::sync::Arc;
+
+/// Who has joined, and what the browser is answered.
+#[derive(Clone, Debug)]
+pub struct Joining {
+    pub participant: ParticipantId,
+    /// SDP.
+    pub answer: String,
+}
+
+/// Joins, or, with `again_as`, comes back after the page was reloaded. A browser that cannot be connected changes nothing.
+pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: &str) -> Result<Joining> {
+    let offered = deps.carriers.rooms.media.offer(sdp);
+    let offered = offered.map_err(|bad| Error::invalid("sdp", bad.0))?;
+    let tree = deps
+        .tree()
+        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
+    let command = Command::Join {
+        participant: deps.ids.next(),
+        again_as,
+    };
+    let room = tree.ask(&tree.rooms, deps, row.key(), command).await?;
+    let (participant, is_connecting) = match room.phase {
+        Phase::Connecting { participant, .. } => (participant, true),
+        Phase::Joined { participant, .. } => (participant, false),
+        // Its time was over at this very moment.
+        Phase::Open | Phase::Ended { .. } => return Err(Error::NotFound("room")),
+    };
+    if is_connecting && !deps.carriers.rooms.holds(row.session_id) {
+        admit(deps, &room, participant).await?;
+    }
+    connect(deps, &room, participant, offered)
+}
+
+fn connect(deps: &Deps, room: &Room, participant: ParticipantId, offered: Offered) -> Result<Joining> {
+    let answer = offered.answer().to_owned();
+    if deps.carriers.rooms.connect(deps, room.made.session_id, offered) {
+        Ok(Joining { participant, answer })
+    } else {
+        // It has ended at this very moment.
+        Err(Error::NotFound("room"))
+    }
+}
+
+/// Takes a slot and sets credits aside, as for a call that comes in. Without them the room has failed.
+async fn admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<()> {
+    let refused = match try_admit(deps, room, participant).await? {
+        None => return Ok(()),
+        Some(refused) => refused,
+    };
+    let code = match &refused {
+        Error::InsufficientCredits => ErrorCode::InsufficientCredits,
+        Error::ConcurrencyFull { .. } => ErrorCode::ConcurrencyFull,
+        Error::NotConfigured(_) => ErrorCode::AgentUnreachable,
+        _ => ErrorCode::InternalError,
+    };
+    let message = refused.to_string();
+    let tree = deps
+        .tree()
+        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
+    tree.ask(&tree.rooms, deps, room.key(), Command::Fail { code, message })
+        .await?;
+    Err(refused)
+}
+
+/// `Some`: why not.
+async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<Option<Error>> {
+    let db = &deps.db.read;
+    let row = session::load(db, room.made.session()).await?;
+    let version = agent_version::load(db, row.tenant_id, row.agent_id, row.agent_version).await?;
+    if let Err(error) = deps.providers.check(&version.definition, row.env) {
+        return Ok(Some(error));
+    }
+    let hold = deps
+        .limits
+        .credits
+        .hold(row.price_cents_per_minute, row.max_duration_seconds);
+    let now = deps.clock.now();
+    let session = Session::from_row(row, deps.base_url.clone())?;
+    let (mut session, effects) = sessions::transition(session, SessionCommand::Dispatch { at: now, hold }, now)?;
+    session.version += 1;
+    let mut commit = Commit::default();
+    effect::facts(deps, session.key(), &effects, &mut commit).await?;
+    commit.changes.sessions.push(session.row());
+    let agent = AgentSnapshot {
+        id: version.agent_id,
+        version: version.version,
+        definition: version.definition,
+    };
+    let leg = Arc::new(Leg {
+        call: session.call.clone(),
+        agent: Arc::new(agent),
+    });
+    let in_hand = Call {
+        leg: leg.clone(),
+        contact: None,
+    };
+    let tree = deps
+        .tree()
+        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
+    deps.carriers.rooms.open(leg, room.key(), participant);
+    let admit = Admit::new(session, in_hand, commit, &deps.clock);
+    let admitted = tree.dispatchers.send(room.made.tenant_id, admit).await;
+    let refused = match admitted {
+        Ok(Ok(Admitted::Yes)) => return Ok(None),
+        Ok(Ok(Admitted::NoSlot)) => Ok(Some(no_slot(deps, room).await?)),
+        Ok(Ok(Admitted::Blocked)) => Ok(Some(blocked(deps, room).await?)),
+        Ok(Err(error)) | Err(error) => Err(error),
+    };
+    deps.carriers.rooms.close(deps, room.made.session_id, "failed");
+    refused
+}
+
+async fn no_slot(deps: &Deps, room: &Room) -> Result<Error> {
+    let tenant = tenant::load(&deps.db.read, room.made.tenant_id).await?;
+    let limit = crate::dispatcher::room::Room::of(&tenant, &deps.limits).limit;
+    Ok(Error::ConcurrencyFull { limit })
+}
+
+async fn blocked(deps: &Deps, room: &Room) -> Result<Error> {
+    if deps.is_draining() {
+        return Ok(Error::Unavailable("the service is stopping".into()));
+    }
+    let blocks = dispatch_block::of(&deps.db.read, room.made.tenant_id).await?;
+    let is_suspended = blocks
+        .iter()
+        .any(|block| block.env == room.made.env && block.reason == Reason::Suspension);
+    Ok(if is_suspended {
+        Error::PlanLimit("the workspace is suspended".into())
+    } else {
+        Error::InsufficientCredits
+    })
+}

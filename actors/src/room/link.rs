@@ -1,0 +1,122 @@
+//! The link of a room: `/r/<id>?sig=<proof>`. The proof holds when it expires, 128 random bits and an HMAC of both and of the
+//! room; nobody who does not know this service's key can make one, and what is stored is of no use without it.
+use crate::keyring::{Keyring, purpose};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use entities::{ids::RoomId, room::Model, values::Moment};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Bytes of chance.
+const NONCE: usize = 16;
+
+/// What a good link says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proved {
+    pub expires_at: Moment,
+    /// In hex, as it is stored.
+    pub nonce: String,
+}
+
+pub fn nonce() -> String {
+    crate::keyring::hex(&rand::random::<[u8; NONCE]>())
+}
+
+pub fn url(keyring: &Keyring, base_url: &str, room: &Model) -> String {
+    let token = token(keyring, room.id, room.expires_at, &room.nonce);
+    format!("{base_url}/r/{}?sig={token}", room.id)
+}
+
+fn token(keyring: &Keyring, id: RoomId, expires_at: Moment, nonce: &str) -> String {
+    let claim = claim(expires_at, nonce);
+    let proof = mac(&keyring.derived(purpose::ROOM_LINK).0, id, &claim)
+        .finalize()
+        .into_bytes();
+    URL_SAFE_NO_PAD.encode([&claim[..], &proof[..]].concat())
+}
+
+/// What a token says; `None` for whatever we did not make for this room. A replaced key's links stay good. In constant time.
+pub fn open(keyring: &Keyring, id: RoomId, token: &str) -> Option<Proved> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+    let (claim, proof) = bytes.split_first_chunk::<{ 8 + NONCE }>()?;
+    let (current, previous) = keyring.derived(purpose::ROOM_LINK);
+    let is_ours = std::iter::once(&current)
+        .chain(&previous)
+        .any(|key| mac(key, id, claim).verify_slice(proof).is_ok());
+    let (millis, nonce) = claim.split_first_chunk::<8>()?;
+    is_ours.then(|| Proved {
+        expires_at: Moment::from_millis(i64::from_be_bytes(*millis)),
+        nonce: crate::keyring::hex(nonce),
+    })
+}
+
+fn claim(expires_at: Moment, nonce: &str) -> Vec<u8> {
+    let mut claim = expires_at.millis().to_be_bytes().to_vec();
+    claim.extend(crate::keyring::from_hex(nonce).unwrap_or_default());
+    claim
+}
+
+fn mac(key: &[u8; 32], id: RoomId, claim: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    mac.update(id.0.as_bytes());
+    mac.update(claim);
+    mac
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn only_our_links_open_and_only_their_room() {
+        let old = Keyring::generate();
+        let ring = Keyring::new(&old, &[]).unwrap();
+        let id = RoomId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001));
+        let said = Proved {
+            expires_at: Moment::from_millis(1_800_000_000_123),
+            nonce: nonce(),
+        };
+        let good = token(&ring, id, said.expires_at, &said.nonce);
+        assert_eq!(open(&ring, id, &good), Some(said.clone()));
+        let rotated = Keyring::new(&Keyring::generate(), std::slice::from_ref(&old)).unwrap();
+        assert_eq!(open(&rotated, id, &good), Some(said), "a replaced key's");
+        let foreign = Keyring::new(&Keyring::generate(), &[]).unwrap();
+        assert_eq!(open(&foreign, id, &good), None, "another key's");
+        assert_eq!(open(&ring, RoomId(Uuid::from_u128(1)), &good), None, "another room's");
+        let bytes = URL_SAFE_NO_PAD.decode(&good).unwrap();
+        assert_eq!(bytes.len(), 8 + NONCE + 32);
+        for at in 0..bytes.len() {
+            let mut forged = bytes.clone();
+            forged[at] ^= 1;
+            assert_eq!(
+                open(&ring, id, &URL_SAFE_NO_PAD.encode(&forged)),
+                None,
+                "bit of byte {at}"
+            );
+        }
+        for length in 0..bytes.len() {
+            assert_eq!(
+                open(&ring, id, &URL_SAFE_NO_PAD.encode(&bytes[..length])),
+                None,
+                "{length} bytes"
+            );
+        }
+        for token in ["", "x", "!!!", &format!("{good}="), &format!("{good}AA")] {
+            assert_eq!(open(&ring, id, token), None, "{token}");
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_guesses_open_nothing() {
+        let ring = Keyring::new(&Keyring::generate(), &[]).unwrap();
+        let id = RoomId(Uuid::from_u128(7));
+        let expires_at = Moment::from_millis(1_800_000_000_000);
+        // They know everything but the key: even the chance of the link.
+        let claim = claim(expires_at, &nonce());
+        let opened = (0..100_000).filter(|_| {
+            let guess = [&claim[..], &rand::random::<[u8; 32]>()[..]].concat();
+            open(&ring, id, &URL_SAFE_NO_PAD.encode(guess)).is_some()
+        });
+        assert_eq!(opened.count(), 0);
+    }
+}

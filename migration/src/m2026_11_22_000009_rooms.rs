@@ -1,0 +1,70 @@
+//! Rooms: links by which a person talks with an agent in a browser. Their sessions have no number.
+use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    fn use_transaction(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let rooms = Table::create()
+            .table(Alias::new("rooms"))
+            .col(uuid("id").primary_key())
+            .col(uuid("tenant_id"))
+            .col(text("env"))
+            .col(uuid("session_id"))
+            .col(uuid("agent_id"))
+            .col(text("status"))
+            .col(text("nonce"))
+            .col(big_integer("expires_at"))
+            .col(big_integer_null("viewed_at"))
+            .col(uuid_null("participant_id"))
+            .col(big_integer_null("connect_by"))
+            .col(big_integer_null("joined_at"))
+            .col(big_integer_null("lost_at"))
+            .col(big_integer_null("ended_at"))
+            .col(text_null("error_code"))
+            .col(text_null("error_message"))
+            .col(big_integer_null("wake_at"))
+            .col(big_integer_null("deleted_at"))
+            .col(integer("version"))
+            .col(big_integer("created_at"))
+            .to_owned();
+        manager.create_table(rooms).await?;
+        let room = Table::alter()
+            .table(Alias::new("sessions"))
+            .add_column(uuid_null("room_id"))
+            .to_owned();
+        manager.alter_table(room).await?;
+        let nullable = match manager.get_database_backend() {
+            DbBackend::Sqlite => SQLITE_NULLABLE,
+            _ => &["ALTER TABLE sessions ALTER COLUMN to_number DROP NOT NULL"],
+        };
+        for statement in nullable.iter().chain(INDEXES) {
+            manager.get_connection().execute_unprepared(statement).await?;
+        }
+        Ok(())
+    }
+
+    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
+        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+    }
+}
+
+/// SQLite cannot take a NOT NULL away: another column takes its place.
+const SQLITE_NULLABLE: &[&str] = &[
+    "ALTER TABLE sessions ADD COLUMN callee text",
+    "UPDATE sessions SET callee = to_number",
+    "ALTER TABLE sessions DROP COLUMN to_number",
+    "ALTER TABLE sessions RENAME COLUMN callee TO to_number",
+];
+
+const INDEXES: &[&str] = &[
+    "CREATE INDEX rooms_tenant ON rooms (tenant_id, env, id)",
+    "CREATE INDEX rooms_due ON rooms (wake_at) WHERE wake_at IS NOT NULL",
+    "CREATE UNIQUE INDEX rooms_session ON rooms (session_id)",
+];

@@ -1,0 +1,316 @@
+//! Rooms: links by which a person talks with an agent in a browser.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Nothing, Params},
+    gate::Caller,
+    sessions,
+    views::List,
+};
+use crate::app::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    effect,
+    room::{
+        link,
+        machine::{Command, Room, duration_seconds},
+    },
+    session::{
+        machine::{Command as SessionCommand, Session},
+        settings::{self, Asked, RecordingOverride},
+    },
+    writer::Commit,
+};
+use entities::{
+    Error, agent,
+    ids::{AgentId, ParticipantId, RoomId, SessionId},
+    page::Listed,
+    room::{self as store, ErrorCode, Model, Status},
+    session::{self, Direction},
+    values::{Bounded, Metadata, Moment, Text, Variables},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    pub agent_id: AgentId,
+    /// Overrides the agent's voice.
+    #[serde(default)]
+    pub voice_id: Option<Text<1, 100>>,
+    /// Echoed in the session's last event.
+    #[serde(default)]
+    pub client_reference_id: Option<Text<1, 200>>,
+    #[serde(default)]
+    pub participant: Participant,
+    #[serde(default, deserialize_with = "Variables::limited")]
+    pub variables: Variables,
+    #[serde(default, deserialize_with = "Metadata::limited")]
+    pub metadata: Metadata,
+    /// Nobody can join after so many seconds.
+    #[serde(default = "a_day")]
+    pub expires_in_seconds: Bounded<60, 604_800>,
+    /// At most the agent's.
+    #[serde(default)]
+    pub max_duration_seconds: Option<Bounded<30, 7200>>,
+    /// Instead of the agent's.
+    #[serde(default)]
+    pub recording: RecordingOverride,
+}
+fn a_day() -> Bounded<60, 604_800> {
+    Bounded::new(86_400).unwrap_or_else(|_| unreachable!("a constant"))
+}
+
+/// Who is expected.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Participant {
+    #[serde(default)]
+    pub email: Option<Text<1, 254>>,
+    #[serde(default)]
+    pub first_name: Option<Text<1, 200>>,
+    #[serde(default)]
+    pub last_name: Option<Text<1, 200>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct RoomView {
+    pub id: RoomId,
+    /// What is said in it: its transcript, recording and cost.
+    pub session_id: SessionId,
+    /// The link to send to the participant. Whoever has it can join.
+    pub room_url: String,
+    pub status: Status,
+    pub expires_at: Moment,
+    pub agent_id: AgentId,
+    pub agent_version: i32,
+    pub voice_id: Option<String>,
+    pub client_reference_id: Option<String>,
+    pub participant: ParticipantView,
+    pub variables: Variables,
+    pub metadata: Metadata,
+    pub max_duration_seconds: i32,
+    pub viewed_at: Option<Moment>,
+    pub joined_at: Option<Moment>,
+    pub ended_at: Option<Moment>,
+    /// From joining to the end.
+    pub duration_seconds: i32,
+    /// Of a room that has failed.
+    pub error: Option<RoomErrorView>,
+    pub created_at: Moment,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct ParticipantView {
+    /// Null until somebody has joined.
+    pub id: Option<ParticipantId>,
+    pub email: Option<String>,
+    pub first_name: Option<String>,
+    pub last_name: Option<String>,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct RoomErrorView {
+    pub code: ErrorCode,
+    pub message: String,
+}
+
+fn view(state: &State, row: Model, call: session::Model) -> RoomView {
+    let joined = row.participant_id.zip(row.joined_at);
+    RoomView {
+        id: row.id,
+        session_id: row.session_id,
+        room_url: link::url(&state.deps.keyring, &state.deps.base_url, &row),
+        status: row.status,
+        expires_at: row.expires_at,
+        agent_id: row.agent_id,
+        agent_version: call.agent_version,
+        voice_id: call.voice_id,
+        client_reference_id: call.client_reference_id,
+        participant: ParticipantView {
+            id: row.joined_at.and(row.participant_id),
+            email: call.email,
+            first_name: call.first_name,
+            last_name: call.last_name,
+        },
+        variables: call.variables,
+        metadata: call.metadata,
+        max_duration_seconds: call.max_duration_seconds,
+        viewed_at: row.viewed_at,
+        joined_at: row.joined_at,
+        ended_at: row.ended_at,
+        duration_seconds: row.ended_at.map_or(0, |at| duration_seconds(joined, at)),
+        error: row.error_code.map(|code| RoomErrorView {
+            code,
+            message: row.error_message.unwrap_or_default(),
+        }),
+        created_at: row.created_at,
+    }
+}
+
+/// Open rooms, per tenant and env.
+const MAX_OPEN: u64 = 10_000;
+
+/// POST /v1/rooms
+pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+    let deps = &state.deps;
+    let id: RoomId = caller.new_id(&state);
+    // A repeat of a request whose answer was lost.
+    if caller.object_id.is_some()
+        && let Ok(row) = store::load(&deps.db.read, caller.own(id)).await
+    {
+        return Ok(HttpResponse::Created().json(with_session(&state, row).await?));
+    }
+    let agent = match agent::load(&deps.db.read, caller.tenant_id(), asked.agent_id).await {
+        Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is no agent of this workspace")),
+        found => found?,
+    };
+    super::voices::check(&state, &caller, "voice_id", asked.voice_id.as_deref()).await?;
+    let definition = &agent.definition;
+    deps.providers.check(definition, caller.env())?;
+    if store::count_open(&deps.db.read, caller.tenant_id(), caller.env()).await? >= MAX_OPEN {
+        let why = format!("at most {MAX_OPEN} rooms can be open at once: end some, or let them expire sooner");
+        return Err(Error::PlanLimit(why).into());
+    }
+    let now = deps.clock.now();
+    let owner = (caller.tenant_id(), caller.env());
+    let session_id: SessionId = deps.ids.next();
+    let max = definition.max_duration_seconds.get();
+    let voice_id = asked.voice_id.as_ref().or(definition.voice_id.as_ref());
+    let options = settings::options(
+        definition,
+        Asked {
+            recording: asked.recording,
+            ..Asked::default()
+        },
+    );
+    let call = session::Model {
+        phase: session::Phase::Scheduled,
+        direction: Direction::Inbound,
+        room_id: Some(id),
+        voice_id: voice_id.map(|voice| voice.to_string()),
+        email: asked.participant.email.map(Text::into_string),
+        first_name: asked.participant.first_name.map(Text::into_string),
+        last_name: asked.participant.last_name.map(Text::into_string),
+        client_reference_id: asked.client_reference_id.map(Text::into_string),
+        variables: asked.variables,
+        metadata: asked.metadata,
+        max_duration_seconds: asked.max_duration_seconds.map_or(max, |asked| asked.get().min(max)),
+        queue_ttl_seconds: 0,
+        price_cents_per_minute: deps.limits.call_price_cents_per_minute,
+        options,
+        ..session::Model::of_room(owner, session_id, (agent.id, agent.version), now)
+    };
+    let row = Model {
+        session_id,
+        agent_id: agent.id,
+        expires_at: now.plus_seconds(asked.expires_in_seconds.get().into()),
+        ..Model::new(owner, id, link::nonce(), now)
+    };
+    let url = link::url(&deps.keyring, &deps.base_url, &row);
+    let (session, mut effects) = Session::awaiting(call, deps.base_url.clone());
+    let (room, more) = Room::created(row, url);
+    effects.extend(more);
+    let mut commit = Commit::default();
+    effect::facts(deps, room.key(), &effects, &mut commit).await?;
+    commit.changes.sessions.push(session.row());
+    commit.changes.rooms.push(room.row());
+    deps.writer.commit(commit).await?;
+    let tree = state.tree()?;
+    // The actor sets the alarm for its end.
+    let tick = actors::shell::Do::tell(Command::Tick, &deps.clock);
+    tree.rooms.tell(room.key(), tick);
+    Ok(HttpResponse::Created().json(view(&state, room.row(), session.row())))
+}
+
+async fn with_session(state: &State, row: Model) -> ApiResult<RoomView> {
+    let call = session::load_even_deleted(&state.deps.db.read, row.session()).await?;
+    Ok(view(state, row, call))
+}
+
+/// GET /v1/rooms
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<RoomView>>> {
+    let page = params.page()?;
+    let status = params.text("status")?;
+    params.finish()?;
+    let db = &state.deps.db.read;
+    let rooms = store::list(db, (caller.tenant_id(), caller.env()), status, page).await?;
+    let ids: Vec<SessionId> = rooms.rows.iter().map(|room| room.session_id).collect();
+    let calls = session::of_ids(db, &ids).await?;
+    let has_more = rooms.has_more;
+    let mut rows = Vec::new();
+    for room in rooms.rows {
+        let call = calls.iter().find(|call| call.id == room.session_id).cloned();
+        rows.push((room, call.ok_or(Error::NotFound("session"))?));
+    }
+    Ok(web::Json(List::of(
+        Listed { rows, has_more },
+        |(room, _)| room.id.0,
+        |(room, call)| view(&state, room, call),
+    )))
+}
+
+/// GET /v1/rooms/{id}
+pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<RoomId>) -> ApiResult<web::Json<RoomView>> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    Ok(web::Json(with_session(&state, row).await?))
+}
+
+/// POST /v1/rooms/{id}/end: hangs up; a room that nobody has joined expires at once.
+pub async fn end(state: Data<State>, caller: Caller, Id(id): Id<RoomId>, _: Nothing) -> ApiResult<web::Json<RoomView>> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let row = match row.status {
+        Status::Created | Status::Viewed => {
+            let tree = state.tree()?;
+            match tree.ask(&tree.rooms, &state.deps, row.key(), Command::Expire).await {
+                Ok(room) => room.row(),
+                // Somebody has joined at this very moment.
+                Err(Error::InvalidState { .. }) => hang_up(&state, &row, SessionCommand::End).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Status::Joined => hang_up(&state, &row, SessionCommand::End).await?,
+        Status::Completed | Status::Expired | Status::Failed => {
+            return Err(Error::InvalidState {
+                kind: "room",
+                state: "ended",
+                command: "end",
+                hint: "it has ended already",
+            }
+            .into());
+        }
+    };
+    Ok(web::Json(with_session(&state, row).await?))
+}
+
+/// Ends its talk, and lets the room follow.
+pub async fn hang_up(state: &State, row: &Model, command: SessionCommand) -> ApiResult<Model> {
+    let tree = state.tree()?;
+    let session = tree.ask(&tree.sessions, &state.deps, row.session(), command).await?;
+    let follow = Command::Follow(Box::new(session.row()));
+    Ok(tree.ask(&tree.rooms, &state.deps, row.key(), follow).await?.row())
+}
+
+/// DELETE /v1/rooms/{id}: what was said and recorded in it is removed too; what it cost and its events stay.
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<RoomId>) -> ApiResult<HttpResponse> {
+    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    if row.ended_at.is_none() {
+        return Err(Error::InvalidState {
+            kind: "room",
+            state: "open",
+            command: "be deleted",
+            hint: "end it first",
+        }
+        .into());
+    }
+    // The talk first: a crash in between leaves a room that can be deleted again.
+    match session::load(&state.deps.db.read, row.session()).await {
+        Ok(call) => sessions::erase(&state, &call).await?,
+        Err(Error::NotFound(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let tree = state.tree()?;
+    tree.ask(&tree.rooms, &state.deps, row.key(), Command::Delete).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
