@@ -72,6 +72,7 @@ on_both! {
         let sms = owner.api.post("/v1/sms_messages", sms).await.ok()["id"].as_str().unwrap().to_owned();
         let email = json!({ "to": "ann@example.com", "subject": "Hello", "text": "Hello.", "scheduled_at": "2027-03-03T13:00:00Z" });
         let email = owner.api.post("/v1/email_messages", email).await.ok()["id"].as_str().unwrap().to_owned();
+        let room = owner.api.post("/v1/rooms", json!({ "agent_id": agent })).await.ok()["id"].as_str().unwrap().to_owned();
         let topup = owner.api.post("/v1/credits/topups", json!({ "amount_cents": 500 })).await.ok()["id"].as_str().unwrap().to_owned();
         let clone = reqwest::multipart::Form::new().text("name", "Ann").text("consent_attested", "true");
         let clone = owner.api.send(owner.api.request(reqwest::Method::POST, "/v1/voices/clones").multipart(clone)).await.ok()["id"].as_str().unwrap().to_owned();
@@ -97,6 +98,7 @@ on_both! {
                 "email_messages" => &email,
                 "credits" => &topup,
                 "voices" => &clone,
+                "rooms" => &room,
                 other => panic!("what is the id of {other}?"),
             };
             walked.insert(kind);
@@ -134,7 +136,7 @@ on_both! {
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 16);
+        assert_eq!(walked.len(), 17);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);

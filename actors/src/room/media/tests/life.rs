@@ -1,0 +1,106 @@
+//! Connections come and go.
+use super::*;
+
+#[tokio::test]
+async fn a_page_that_vanishes_is_lost_and_comes_back() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Opus).await;
+    call.peer.say(SENTENCE);
+    assert_eq!(call.heard().await, Heard::Began);
+    call.peer.vanish();
+    // What it was saying ends there.
+    assert!(matches!(call.heard().await, Heard::Spoke(_)));
+    assert_eq!(call.change().await, Some(Change::Lost));
+    // The agent's words wait meanwhile.
+    let mut played = call.wire.play(tone(600.0, 500).into());
+    assert_eq!(media.connections(), 1);
+    assert!(played.try_recv().is_err());
+    call.peer.come_back();
+    assert_eq!(call.change().await, Some(Change::Back));
+    call.peer.until("it hears what waited", |view| view.packets >= 25).await;
+    assert!(purest(&call.peer.heard(), 600.0) > 0.9);
+    call.peer.press("3");
+    assert_eq!(call.pressed().await, "3");
+}
+
+#[tokio::test]
+async fn a_page_that_closes_is_lost_at_once_and_for_good() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Pcmu).await;
+    call.peer.close();
+    assert_eq!(call.change().await, Some(Change::Lost));
+    assert_eq!(call.change().await, None);
+    assert_eq!(media.connections(), 0);
+}
+
+#[tokio::test]
+async fn dropping_a_connection_tells_the_page_and_frees_everything() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Pcma).await;
+    let (_, spare) = tokio::sync::oneshot::channel();
+    drop(std::mem::replace(
+        &mut call.connection,
+        Connection {
+            hold: tokio::sync::oneshot::channel().0,
+        },
+    ));
+    drop::<tokio::sync::oneshot::Receiver<()>>(spare);
+    call.peer.closed().await;
+    assert_eq!(call.change().await, None);
+    assert_eq!(media.connections(), 0);
+    assert_eq!(Arc::strong_count(&call.wire), 1);
+}
+
+#[tokio::test]
+async fn what_is_not_connected_leaves_nothing() {
+    let media = media();
+    let (_peer, sdp) = Peer::offer(Codec::Opus);
+    drop(media.offer(&sdp).unwrap());
+    assert_eq!(media.connections(), 0);
+    let (wire, _heard) = Wire::new();
+    let (tell, mut changes) = mpsc::unbounded_channel();
+    let nobody_comes = media
+        .offer(&sdp)
+        .unwrap()
+        .connect(wire, move |change| tell.send(change).unwrap());
+    assert_eq!(media.connections(), 1);
+    drop(nobody_comes);
+    assert_eq!(changes.recv().await, None);
+    assert_eq!(media.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_talk_that_ends_before_its_page_comes_does_not_wait_for_it() {
+    let media = media();
+    let (_peer, sdp) = Peer::offer(Codec::Opus);
+    let (wire, _heard) = Wire::new();
+    let (tell, mut changes) = mpsc::unbounded_channel();
+    let _connection = media
+        .offer(&sdp)
+        .unwrap()
+        .connect(wire.clone(), move |change| tell.send(change).unwrap());
+    wire.close("completed");
+    assert_eq!(changes.recv().await, None);
+    assert_eq!(media.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_page_may_change_its_network() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Pcmu).await;
+    call.is_alive(440.0).await;
+    call.peer.move_on();
+    call.peer.press("7");
+    assert_eq!(call.pressed().await, "7");
+    call.is_alive(440.0).await;
+}
+
+#[tokio::test]
+async fn the_end_of_media_ends_its_connections() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Pcmu).await;
+    drop(media);
+    assert_eq!(call.change().await, Some(Change::Lost));
+    assert_eq!(call.change().await, None);
+    assert_ne!(call.peer.view().state, State::New);
+}
