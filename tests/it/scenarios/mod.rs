@@ -13,6 +13,7 @@ mod mended;
 mod messages;
 mod numbers;
 mod races;
+mod rooms;
 mod the_call;
 mod the_law;
 mod topups;

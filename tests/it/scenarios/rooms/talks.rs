@@ -1,0 +1,166 @@
+//! Somebody joins and talks: a real WebRTC client over the loopback, in real time.
+use super::*;
+use crate::{on_both, world::seconds};
+
+fn captions(view: &actors::room::media::peer::View) -> usize {
+    view.notes.iter().filter(|note| note["type"] == "caption").count()
+}
+
+on_both! {
+    async fn a_person_joins_talks_and_hangs_up(world: &mut World) {
+        let tenant = world.tenant().await;
+        let more = json!({ "first_message": "Hello, this is Ann.", "recording": { "enabled": true }, "brain": { "mode": "scripted", "replies": [{ "say": "I see." }] } });
+        let agent = the_call::agent(&tenant, more).await;
+        let room = create(&tenant, &agent, json!({ "client_reference_id": "order 7", "participant": { "first_name": "Bo" } })).await;
+        let link = Link::of(world, &tenant, &room);
+        link.view().await;
+        let (peer, participant) = link.join(None).await;
+        let seen = peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        assert_eq!((&seen.notes[0]["role"], &seen.notes[0]["text"]), (&json!("agent"), &json!("Hello, this is Ann.")));
+        let joined = get(&tenant, &room).await;
+        assert_eq!((&joined["status"], &joined["participant"]["id"]), (&json!("joined"), &json!(participant)));
+        assert_eq!(tenant.api.get("/v1/concurrency").await.ok()["by_source"], json!({ "campaign": 0, "api": 0, "inbound": 0, "room": 1 }));
+        peer.until("the agent is heard", |view| view.packets > 25 && view.energy > 0.01).await;
+        // Somebody speaks, for a second and a half, and is silent.
+        peer.say(speech());
+        peer.until("the agent answers what was said", |view| {
+            view.notes.iter().any(|note| note["role"] == "user") && view.notes.iter().any(|note| note["text"] == "I see.")
+        }).await;
+        peer.press("5");
+        world.advance(seconds(20)).await;
+        assert_eq!(link.leave(&participant).await.status, 204);
+        peer.until("the page is told", |view| view.notes.last().is_some_and(|note| *note == json!({ "type": "ended", "reason": "completed" }))).await;
+        peer.closed().await;
+        world.settle().await;
+        let over = get(&tenant, &room).await;
+        assert_eq!((&over["status"], &over["duration_seconds"]), (&json!("completed"), &json!(20)));
+        let call = session(&tenant, &room).await;
+        assert_eq!((&call["status"], &call["end_reason"], &call["ended_by"], &call["answered_by"]), (&json!("completed"), &json!("completed"), &json!("caller"), &json!("human")));
+        assert_eq!(story(&tenant).await, ["session.created", "room.created", "room.landing_viewed", "room.joined", "session.started", "session.ended", "room.completed", "session.recording_completed"]);
+        let told = &the_call::told(&tenant, "session.ended").await[0];
+        for field in ["from_number", "to_number", "phone_number", "campaign_id", "contact_id"] {
+            assert_eq!(told[field], Value::Null, "{field}");
+        }
+        assert_eq!((&told["client_reference_id"], &told["first_name"]), (&json!("order 7"), &json!("Bo")));
+        assert_eq!(the_call::told(&tenant, "room.joined").await[0]["participant_id"], json!(participant));
+        assert_eq!(the_call::told(&tenant, "room.completed").await[0]["duration_seconds"], 20);
+        assert_eq!(link.page().await.status, 404);
+        let left = world.deps().carriers.rooms.media.connections();
+        assert_eq!(left, 0);
+        both_channels_carry_sound(&tenant, &call).await;
+    }
+
+    async fn a_page_that_is_reloaded_goes_on_and_nobody_else_comes_in(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = room(world, &tenant).await;
+        let (peer, participant) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        let (_stranger, sdp) = Peer::offer(Codec::Opus);
+        let answer = link.offer(sdp, None).await;
+        assert_eq!(answer.error(), (409, "invalid_state", None));
+        let (_stranger, sdp) = Peer::offer(Codec::Opus);
+        let answer = link.offer(sdp, Some("01900000-0000-7000-8000-000000000001")).await;
+        assert_eq!(answer.error(), (409, "invalid_state", None));
+        // The page is closed, and opened again.
+        peer.close();
+        until_lost(world, &tenant, &room).await;
+        world.advance(seconds(29)).await;
+        assert_eq!(link.page().await.status, 200);
+        let (again, known) = link.join(Some(&participant)).await;
+        assert_eq!(known, participant);
+        let seen = again.until("it is told what was said", |view| captions(view) >= 1).await;
+        assert_eq!(seen.notes[0]["text"], "Hello, this is Ann.");
+        world.advance(seconds(25)).await;
+        assert_eq!(get(&tenant, &room).await["status"], "joined");
+        assert_eq!(the_call::told(&tenant, "room.joined").await.len(), 1);
+        tenant.api.post(&format!("/v1/rooms/{}/end", link.room), json!({})).await.ok();
+        again.closed().await;
+        let call = session(&tenant, &room).await;
+        assert_eq!((&call["end_reason"], &call["ended_by"]), (&json!("completed"), &json!("api")));
+    }
+
+    async fn a_browser_that_is_gone_for_30_seconds_is_given_up(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = the_call::agent(&tenant, json!({ "first_message": "Hello.", "silence": { "hangup_after_seconds": 0 } })).await;
+        let room = create(&tenant, &agent, json!({})).await;
+        let link = Link::of(world, &tenant, &room);
+        let (peer, _) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        peer.vanish();
+        until_lost(world, &tenant, &room).await;
+        world.advance(seconds(29)).await;
+        assert_eq!(get(&tenant, &room).await["status"], "joined");
+        // It comes back at the last moment.
+        peer.come_back();
+        until_found(world, &tenant, &room).await;
+        world.advance(seconds(5)).await;
+        assert_eq!(get(&tenant, &room).await["status"], "joined");
+        peer.vanish();
+        until_lost(world, &tenant, &room).await;
+        world.advance(seconds(30)).await;
+        let failed = get(&tenant, &room).await;
+        assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("media_timeout")));
+        let call = session(&tenant, &room).await;
+        assert_eq!((&call["status"], &call["end_reason"]), (&json!("failed"), &json!("media_timeout")));
+    }
+
+    async fn the_agent_may_end_it(world: &mut World) {
+        let tenant = world.tenant().await;
+        let more = json!({ "first_message": "Hello.", "silence": { "hangup_after_seconds": 10 } });
+        let agent = the_call::agent(&tenant, more).await;
+        let room = create(&tenant, &agent, json!({})).await;
+        let link = Link::of(world, &tenant, &room);
+        let (peer, _) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        // Nobody says anything.
+        world.advance(seconds(20)).await;
+        peer.closed().await;
+        world.settle().await;
+        assert_eq!(get(&tenant, &room).await["status"], "completed");
+        assert_eq!(session(&tenant, &room).await["end_reason"], "silence_timeout");
+    }
+}
+
+async fn until_lost(world: &World, tenant: &Tenant, room: &Value) {
+    until_row(world, tenant, room, |row| row.lost_at.is_some()).await;
+}
+async fn until_found(world: &World, tenant: &Tenant, room: &Value) {
+    until_row(world, tenant, room, |row| row.lost_at.is_none()).await;
+}
+async fn until_row(world: &World, tenant: &Tenant, room: &Value, so: impl Fn(&entities::room::Model) -> bool) {
+    let id = room["id"].as_str().unwrap().parse().unwrap();
+    let key = entities::ids::Owned::new(tenant.id, entities::values::Env::Test, id);
+    let wall = actors::clock::Clock::wall();
+    for _ in 0..1_000 {
+        if so(&entities::room::load(&world.deps().db.read, key).await.unwrap()) {
+            return world.settle().await;
+        }
+        let _busy = wall.sleep(Duration::from_millis(25)).await;
+    }
+    panic!("the room did not become what was waited for");
+}
+
+/// A sentence, mu-law at 8 kHz.
+fn speech() -> Vec<u8> {
+    include_bytes!("../../../../actors/src/room/speech/sentence.ulaw").to_vec()
+}
+
+async fn both_channels_carry_sound(tenant: &Tenant, call: &Value) {
+    let recording = call["recording_id"].as_str().unwrap();
+    let request = tenant
+        .api
+        .request(Method::GET, &format!("/v1/recordings/{recording}/audio"));
+    let file = request.send().await.unwrap().bytes().await.unwrap();
+    let mut reader = hound::WavReader::new(&file[..]).unwrap();
+    assert_eq!(reader.spec().channels, 2);
+    let samples: Vec<i16> = reader.samples().map(Result::unwrap).collect();
+    for channel in 0..2 {
+        let loud = samples
+            .iter()
+            .skip(channel)
+            .step_by(2)
+            .filter(|sample| sample.unsigned_abs() > 1_000)
+            .count();
+        assert!(loud > 1_000, "channel {channel} has {loud} loud samples");
+    }
+}
