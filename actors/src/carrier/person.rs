@@ -5,7 +5,7 @@ use crate::{
     clock::Busy,
     deps::Deps,
     talk::{
-        line::{Event, Line, Said},
+        line::{Event, Line, Said, Saying, Words},
         spoken_ms,
     },
 };
@@ -155,9 +155,7 @@ impl Person {
             }
             match self.moves.pop_front() {
                 Some(Move::Say(text) | Move::Interrupt(text)) => {
-                    let ms = spoken_ms(&text);
-                    let speech = Speech { text, audio: None };
-                    return Event::Words { speech, ms };
+                    return Event::Words(words(text));
                 }
                 Some(Move::SilenceMs(ms)) => {
                     if let Some((control, left)) = self.wait_or_heed(ms).await {
@@ -173,6 +171,17 @@ impl Person {
                 Some(Move::HangUp) | None => return Event::HungUp,
             }
         }
+    }
+}
+
+/// They begin now, and nobody hears them.
+fn words(text: String) -> Words {
+    let ms = spoken_ms(&text);
+    let speech = Speech { text, audio: None };
+    Words {
+        speech,
+        ms,
+        ago_ms: None,
     }
 }
 
@@ -192,8 +201,9 @@ impl Line for Person {
         u64::try_from(self.scaled(ms).as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn say<'a>(&'a mut self, _: &'a str, ms: u64) -> BoxFuture<'a, Said> {
+    fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said> {
         async move {
+            let ms = saying.ms;
             if matches!(self.moves.front(), Some(Move::Interrupt(_))) {
                 let played = ms * 2 / 5;
                 self.wait(played).await;
@@ -259,15 +269,11 @@ impl Line for Person {
 pub struct Typed(pub VecDeque<String>);
 
 impl Line for Typed {
-    fn say<'a>(&'a mut self, _: &'a str, _: u64) -> BoxFuture<'a, Said> {
+    fn say<'a>(&'a mut self, _: Saying<'a>) -> BoxFuture<'a, Said> {
         ready(Said::Whole).boxed()
     }
     fn listen(&mut self) -> BoxFuture<'_, Event> {
-        let next = self.0.pop_front().map(|text| {
-            let ms = spoken_ms(&text);
-            let speech = Speech { text, audio: None };
-            Event::Words { speech, ms }
-        });
+        let next = self.0.pop_front().map(|text| Event::Words(words(text)));
         ready(next.unwrap_or(Event::HungUp)).boxed()
     }
     fn hear(&mut self, _: u64) -> BoxFuture<'_, ()> {

@@ -21,12 +21,11 @@ use crate::{
     session::machine::{Command, Refusal},
     shell::Do,
     supervise::panic_text,
-    talk::{self, Caller, Desk, Mouth, Talk, tools::Kit},
+    talk::{Broken, Place, Talk},
 };
 use entities::{
-    function,
     ids::SessionId,
-    session::{self, AnsweredBy, Detection, Direction, EndReason, EndedBy, SandboxOutcome, VoicemailAction},
+    session::{self, AnsweredBy, Detection, Direction, EndedBy, SandboxOutcome, VoicemailAction},
     values::{Country, E164, Moment},
 };
 use futures_util::FutureExt;
@@ -294,41 +293,12 @@ impl SandboxCall {
             Some(_) | None => self.person.play(played),
         }
         let SandboxCall { deps, leg, person } = self;
-        let definition = &leg.agent.definition;
-        let found = function::of_ids(&deps.db.read, leg.call.tenant_id, &definition.function_ids).await;
-        let functions = found.map_err(|error| Broken(deps.clone(), leg.clone(), error.to_string()))?;
         let operator = E164::parse(SANDBOX_OPERATOR, Country::US).ok();
-        let kit = Kit::new(definition, functions, &leg.call.options.dispositions, operator);
-        let briefing = talk::briefing(&leg.call, definition, &kit);
-        let brain = deps.providers.brain(definition, briefing, &leg.call.variables);
-        let desk = Desk::Live {
-            deps: deps.clone(),
-            session: leg.session(),
-        };
-        let mouth = Mouth::new(desk, person);
-        Ok(Talk::new(
-            mouth,
-            brain,
-            leg.call.clone(),
-            leg.agent.clone(),
-            kit,
-            Caller::Live(deps),
-        ))
+        Talk::of(&deps, &leg, person, Place::Phone { operator }).await
     }
 
     fn tell(&self, command: Command) {
         tell(&self.deps, &self.leg, command);
-    }
-}
-
-/// A talk that could not begin.
-struct Broken(Deps, Arc<Leg>, String);
-
-impl Broken {
-    fn report(self) {
-        let Broken(deps, leg, why) = self;
-        let reason = EndReason::AgentError;
-        tell(&deps, &leg, Command::Break { reason, why });
     }
 }
 

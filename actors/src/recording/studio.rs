@@ -1,7 +1,8 @@
 //! Where recordings are made, and unmade: what was said becomes sound, and the sound lies in the vault until it is erased.
 //!
 //! A talk keeps words in memory, not sound: a live call costs kilobytes. After its end every turn is spoken once more, each at
-//! its time, by the service's own voice; of an agent that speaks by itself its own sound is kept.
+//! its time, by the service's own voice; of what was really heard, in rooms and of an agent that speaks by itself, the sound
+//! is kept.
 use super::{
     machine::{Command, Stored},
     mix::{self, Piece},
@@ -12,6 +13,7 @@ use crate::{
     brain::realtime::sound,
     deps::Deps,
     job::{self, Running},
+    room::hearing::UNKNOWN,
     shell::Do,
 };
 use bytes::Bytes;
@@ -170,6 +172,8 @@ async fn pieces(deps: &Deps, row: &Recording, turns: &[Turn], sounds: &[(usize, 
         let own = sounds.iter().find(|(place, _)| *place == at);
         let sound = match own {
             Some((_, sound)) => sound.iter().copied().map(sound::decode).collect(),
+            // There are no words to say in its place.
+            None if words == UNKNOWN => continue,
             None => deps.studio.voice.speak(words, language, speaker).await,
         };
         pieces.push(Piece {

@@ -74,6 +74,15 @@ impl Voice {
 
     /// The sound of a text, at 8 kHz; `language` is a BCP 47 tag such as `de-DE`. Nothing for a text without a word.
     pub async fn speak(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
+        self.sound(text, language, who, false).await
+    }
+
+    /// The same for somebody who waits for the words: recordings that are made meanwhile do not hold them up.
+    pub async fn speak_live(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
+        self.sound(text, language, who, true).await
+    }
+
+    async fn sound(&self, text: &str, language: &str, who: Speaker, live: bool) -> Vec<i16> {
         let text = beginning(text);
         if text.trim().is_empty() {
             return Vec::new();
@@ -81,7 +90,7 @@ impl Voice {
         let Some(program) = &self.program else {
             return tones::tones(text, who);
         };
-        match program.speak(text, language, who).await {
+        match program.speak(text, language, who, live).await {
             Ok(sound) => sound,
             Err(reason) => {
                 tracing::warn!(program = program.kind.name(), %reason, "an utterance became tones: the speech program failed");

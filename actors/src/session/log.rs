@@ -9,8 +9,11 @@ use entities::{
 /// A talk has at most so many turns, and so much else happens in it; more is not kept.
 const MAX_TURNS: usize = 2_000;
 const MAX_ENTRIES: usize = 2_000;
-/// Bytes of sound that are kept of an agent that speaks by itself; what is beyond is said by the service's own voice.
+/// Bytes of sound that are kept of a talk that is heard, more than an hour of words; what is beyond is said by the service's
+/// own voice.
 const MAX_SOUND: usize = 32 * 1024 * 1024;
+/// Of mu-law at 8 kHz.
+const BYTES_PER_MS: u64 = 8;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
@@ -31,7 +34,9 @@ pub struct Utterance {
     pub content: String,
     /// How long it takes to say, milliseconds.
     pub ms: u64,
-    /// Of an agent that speaks by itself: G.711 mu-law, 8 kHz.
+    /// Began so long ago, for what is known when it has ended; `None`: it begins now.
+    pub ago_ms: Option<u64>,
+    /// Its sound, where it has one: G.711 mu-law, 8 kHz.
     pub audio: Option<Bytes>,
 }
 
@@ -50,8 +55,8 @@ impl Log {
         self.turns.is_empty() && self.timeline.is_empty()
     }
 
-    /// Adds what is being said, from now until `ends`; answers the turn, if there is room for it.
-    pub fn utter(&mut self, utterance: Utterance, (started_at, now, ends): (Moment, Moment, Moment)) -> Option<Turn> {
+    /// Adds what is being said, from `began` until `ends`; answers the turn, if there is room for it.
+    pub fn utter(&mut self, utterance: Utterance, (started_at, began, ends): (Moment, Moment, Moment)) -> Option<Turn> {
         if let Some(audio) = utterance.audio {
             let kept: usize = self.sounds.iter().map(|(_, sound)| sound.len()).sum();
             if kept + audio.len() <= MAX_SOUND && self.turns.len() < MAX_TURNS {
@@ -61,23 +66,26 @@ impl Log {
         self.push(Turn {
             role: utterance.role,
             content: Some(utterance.content),
-            t: now.since(started_at).as_secs_f64(),
+            t: began.since(started_at).as_secs_f64(),
             end_t: Some(ends.since(started_at).as_secs_f64()),
             tool_calls: Vec::new(),
             tool_call_id: None,
         })
     }
 
-    /// Of the agent's last words only `said` was heard.
-    pub fn cut(&mut self, said: String, t: f64) {
+    /// Of the agent's last words only `said` was heard, and so much of their sound: a line may have stood still meanwhile.
+    pub fn cut(&mut self, said: String, played_ms: u64, t: f64) {
         let is_said = |turn: &Turn| turn.role == Speaker::Agent && turn.content.is_some();
         if let Some(place) = self.turns.iter().rposition(is_said) {
-            self.shorten(place, t);
-            self.turns[place].content = Some(said);
+            let turn = &mut self.turns[place];
+            (turn.content, turn.end_t) = (Some(said), Some(t));
+            if let Some((_, sound)) = self.sounds.iter_mut().find(|(known, _)| *known == place) {
+                sound.truncate(usize::try_from(played_ms.saturating_mul(BYTES_PER_MS)).unwrap_or(usize::MAX));
+            }
         }
     }
 
-    /// Words that were being said end there, and so does the sound of an agent that speaks by itself.
+    /// Words that were being said end there, and so does their sound.
     fn shorten(&mut self, place: usize, end: f64) {
         let turn = &mut self.turns[place];
         let meant = turn.end_t.replace(end).unwrap_or(end);
@@ -146,6 +154,12 @@ impl Log {
                 detail,
             });
         }
+    }
+
+    /// When the last turn so far began.
+    pub fn last_begun(&self, started_at: Moment) -> Moment {
+        let last = self.turns.last().map_or(0.0, |turn| turn.t);
+        started_at.plus_millis((last * 1000.0).round() as i64)
     }
 
     /// Until when the words said so far take.

@@ -18,6 +18,7 @@ fn words(role: Speaker, content: &str) -> Utterance {
         role,
         content,
         ms: 0,
+        ago_ms: None,
         audio: None,
     }
 }
@@ -86,7 +87,7 @@ fn a_cut_shortens_the_agents_last_words_and_nobody_elses() {
     say(&mut log, Speaker::Agent, "First.", (100, 101));
     say(&mut log, Speaker::Agent, "Second, and longer.", (102, 106));
     say(&mut log, Speaker::User, "Wait!", (104, 105));
-    log.cut("Second,".into(), 3.5);
+    log.cut("Second,".into(), 1_500, 3.5);
     let said: Vec<_> = log
         .turns
         .iter()
@@ -98,13 +99,13 @@ fn a_cut_shortens_the_agents_last_words_and_nobody_elses() {
     );
     // Nobody was speaking.
     let mut silent = Log::default();
-    silent.cut("?".into(), 1.0);
+    silent.cut("?".into(), 1_000, 1.0);
     assert_eq!(silent, Log::default());
 }
 
-/// Of ten seconds that it meant to say, whatever speed the line has.
+/// Of ten seconds that it meant to say, whatever speed the line has, and also where the line stood still for a while.
 #[test]
-fn an_agents_own_sound_ends_where_its_words_do() {
+fn a_sound_ends_where_its_words_do() {
     let mut log = Log::default();
     for second in [100, 102] {
         let spoken = Utterance {
@@ -114,11 +115,20 @@ fn an_agents_own_sound_ends_where_its_words_do() {
         let ends = (started(), at(second), at(second + 2));
         assert!(log.utter(spoken, ends).is_some());
     }
-    log.cut("A".into(), 2.5);
+    log.cut("A".into(), 2_500, 2.5);
     let lengths = |log: &Log| log.sounds.iter().map(|(_, sound)| sound.len()).collect::<Vec<_>>();
     assert_eq!(lengths(&log), [80_000, 20_000]);
     assert_eq!(lengths(&log.clone().closed(Some(started()), at(110))), [80_000, 20_000]);
     assert_eq!(lengths(&log.closed(Some(started()), at(101))), [40_000, 0]);
+}
+
+#[test]
+fn what_is_known_later_stands_where_it_began_but_not_before_what_was_said_meanwhile() {
+    let mut log = Log::default();
+    assert_eq!(log.last_begun(started()), started());
+    let moment = at(101).plus_millis(1);
+    log.utter(words(Speaker::Agent, "Hello."), (started(), moment, at(103)));
+    assert_eq!(log.last_begun(started()), moment, "to the millisecond");
 }
 
 #[test]
@@ -130,7 +140,7 @@ fn the_words_said_so_far_take_until_the_last_ones_end() {
     assert_eq!(log.spoken_until(started()), at(104), "functions are not spoken");
     say(&mut log, Speaker::Agent, "Yes?", (105, 107));
     assert_eq!(log.spoken_until(started()), at(107));
-    log.cut("Y".into(), 5.25);
+    log.cut("Y".into(), 250, 5.25);
     assert_eq!(log.spoken_until(started()), at(105).plus(Duration::from_millis(250)));
 }
 

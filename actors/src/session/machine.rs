@@ -134,8 +134,10 @@ pub enum Command {
     Refuse(Refusal),
     /// Somebody begins to say something.
     Utter(Utterance),
-    /// The other side cut in: of the agent's last words only these were heard.
-    Interrupt { said: String },
+    /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
+    Interrupt { said: String, played_ms: u64 },
+    /// The other side speaks and is listened to; its words come by then at the latest.
+    Attend { until: Moment },
     /// The other side agreed to be recorded, or did not.
     Consent(bool),
     /// The other side does not want to be called again; what was recorded is erased after `purge_after`.
@@ -417,7 +419,8 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (Dialing { .. }, HangUp(by)) => canceled(session, by, None, now),
 
         (Conversing(_), Utter(utterance)) => utter(session, utterance, now),
-        (Conversing(_), Interrupt { said }) => interrupt(session, said, now),
+        (Conversing(_), Interrupt { said, played_ms }) => interrupt(session, said, played_ms, now),
+        (Conversing(_), Attend { until }) => attend(session, until),
         (Conversing(talk), Consent(granted)) if talk.is_heard() => consent(session, granted, now),
         (Conversing(talk), OptOut { purge_after }) if talk.is_heard() => opt_out(session, purge_after, now),
         (Conversing(_), Call { call, own, until }) => call_tool(session, (call, own), until, now),
@@ -515,6 +518,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             | Refuse(_)
             | Utter(_)
             | Interrupt { .. }
+            | Attend { .. }
             | Consent(_)
             | OptOut { .. }
             | Call { .. }
@@ -549,6 +553,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             | Refuse(_)
             | Utter(_)
             | Interrupt { .. }
+            | Attend { .. }
             | Consent(_)
             | OptOut { .. }
             | Call { .. }
@@ -567,6 +572,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             Dialing { .. },
             Utter(_)
             | Interrupt { .. }
+            | Attend { .. }
             | Consent(_)
             | OptOut { .. }
             | Call { .. }
@@ -793,18 +799,30 @@ fn hang_up(session: Session, by: EndedBy, now: Moment) -> Result<(Session, Vec<E
     finish(session, (status, reason), by, None, now)
 }
 
-fn utter(mut session: Session, utterance: Utterance, now: Moment) -> Result<(Session, Vec<Effect>)> {
+fn utter(mut session: Session, mut utterance: Utterance, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let Phase::Conversing(talk) = &mut session.phase else {
         return Ok((session, Vec::new()));
     };
-    let ends = now.plus_millis(
+    // The sound of what is not recorded is kept nowhere.
+    utterance.audio = utterance.audio.filter(|_| talk.recorded_from.is_some());
+    let began = match utterance.ago_ms {
+        None => now,
+        Some(ago) => {
+            // Whoever was listened to has ended: silence counts again, from now, when it is known what was said.
+            talk.quiet_from = now;
+            let began = now.plus_millis(-i64::try_from(ago).unwrap_or(i64::MAX));
+            // What was said meanwhile stands before it.
+            began.max(session.log.last_begun(talk.started_at))
+        }
+    };
+    let ends = began.plus_millis(
         i64::try_from(utterance.ms)
             .unwrap_or(i64::MAX / 4)
             .min(MAX_UTTERANCE_MS),
     );
     talk.quiet_from = talk.quiet_from.max(ends);
     let started_at = talk.started_at;
-    let turn = session.log.utter(utterance, (started_at, now, ends));
+    let turn = session.log.utter(utterance, (started_at, began, ends));
     let heard = turn.map(|turn| overheard(&session, turn));
     Ok((session, heard.into_iter().collect()))
 }
@@ -812,10 +830,17 @@ fn utter(mut session: Session, utterance: Utterance, now: Moment) -> Result<(Ses
 /// Nobody speaks longer without a breath.
 const MAX_UTTERANCE_MS: i64 = 600_000;
 
-fn interrupt(mut session: Session, said: String, now: Moment) -> Result<(Session, Vec<Effect>)> {
+fn interrupt(mut session: Session, said: String, played_ms: u64, now: Moment) -> Result<(Session, Vec<Effect>)> {
     if let Phase::Conversing(talk) = &mut session.phase {
         talk.quiet_from = now;
-        session.log.cut(said, seconds(talk.started_at, now));
+        session.log.cut(said, played_ms, seconds(talk.started_at, now));
+    }
+    Ok((session, Vec::new()))
+}
+
+fn attend(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.quiet_from = talk.quiet_from.max(until);
     }
     Ok((session, Vec::new()))
 }

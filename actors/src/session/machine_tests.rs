@@ -210,11 +210,20 @@ fn utter(role: Speaker, content: &str, ms: u64) -> Command {
         role,
         content,
         ms,
+        ago_ms: None,
         audio,
     })
 }
 fn interrupt() -> Command {
-    Command::Interrupt { said: "Hel".into() }
+    Command::Interrupt {
+        said: "Hel".into(),
+        played_ms: 300,
+    }
+}
+/// The other side speaks, for so long at most.
+fn attend(until: i64) -> Command {
+    let until = at(until);
+    Command::Attend { until }
 }
 /// The recording goes at 700 000.
 fn opt_out() -> Command {
@@ -314,7 +323,8 @@ fn commands() -> Vec<Command> {
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
         Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
         Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
-        Refuse(Congested) => said(), Utter(_) => interrupt(), Interrupt { .. } => Consent(true), Consent(true) => Consent(false),
+        Refuse(Congested) => said(), Utter(_) => interrupt(), Interrupt { .. } => attend(61), Attend { .. } => Consent(true),
+        Consent(true) => Consent(false),
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
         Transfer { .. } => Transferred, Transferred => nobody_there(), TransferFailed { .. } => dispose("sold"),
@@ -508,6 +518,7 @@ fn in_the_talk() -> Vec<Line> {
         // what is said and done, whatever course the talk takes
         (CONVERSING, said(), 16, Same("Overheard")),
         (CONVERSING, interrupt(), 16, Same("")),
+        (CONVERSING, attend(61), 16, Same("")),
         (CONVERSING, look_up(25), 16, Same("Overheard")),
         (CONVERSING, found(false), 16, Same("Overheard")),
         (CONVERSING, found(true), 16, Same("function.timeout, Overheard")),
@@ -607,7 +618,7 @@ fn after_the_end() -> Vec<Line> {
     use {Command::*, super::Bar::*};
     let late = [
         dispatch_at(50), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
-        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), said(), interrupt(),
+        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), said(), interrupt(), attend(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, Lose, expire(),
     ];

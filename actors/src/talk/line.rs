@@ -1,20 +1,40 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
 use crate::{brain::Speech, carrier::Control};
+use bytes::Bytes;
 use entities::values::E164;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt, ready};
+
+/// Words of the other side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Words {
+    pub speech: Speech,
+    /// How long they take.
+    pub ms: u64,
+    /// They began so long ago, on a line that knows them when they have ended; `None`: they begin now.
+    pub ago_ms: Option<u64>,
+}
 
 /// What comes from the other side, or from the API.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Somebody begins to say this; it takes so many milliseconds.
-    Words {
-        speech: Speech,
-        ms: u64,
-    },
+    Words(Words),
+    /// Said while the agent said what must be heard: it stands in the transcript and answers nothing.
+    Aside(Words),
     /// Keys were pressed.
     Pressed(String),
     HungUp,
     Control(Control),
+}
+
+/// What the agent says next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saying<'a> {
+    pub text: &'a str,
+    pub ms: u64,
+    /// G.711 mu-law, 8 kHz; none on a line that needs none.
+    pub sound: Option<Bytes>,
+    /// It must be heard: nobody can cut in.
+    pub whole: bool,
 }
 
 /// How far the agent's words came.
@@ -30,8 +50,23 @@ pub trait Line: Send {
     fn real_ms(&self, ms: u64) -> u64 {
         ms
     }
-    /// Says something that takes so long.
-    fn say<'a>(&'a mut self, text: &'a str, ms: u64) -> BoxFuture<'a, Said>;
+    /// The sound of the agent's words, on a line that carries sound: G.711 mu-law, 8 kHz.
+    fn voice<'a>(&'a mut self, _text: &'a str) -> BoxFuture<'a, Option<Bytes>> {
+        ready(None).boxed()
+    }
+    /// The other side has begun to speak since it was last listened to: whatever the agent wanted to say is late.
+    fn is_spoken_over(&mut self) -> bool {
+        false
+    }
+    /// Yes and no can be answered by keys.
+    fn has_keys(&self) -> bool {
+        false
+    }
+    /// Words are understood; else only that something was said.
+    fn has_ears(&self) -> bool {
+        true
+    }
+    fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said>;
     /// Waits for the other side, for as long as it takes.
     fn listen(&mut self) -> BoxFuture<'_, Event>;
     /// The other side's words take their time.

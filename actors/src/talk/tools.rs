@@ -56,6 +56,12 @@ impl Kit {
         }
     }
 
+    /// On a line from which nobody can be called.
+    pub fn without_transfer(mut self) -> Self {
+        self.targets.clear();
+        self
+    }
+
     /// The tools as a model is told of them.
     pub fn tools(&self) -> Vec<Tool> {
         let mut tools: Vec<Tool> = self.functions.iter().map(of_function).collect();

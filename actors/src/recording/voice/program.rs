@@ -18,6 +18,8 @@ use tokio::{
 
 /// Processes at once.
 const PLACES: usize = 2;
+/// And so many more for those who wait for the words: recordings never hold them up.
+const LIVE_PLACES: usize = 4;
 /// Utterances that may wait for a place.
 const WAITING: usize = 256;
 /// Then a process is killed.
@@ -30,6 +32,7 @@ pub struct Program {
     pub kind: Kind,
     path: PathBuf,
     places: Semaphore,
+    live_places: Semaphore,
     /// Those at work and those that wait.
     line: Semaphore,
     pub patience: Duration,
@@ -56,17 +59,19 @@ impl Program {
             kind,
             path,
             places: Semaphore::new(PLACES),
-            line: Semaphore::new(PLACES + WAITING),
+            live_places: Semaphore::new(LIVE_PLACES),
+            line: Semaphore::new(PLACES + LIVE_PLACES + WAITING),
             patience: PATIENCE,
         }
     }
 
-    /// Fails with a reason for the log.
-    pub async fn speak(&self, text: &str, language: &str, who: Speaker) -> Result<Vec<i16>, String> {
+    /// `live`: somebody waits for the words. Fails with a reason for the log.
+    pub async fn speak(&self, text: &str, language: &str, who: Speaker, live: bool) -> Result<Vec<i16>, String> {
         let in_line = self.line.try_acquire();
         let _in_line = in_line.map_err(|_| format!("{WAITING} utterances wait for it already"))?;
         let wav = {
-            let place = self.places.acquire().await;
+            let places = if live { &self.live_places } else { &self.places };
+            let place = places.acquire().await;
             let _place = place.map_err(|_| "it is closed".to_owned())?;
             match self.kind {
                 Kind::EspeakNg => self.espeak(text, language, who).await?,

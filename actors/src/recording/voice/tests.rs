@@ -172,7 +172,7 @@ async fn a_process_that_hangs_is_killed() {
     let folder = machine("espeak-ng", "echo $$ > pid; exec sleep 1000");
     let mut program = Program::new(Kind::EspeakNg, folder.path().join("espeak-ng"));
     program.patience = Duration::from_secs(2);
-    let refusal = program.speak("hello", "en", Speaker::Agent).await.unwrap_err();
+    let refusal = program.speak("hello", "en", Speaker::Agent, false).await.unwrap_err();
     assert_eq!(refusal, "it took longer than 2 s");
     let pid = read(folder.path(), "pid");
     assert!(

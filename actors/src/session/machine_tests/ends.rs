@@ -280,6 +280,7 @@ fn the_sounds_of_an_agent_that_speaks_by_itself_go_with_the_recording() {
         role: Speaker::Agent,
         content: "Good morning!".into(),
         ms: 100,
+        ago_ms: None,
         audio: Some(sound.clone()),
     });
     let (_, effects) = hung_up(after(state("recorded"), spoken, 12), 20);

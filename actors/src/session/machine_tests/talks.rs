@@ -300,6 +300,47 @@ fn of_words_that_were_cut_in_on_only_what_was_heard_is_kept() {
     assert_eq!(talk(&cut).quiet_from, at(13));
 }
 
+/// Words that are known when they have ended.
+fn heard(ms: u64, ago_ms: u64) -> Command {
+    Command::Utter(Utterance {
+        role: Speaker::User,
+        content: "Well.".into(),
+        ms,
+        ago_ms: Some(ago_ms),
+        audio: Some(bytes::Bytes::from(vec![0xff; 800])),
+    })
+}
+
+#[test]
+fn words_that_are_known_when_they_have_ended_stand_where_they_began() {
+    // Answered at 10, and the agent speaks from 12 to 14.
+    let spoken = after(state("answered"), utter(Speaker::Agent, "Hello.", 2_000), 12);
+    for (what, ms, ago_ms, times) in [
+        ("after the agent", 3_000, 4_000, (6.0, 9.0)),
+        ("still in the agent's words", 1_000, 7_500, (2.5, 3.5)),
+        ("before them, which were said meanwhile", 1_000, 9_000, (2.0, 3.0)),
+        ("before the call", 1_000, u64::MAX, (2.0, 3.0)),
+        ("just now", 1_000, 0, (10.0, 11.0)),
+    ] {
+        let session = after(spoken.clone(), heard(ms, ago_ms), 20);
+        let turn = &session.log.turns[1];
+        assert_eq!((turn.t, turn.end_t), (times.0, Some(times.1)), "{what}");
+    }
+}
+
+#[test]
+fn the_sound_of_what_is_not_recorded_is_kept_nowhere() {
+    for (name, is_kept) in [
+        ("answered", false),
+        ("asked", false),
+        ("granted", true),
+        ("recorded", true),
+    ] {
+        let session = after(state(name), heard(100, 0), 20);
+        assert_eq!(!session.log.sounds.is_empty(), is_kept, "{name}");
+    }
+}
+
 #[test]
 fn silence_begins_when_the_last_word_is_spoken() {
     for (what, session, silent_at) in [
@@ -345,6 +386,12 @@ fn silence_begins_when_the_last_word_is_spoken() {
                 14,
             ),
             44,
+        ),
+        ("listened to", after(state("answered"), attend(60), 15), 90),
+        (
+            "heard out",
+            after(after(state("answered"), attend(60), 15), heard(4_000, 5_000), 20),
+            50,
         ),
         (
             "nobody speaks without a breath",

@@ -1,0 +1,76 @@
+//! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
+use super::{Caller, Desk, Mouth, Talk, briefing, line::Line, tools::Kit};
+use crate::{carrier::Leg, deps::Deps, session::machine::Command, shell::Do};
+use entities::{function, session::EndReason, values::E164};
+use std::sync::Arc;
+
+/// Where the other side is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// On a telephone line. `operator`: where calls are handed over of agents that have no transfer number.
+    Phone { operator: Option<E164> },
+    /// In a browser, where no call can be handed over.
+    Room,
+}
+
+impl Place {
+    /// What a brain is told of it.
+    pub fn in_words(&self) -> &'static str {
+        match self {
+            Place::Phone { .. } => "You speak on the phone",
+            Place::Room => {
+                "You speak with somebody in a browser. `[speech]` is something that was said and not understood, \
+                 `[pressed 1]` a key that was pressed"
+            }
+        }
+    }
+}
+
+/// A talk that could not begin.
+pub struct Broken {
+    deps: Deps,
+    leg: Arc<Leg>,
+    why: String,
+}
+
+impl Broken {
+    pub fn new(deps: &Deps, leg: &Arc<Leg>, why: String) -> Self {
+        Broken {
+            deps: deps.clone(),
+            leg: leg.clone(),
+            why,
+        }
+    }
+
+    /// Ends the call for it.
+    pub fn report(self) {
+        let Broken { deps, leg, why } = self;
+        let reason = EndReason::AgentError;
+        if let Some(tree) = deps.tree() {
+            let command = Command::Break { reason, why };
+            tree.sessions.tell(leg.session(), Do::tell(command, &deps.clock));
+        }
+    }
+}
+
+impl<L: Line> Talk<L> {
+    /// Everything that a talk needs.
+    pub async fn of(deps: &Deps, leg: &Arc<Leg>, line: L, place: Place) -> Result<Self, Broken> {
+        let (call, definition) = (&leg.call, &leg.agent.definition);
+        let found = function::of_ids(&deps.db.read, call.tenant_id, &definition.function_ids).await;
+        let functions = found.map_err(|error| Broken::new(deps, leg, error.to_string()))?;
+        let dispositions = &call.options.dispositions;
+        let kit = match &place {
+            Place::Phone { operator } => Kit::new(definition, functions, dispositions, operator.clone()),
+            Place::Room => Kit::new(definition, functions, dispositions, None).without_transfer(),
+        };
+        let briefing = briefing(call, definition, &kit, &place);
+        let brain = deps.providers.brain(definition, briefing, &call.variables);
+        let desk = Desk::Live {
+            deps: deps.clone(),
+            session: leg.session(),
+        };
+        let (mouth, caller) = (Mouth::new(desk, line), Caller::Live(deps.clone()));
+        Ok(Talk::new(mouth, brain, call.clone(), leg.agent.clone(), kit, caller))
+    }
+}
