@@ -1,7 +1,7 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use crate::dashboard::room::IceServer;
 use actors::{
-    brain::{Providers, chat, realtime},
+    brain::{Providers, chat, realtime, transcription},
     credits::{
         self,
         payments::Payments,
@@ -85,6 +85,9 @@ pub struct Settings {
     pub realtime_url: String,
     pub realtime_api_key: Secret,
     pub realtime_model: String,
+    pub transcription_url: String,
+    pub transcription_api_key: Secret,
+    pub transcription_model: String,
     pub voice: String,
     pub voice_provider_url: String,
     pub voice_provider_api_key: Secret,
@@ -392,9 +395,15 @@ impl Settings {
             )
             .map_err(|why| BadSetting(format!("realtime_url: {why}")))
         });
+        let transcription = (!self.transcription_url.is_empty()).then(|| {
+            let key = key(&self.transcription_api_key);
+            transcription::Provider::new(&self.transcription_url, key.as_deref(), &self.transcription_model)
+                .map_err(|why| BadSetting(format!("transcription_url: {why}")))
+        });
         Ok(Providers {
             chat: chat.transpose()?,
             realtime: realtime.transpose()?,
+            transcription: transcription.transpose()?,
         })
     }
 
@@ -639,6 +648,7 @@ impl Settings {
         shown.sms_auth_token = Secret(hide(&self.sms_auth_token.0));
         shown.chat_api_key = Secret(hide(&self.chat_api_key.0));
         shown.realtime_api_key = Secret(hide(&self.realtime_api_key.0));
+        shown.transcription_api_key = Secret(hide(&self.transcription_api_key.0));
         shown.stripe_secret_key = Secret(hide(&self.stripe_secret_key.0));
         shown.stripe_webhook_secret = Secret(hide(&self.stripe_webhook_secret.0));
         shown.voice_provider_api_key = Secret(hide(&self.voice_provider_api_key.0));
@@ -729,6 +739,7 @@ mod tests {
             ("smtp_url", "mail.example.com"),
             ("chat_url", "api.example.com"),
             ("realtime_url", "https://example.com"),
+            ("transcription_url", "api.example.com"),
             ("voice", "opera"),
             ("voice_provider_url", "api.elevenlabs.io"),
             ("voice_training_timeout_seconds", "0"),

@@ -4,6 +4,7 @@
 pub mod chat;
 pub mod realtime;
 mod scripted;
+pub mod transcription;
 
 pub use scripted::Scripted;
 
@@ -104,6 +105,8 @@ pub trait Brain: Send {
 pub struct Providers {
     pub chat: Option<chat::Provider>,
     pub realtime: Option<realtime::Provider>,
+    /// Who understands speech where only its sound is known; without one it is `[speech]`.
+    pub transcription: Option<transcription::Provider>,
 }
 
 impl Providers {

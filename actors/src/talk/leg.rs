@@ -34,7 +34,7 @@ pub struct Broken {
 }
 
 impl Broken {
-    pub fn new(deps: &Deps, leg: &Arc<Leg>, why: String) -> Self {
+    fn new(deps: &Deps, leg: &Arc<Leg>, why: String) -> Self {
         Broken {
             deps: deps.clone(),
             leg: leg.clone(),

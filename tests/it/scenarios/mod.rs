@@ -1,6 +1,7 @@
 //! The flows of the specification, each as its users see it.
 mod a_call_ends;
 mod a_campaign_runs;
+mod a_room_is_talked_in;
 mod an_endpoint_is_suspended;
 mod an_event_is_delivered;
 mod calls_by_the_api;

@@ -12,6 +12,8 @@ mod receiver;
 pub mod s3_server;
 pub mod smtp;
 pub mod stripe_server;
+#[expect(dead_code, reason = "the protocol's own tests need all of it")]
+pub mod transcription_server;
 pub mod twilio;
 pub mod voice_server;
 pub mod zoo;

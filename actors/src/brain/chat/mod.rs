@@ -12,7 +12,7 @@ mod sse;
 mod wire;
 
 pub use json::complete_json;
-pub use provider::{ApiKey, Limits, Provider, with_cause};
+pub use provider::{ApiKey, Limits, Patience, Provider, Refusal, read, with_cause};
 
 use super::{Act, Brain, Briefing, Failure, Heard};
 use answer::Answer;

@@ -1,7 +1,7 @@
 //! The other end: where it is, how we ask it, and what is made of its refusals.
 use super::wire::{Request, error_message};
 use crate::brain::Failure;
-use reqwest::{Response, StatusCode, header::RETRY_AFTER};
+use reqwest::{RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use std::{fmt, future::pending, sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
 use url::Url;
@@ -61,6 +61,11 @@ impl Default for Limits {
 impl Provider {
     /// Fails, in words for an operator, on an address or a key that cannot be used. rustls must have its provider by then.
     pub fn new(url: &str, api_key: Option<&str>, model: &str) -> Result<Self, String> {
+        Self::of(url, &["chat", "completions"], api_key, model)
+    }
+
+    /// For another of its endpoints, in segments after the base.
+    pub fn of(url: &str, endpoint_path: &[&str], api_key: Option<&str>, model: &str) -> Result<Self, String> {
         let base = Url::parse(url).map_err(|error| format!("is no URL ({error}); write https://host/v1"))?;
         let plain = base.username().is_empty() && base.password().is_none();
         if !matches!(base.scheme(), "http" | "https") || !plain || base.query().is_some() || base.fragment().is_some() {
@@ -68,7 +73,7 @@ impl Provider {
         }
         let mut endpoint = base;
         if let Ok(mut path) = endpoint.path_segments_mut() {
-            path.pop_if_empty().extend(["chat", "completions"]);
+            path.pop_if_empty().extend(endpoint_path);
         }
         let api_key = api_key.map(str::trim).filter(|key| !key.is_empty());
         if api_key.is_some_and(|key| {
@@ -106,7 +111,16 @@ impl Provider {
 
     /// Asks, a second time if the first was bad luck. What comes back has a 2xx.
     pub(super) async fn send(&self, request: &Request<'_>, patience: &mut Patience) -> Result<Response, Refusal> {
-        let refusal = match self.send_once(request, patience).await {
+        self.ask(|post| post.json(request), patience).await
+    }
+
+    /// The same with any body: `fill` puts it in, for each try.
+    pub async fn ask(
+        &self,
+        fill: impl Fn(RequestBuilder) -> RequestBuilder,
+        patience: &mut Patience,
+    ) -> Result<Response, Refusal> {
+        let refusal = match self.ask_once(&fill, patience).await {
             Err(refusal) if refusal.try_again => refusal,
             decided => return decided,
         };
@@ -117,11 +131,15 @@ impl Provider {
         if patience.left.is_zero() {
             return Err(refusal);
         }
-        self.send_once(request, patience).await
+        self.ask_once(&fill, patience).await
     }
 
-    async fn send_once(&self, request: &Request<'_>, patience: &mut Patience) -> Result<Response, Refusal> {
-        let mut post = self.http.post(self.endpoint.clone()).json(request);
+    async fn ask_once(
+        &self,
+        fill: impl Fn(RequestBuilder) -> RequestBuilder,
+        patience: &mut Patience,
+    ) -> Result<Response, Refusal> {
+        let mut post = fill(self.http.post(self.endpoint.clone()));
         if let Some(ApiKey(key)) = &self.api_key {
             post = post.bearer_auth(key.as_str());
         }
@@ -149,7 +167,7 @@ impl Provider {
     }
 
     /// A failure in words that may be logged and shown: one line, bounded, without the key.
-    pub(super) fn failure(&self, words: &str) -> Failure {
+    pub fn failure(&self, words: &str) -> Failure {
         let words = match &self.api_key {
             Some(ApiKey(key)) => words.replace(key.as_str(), "[key]"),
             None => words.to_owned(),

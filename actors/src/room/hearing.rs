@@ -1,0 +1,185 @@
+//! What the participant does, noticed while the agent thinks and speaks: who has begun to speak, what was said then, and keys.
+//!
+//! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
+//! when they are understood, in the order in which they were said.
+use super::wire::Heard;
+use crate::{
+    brain::{Speech, transcription::Provider},
+    clock::Clock,
+    session::machine::Command,
+};
+use bytes::Bytes;
+use entities::values::Moment;
+use futures_util::{
+    future::{BoxFuture, FutureExt, ready},
+    stream::{FuturesOrdered, StreamExt},
+};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+
+/// The words of what was not understood.
+pub const UNKNOWN: &str = "[speech]";
+
+/// The longest utterance, the silence after it and the time for understanding it: so long a silence does not count.
+const LONGEST_SECONDS: i64 = 45;
+/// Utterances and keys that wait to be understood; more are not taken in meanwhile.
+const WAITING: usize = 32;
+/// Of these, keys only up to so many: they leave room for words.
+const KEYS_WAITING: usize = 16;
+/// Notices that nobody listens to yet; half of them may be keys.
+const NOTICES: usize = 64;
+
+/// How many utterances have begun in this talk, and how many of them are over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Speaking {
+    pub begun: u64,
+    pub over: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The utterance of that number, from 1; an empty text is a noise in which there was no word.
+    Spoke {
+        number: u64,
+        began: Moment,
+        speech: Speech,
+    },
+    Pressed(String),
+}
+
+/// What the talk's end of it has.
+pub struct Noticed {
+    pub speaking: watch::Receiver<Speaking>,
+    pub notices: mpsc::Receiver<Notice>,
+}
+
+/// Tells the session.
+pub type Tell = Arc<dyn Fn(Command) + Send + Sync>;
+
+pub struct Hearing {
+    clock: Clock,
+    transcription: Option<Provider>,
+    /// BCP 47.
+    language: Arc<str>,
+    tell: Tell,
+    heard: mpsc::Receiver<Heard>,
+    speaking: watch::Sender<Speaking>,
+    notices: mpsc::Sender<Notice>,
+    /// The last utterance.
+    began: Moment,
+}
+
+impl Hearing {
+    pub fn new(
+        clock: Clock,
+        transcription: Option<Provider>,
+        language: &str,
+        tell: Tell,
+        heard: mpsc::Receiver<Heard>,
+    ) -> (Self, Noticed) {
+        let (speaking, watched) = watch::channel(Speaking::default());
+        let (sender, notices) = mpsc::channel(NOTICES);
+        let noticed = Noticed {
+            speaking: watched,
+            notices,
+        };
+        let hearing = Hearing {
+            began: clock.now(),
+            clock,
+            transcription,
+            language: language.into(),
+            tell,
+            heard,
+            speaking,
+            notices: sender,
+        };
+        (hearing, noticed)
+    }
+
+    /// Until nothing is heard any more, or nobody listens.
+    pub async fn run(mut self) {
+        let mut waiting = FuturesOrdered::new();
+        let mut is_open = true;
+        while is_open || !waiting.is_empty() {
+            tokio::select! {
+                heard = self.heard.recv(), if is_open && waiting.len() < WAITING => match heard {
+                    Some(Heard::Pressed(_)) if waiting.len() >= KEYS_WAITING => {}
+                    Some(heard) => waiting.extend(self.take(heard)),
+                    None => is_open = false,
+                },
+                Some(notice) = waiting.next() => {
+                    let is_key = matches!(notice, Notice::Pressed(_));
+                    if is_key && self.notices.capacity() <= NOTICES / 2 {
+                        continue;
+                    }
+                    if self.notices.send(notice).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, heard: Heard) -> Option<BoxFuture<'static, Notice>> {
+        match heard {
+            Heard::Began => {
+                self.begin(self.clock.now());
+                None
+            }
+            Heard::Spoke(sound) => {
+                let Speaking { begun, over } = *self.speaking.borrow();
+                if begun == over {
+                    let ms = i64::try_from(sound.len() / 8).unwrap_or(0);
+                    self.begin(self.clock.now().plus_millis(-ms));
+                }
+                self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
+                let (number, began) = (self.speaking.borrow().begun, self.began);
+                let understood = self.understand(sound);
+                let spoke = understood.map(move |speech| Notice::Spoke { number, began, speech });
+                Some(spoke.boxed())
+            }
+            Heard::Pressed(keys) => Some(ready(Notice::Pressed(keys)).boxed()),
+        }
+    }
+
+    fn begin(&mut self, began: Moment) {
+        self.began = began;
+        self.speaking.send_modify(|speaking| {
+            // An end that was not told has come all the same.
+            speaking.over = speaking.begun;
+            speaking.begun += 1;
+        });
+        let until = self.clock.now().plus_seconds(LONGEST_SECONDS);
+        (self.tell)(Command::Attend { until });
+    }
+
+    fn understand(&self, sound: Bytes) -> BoxFuture<'static, Speech> {
+        let Some(provider) = self.transcription.clone() else {
+            return ready(speech(UNKNOWN.to_owned(), sound)).boxed();
+        };
+        let (tell, language, busy) = (self.tell.clone(), self.language.clone(), self.clock.busy());
+        async move {
+            let text = provider.transcribe(&sound, &language).await.unwrap_or_else(|failure| {
+                // It costs the words of this utterance, not the talk.
+                tracing::warn!(%failure, "an utterance was not understood");
+                let (kind, detail) = ("transcription_failed", failure.to_string());
+                tell(Command::Note { kind, detail });
+                UNKNOWN.to_owned()
+            });
+            drop(busy);
+            speech(text, sound)
+        }
+        .boxed()
+    }
+}
+
+fn speech(text: String, sound: Bytes) -> Speech {
+    Speech {
+        text,
+        audio: Some(sound),
+    }
+}
+
+#[cfg(test)]
+#[path = "hearing_tests.rs"]
+mod tests;

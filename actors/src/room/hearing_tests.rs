@@ -1,0 +1,184 @@
+// The same server that scenarios use for the whole service.
+#[path = "../../../tests/it/world/transcription_server.rs"]
+#[expect(dead_code, reason = "the protocol's own tests need the rest of it")]
+mod transcription_server;
+
+use super::*;
+use std::sync::Mutex;
+use transcription_server::{Answer, TranscriptionServer};
+
+fn start() -> Moment {
+    Moment::from_millis(1_000_000)
+}
+
+struct Bench {
+    clock: Clock,
+    heard: mpsc::Sender<Heard>,
+    noticed: Noticed,
+    told: Arc<Mutex<Vec<Command>>>,
+}
+
+/// The hearing runs beside the test until it is over.
+fn bench(transcription: Option<Provider>) -> Bench {
+    let clock = Clock::manual(start());
+    let (heard, listen) = mpsc::channel(64);
+    let told: Arc<Mutex<Vec<Command>>> = Arc::default();
+    let into = told.clone();
+    let tell: Tell = Arc::new(move |command| into.lock().unwrap().push(command));
+    let (hearing, noticed) = Hearing::new(clock.clone(), transcription, "de-DE", tell, listen);
+    tokio::spawn(hearing.run());
+    Bench {
+        clock,
+        heard,
+        noticed,
+        told,
+    }
+}
+
+impl Bench {
+    async fn hear(&self, heard: Heard) {
+        self.heard.send(heard).await.unwrap();
+    }
+    async fn next(&mut self) -> Notice {
+        self.noticed.notices.recv().await.unwrap()
+    }
+    /// Waits until so many have begun.
+    async fn begun(&mut self, begun: u64) -> Speaking {
+        *self
+            .noticed
+            .speaking
+            .wait_for(|speaking| speaking.begun >= begun)
+            .await
+            .unwrap()
+    }
+}
+
+fn sound(ms: usize) -> Bytes {
+    Bytes::from(vec![0x80; ms * 8])
+}
+
+fn spoke(number: u64, began: Moment, text: &str, sound: Bytes) -> Notice {
+    let speech = speech(text.to_owned(), sound);
+    Notice::Spoke { number, began, speech }
+}
+
+async fn understanding(server: &TranscriptionServer) -> Option<Provider> {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    Some(Provider::new(&server.url(), None, "ear").unwrap())
+}
+
+#[tokio::test]
+async fn somebody_begins_speaks_and_is_heard() {
+    let mut bench = bench(None);
+    bench.hear(Heard::Began).await;
+    assert_eq!(bench.begun(1).await, Speaking { begun: 1, over: 0 });
+    assert_eq!(
+        *bench.told.lock().unwrap(),
+        [Command::Attend {
+            until: start().plus_seconds(45)
+        }]
+    );
+    bench.clock.set(start().plus_seconds(3));
+    bench.hear(Heard::Spoke(sound(2_000))).await;
+    assert_eq!(bench.next().await, spoke(1, start(), UNKNOWN, sound(2_000)));
+    assert_eq!(bench.begun(1).await, Speaking { begun: 1, over: 1 });
+    bench.hear(Heard::Pressed("5#".into())).await;
+    assert_eq!(bench.next().await, Notice::Pressed("5#".into()));
+}
+
+/// A wire drops what nobody takes in: beginnings and ends may be missing.
+#[tokio::test]
+async fn a_beginning_or_an_end_that_is_missing_holds_nothing_up() {
+    let mut bench = bench(None);
+    bench.hear(Heard::Spoke(sound(500))).await;
+    let began = start().plus_millis(-500);
+    assert_eq!(bench.next().await, spoke(1, began, UNKNOWN, sound(500)));
+    bench.hear(Heard::Began).await;
+    bench.begun(2).await;
+    bench.hear(Heard::Began).await;
+    assert_eq!(bench.begun(3).await, Speaking { begun: 3, over: 2 });
+    bench.hear(Heard::Spoke(sound(100))).await;
+    assert_eq!(bench.next().await, spoke(3, start(), UNKNOWN, sound(100)));
+}
+
+#[tokio::test]
+async fn words_come_in_their_order_and_a_beginning_at_once() {
+    let server = TranscriptionServer::start_with(|asked, _| match asked.samples() {
+        800 => Answer::Words("Ja.".into()),
+        _ => Answer::Words(String::new()),
+    })
+    .await;
+    let mut bench = bench(understanding(&server).await);
+    bench.hear(Heard::Began).await;
+    bench.hear(Heard::Spoke(sound(100))).await;
+    bench.hear(Heard::Pressed("1".into())).await;
+    bench.hear(Heard::Began).await;
+    assert_eq!(bench.begun(2).await.begun, 2, "whatever became of the words before");
+    bench.hear(Heard::Spoke(sound(200))).await;
+    assert_eq!(bench.next().await, spoke(1, start(), "Ja.", sound(100)));
+    assert_eq!(bench.next().await, Notice::Pressed("1".into()));
+    assert_eq!(bench.next().await, spoke(2, start(), "", sound(200)), "no word in it");
+    assert_eq!(
+        server.asked()[0]
+            .fields
+            .iter()
+            .find(|(name, _)| name == "language")
+            .unwrap()
+            .1,
+        "de"
+    );
+}
+
+#[tokio::test]
+async fn a_provider_that_fails_costs_the_words_and_not_the_talk() {
+    let server = TranscriptionServer::start_with(|_, before| match before {
+        0 => Answer::Status(400, "I heard something private".into()),
+        _ => Answer::Words("Hallo?".into()),
+    })
+    .await;
+    let mut bench = bench(understanding(&server).await);
+    bench.hear(Heard::Spoke(sound(100))).await;
+    assert_eq!(
+        bench.next().await,
+        spoke(1, start().plus_millis(-100), UNKNOWN, sound(100))
+    );
+    bench.hear(Heard::Spoke(sound(100))).await;
+    assert_eq!(
+        bench.next().await,
+        spoke(2, start().plus_millis(-100), "Hallo?", sound(100))
+    );
+    let notes: Vec<_> = bench
+        .told
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|command| match command {
+            Command::Note { kind, detail } => Some((*kind, detail.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        notes,
+        [(
+            "transcription_failed",
+            "the provider failed: it answered 400".to_owned()
+        )]
+    );
+}
+
+#[tokio::test]
+async fn keys_that_nobody_listens_to_leave_room_for_words() {
+    let mut bench = bench(None);
+    for _ in 0..500 {
+        bench.hear(Heard::Pressed("1".into())).await;
+        tokio::task::yield_now().await;
+    }
+    bench.hear(Heard::Began).await;
+    assert_eq!(bench.begun(1).await.begun, 1);
+    bench.hear(Heard::Spoke(sound(100))).await;
+    let mut keys = 0;
+    while let Notice::Pressed(_) = bench.next().await {
+        keys += 1;
+    }
+    assert!(keys <= NOTICES, "{keys}");
+}

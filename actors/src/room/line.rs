@@ -1,0 +1,238 @@
+//! A room as a talk's line: the agent's words go out as sound, and it falls silent when the participant begins to speak.
+//!
+//! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
+//! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
+//! says, or is about to say, ends with the participant's first sound.
+use super::{
+    hearing::{Notice, Noticed, Speaking, UNKNOWN},
+    wire::{Played, Wire},
+};
+use crate::{
+    brain::realtime::sound::encode,
+    carrier::Control,
+    clock::{Busy, Clock},
+    recording::voice::{Speaker, Voice},
+    talk::line::{Event, Line, Said, Saying, Words},
+};
+use bytes::Bytes;
+use entities::values::E164;
+use futures_util::future::{BoxFuture, FutureExt, pending, ready};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+use tokio::sync::{mpsc, watch};
+
+/// What the API wants while the participant speaks; what comes beyond waits in the inbox.
+const LATER: usize = 16;
+/// Bytes of a millisecond of mu-law.
+const PER_MS: u64 = 8;
+
+pub struct RoomLine {
+    clock: Clock,
+    wire: Arc<Wire>,
+    agent: Sounds,
+    noticed: Noticed,
+    inbox: mpsc::Receiver<(Control, Option<Busy>)>,
+    later: VecDeque<Control>,
+    /// Utterances are numbered: the last one that was listened to,
+    listened: u64,
+    /// the last one that was over before words were that nobody can cut in on,
+    aside: u64,
+    /// and the last one that cut in.
+    cut_in: u64,
+    /// Given up while sound is played and while nothing is heard: these take their own time.
+    busy: Option<Busy>,
+}
+
+/// How an agent sounds, and whether it understands what it hears.
+pub struct Sounds {
+    pub voice: Voice,
+    /// BCP 47.
+    pub language: String,
+    pub has_ears: bool,
+}
+
+impl RoomLine {
+    pub fn new(
+        clock: Clock,
+        agent: Sounds,
+        wire: Arc<Wire>,
+        noticed: Noticed,
+        inbox: mpsc::Receiver<(Control, Option<Busy>)>,
+    ) -> Self {
+        RoomLine {
+            busy: Some(clock.busy()),
+            clock,
+            wire,
+            agent,
+            noticed,
+            inbox,
+            later: VecDeque::new(),
+            listened: 0,
+            aside: 0,
+            cut_in: 0,
+        }
+    }
+
+    fn speaking(&self) -> Speaking {
+        *self.noticed.speaking.borrow()
+    }
+
+    /// The last utterance that the agent need not fall silent for.
+    fn known(&self) -> u64 {
+        self.listened.max(self.aside)
+    }
+
+    async fn play(&mut self, sound: Bytes, whole: bool) -> Said {
+        let known = self.known();
+        let mut played = self.wire.play(sound);
+        self.busy = None;
+        let outcome = if whole {
+            played.await
+        } else {
+            tokio::select! {
+                biased;
+                outcome = &mut played => outcome,
+                () = somebody_speaks(&mut self.noticed.speaking, known) => {
+                    self.wire.stop();
+                    played.await
+                }
+            }
+        };
+        self.busy = Some(self.clock.busy());
+        if whole {
+            self.aside = self.speaking().over;
+        }
+        match outcome {
+            Ok(Played::StoppedAfter(ms)) => {
+                self.cut_in = self.speaking().begun;
+                Said::CutInAfter(ms)
+            }
+            // Without its wire a room has ended, and its talk ends with it.
+            Ok(Played::Whole) | Err(_) => Said::Whole,
+        }
+    }
+
+    async fn next(&mut self) -> Event {
+        loop {
+            let is_silent = self.speaking().begun <= self.known();
+            if let Some(control) = self.later.pop_front_if(|_| is_silent) {
+                return Event::Control(control);
+            }
+            self.busy = None;
+            tokio::select! {
+                biased;
+                Some(notice) = self.noticed.notices.recv() => {
+                    self.busy = Some(self.clock.busy());
+                    if let Some(event) = self.heed(notice) {
+                        return event;
+                    }
+                }
+                // One who speaks is heard out first.
+                Some((control, busy)) = self.inbox.recv(), if self.later.len() < LATER => {
+                    self.later.push_back(control);
+                    self.busy = busy;
+                }
+                else => return pending().await,
+            }
+        }
+    }
+
+    fn heed(&mut self, notice: Notice) -> Option<Event> {
+        let (number, began, mut speech) = match notice {
+            Notice::Pressed(keys) => return Some(Event::Pressed(keys)),
+            Notice::Spoke { number, began, speech } => (number, began, speech),
+        };
+        self.listened = self.listened.max(number);
+        if speech.text.is_empty() {
+            if number != self.cut_in {
+                return None;
+            }
+            // The agent fell silent for it and must be asked to go on.
+            UNKNOWN.clone_into(&mut speech.text);
+        }
+        let ago = self.clock.now().since(began);
+        let words = Words {
+            ms: speech.audio.as_ref().map_or(0, |sound| sound.len() as u64 / PER_MS),
+            ago_ms: Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
+            speech,
+        };
+        Some(match number <= self.aside {
+            true => Event::Aside(words),
+            false => Event::Words(words),
+        })
+    }
+}
+
+async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
+    let begun = speaking.wait_for(|speaking| speaking.begun > known).await.is_ok();
+    if !begun {
+        pending().await
+    }
+}
+
+impl Line for RoomLine {
+    fn voice<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Bytes>> {
+        async move {
+            let Sounds { voice, language, .. } = &self.agent;
+            let sound = voice.speak_live(text, language, Speaker::Agent).await;
+            Some(sound.into_iter().map(encode).collect())
+        }
+        .boxed()
+    }
+
+    fn is_spoken_over(&mut self) -> bool {
+        let Speaking { begun, .. } = self.speaking();
+        let is_spoken_over = begun > self.known();
+        if is_spoken_over {
+            self.cut_in = begun;
+        }
+        is_spoken_over
+    }
+
+    fn has_keys(&self) -> bool {
+        true
+    }
+
+    fn has_ears(&self) -> bool {
+        self.agent.has_ears
+    }
+
+    fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said> {
+        let sound = saying.sound.unwrap_or_default();
+        self.play(sound, saying.whole).boxed()
+    }
+
+    fn listen(&mut self) -> BoxFuture<'_, Event> {
+        self.next().boxed()
+    }
+
+    /// They have been heard when they are known.
+    fn hear(&mut self, _: u64) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+
+    fn expect_consent(&mut self) {}
+
+    fn wants_slow_function(&mut self) -> bool {
+        false
+    }
+
+    /// Nobody hears an agent's keys in a browser.
+    fn press(&mut self, _: &str) {}
+
+    fn hand_over<'a>(&'a mut self, _: &'a E164) -> BoxFuture<'a, Result<(), String>> {
+        ready(Err("a room has no telephone line".to_owned())).boxed()
+    }
+
+    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, ()> {
+        async move {
+            let clock = self.clock.clone();
+            self.busy = None;
+            self.busy = Some(clock.sleep(Duration::from_millis(ms)).await);
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

@@ -1,0 +1,304 @@
+//! The talk of a room, over its wire: the test is the page, which plays what it gets and says what it hears.
+//!
+//! Time stands still while sound is played: the frames are taken as fast as they come.
+use super::the_call::{agent, call, said, session, told};
+use crate::{
+    on_both,
+    world::{
+        Tenant, World, seconds,
+        transcription_server::{Answer, TranscriptionServer},
+    },
+};
+use actors::{
+    room::{
+        talk::begin,
+        wire::{Heard, Note, Wire},
+    },
+    session::machine::Command,
+};
+use bytes::Bytes;
+use entities::{
+    ids::{Owned, SessionId},
+    session::AnsweredBy,
+    values::Env,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::{sync::mpsc, task::JoinHandle};
+
+/// A page that is connected.
+struct Page {
+    id: String,
+    wire: Arc<Wire>,
+    heard: mpsc::Sender<Heard>,
+    talk: JoinHandle<()>,
+    /// What it was shown, as `agent: …` and `user: …`.
+    captions: Vec<String>,
+    /// Frames that it has played.
+    played: usize,
+}
+
+impl Page {
+    /// A call that rings for long enough is picked up in a browser.
+    async fn join(world: &World, tenant: &Tenant, agent: &str) -> Page {
+        let id = call(tenant, agent, "+15002345602", json!({})).await;
+        world.advance(seconds(1)).await;
+        let deps = world.deps();
+        let key = Owned::new(tenant.id, Env::Test, SessionId(id.parse().unwrap()));
+        let answer = Command::Answer {
+            by: AnsweredBy::Human,
+            recording_id: deps.ids.next(),
+        };
+        let tree = deps.tree().unwrap();
+        tree.ask(&tree.sessions, deps, key, answer).await.unwrap();
+        let mut found = None;
+        deps.calls.place(key.id, |leg| found = Some(leg));
+        let (wire, _) = Wire::new();
+        let (heard, listen) = mpsc::channel(64);
+        let (_, inbox) = mpsc::channel(16);
+        let talk = begin(deps, found.unwrap(), wire.clone(), listen, inbox);
+        Page {
+            id,
+            wire,
+            heard,
+            talk: deps.runtime.spawn(talk),
+            captions: Vec::new(),
+            played: 0,
+        }
+    }
+
+    fn look(&mut self) {
+        let (notes, _) = self.wire.notes_from(0);
+        let shown = notes.into_iter().map(|note| match note {
+            Note::Caption { role, text, .. } => format!("{}: {text}", json!(role).as_str().unwrap()),
+            Note::Ended { .. } => panic!("nobody has ended it"),
+        });
+        self.captions = shown.collect();
+    }
+
+    /// Plays until so many captions are shown and the agent is silent again; answers the last.
+    async fn play_until(&mut self, captions: usize) -> &str {
+        loop {
+            let is_silent = self.wire.next_frame().is_none();
+            self.played += usize::from(!is_silent);
+            self.look();
+            if is_silent && self.captions.len() >= captions {
+                return self.captions.last().unwrap();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Plays nothing until so many captions are shown.
+    async fn look_until(&mut self, captions: usize) {
+        while self.captions.len() < captions {
+            tokio::task::yield_now().await;
+            self.look();
+        }
+    }
+
+    /// Plays so many frames.
+    async fn play(&mut self, frames: usize) {
+        let until = self.played + frames;
+        while self.played < until {
+            self.played += usize::from(self.wire.next_frame().is_some());
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn speak(&mut self) {
+        self.heard.send(Heard::Began).await.unwrap();
+        self.heard.send(Heard::Spoke(speech())).await.unwrap();
+    }
+
+    async fn press(&mut self, keys: &str) {
+        self.heard.send(Heard::Pressed(keys.into())).await.unwrap();
+    }
+
+    /// Plays until the talk is over.
+    async fn end(mut self) -> Vec<String> {
+        while !self.talk.is_finished() {
+            self.wire.next_frame();
+            tokio::task::yield_now().await;
+        }
+        self.look();
+        self.talk.await.unwrap();
+        self.captions
+    }
+}
+
+/// As loud as mu-law can be, for half a second: nobody else sounds so.
+fn speech() -> Bytes {
+    (0..4_000)
+        .map(|at| if at / 20 % 2 == 0 { 0x80 } else { 0x00 })
+        .collect()
+}
+
+async fn greeter(tenant: &Tenant, consent: &str) -> String {
+    let replies = json!([{ "say": "Wonderful." }, { "say": "Very well." }]);
+    let settings = json!({
+        "first_message": "Good morning, how are you?", "recording": { "enabled": true, "consent": consent },
+        "brain": { "mode": "scripted", "replies": replies },
+    });
+    agent(tenant, settings).await
+}
+
+async fn understand(world: &mut World, words: &[&str]) -> TranscriptionServer {
+    let server = TranscriptionServer::understanding(words).await;
+    world.change_setting("transcription_url", json!(server.url())).await;
+    server
+}
+
+async fn transcript(tenant: &Tenant, id: &str) -> Vec<Value> {
+    let transcript = tenant.api.get(&format!("/v1/sessions/{id}/transcript.json")).await.ok();
+    transcript["turns"].as_array().unwrap().clone()
+}
+
+async fn noted(tenant: &Tenant, id: &str, kind: &str) -> Vec<Value> {
+    let timeline = tenant.api.get(&format!("/v1/sessions/{id}/timeline")).await.ok();
+    let entries = timeline["entries"].as_array().unwrap().clone().into_iter();
+    entries
+        .filter(|entry| entry["kind"] == kind)
+        .map(|entry| entry["detail"].clone())
+        .collect()
+}
+
+/// The agent's side and the other's.
+async fn recorded(tenant: &Tenant) -> [Vec<i16>; 2] {
+    let completed = told(tenant, "session.recording_completed").await.remove(0);
+    let path = completed["recording_url"]
+        .as_str()
+        .unwrap()
+        .strip_prefix(&tenant.api.url)
+        .unwrap()
+        .to_owned();
+    let response = tenant.api.request(reqwest::Method::GET, &path).send().await.unwrap();
+    let wav = response.bytes().await.unwrap();
+    [0, 2].map(|side| {
+        let frames = wav[44..].chunks_exact(4);
+        frames
+            .map(|frame| i16::from_le_bytes([frame[side], frame[side + 1]]))
+            .collect()
+    })
+}
+
+const QUESTION: &str = "agent: Before we begin: may I record this call?";
+const CLOSING: &str = "agent: Thank you for your time. Goodbye!";
+
+on_both! {
+    async fn offline_the_agent_speaks_hears_speech_and_keys_and_all_of_it_is_recorded(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = greeter(&tenant, "verbal").await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        assert_eq!(page.play_until(1).await, format!("{QUESTION} Press 1 for yes or 2 for no."));
+        world.advance(seconds(1)).await;
+        page.press("1").await;
+        assert_eq!(page.play_until(2).await, "agent: Good morning, how are you?");
+        for (captions, answer) in [(4, "agent: Wonderful."), (6, "agent: Very well."), (8, CLOSING)] {
+            world.advance(seconds(1)).await;
+            page.speak().await;
+            assert_eq!(page.play_until(captions).await, answer);
+        }
+        let id = page.id.clone();
+        let captions = page.end().await;
+        world.settle().await;
+        let row = session(&tenant, &id).await;
+        assert_eq!((&row["status"], &row["ended_by"], &row["consent"]), (&json!("completed"), &json!("agent"), &json!("granted")));
+        let turns = transcript(&tenant, &id).await;
+        assert_eq!(said(&json!(turns)), captions, "captions are the transcript");
+        assert_eq!(captions.iter().filter(|line| *line == "user: [speech]").count(), 3);
+        assert_eq!(noted(&tenant, &id, "keys_pressed").await, ["1"]);
+        assert!(turns.windows(2).all(|pair| pair[0]["t"].as_f64() <= pair[1]["t"].as_f64()), "{turns:?}");
+
+        world.advance(seconds(10)).await;
+        let [agents, theirs] = recorded(&tenant).await;
+        assert!(agents.iter().any(|sample| sample.abs() > 1_000), "the agent is heard");
+        let loud = theirs.iter().filter(|sample| sample.abs() > 32_000).count();
+        assert_eq!((loud, theirs.iter().filter(|sample| **sample != 0).count()), (12_000, 12_000), "their own sound, and nothing else");
+    }
+
+    async fn a_no_by_key_and_no_clear_answer_end_the_talk(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = greeter(&tenant, "verbal").await;
+        for (keys, captions) in [(&["2"][..], 2), (&["7", "#"], 3)] {
+            let mut page = Page::join(world, &tenant, &agent).await;
+            for (at, key) in keys.iter().enumerate() {
+                page.play_until(at + 1).await;
+                page.press(key).await;
+            }
+            let id = page.id.clone();
+            let shown = page.end().await;
+            assert_eq!((shown.len(), shown.last().unwrap().as_str()), (captions, "agent: I understand. Then this call ends here. Goodbye."));
+            world.settle().await;
+            let row = session(&tenant, &id).await;
+            assert_eq!((&row["end_reason"], &row["consent"]), (&json!("consent_refused"), &json!("refused")));
+        }
+        assert_eq!(told(&tenant, "session.recording_completed").await.len(), 0);
+    }
+
+    async fn words_are_understood_who_cuts_in_is_listened_to_and_who_wants_no_more_is_left_alone(world: &mut World) {
+        let server = understand(world, &["Yes, sure.", "Wait a moment!", "Please stop calling me."]).await;
+        let tenant = world.tenant().await;
+        let agent = greeter(&tenant, "verbal").await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        assert_eq!(page.play_until(1).await, QUESTION, "words are enough");
+        world.advance(seconds(1)).await;
+        page.speak().await;
+        // It greets, and is cut in on after a fifth of a second.
+        page.play(10).await;
+        page.speak().await;
+        page.look_until(4).await;
+        assert_eq!(page.play_until(5).await, "agent: Wonderful.");
+        world.advance(seconds(1)).await;
+        page.speak().await;
+        let id = page.id.clone();
+        let shown = page.end().await;
+        assert_eq!(shown, [
+            QUESTION, "user: Yes, sure.", "agent: Good morning, how are you?", "user: Wait a moment!", "agent: Wonderful.",
+            "user: Please stop calling me.", "agent: I understand. You will not be called again. Goodbye.",
+        ]);
+        world.settle().await;
+        let row = session(&tenant, &id).await;
+        assert_eq!((&row["status"], &row["end_reason"]), (&json!("completed"), &json!("opt_out")));
+        assert_eq!(told(&tenant, "session.opt_out_detected").await.len(), 1);
+        let turns = transcript(&tenant, &id).await;
+        let greeting = turns[2]["content"].as_str().unwrap();
+        assert!("Good morning, how are you?".starts_with(greeting) && (1..15).contains(&greeting.len()), "what was heard of it: {greeting}");
+        assert_eq!(server.asked().len(), 3);
+        assert!(server.asked().iter().all(|asked| asked.samples() == 4_000));
+    }
+
+    async fn a_notice_is_heard_to_its_end_and_a_provider_that_fails_ends_nothing(world: &mut World) {
+        let server = TranscriptionServer::start_with(|_, before| match before {
+            0 => Answer::Words("Hello?".into()),
+            1 => Answer::Status(400, "no".into()),
+            _ => Answer::Words("Fine.".into()),
+        })
+        .await;
+        world.change_setting("transcription_url", json!(server.url())).await;
+        let tenant = world.tenant().await;
+        let agent = greeter(&tenant, "notice").await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        page.play(2).await;
+        page.speak().await;
+        while server.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        page.play_until(3).await;
+        world.advance(seconds(1)).await;
+        page.speak().await;
+        assert_eq!(page.play_until(5).await, "agent: Wonderful.");
+        for captions in [7, 9] {
+            page.speak().await;
+            page.play_until(captions).await;
+        }
+        let id = page.id.clone();
+        assert_eq!(page.end().await, [
+            "agent: This call is recorded.", "agent: Good morning, how are you?", "user: Hello?", "user: [speech]",
+            "agent: Wonderful.", "user: Fine.", "agent: Very well.", "user: Fine.", CLOSING,
+        ]);
+        world.settle().await;
+        assert_eq!(noted(&tenant, &id, "transcription_failed").await, ["the provider failed: it answered 400"]);
+        assert_eq!(session(&tenant, &id).await["status"], "completed");
+    }
+}
