@@ -171,7 +171,7 @@ async function refusal(response) {
   switch (response.status) {
     case 404: return 'gone';
     case 409: return 'occupied';
-    case 402: return 'unavailable';
+    case 402: case 403: return 'unavailable';
     case 429: return error?.code === 'concurrency_full' ? 'full' : 'too_many_tries';
     case 415: case 422: return 'old_browser';
     default: return 'trouble';

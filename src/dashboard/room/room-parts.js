@@ -3,6 +3,9 @@
 /** More turns than this are not kept on the page. */
 const MOST = 400;
 
+/** What the service writes where nobody puts speech into words. */
+const WORDLESS = '[speech]';
+
 /** What is said, in the order of its places. A turn that is told again is the same turn. */
 export class Captions {
   #list;
@@ -32,7 +35,8 @@ export class Captions {
 
   add({ place, role, text }) {
     const words = (this.#turns.get(place) ?? this.#make(place, role)).querySelector('.words');
-    if (words.textContent !== String(text)) words.textContent = text;
+    const shown = text === WORDLESS ? '(spoken)' : String(text);
+    if (words.textContent !== shown) words.textContent = shown;
     this.#hint.hidden = true;
     this.#showNewest();
   }

@@ -74,8 +74,7 @@ export const failures = {
   full: () => ({
     title: 'All lines are busy',
     text: 'Too many people are talking at this moment.',
-    steps: ['Wait a minute or two, then press Try again.'],
-    retry: 'Try again',
+    steps: [`Wait a minute or two. ${link}`],
   }),
   too_many_tries: () => ({
     title: 'Too many tries',
@@ -86,8 +85,7 @@ export const failures = {
   unavailable: () => ({
     title: 'No talks can be held now',
     text: 'Whoever sent you this link cannot take calls at the moment.',
-    steps: ['Tell them, or try again later.'],
-    retry: 'Try again',
+    steps: ['Tell them, and ask for a new link.'],
   }),
   network: () => ({
     title: 'The service cannot be reached',
@@ -109,7 +107,7 @@ export const failures = {
   trouble: () => ({
     title: 'Something is wrong on our side',
     text: 'The talk could not be started.',
-    steps: ['Wait a moment, then press Try again.'],
+    steps: ['Wait a moment, then press Try again.', `If that does not help: ${lower(link)}`],
     retry: 'Try again',
   }),
 };

@@ -121,14 +121,14 @@ fn each_refusal_is_said_in_plain_words() {
                 &[
                     (404, "not_found", "gone", "not valid any more", ""),
                     (409, "invalid_state", "occupied", "already in this talk", "Try again"),
-                    (429, "concurrency_full", "full", "All lines are busy", "Try again"),
+                    (429, "concurrency_full", "full", "All lines are busy", ""),
                     (429, "rate_limited", "too_many_tries", "Too many tries", "Try again"),
                     (
                         402,
                         "insufficient_credits",
                         "unavailable",
                         "cannot take calls",
-                        "Try again",
+                        "",
                     ),
                     (422, "validation_failed", "old_browser", "Update your browser", ""),
                     (503, "unavailable", "trouble", "wrong on our side", "Try again"),

@@ -1,6 +1,7 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
 mod kills;
 mod recorded;
+mod rooms;
 mod spent;
 mod tenants;
 mod the_law;

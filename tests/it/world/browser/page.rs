@@ -71,7 +71,7 @@ impl Page {
         let target = link.send(None, "Target.createTarget", target).await["targetId"].clone();
         let attach = json!({ "targetId": target, "flatten": true });
         let tab = link.send(None, "Target.attachToTarget", attach).await["sessionId"].clone();
-        let page = Page {
+        let mut page = Page {
             link: link.clone(),
             context: context.to_owned(),
             target: target.as_str().unwrap().to_owned(),
@@ -82,6 +82,14 @@ impl Page {
         for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Inspector.enable"] {
             page.send(domain, json!({})).await;
         }
+        page.screen(screen).await;
+        page.before_each_load(KEEP_CONNECTIONS).await;
+        page
+    }
+
+    /// Looks at it on another screen.
+    pub async fn screen(&mut self, screen: Screen) {
+        self.screen = screen;
         let Screen {
             width,
             height,
@@ -90,12 +98,10 @@ impl Page {
             ..
         } = screen;
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": if mobile { 2 } else { 1 }, "mobile": mobile });
-        page.send("Emulation.setDeviceMetricsOverride", metrics).await;
+        self.send("Emulation.setDeviceMetricsOverride", metrics).await;
         let scheme = if dark { "dark" } else { "light" };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        page.send("Emulation.setEmulatedMedia", media).await;
-        page.before_each_load(KEEP_CONNECTIONS).await;
-        page
+        self.send("Emulation.setEmulatedMedia", media).await;
     }
 
     /// Another tab of the same browser, with the same permissions.
