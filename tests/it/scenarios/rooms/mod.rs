@@ -37,8 +37,8 @@ impl Link {
     }
 
     pub fn request(&self, method: Method, below: &str) -> reqwest::RequestBuilder {
-        let url = format!("{}/r/{}{below}", self.world, self.room);
-        self.client.request(method, url).query(&[("sig", &self.sig)])
+        let url = format!("{}/r/{}{below}?sig={}", self.world, self.room, self.sig);
+        self.client.request(method, url)
     }
 
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
@@ -58,7 +58,9 @@ impl Link {
     }
 
     pub async fn offer(&self, sdp: String, again_as: Option<&str>) -> Answer {
-        let request = self.request(Method::POST, "/whip").query(&[("participant", again_as)]);
+        let participant = again_as.map(|id| format!("&participant={id}")).unwrap_or_default();
+        let url = format!("{}/r/{}/whip?sig={}{participant}", self.world, self.room, self.sig);
+        let request = self.client.post(url);
         self.send(request.header("content-type", "application/sdp").body(sdp))
             .await
     }
