@@ -425,6 +425,10 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (Conversing(talk), OptOut { purge_after }) if talk.is_heard() => opt_out(session, purge_after, now),
         (Conversing(_), Call { call, own, until }) => call_tool(session, (call, own), until, now),
         (Conversing(_), Return(answer)) => take_answer(session, answer, now),
+        (Conversing(_), Transfer { .. }) if session.call.room_id.is_some() => {
+            let hint = "it is held in a room, which has no telephone line";
+            Err(refused("conversing", "be transferred", hint))
+        }
         (Conversing(talk), Transfer { to }) if talk.course == Course::Talking => transfer(session, to, now),
         (
             Conversing(

@@ -545,6 +545,7 @@ fn in_the_talk() -> Vec<Line> {
         // handed over, and taken back
         (TALKED, transfer_to_sales(), 16, To("transferring", "session.transfer_initiated, Transfer")),
         (NO_MORE_TALKED, transfer_to_sales(), 16, Refused),
+        (&["in a room"], transfer_to_sales(), 16, Refused),
         (&["transferring"], nobody_there(), 20, To("talking", "")), // the line says so: it knows
         (&["transferring"], Tick, 59, Unchanged),
         (&["transferring"], Tick, 60, To("talking", "TransferEnded")), // nobody answered in time
