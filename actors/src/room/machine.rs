@@ -265,7 +265,12 @@ fn lost(mut room: Room, since: Option<Moment>) -> Result<(Room, Vec<Effect>)> {
     if let Phase::Joined { lost_at, .. } = &mut room.phase {
         *lost_at = since;
     }
-    Ok((room, Vec::new()))
+    // Whoever cannot be heard is not silent.
+    let attend = since.map(|at| SessionCommand::Attend {
+        until: at.plus_seconds(GRACE_SECONDS),
+    });
+    let tell = attend.map(|command| Effect::TellSession(room.made.session(), command));
+    Ok((room, tell.into_iter().collect()))
 }
 
 /// Nobody joins it any more.

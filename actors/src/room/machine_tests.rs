@@ -121,6 +121,7 @@ fn told(effects: &[Effect]) -> String {
             )
         }
         Effect::TellSession(_, SessionCommand::Break { reason, .. }) => format!("break {reason:?}"),
+        Effect::TellSession(_, SessionCommand::Attend { .. }) => "attend".to_owned(),
         other => format!("{other:?}"),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -156,12 +157,12 @@ fn table() -> Vec<(&'static str, Room, Vec<(Command, &'static str, &'static str)
         ]),
         ("joined", joined(), vec![
             (Tick, "Joined", ""), (View, "Joined", ""), (first(BOB), NO, ""), (again(ANN), "Joined", ""), (again(BOB), NO, ""),
-            (Connect(ANN), "Joined", ""), (Connect(BOB), "Joined", ""), (Lose(ANN), "Lost", ""), (Lose(BOB), "Joined", ""), (Regain(ANN), "Joined", ""),
+            (Connect(ANN), "Joined", ""), (Connect(BOB), "Joined", ""), (Lose(ANN), "Lost", "attend"), (Lose(BOB), "Joined", ""), (Regain(ANN), "Joined", ""),
             (full(), "Joined", ""), (Expire, NO, ""), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("lost", after(joined(), Lose(ANN), 40), vec![
             (Tick, "Lost", ""), (View, "Lost", ""), (first(BOB), NO, ""), (again(ANN), "Lost", ""), (again(BOB), NO, ""),
-            (Connect(ANN), "Joined", ""), (Connect(BOB), "Lost", ""), (Lose(ANN), "Lost", ""), (Regain(ANN), "Joined", ""), (Regain(BOB), "Lost", ""),
+            (Connect(ANN), "Joined", ""), (Connect(BOB), "Lost", ""), (Lose(ANN), "Lost", "attend"), (Regain(ANN), "Joined", ""), (Regain(BOB), "Lost", ""),
             (full(), "Lost", ""), (Expire, NO, ""), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("completed", completed(), same("Completed")),

@@ -62,19 +62,27 @@ async fn hold(
     let (hearing, noticed) = Hearing::new(deps.clock.clone(), transcription, &language, tell, heard);
     let line = RoomLine::new(deps.clock.clone(), sounds, wire.clone(), noticed, inbox);
     let talk = Talk::of(deps, leg, line, Place::Room).await?;
-    // Hearing may end before the talk does: then nothing more is heard.
-    let hearing = hearing.run().then(|()| pending::<()>());
+    let talked = async {
+        tokio::select! {
+            // What has been played to its end is over before anything else is heard.
+            biased;
+            _ = talk.hold() => {}
+            // It may end before the talk does: then nothing more is heard.
+            () = hearing.run().then(|()| pending()) => {}
+        }
+    };
+    let captions = captions(turns, &wire);
+    tokio::pin!(captions);
     tokio::select! {
-        // What has been played to its end is over before anything else is heard.
-        biased;
-        _ = talk.hold() => {}
-        () = hearing => {}
-        () = captions(turns, &wire) => {}
+        () = &mut captions => return Ok(()),
+        () = talked => {}
     }
+    // The last words are shown too.
+    captions.await;
     Ok(())
 }
 
-/// What is said is shown; what tools do is not.
+/// Until the call's end. What is said is shown; what tools do is not.
 async fn captions(mut turns: broadcast::Receiver<(usize, Turn)>, wire: &Wire) {
     loop {
         match turns.recv().await {
@@ -88,7 +96,7 @@ async fn captions(mut turns: broadcast::Receiver<(usize, Turn)>, wire: &Wire) {
             )) if role != Speaker::Tool => wire.caption(place, role, text),
             // Of a page that lags behind, some captions are missing.
             Ok(_) | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return pending().await,
+            Err(RecvError::Closed) => return,
         }
     }
 }

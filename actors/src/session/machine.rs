@@ -136,7 +136,7 @@ pub enum Command {
     Utter(Utterance),
     /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
     Interrupt { said: String, played_ms: u64 },
-    /// The other side speaks and is listened to; its words come by then at the latest.
+    /// The other side speaks and is listened to, or cannot be heard at the moment; its words come by then at the latest.
     Attend { until: Moment },
     /// The other side agreed to be recorded, or did not.
     Consent(bool),
@@ -809,21 +809,20 @@ fn utter(mut session: Session, mut utterance: Utterance, now: Moment) -> Result<
     };
     // The sound of what is not recorded is kept nowhere.
     utterance.audio = utterance.audio.filter(|_| talk.recorded_from.is_some());
-    let began = match utterance.ago_ms {
-        None => now,
+    let ms = i64::try_from(utterance.ms)
+        .unwrap_or(i64::MAX / 4)
+        .min(MAX_UTTERANCE_MS);
+    let (began, ends) = match utterance.ago_ms {
+        None => (now, now.plus_millis(ms)),
         Some(ago) => {
             // Whoever was listened to has ended: silence counts again, from now, when it is known what was said.
             talk.quiet_from = now;
-            let began = now.plus_millis(-i64::try_from(ago).unwrap_or(i64::MAX));
+            let began = now.plus_millis(-i64::try_from(ago).unwrap_or(i64::MAX).max(ms));
             // What was said meanwhile stands before it.
-            began.max(session.log.last_begun(talk.started_at))
+            let began = began.max(session.log.last_begun(talk.started_at));
+            (began, began.plus_millis(ms).min(now))
         }
     };
-    let ends = began.plus_millis(
-        i64::try_from(utterance.ms)
-            .unwrap_or(i64::MAX / 4)
-            .min(MAX_UTTERANCE_MS),
-    );
     talk.quiet_from = talk.quiet_from.max(ends);
     let started_at = talk.started_at;
     let turn = session.log.utter(utterance, (started_at, began, ends));

@@ -320,7 +320,7 @@ fn words_that_are_known_when_they_have_ended_stand_where_they_began() {
         ("still in the agent's words", 1_000, 7_500, (2.5, 3.5)),
         ("before them, which were said meanwhile", 1_000, 9_000, (2.0, 3.0)),
         ("before the call", 1_000, u64::MAX, (2.0, 3.0)),
-        ("just now", 1_000, 0, (10.0, 11.0)),
+        ("of which it is not known when it began", 1_000, 0, (9.0, 10.0)),
     ] {
         let session = after(spoken.clone(), heard(ms, ago_ms), 20);
         let turn = &session.log.turns[1];

@@ -87,6 +87,7 @@ on_both! {
         assert_eq!(outcome(&get(&tenant, &first).await), ("created", ""));
         let told = &the_call::told(&tenant, "room.failed").await[0];
         assert_eq!((&told["room_id"], &told["error_code"]), (&second["id"], &json!("concurrency_full")));
+        end(&tenant, &first).await.ok();
     }
 
     async fn without_credits_it_fails_and_says_so(world: &mut World) {
@@ -149,8 +150,9 @@ on_both! {
         assert_eq!(link.page().await.status, 404);
         // Who had not joined still can.
         assert_eq!(outcome(&get(&tenant, &waiting).await), ("created", ""));
-        let (_peer, _) = other.join(None).await;
+        let (_peer, participant) = other.join(None).await;
         until(&tenant, &waiting, |room| room["status"] == "joined").await;
+        other.leave(&participant).await;
     }
 
     /// The room's commit stood, and its session was not told; and the reverse.

@@ -68,6 +68,7 @@ on_both! {
         assert_eq!(link.page().await.status, 200);
         let (again, known) = link.join(Some(&participant)).await;
         assert_eq!(known, participant);
+        until_found(world, &tenant, &room).await;
         let seen = again.until("it is told what was said", |view| captions(view) >= 1).await;
         assert_eq!(seen.notes[0]["text"], "Hello, this is Ann.");
         world.advance(seconds(25)).await;
@@ -75,13 +76,14 @@ on_both! {
         assert_eq!(the_call::told(&tenant, "room.joined").await.len(), 1);
         tenant.api.post(&format!("/v1/rooms/{}/end", link.room), json!({})).await.ok();
         again.closed().await;
+        world.settle().await;
         let call = session(&tenant, &room).await;
         assert_eq!((&call["end_reason"], &call["ended_by"]), (&json!("completed"), &json!("api")));
     }
 
     async fn a_browser_that_is_gone_for_30_seconds_is_given_up(world: &mut World) {
         let tenant = world.tenant().await;
-        let agent = the_call::agent(&tenant, json!({ "first_message": "Hello.", "silence": { "hangup_after_seconds": 0 } })).await;
+        let agent = the_call::agent(&tenant, json!({ "first_message": "Hello.", "silence": { "hangup_after_seconds": 40 } })).await;
         let room = create(&tenant, &agent, json!({})).await;
         let link = Link::of(world, &tenant, &room);
         let (peer, _) = link.join(None).await;
