@@ -4,6 +4,7 @@
 //! lines are taken. What a busy one commits meanwhile may be in one kind and not yet in another.
 mod messages;
 mod postings;
+mod rooms;
 mod topups;
 
 use crate::{app::CannotStart, settings::Settings};
@@ -115,6 +116,7 @@ impl<W: Write> Dump<'_, W> {
         self.campaigns().await?;
         self.contacts().await?;
         self.sessions().await?;
+        self.rooms().await?;
         self.recordings().await?;
         self.evaluations().await?;
         self.dnc().await?;

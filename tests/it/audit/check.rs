@@ -1,5 +1,5 @@
 //! The table of invariants.
-use super::{dialing, events, facts::Facts, hours, letters, money, pace, recordings, records, talks};
+use super::{dialing, events, facts::Facts, hours, letters, money, pace, recordings, records, rooms, talks};
 use serde_json::Value;
 
 /// What is known about a run. Nothing in it comes from inside the service but `dump`.
@@ -40,13 +40,14 @@ pub struct Breach {
 type Check = fn(&Evidence, &Facts<'_>) -> Vec<String>;
 
 /// `DUMP` and `CAP` are the checker's own; the others are numbered as in the list of promises.
-const CHECKS: [(&str, Check); 29] = [
+const CHECKS: [(&str, Check); 31] = [
     ("DUMP", |_, facts| facts.unreadable.clone()),
     ("I1", records::acknowledged_is_kept),
     ("I2", events::events_match_facts),
     ("I2", talks::talks_are_told),
     ("I2", recordings::recordings_are_told),
     ("I2", money::credits_are_told),
+    ("I2", rooms::rooms_are_told),
     ("I7", dialing::dialed_at_most_once),
     ("I7", dialing::callers_are_not_called),
     ("I7", letters::sent_at_most_once),
@@ -66,6 +67,7 @@ const CHECKS: [(&str, Check); 29] = [
     ("I18", recordings::purged_is_gone),
     ("I19", records::nothing_is_stuck),
     ("I19", letters::no_message_is_stuck),
+    ("I19", rooms::rooms_go_with_their_sessions),
     ("I20", records::ids_and_times),
     ("I21", dialing::pauses_are_kept),
     ("I21", letters::pauses_are_kept),

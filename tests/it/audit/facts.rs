@@ -3,6 +3,7 @@ use super::{
     books::{self, Account, Asked, Message, Posting, Send, Topup},
     check::Evidence,
     read::{self, CarrierLine, Step},
+    rooms::{self, Room},
 };
 use chrono::{NaiveDate, Weekday};
 use serde_json::Value;
@@ -191,6 +192,7 @@ pub struct Facts<'a> {
     pub sessions: Vec<Session<'a>>,
     pub dnc: Vec<Dnc<'a>>,
     pub recordings: Vec<Recording<'a>>,
+    pub rooms: Vec<Room<'a>>,
     pub evaluations: Vec<Evaluation<'a>>,
     pub messages: Vec<Message<'a>>,
     /// In no order.
@@ -254,6 +256,7 @@ impl<'a> Facts<'a> {
             "contact" => self.contacts.push(read::contact(line)?),
             "session" => self.sessions.push(read::session(line)?),
             "dnc" => self.dnc.push(read::dnc(line)?),
+            "room" => self.rooms.push(rooms::room(line)?),
             "recording" => self.recordings.push(read::recording(line)?),
             "evaluation" => self.evaluations.push(read::evaluation(line)?),
             "sms" | "email" => self.messages.push(books::message(line)?),

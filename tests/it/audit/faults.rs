@@ -8,6 +8,7 @@ mod money;
 mod pace;
 mod recordings;
 mod records;
+mod rooms;
 mod talks;
 
 use super::{Breach, Evidence, check, read::millis, report, story};
@@ -19,7 +20,7 @@ use story::row;
 type Fault = (&'static str, &'static str, &'static str, Change);
 type Change = fn(&mut Evidence);
 
-const FAULTS: [&[Fault]; 8] = [
+const FAULTS: [&[Fault]; 9] = [
     records::FAULTS,
     events::FAULTS,
     talks::FAULTS,
@@ -28,6 +29,7 @@ const FAULTS: [&[Fault]; 8] = [
     pace::FAULTS,
     letters::FAULTS,
     money::FAULTS,
+    rooms::FAULTS,
 ];
 
 /// Changes after which nothing is wrong.

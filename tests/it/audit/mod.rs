@@ -8,7 +8,7 @@
 //! - `read` and `books` take each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
 //!   for a checker that skips what it does not understand finds nothing;
 //! - `check` is the table of invariants; each is one function in `records`, `events`, `talks`, `recordings`, `dialing`, `hours`,
-//!   `pace`, `letters` or `money`;
+//!   `pace`, `letters`, `money` or `rooms`;
 //! - `faults` shows that every clause bites: to the sound evidence of `story` it does one wrong at a time.
 mod books;
 mod check;
@@ -23,6 +23,7 @@ mod pace;
 mod read;
 mod recordings;
 mod records;
+mod rooms;
 mod story;
 mod talks;
 

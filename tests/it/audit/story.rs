@@ -3,6 +3,7 @@
 //! with a call in flight. Some talks are recorded, and in some the other side has a wish (`talks`). After it
 //! somebody pays, writes and calls until nothing is left (`purse`). Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
 mod purse;
+mod rooms;
 mod talks;
 
 use super::Evidence;
@@ -81,6 +82,7 @@ pub fn evidence() -> Evidence {
     story.at(960.0).end("a8.2", "completed", "completed");
     story.at(961.0).moves("a", "completed", Some("canceled"));
     purse::spend(&mut story);
+    rooms::open(&mut story);
     story.told()
 }
 
