@@ -11,6 +11,7 @@ use super::{
 };
 use crate::room::wire::Wire;
 use std::{
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -86,6 +87,9 @@ pub struct Link {
     channels: usize,
     /// When something came.
     came_at: Instant,
+    /// Where sound and data came from last, which is where ours go: an address that has shown that it knows the secret. The
+    /// protocols would stay with the first one until it has been silent for 15 s.
+    path: Option<SocketAddr>,
     /// When sound came, while it comes.
     heard_at: Option<Instant>,
 }
@@ -111,6 +115,7 @@ impl Link {
             data: Data::default(),
             channels: 0,
             came_at: Instant::now(),
+            path: None,
             heard_at: None,
         }
     }
@@ -208,6 +213,9 @@ impl Link {
         }
         self.seat.remember(datagram.source);
         self.came_at = datagram.at;
+        if !is_stun(&datagram.bytes) {
+            self.path = Some(datagram.source);
+        }
         if !self.forward(input) {
             dropped("malformed");
         }
@@ -231,7 +239,10 @@ impl Link {
         loop {
             match self.rtc.poll_output() {
                 Ok(Output::Timeout(due)) => return due,
-                Ok(Output::Transmit(packet)) => self.seat.mux.send(&packet.contents, packet.destination),
+                Ok(Output::Transmit(packet)) => {
+                    let path = self.path.filter(|_| !is_stun(&packet.contents));
+                    self.seat.mux.send(&packet.contents, path.unwrap_or(packet.destination));
+                }
                 Ok(Output::Event(event)) => self.handle(event),
                 Err(error) => {
                     tracing::debug!(%error, "a room's connection stumbled");
@@ -293,6 +304,11 @@ impl Link {
             self.drain();
         }
     }
+}
+
+/// Source: RFC 7983, section 7.
+fn is_stun(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|first| *first < 4)
 }
 
 /// The time of sound is the machine's, whatever the service's clock says.

@@ -26,7 +26,7 @@ struct Call {
     peer: Peer,
     /// What the page was answered.
     answer: String,
-    connection: Connection,
+    connection: Option<Connection>,
     wire: Arc<Wire>,
     heard: Option<mpsc::Receiver<Heard>>,
     changes: mpsc::UnboundedReceiver<Change>,
@@ -46,7 +46,7 @@ impl Call {
         let offered = media.offer(&sdp).unwrap();
         let answer = offered.answer().to_string();
         let (tell, changes) = mpsc::unbounded_channel();
-        let connection = offered.connect(wire.clone(), move |change| tell.send(change).unwrap());
+        let connection = Some(offered.connect(wire.clone(), move |change| tell.send(change).unwrap()));
         peer.connect(&answer);
         peer.connected().await;
         let mut call = Call {
@@ -93,6 +93,11 @@ impl Call {
             .until("it hears a tone", |view| view.packets >= before + 25)
             .await;
     }
+}
+
+/// The rest of the line of an SDP that begins so.
+fn value<'a>(sdp: &'a str, name: &str) -> &'a str {
+    sdp.lines().find_map(|line| line.strip_prefix(name)).unwrap()
 }
 
 /// The purest 100 ms at that pitch.

@@ -19,10 +19,6 @@ impl Chance {
     }
 }
 
-fn value<'a>(sdp: &'a str, name: &str) -> &'a str {
-    sdp.lines().find_map(|line| line.strip_prefix(name)).unwrap()
-}
-
 /// A STUN binding request with USE-CANDIDATE and whatever integrity.
 fn stun(username: &str, integrity: &[u8]) -> Vec<u8> {
     let attributes: [(u16, &[u8]); 5] = [

@@ -37,14 +37,7 @@ async fn a_page_that_closes_is_lost_at_once_and_for_good() {
 async fn dropping_a_connection_tells_the_page_and_frees_everything() {
     let media = media();
     let mut call = Call::new(&media, Codec::Pcma).await;
-    let (_, spare) = tokio::sync::oneshot::channel();
-    drop(std::mem::replace(
-        &mut call.connection,
-        Connection {
-            hold: tokio::sync::oneshot::channel().0,
-        },
-    ));
-    drop::<tokio::sync::oneshot::Receiver<()>>(spare);
+    drop(call.connection.take());
     call.peer.closed().await;
     assert_eq!(call.change().await, None);
     assert_eq!(media.connections(), 0);
