@@ -21,6 +21,7 @@ use std::{
     sync::Arc,
     thread::available_parallelism,
 };
+use str0m::Candidate;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::oneshot,
@@ -134,7 +135,8 @@ fn announced(wanted: &[IpAddr], bound: SocketAddr) -> Result<Vec<SocketAddr>, St
         [] => vec![bound.ip()],
         wanted => wanted.to_vec(),
     };
-    if let Some(bad) = ips.iter().find(|ip| ip.is_unspecified() || ip.is_multicast()) {
+    let nowhere = |ip: &&IpAddr| Candidate::host(SocketAddr::new(**ip, bound.port()), "udp").is_err();
+    if let Some(bad) = ips.iter().find(nowhere) {
         return Err(format!(
             "no browser can send to {bad}; name the address that browsers reach this machine by"
         ));

@@ -79,7 +79,8 @@ impl Offered {
     }
 
     /// From now on the browser's packets are taken. `changed` is called on a thread of media and must not wait; not for what
-    /// the owner does itself, which is dropping the connection or closing the wire.
+    /// the owner does itself, which is dropping the connection or closing the wire. A wire has one connection at a time: drop the
+    /// one before first, or each of them plays half of what is said.
     pub fn connect(self, wire: Arc<Wire>, changed: impl Fn(Change) + Send + Sync + 'static) -> Connection {
         let (hold, dropped) = oneshot::channel();
         let (seat, inbox) = self.mux.seat(self.ufrag);

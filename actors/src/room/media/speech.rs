@@ -67,7 +67,7 @@ impl Speech {
     pub fn next(&mut self, wire: &Wire, now: Instant) -> Option<Frame> {
         loop {
             let due = self.due.filter(|due| *due <= now)?;
-            metrics::histogram!("callboard_media_late_seconds").record((now - due).as_secs_f64());
+            let late = now - due;
             let due = self.skip(due, now);
             let number = self.number;
             self.number += 1;
@@ -84,6 +84,7 @@ impl Speech {
                     [ZERO; FRAME]
                 }
             };
+            metrics::histogram!("callboard_media_late_seconds").record(late.as_secs_f64());
             let at = due;
             return Some(Frame {
                 sound,

@@ -21,6 +21,15 @@ fn media() -> Media {
     .unwrap()
 }
 
+/// What becomes of a connection, for as long as somebody listens.
+fn changes() -> (impl Fn(Change) + Send + Sync + 'static, mpsc::UnboundedReceiver<Change>) {
+    let (sender, changes) = mpsc::unbounded_channel();
+    let tell = move |change| {
+        let _ = sender.send(change);
+    };
+    (tell, changes)
+}
+
 /// A page and the talk's side of it.
 struct Call {
     peer: Peer,
@@ -45,8 +54,8 @@ impl Call {
         let (peer, sdp) = Peer::offer(codec);
         let offered = media.offer(&sdp).unwrap();
         let answer = offered.answer().to_string();
-        let (tell, changes) = mpsc::unbounded_channel();
-        let connection = Some(offered.connect(wire.clone(), move |change| tell.send(change).unwrap()));
+        let (tell, changes) = changes();
+        let connection = Some(offered.connect(wire.clone(), tell));
         peer.connect(&answer);
         peer.connected().await;
         let mut call = Call {
@@ -118,7 +127,7 @@ fn browsers_are_told_where_to_send() {
     assert_eq!(text(announced(&public, any).unwrap()), ["203.0.113.9:4000"]);
     let own = text(announced(&[], any).unwrap());
     assert_eq!(own.last().unwrap(), "127.0.0.1:4000");
-    for bad in ["0.0.0.0", "224.0.0.1", "2001:db8::1"] {
+    for bad in ["0.0.0.0", "224.0.0.1", "169.254.1.1", "2001:db8::1"] {
         assert!(announced(&[bad.parse().unwrap()], any).is_err(), "{bad}");
     }
     let v6: SocketAddr = "[::]:4000".parse().unwrap();

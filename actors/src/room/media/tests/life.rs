@@ -51,11 +51,8 @@ async fn what_is_not_connected_leaves_nothing() {
     drop(media.offer(&sdp).unwrap());
     assert_eq!(media.connections(), 0);
     let (wire, _heard) = Wire::new();
-    let (tell, mut changes) = mpsc::unbounded_channel();
-    let nobody_comes = media
-        .offer(&sdp)
-        .unwrap()
-        .connect(wire, move |change| tell.send(change).unwrap());
+    let (tell, mut changes) = changes();
+    let nobody_comes = media.offer(&sdp).unwrap().connect(wire, tell);
     assert_eq!(media.connections(), 1);
     drop(nobody_comes);
     assert_eq!(changes.recv().await, None);
@@ -67,11 +64,8 @@ async fn a_talk_that_ends_before_its_page_comes_does_not_wait_for_it() {
     let media = media();
     let (_peer, sdp) = Peer::offer(Codec::Opus);
     let (wire, _heard) = Wire::new();
-    let (tell, mut changes) = mpsc::unbounded_channel();
-    let _connection = media
-        .offer(&sdp)
-        .unwrap()
-        .connect(wire.clone(), move |change| tell.send(change).unwrap());
+    let (tell, mut changes) = changes();
+    let _connection = media.offer(&sdp).unwrap().connect(wire.clone(), tell);
     wire.close("completed");
     assert_eq!(changes.recv().await, None);
     assert_eq!(media.connections(), 0);
