@@ -100,4 +100,4 @@ fn wav(speech: &[u8]) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 #[path = "transcription_tests.rs"]
-mod tests;
+pub mod tests;

@@ -2,8 +2,7 @@
 
 // The same server that scenarios use for the whole service.
 #[path = "../../../tests/it/world/transcription_server.rs"]
-#[expect(dead_code, reason = "the scenarios need the rest of it")]
-mod transcription_server;
+pub mod transcription_server;
 
 use super::*;
 use transcription_server::{Answer, TranscriptionServer};

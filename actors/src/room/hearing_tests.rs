@@ -1,11 +1,6 @@
-// The same server that scenarios use for the whole service.
-#[path = "../../../tests/it/world/transcription_server.rs"]
-#[expect(dead_code, reason = "the protocol's own tests need the rest of it")]
-mod transcription_server;
-
 use super::*;
+use crate::brain::transcription::tests::transcription_server::{Answer, TranscriptionServer};
 use std::sync::Mutex;
-use transcription_server::{Answer, TranscriptionServer};
 
 fn start() -> Moment {
     Moment::from_millis(1_000_000)
