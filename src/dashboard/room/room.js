@@ -121,6 +121,7 @@ function stop() {
   clearInterval(clock);
   byId('voice').srcObject = null;
   byId('unblock').hidden = true;
+  showTrouble('');
   wakeLock?.release().catch(() => {});
   wakeLock = null;
 }

@@ -203,6 +203,18 @@ fn who_reloads_is_back_in_the_talk_and_nobody_else_gets_in() {
         page.click("#join").await;
         page.state("talking").await;
 
+        // A tab that was duplicated knows what the first knew: it takes the talk over, and the two do not fight for it.
+        let memory = page.value("JSON.stringify({ ...sessionStorage })").await;
+        let copy = page.second_tab().await;
+        copy.before_each_load(&format!("Object.assign(sessionStorage, {})", memory.as_str().unwrap()))
+            .await;
+        copy.go(link).await;
+        copy.state("talking").await;
+        page.until("document.body.dataset.failure === 'elsewhere'").await;
+        page.picture("elsewhere").await;
+        assert_eq!(page.complaints(), Vec::<String>::new());
+        let page = copy;
+
         let still = stage.room_is(&room, "joined").await;
         assert_eq!(still["participant"]["id"], joined["participant"]["id"]);
         assert_eq!(still["joined_at"], joined["joined_at"]);
