@@ -135,8 +135,8 @@ export class Line {
     this.#remaking = false;
   }
 
-  press(key) {
-    if (this.#channel?.readyState === 'open') this.#channel.send(JSON.stringify({ type: 'keys', digits: key }));
+  press(digits) {
+    if (this.#channel?.readyState === 'open') this.#channel.send(JSON.stringify({ type: 'keys', digits }));
   }
 
   /** Another microphone from here on, in the connection that stands and in those to come. */

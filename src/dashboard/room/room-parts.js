@@ -65,6 +65,10 @@ export class Captions {
 
 /** The last keys pressed that are shown. */
 const SHOWN = 24;
+/** Keys that follow each other sooner than this belong together, as those of a number do. */
+const TOGETHER_MS = 1_200;
+/** As many as the service takes at once. */
+const AT_ONCE = 32;
 
 /** Keys for an agent that asks for some; while it is open, the keyboard's digits count too. */
 export class Keypad {
@@ -72,7 +76,10 @@ export class Keypad {
   #opener;
   #press;
   #pressed;
+  #gathered = '';
+  #timer = null;
 
+  /** `press` takes the keys, one or several. */
   constructor(pad, opener, press) {
     this.#pad = pad;
     this.#opener = opener;
@@ -94,6 +101,7 @@ export class Keypad {
 
   close() {
     if (this.#pad.hidden) return;
+    this.#send();
     const inside = this.#pad.contains(document.activeElement);
     this.#pad.hidden = true;
     this.#pressed.textContent = '';
@@ -107,8 +115,18 @@ export class Keypad {
     if (/^[0-9*#]$/.test(event.key) && !event.repeat) this.#take(event.key);
   }
 
+  #send() {
+    clearTimeout(this.#timer);
+    if (this.#gathered) this.#press(this.#gathered);
+    this.#gathered = '';
+  }
+
   #take(key) {
-    this.#press(key);
+    clearTimeout(this.#timer);
+    this.#gathered += key;
+    // A hash ends what is typed, as on every telephone.
+    if (key === '#' || this.#gathered.length === AT_ONCE) this.#send();
+    else this.#timer = setTimeout(() => this.#send(), TOGETHER_MS);
     this.#pressed.textContent = (this.#pressed.textContent + key).slice(-SHOWN);
     const button = this.#pad.querySelector(`[data-key="${CSS.escape(key)}"]`);
     button.classList.remove('pressed');

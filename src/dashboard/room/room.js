@@ -37,7 +37,7 @@ let wakeLock = null;
 let round = 0;
 
 const captions = new Captions(byId('captions'), byId('no-captions'), agent);
-const keypad = new Keypad(byId('keypad'), byId('keys'), (key) => line?.press(key));
+const keypad = new Keypad(byId('keypad'), byId('keys'), (keys) => line?.press(keys));
 const heard = new Meter((level) => byId('meter').style.setProperty('--level', level.toFixed(2)));
 const spoken = new Meter((level) => byId('agent-face').style.setProperty('--level', level.toFixed(2)));
 
@@ -111,13 +111,13 @@ function showMicrophoneTrouble(text) {
 /** Everything that listens, sounds or runs is let go. */
 function stop() {
   round += 1;
+  keypad.close();
   line?.close();
   line = null;
   letGo(microphone);
   microphone = null;
   heard.stop();
   spoken.stop();
-  keypad.close();
   clearInterval(clock);
   byId('voice').srcObject = null;
   byId('unblock').hidden = true;
@@ -241,6 +241,7 @@ async function stayAwake() {
 }
 
 function hangUp() {
+  keypad.close();
   line?.hangUp();
   end('you');
 }

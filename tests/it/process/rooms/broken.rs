@@ -28,7 +28,8 @@ fn links_that_are_not_good_show_one_page_and_open_nothing() {
             page.go(&forged).await;
             assert!(page.text("main").await.contains("This link is not valid"), "{forged}");
             pages.push(page.value("document.documentElement.outerHTML").await);
-            let request = stage.api.client.post(forged.replacen("?", "/whip?", 1)).body("v=0");
+            let (path, query) = forged.split_once('?').unwrap_or((&forged, ""));
+            let request = stage.api.client.post(format!("{path}/whip?{query}")).body("v=0");
             let refused = request.header("Content-Type", "application/sdp").send().await.unwrap();
             assert_eq!(refused.status().as_u16(), 404);
             page.close().await;
