@@ -146,6 +146,8 @@ async fn the_end_of_the_talk_ends_the_connection_after_the_page_knows() {
     let mut call = Call::new(&media, Codec::Pcmu).await;
     call.wire.caption(0, Speaker::Agent, "Goodbye".into());
     call.wire.close("completed");
+    let connection = call.connection.take().unwrap();
+    connection.finish().await;
     call.peer.closed().await;
     let last = call.peer.view().notes.pop();
     assert_eq!(last, Some(json!({ "type": "ended", "reason": "completed" })));
