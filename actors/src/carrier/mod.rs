@@ -82,7 +82,7 @@ impl Carriers {
 
     /// `false`: there is no such call, or it has been told too much already.
     pub fn control(&self, deps: &Deps, session: Owned<SessionId>, control: Control) -> bool {
-        match self.rooms.control(deps, session.id, control.clone()) {
+        match self.rooms.control(session.id, control.clone()) {
             Some(told) => told,
             None => self
                 .of(session.env)

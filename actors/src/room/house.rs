@@ -30,6 +30,8 @@ use tokio::{sync::mpsc, task::AbortHandle};
 /// What a talk can be told before it listens.
 const INBOX: usize = 16;
 
+type Told = (Control, Option<Busy>);
+
 pub struct House {
     pub media: Media,
     held: Mutex<HashMap<SessionId, Held>>,
@@ -40,9 +42,9 @@ struct Held {
     room: Owned<RoomId>,
     participant: ParticipantId,
     wire: Arc<Wire>,
-    inbox: mpsc::Sender<(Control, Option<Busy>)>,
+    inbox: mpsc::Sender<Told>,
     /// For the talk, which begins when the browser is connected.
-    before: Option<(mpsc::Receiver<Heard>, mpsc::Receiver<(Control, Option<Busy>)>)>,
+    before: Option<(mpsc::Receiver<Heard>, mpsc::Receiver<Told>)>,
     talk: Option<AbortHandle>,
     connection: Option<Connection>,
     /// Counts the connections: one that was replaced has nothing to say.
@@ -92,11 +94,9 @@ impl House {
         held.connected += 1;
         let (its, number) = (deps.clone(), held.connected);
         let changed = move |change| changed(&its, session, number, change);
-        let connection = offered.connect(held.wire.clone(), changed);
-        let before = held.connection.replace(connection);
-        drop(all);
-        // Outside the lock: it may have something to say.
-        drop(before);
+        // A wire has one connection at a time: two would share the agent's words between them.
+        held.connection = None;
+        held.connection = Some(offered.connect(held.wire.clone(), changed));
         true
     }
 
@@ -119,22 +119,24 @@ impl House {
     }
 
     /// `None`: there is no such room here. `false`: it has been told too much already.
-    pub fn control(&self, deps: &Deps, session: SessionId, control: Control) -> Option<bool> {
+    pub fn control(&self, session: SessionId, control: Control) -> Option<bool> {
         let all = self.held();
         let held = all.get(&session)?;
-        Some(held.inbox.try_send((control, Some(deps.clock.busy()))).is_ok())
+        // Heard when what is being said is over, which takes its real time: no clock waits for it.
+        Some(held.inbox.try_send((control, None)).is_ok())
     }
 }
 
 /// What the connection of a room says, unless it was replaced.
 fn changed(deps: &Deps, session: SessionId, number: u32, change: Change) {
-    let held = deps.carriers.rooms.held();
-    let current = held.get(&session).filter(|held| held.connected == number);
-    let Some(Held { room, participant, .. }) = current else {
+    let current = {
+        let all = deps.carriers.rooms.held();
+        let held = all.get(&session).filter(|held| held.connected == number);
+        held.map(|held| (held.room, held.participant))
+    };
+    let Some((room, participant)) = current else {
         return;
     };
-    let (room, participant) = (*room, *participant);
-    drop(held);
     let command = match change {
         Change::Connected => {
             let its = deps.clone();

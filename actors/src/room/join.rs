@@ -32,8 +32,7 @@ pub struct Joining {
 
 /// Joins, or, with `again_as`, comes back after the page was reloaded. A browser that cannot be connected changes nothing.
 pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: &str) -> Result<Joining> {
-    let offered = deps.carriers.rooms.media.offer(sdp);
-    let offered = offered.map_err(|bad| Error::invalid("sdp", bad.0))?;
+    let offered = answer(deps, sdp.to_owned()).await?;
     let tree = deps
         .tree()
         .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
@@ -52,6 +51,16 @@ pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: 
         admit(deps, &room, participant).await?;
     }
     connect(deps, &room, participant, offered)
+}
+
+/// Keys are made for it, which takes a while: not on a thread that others wait for.
+async fn answer(deps: &Deps, sdp: String) -> Result<Offered> {
+    let its = deps.clone();
+    let answering = deps
+        .runtime
+        .spawn_blocking(move || its.carriers.rooms.media.offer(&sdp));
+    let answered = answering.await.map_err(|error| Error::Internal(error.to_string()))?;
+    answered.map_err(|bad| Error::invalid("sdp", bad.0))
 }
 
 fn connect(deps: &Deps, room: &Room, participant: ParticipantId, offered: Offered) -> Result<Joining> {

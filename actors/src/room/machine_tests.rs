@@ -127,12 +127,15 @@ fn told(effects: &[Effect]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// A command, the state after it, and what is told.
+type Line = (Command, &'static str, &'static str);
+
 const NO: &str = "refused";
 const GONE: &str = "not found";
 
 /// The specification, line by line; `""`: nothing is told. At 50, before anything is over, but for the ticks.
 #[rustfmt::skip]
-fn table() -> Vec<(&'static str, Room, Vec<(Command, &'static str, &'static str)>)> {
+fn table() -> Vec<(&'static str, Room, Vec<Line>)> {
     let expire = "room.expired, abandon NoAnswer RoomExpired Api";
     let fail = "room.failed, abandon Failed Canceled System";
     let same = |room: &'static str| vec![

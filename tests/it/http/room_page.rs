@@ -40,7 +40,7 @@ impl Door {
             };
             let view = move || {
                 views.fetch_add(1, SeqCst);
-                async { HttpResponse::NoContent() }
+                async { HttpResponse::NoContent().finish() }
             };
             let whip = move || {
                 let (status, code) = *refuses.lock().unwrap();
