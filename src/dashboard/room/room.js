@@ -285,6 +285,7 @@ function showReady() {
     byId('ready-title').textContent = 'You are still in this talk';
     byId('ready-lead').textContent = `${agent} waits for you a short while. Rejoin to go on where you stopped.`;
     byId('join').textContent = 'Rejoin';
+    byId('facts').hidden = true;
   }
   byId('join').disabled = false;
   show('ready', 'ready');

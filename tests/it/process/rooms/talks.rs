@@ -114,8 +114,8 @@ fn a_person_opens_a_link_and_talks_with_the_agent() {
 
 /// The keys that came to the agent, in order.
 fn pressed(timeline: &Value) -> String {
-    let entries = timeline["data"].as_array().into_iter().flatten();
-    let keys = entries.filter(|entry| entry["kind"] == "keys_pressed" || entry["type"] == "keys_pressed");
+    let entries = timeline["entries"].as_array().into_iter().flatten();
+    let keys = entries.filter(|entry| entry["kind"] == "keys_pressed");
     keys.filter_map(|entry| entry["detail"].as_str()).collect()
 }
 
@@ -206,6 +206,10 @@ fn who_reloads_is_back_in_the_talk_and_nobody_else_gets_in() {
         page.reload().await;
         page.state("ready").await;
         assert!(page.text("main").await.contains("You are still in this talk"));
+        assert!(
+            !page.text("main").await.contains("may be recorded"),
+            "that was said before"
+        );
         page.picture("rejoin").await;
         page.microphone(link, "granted").await;
         page.click("#join").await;
