@@ -74,7 +74,7 @@ export const failures = {
   full: () => ({
     title: 'All lines are busy',
     text: 'Too many people are talking at this moment.',
-    steps: [`Wait a minute or two. ${link}`],
+    steps: [`Wait a minute or two, then ${lower(link)}`],
   }),
   too_many_tries: () => ({
     title: 'Too many tries',

@@ -102,8 +102,8 @@ fn a_service_that_dies_is_waited_for() {
         page.until("!document.getElementById('trouble').hidden").await;
         page.picture("trouble").await;
         stage.serving = stage.place.serve(&[]);
-        page.until("document.body.dataset.state === 'failed' || !document.body.hasAttribute('data-trouble')")
-            .await;
+        // Its words went with it.
+        page.until("document.body.dataset.failure === 'over'").await;
         page.picture("after-a-crash").await;
         assert_eq!(page.complaints(), Vec::<String>::new());
     });
