@@ -158,7 +158,9 @@ fn changed(deps: &Deps, session: SessionId, number: u32, change: Change) {
 /// The browser is connected: the first time the agent begins to talk.
 async fn begin(deps: &Deps, room: Owned<RoomId>, session: SessionId, participant: ParticipantId) -> Result<()> {
     let Some(tree) = deps.tree() else { return Ok(()) };
-    tree.ask(&tree.rooms, deps, room, Command::Connect(participant)).await?;
+    // The browser says it once: it is told until it stands.
+    let connect = Do::tell(Command::Connect(participant), &deps.clock);
+    tree.rooms.send(room, connect).await??;
     let house = &deps.carriers.rooms;
     let first = {
         let mut all = house.held();
@@ -172,7 +174,9 @@ async fn begin(deps: &Deps, room: Owned<RoomId>, session: SessionId, participant
         by: AnsweredBy::Human,
         recording_id: deps.ids.next(),
     };
-    tree.ask(&tree.sessions, deps, leg.session(), answer).await?;
+    tree.sessions
+        .send(leg.session(), Do::tell(answer, &deps.clock))
+        .await??;
     let its = deps.clone();
     let mut all = house.held();
     // It may have ended at this very moment.

@@ -10,6 +10,7 @@ use crate::{
     dispatcher::{Admit, Admitted},
     effect,
     session::machine::{self as sessions, Command as SessionCommand, Session},
+    shell::Do,
     writer::Commit,
 };
 use entities::{
@@ -30,7 +31,8 @@ pub struct Joining {
     pub answer: String,
 }
 
-/// Joins, or, with `again_as`, comes back after the page was reloaded. A browser that cannot be connected changes nothing.
+/// Joins, or, with `again_as`, comes back after the page was reloaded. An offer that cannot be answered changes nothing, and
+/// what passes by itself neither: the same browser may try again.
 pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: &str) -> Result<Joining> {
     let offered = answer(deps, sdp.to_owned()).await?;
     let tree = deps
@@ -49,6 +51,11 @@ pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: 
     };
     if is_connecting && !deps.carriers.rooms.holds(row.session_id) {
         admit(deps, &room, participant).await?;
+    }
+    if !is_connecting {
+        // The page before is let go, and it is not known yet whether this one ever comes.
+        tree.ask(&tree.rooms, deps, row.key(), Command::Lose(participant))
+            .await?;
     }
     connect(deps, &room, participant, offered)
 }
@@ -73,24 +80,35 @@ fn connect(deps: &Deps, room: &Room, participant: ParticipantId, offered: Offere
     }
 }
 
-/// Takes a slot and sets credits aside, as for a call that comes in. Without them the room has failed.
+/// Takes a slot and sets credits aside, as for a call that comes in. Without them the room has failed; what passes by itself,
+/// such as a database or a service that is away, leaves it as it was.
 async fn admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<()> {
-    let refused = match try_admit(deps, room, participant).await? {
-        None => return Ok(()),
-        Some(refused) => refused,
+    let refused = match try_admit(deps, room, participant).await {
+        Ok(None) => return Ok(()),
+        Ok(Some(refused)) | Err(refused) => refused,
     };
+    deps.carriers.rooms.close(deps, room.made.session_id, "failed");
     let code = match &refused {
-        Error::InsufficientCredits => ErrorCode::InsufficientCredits,
-        Error::ConcurrencyFull { .. } => ErrorCode::ConcurrencyFull,
-        Error::NotConfigured(_) => ErrorCode::AgentUnreachable,
-        _ => ErrorCode::InternalError,
+        Error::InsufficientCredits => Some(ErrorCode::InsufficientCredits),
+        Error::ConcurrencyFull { .. } => Some(ErrorCode::ConcurrencyFull),
+        Error::NotConfigured(_) => Some(ErrorCode::AgentUnreachable),
+        Error::PlanLimit(_) => Some(ErrorCode::InternalError),
+        _ => None,
     };
-    let message = refused.to_string();
     let tree = deps
         .tree()
         .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
-    tree.ask(&tree.rooms, deps, room.key(), Command::Fail { code, message })
-        .await?;
+    match code {
+        Some(code) => {
+            let message = refused.to_string();
+            tree.ask(&tree.rooms, deps, room.key(), Command::Fail { code, message })
+                .await?;
+        }
+        // Before the next one who asks, however long the database is away.
+        None => tree
+            .rooms
+            .tell(room.key(), Do::tell(Command::Withdraw(participant), &deps.clock)),
+    }
     Err(refused)
 }
 
@@ -132,14 +150,12 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
     deps.carriers.rooms.open(leg, room.key(), participant);
     let admit = Admit::new(session, in_hand, commit, &deps.clock);
     let admitted = tree.dispatchers.send(room.made.tenant_id, admit).await;
-    let refused = match admitted {
-        Ok(Ok(Admitted::Yes)) => return Ok(None),
-        Ok(Ok(Admitted::NoSlot)) => Ok(Some(no_slot(deps, room).await?)),
-        Ok(Ok(Admitted::Blocked)) => Ok(Some(blocked(deps, room).await?)),
+    match admitted {
+        Ok(Ok(Admitted::Yes)) => Ok(None),
+        Ok(Ok(Admitted::NoSlot)) => no_slot(deps, room).await.map(Some),
+        Ok(Ok(Admitted::Blocked)) => blocked(deps, room).await.map(Some),
         Ok(Err(error)) | Err(error) => Err(error),
-    };
-    deps.carriers.rooms.close(deps, room.made.session_id, "failed");
-    refused
+    }
 }
 
 async fn no_slot(deps: &Deps, room: &Room) -> Result<Error> {

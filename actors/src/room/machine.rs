@@ -78,6 +78,8 @@ pub enum Command {
         participant: ParticipantId,
         again_as: Option<ParticipantId>,
     },
+    /// Who is joining cannot be let in at the moment, and may try again.
+    Withdraw(ParticipantId),
     /// The browser is connected, and the agent.
     Connect(ParticipantId),
     /// Nothing comes from the browser any more.
@@ -181,6 +183,8 @@ pub fn transition(room: Room, command: Command, now: Moment) -> Result<(Room, Ve
             }
         }
 
+        (Connecting { participant, .. }, Withdraw(who)) if who == *participant => withdraw(room),
+
         (Connecting { participant, .. }, Connect(who)) if who == *participant => join(room, who, now),
         (Joined { participant, .. }, Connect(who) | Regain(who)) if who == *participant => lost(room, None),
         (
@@ -204,12 +208,11 @@ pub fn transition(room: Room, command: Command, now: Moment) -> Result<(Room, Ve
         // Ticks come early, pages repeat themselves, and a connection that was replaced has nothing to say.
         (_, Tick)
         | (Open | Connecting { .. } | Joined { .. }, View)
-        | (Open, Connect(_))
-        | (Connecting { .. } | Joined { .. }, Connect(_))
+        | (Open | Connecting { .. } | Joined { .. }, Connect(_) | Withdraw(_))
         | (Open | Connecting { .. } | Joined { .. }, Lose(_) | Regain(_))
         // Who has joined is the session's to lose.
         | (Joined { .. }, Fail { .. })
-        | (Ended { .. }, View | Connect(_) | Lose(_) | Regain(_) | Fail { .. } | Expire | Follow(_)) => {
+        | (Ended { .. }, View | Withdraw(_) | Connect(_) | Lose(_) | Regain(_) | Fail { .. } | Expire | Follow(_)) => {
             Ok((room, Vec::new()))
         }
 
@@ -244,6 +247,11 @@ fn view(mut room: Room, now: Moment) -> Result<(Room, Vec<Effect>)> {
 fn connecting(mut room: Room, participant: ParticipantId, now: Moment) -> Result<(Room, Vec<Effect>)> {
     let by = now.plus_seconds(CONNECT_SECONDS);
     room.phase = Phase::Connecting { participant, by };
+    Ok((room, Vec::new()))
+}
+
+fn withdraw(mut room: Room) -> Result<(Room, Vec<Effect>)> {
+    room.phase = Phase::Open;
     Ok((room, Vec::new()))
 }
 
@@ -325,8 +333,10 @@ fn follow(room: Room, ended: &session::Model, now: Moment) -> Result<(Room, Vec<
     let outcome = match (ended.status, ended.end_reason) {
         (session::Status::Completed, _) => Outcome::Completed,
         (_, Some(EndReason::RoomExpired | EndReason::NoAnswer)) => Outcome::Expired,
-        // Ended by the API before anybody had joined.
-        (_, Some(EndReason::Canceled)) if room.joined().is_none() => Outcome::Expired,
+        // Ended by the API before anybody had joined; not by a service that stops.
+        (_, Some(EndReason::Canceled)) if room.joined().is_none() && ended.ended_by == Some(EndedBy::Api) => {
+            Outcome::Expired
+        }
         (_, reason) => Outcome::Failed {
             code: match reason {
                 Some(EndReason::ProviderError | EndReason::AgentError) => ErrorCode::AgentUnreachable,

@@ -140,32 +140,32 @@ fn table() -> Vec<(&'static str, Room, Vec<Line>)> {
     let fail = "room.failed, abandon Failed Canceled System";
     let same = |room: &'static str| vec![
         (Tick, room, ""), (View, room, ""), (Connect(ANN), room, ""), (Lose(ANN), room, ""), (Regain(ANN), room, ""), (full(), room, ""),
-        (Expire, room, ""), (well(), room, ""), (Delete, room, ""), (first(BOB), GONE, ""), (again(ANN), GONE, ""),
+        (Expire, room, ""), (well(), room, ""), (Delete, room, ""), (first(BOB), GONE, ""), (again(ANN), GONE, ""), (Withdraw(ANN), room, ""),
     ];
     vec![
         ("created", open(), vec![
             (Tick, "Created", ""), (View, "Viewed", "room.landing_viewed"), (first(ANN), "Connecting", ""), (again(ANN), "Connecting", ""),
-            (Connect(ANN), "Created", ""), (Lose(ANN), "Created", ""), (Regain(ANN), "Created", ""), (full(), "Failed ConcurrencyFull", fail),
+            (Withdraw(ANN), "Created", ""), (Connect(ANN), "Created", ""), (Lose(ANN), "Created", ""), (Regain(ANN), "Created", ""), (full(), "Failed ConcurrencyFull", fail),
             (Expire, "Expired", expire), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("viewed", viewed(), vec![
             (Tick, "Viewed", ""), (View, "Viewed", ""), (first(ANN), "Connecting", ""), (again(ANN), "Connecting", ""),
-            (Connect(ANN), "Viewed", ""), (Lose(ANN), "Viewed", ""), (Regain(ANN), "Viewed", ""), (full(), "Failed ConcurrencyFull", fail),
+            (Withdraw(ANN), "Viewed", ""), (Connect(ANN), "Viewed", ""), (Lose(ANN), "Viewed", ""), (Regain(ANN), "Viewed", ""), (full(), "Failed ConcurrencyFull", fail),
             (Expire, "Expired", expire), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("connecting", after(viewed(), first(ANN), 40), vec![
             (Tick, "Connecting", ""), (View, "Connecting", ""), (first(BOB), NO, ""), (again(ANN), "Connecting", ""), (again(BOB), NO, ""),
-            (Connect(ANN), "Joined", "room.joined"), (Connect(BOB), "Connecting", ""), (Lose(ANN), "Connecting", ""), (Regain(ANN), "Connecting", ""),
+            (Withdraw(ANN), "Viewed", ""), (Withdraw(BOB), "Connecting", ""), (Connect(ANN), "Joined", "room.joined"), (Connect(BOB), "Connecting", ""), (Lose(ANN), "Connecting", ""), (Regain(ANN), "Connecting", ""),
             (full(), "Failed ConcurrencyFull", fail), (Expire, "Expired", expire), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("joined", joined(), vec![
             (Tick, "Joined", ""), (View, "Joined", ""), (first(BOB), NO, ""), (again(ANN), "Joined", ""), (again(BOB), NO, ""),
-            (Connect(ANN), "Joined", ""), (Connect(BOB), "Joined", ""), (Lose(ANN), "Lost", "attend"), (Lose(BOB), "Joined", ""), (Regain(ANN), "Joined", ""),
+            (Withdraw(ANN), "Joined", ""), (Connect(ANN), "Joined", ""), (Connect(BOB), "Joined", ""), (Lose(ANN), "Lost", "attend"), (Lose(BOB), "Joined", ""), (Regain(ANN), "Joined", ""),
             (full(), "Joined", ""), (Expire, NO, ""), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("lost", after(joined(), Lose(ANN), 40), vec![
             (Tick, "Lost", ""), (View, "Lost", ""), (first(BOB), NO, ""), (again(ANN), "Lost", ""), (again(BOB), NO, ""),
-            (Connect(ANN), "Joined", ""), (Connect(BOB), "Lost", ""), (Lose(ANN), "Lost", "attend"), (Regain(ANN), "Joined", ""), (Regain(BOB), "Lost", ""),
+            (Withdraw(ANN), "Lost", ""), (Connect(ANN), "Joined", ""), (Connect(BOB), "Lost", ""), (Lose(ANN), "Lost", "attend"), (Regain(ANN), "Joined", ""), (Regain(BOB), "Lost", ""),
             (full(), "Lost", ""), (Expire, NO, ""), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("completed", completed(), same("Completed")),
@@ -245,7 +245,7 @@ fn it_follows_its_session() {
         (connecting(), S::Failed, R::NodeLost, "Failed InternalError"),
         (connecting(), S::Failed, R::Unreachable, "Failed IceFailed"),
         (open(), S::Failed, R::CreditsDepleted, "Failed InsufficientCredits"),
-        (open(), S::Failed, R::Canceled, "Expired"),
+        (connecting(), S::Failed, R::Canceled, "Failed InternalError"),
         (joined(), S::Failed, R::Canceled, "Failed InternalError"),
         (viewed(), S::NoAnswer, R::RoomExpired, "Expired"),
     ] {
@@ -288,6 +288,20 @@ fn its_row_says_all_of_it() {
     }
 }
 
+#[test]
+fn one_whose_session_the_api_ends_expires_and_one_cut_off_by_a_stop_does_not() {
+    for (by, expected) in [(EndedBy::Api, "Expired"), (EndedBy::System, "Failed InternalError")] {
+        for room in [open(), connecting()] {
+            let Follow(mut session) = ended(SessionStatus::Failed, EndReason::Canceled, 30) else {
+                unreachable!()
+            };
+            session.ended_by = Some(by);
+            let (after, _) = transition(room, Follow(session), at(30)).unwrap();
+            assert_eq!(shown(&after), expected);
+        }
+    }
+}
+
 fn any_command() -> impl Strategy<Value = Command> {
     let who = prop_oneof![Just(ANN), Just(BOB)];
     prop_oneof![
@@ -295,6 +309,7 @@ fn any_command() -> impl Strategy<Value = Command> {
         Just(View),
         who.clone().prop_map(first),
         who.clone().prop_map(again),
+        who.clone().prop_map(Withdraw),
         who.clone().prop_map(Connect),
         who.clone().prop_map(Lose),
         who.prop_map(Regain),

@@ -104,6 +104,47 @@ on_both! {
         assert_eq!(tenant.api.get("/v1/credits").await.ok()["balance_cents"], 50);
     }
 
+    /// A link is for a week; a service that is updated, or whose database is away for a moment, costs nobody theirs.
+    async fn what_passes_by_itself_ends_no_room(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = room(world, &tenant).await;
+        let (_peer, sdp) = Peer::offer(Codec::Pcmu);
+        world.fail_next_commits(1);
+        assert_eq!(link.offer(sdp.clone(), None).await.status, 503);
+        assert_eq!(outcome(&get(&tenant, &room).await), ("created", ""));
+        world.deps().drain();
+        for _ in 0..2 {
+            assert_eq!(link.offer(sdp.clone(), None).await.error(), (503, "unavailable", None));
+        }
+        world.settle().await;
+        assert_eq!(outcome(&get(&tenant, &room).await), ("created", ""));
+        world.restart().await;
+        world.advance(seconds(60)).await;
+        let link = Link::of(world, &tenant, &room);
+        let (_peer, participant) = link.join(None).await;
+        until(&tenant, &room, |room| room["status"] == "joined").await;
+        assert_eq!(link.leave(&participant).await.status, 204);
+        world.settle().await;
+        assert_eq!(outcome(&get(&tenant, &room).await), ("completed", ""));
+    }
+
+    /// The browser is connected at a moment at which the database does not answer.
+    async fn who_was_connected_while_a_commit_failed_talks_all_the_same(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = room(world, &tenant).await;
+        let (peer, sdp) = Peer::offer(Codec::Opus);
+        let answer = link.offer(sdp, None).await;
+        let participant = answer.headers["location"].to_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        world.settle().await;
+        world.fail_next_commits(3);
+        peer.connect(answer.body.as_str().unwrap());
+        peer.until("the agent says hello", |view| view.notes.iter().any(|note| note["type"] == "caption")).await;
+        assert_eq!(get(&tenant, &room).await["status"], "joined");
+        link.leave(&participant).await;
+        world.settle().await;
+        assert_eq!(outcome(&get(&tenant, &room).await), ("completed", ""));
+    }
+
     async fn an_agent_without_its_provider_is_not_reached(world: &mut World) {
         world.change_setting("chat_url", json!("http://127.0.0.1:9/v1")).await;
         let tenant = world.tenant().await;

@@ -106,6 +106,26 @@ on_both! {
         assert_eq!((&call["status"], &call["end_reason"]), (&json!("failed"), &json!("media_timeout")));
     }
 
+    /// It has the answer and never sends anything; the page that was there before was let go for it.
+    async fn a_page_that_comes_back_and_is_never_connected_is_given_up(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = the_call::agent(&tenant, json!({ "first_message": "Hello.", "silence": { "hangup_after_seconds": 300 } })).await;
+        let room = create(&tenant, &agent, json!({})).await;
+        let link = Link::of(world, &tenant, &room);
+        let (peer, participant) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        let (_mute, sdp) = Peer::offer(Codec::Opus);
+        assert_eq!(link.offer(sdp, Some(&participant)).await.status, 201);
+        peer.closed().await;
+        world.settle().await;
+        world.advance(seconds(29)).await;
+        assert_eq!(get(&tenant, &room).await["status"], "joined");
+        world.advance(seconds(1)).await;
+        let failed = get(&tenant, &room).await;
+        assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("media_timeout")));
+        assert_eq!(tenant.api.get("/v1/concurrency").await.ok()["in_use"], 0);
+    }
+
     async fn the_agent_may_end_it(world: &mut World) {
         let tenant = world.tenant().await;
         let more = json!({ "first_message": "Hello.", "silence": { "hangup_after_seconds": 10 } });
