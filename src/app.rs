@@ -124,15 +124,17 @@ impl App {
             ids.start_after(newest.0);
         }
         let hints: Arc<OnceLock<Deps>> = Arc::default();
-        let (write_db, write_clock, write_ids, after) = (
+        let keyring = Arc::new(keyring);
+        let (write_db, write_keyring, write_clock, write_ids, after) = (
             db.clone(),
+            keyring.clone(),
             clock.clone(),
             ids.clone(),
             Arc::new(Hints { deps: hints.clone() }),
         );
         let terms = settings.credits()?;
         let (writer, writer_task) = spawn_on(&threads.writer()?, async move {
-            Writer::start(write_db, write_clock, write_ids, terms, after).await
+            Writer::start(write_db, write_clock, write_ids, terms, write_keyring, after).await
         })
         .await
         .map_err(|error| about("cannot be read", &error))?;

@@ -45,7 +45,7 @@ pub struct Shared {
     pub writer: Writer,
     pub calls: Calls,
     pub carriers: Carriers,
-    pub keyring: Keyring,
+    pub keyring: Arc<Keyring>,
     pub outbound: Outbound,
     /// Where e-mails go.
     pub post: Post,

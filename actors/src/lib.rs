@@ -1,6 +1,7 @@
 //! What lives in Callboard: a pure state machine per kind of entity, one shell around all of them, and the services that
 //! pace, deliver and supervise. Start reading at [`tree`], then at any `machine.rs`.
 
+pub mod at_rest;
 pub mod brain;
 pub mod calls;
 pub mod campaign;

@@ -3,10 +3,12 @@
 //!
 //! Events get their id, time and place in the order here, and their deliveries with them, in the same transaction.
 use crate::{
+    at_rest,
     clock::Clock,
     credits::{Terms, posting::Booking},
     event::{self, Draft},
     ids::Ids,
+    keyring::Keyring,
     supervise::panic_text,
 };
 use entities::{
@@ -94,6 +96,7 @@ impl Writer {
         clock: Clock,
         ids: Arc<Ids>,
         terms: Terms,
+        keyring: Arc<Keyring>,
         after: Arc<dyn AfterCommit>,
     ) -> Result<(Self, tokio::task::JoinHandle<()>)> {
         let (sender, receiver) = mpsc::channel(INBOX);
@@ -106,6 +109,7 @@ impl Writer {
             clock,
             ids,
             terms,
+            keyring,
             after,
             watchers: watchers.clone(),
             subscriptions,
@@ -253,6 +257,7 @@ struct Engine {
     ids: Arc<Ids>,
     /// What credits are booked by.
     terms: Terms,
+    keyring: Arc<Keyring>,
     after: Arc<dyn AfterCommit>,
     watchers: broadcast::Sender<Committed>,
     subscriptions: Arc<Subscriptions>,
@@ -419,7 +424,7 @@ impl Engine {
                 body: event::envelope(id, draft, now),
             });
             draught.next_seq += 1;
-            all.events.push((*event).clone());
+            all.events.push(at_rest::sealed(&self.keyring, &event));
             // A test goes to the endpoint that was named, by the request that asked for it.
             let receivers = if draft.event_type == "webhook.test" {
                 None

@@ -6,7 +6,7 @@ use crate::{
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
-use sea_orm::{Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*};
+use sea_orm::{Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
 use std::collections::HashMap;
 
 #[sea_orm::model]
@@ -23,7 +23,7 @@ pub struct Model {
     /// The session, campaign or endpoint that it is about.
     pub subject_id: Uuid,
     pub created_at: Moment,
-    /// The envelope, UTF-8 JSON.
+    /// The envelope, UTF-8 JSON; sealed where it holds a link that is its own proof.
     #[sea_orm(column_type = "Text")]
     pub body: String,
 }
@@ -162,6 +162,24 @@ pub async fn types(
         .columns([Column::Id, Column::EventType]);
     let rows: Vec<(EventId, String)> = select.into_tuple().all(db).await?;
     Ok(rows.into_iter().collect())
+}
+
+/// Events of all tenants whose bodies are sealed, a page at a time.
+pub async fn sealed_after(db: &impl ConnectionTrait, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find().filter(Column::Body.starts_with("~"));
+    if let Some(after) = after {
+        select = select.filter(Column::Seq.gt(after));
+    }
+    Ok(select.order_by(Column::Seq, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// The same body under another key.
+pub async fn reseal(db: &impl ConnectionTrait, seq: i64, body: String) -> Result<()> {
+    let update = Entity::update_many()
+        .col_expr(Column::Body, Expr::value(body))
+        .filter(Column::Seq.eq(seq));
+    update.exec(db).await?;
+    Ok(())
 }
 
 /// All events of all tenants in their order, a page at a time: for the audit.

@@ -8,7 +8,7 @@ mod rooms;
 mod topups;
 
 use crate::{app::CannotStart, settings::Settings};
-use actors::{dispatcher::queue::RING_TIMEOUT_SECONDS, hours::Rules, keyring::sha256_hex};
+use actors::{at_rest, dispatcher::queue::RING_TIMEOUT_SECONDS, hours::Rules};
 use clap::Subcommand;
 use entities::{
     api_key,
@@ -330,7 +330,7 @@ fn event_line(row: &event::Model) -> Value {
         "subject": row.subject_id,
         "seq": row.seq,
         "created_at": row.created_at,
-        "sha256": sha256_hex(row.body.as_bytes()),
+        "sha256": at_rest::sha256(row),
     });
     // Only these are looked into. A body that cannot be read is null here, and its line lacks what it should have said.
     let data = || -> Value {

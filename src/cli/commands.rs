@@ -453,6 +453,7 @@ impl Secrets {
                 entities::idempotency::answer(&transaction, &row, status, again).await?;
             }
         }
+        reseal_events(&transaction, &keyring).await?;
         transaction.commit().await.map_err(Error::from)?;
         let vault = settings.vault(&keyring)?;
         let recordings = reseal_recordings(&db, &vault).await?;
@@ -509,6 +510,21 @@ async fn reseal_trunks(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u3
             if let Some(again) = again.transpose()?.flatten() {
                 resealed += 1;
                 sip_trunk::reseal(db, row.id, again).await?;
+            }
+        }
+    }
+}
+
+/// Bodies of events that hold a link.
+async fn reseal_events(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
+    let mut after = None;
+    loop {
+        let rows = entities::event::sealed_after(db, after, 500).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = Some(last.seq);
+        for row in &rows {
+            if let Some(again) = actors::at_rest::resealed(keyring, &row.body)? {
+                entities::event::reseal(db, row.seq, again).await?;
             }
         }
     }

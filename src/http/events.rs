@@ -10,11 +10,12 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{Bytes, Data, Json},
 };
-use actors::{delivery::replay, event::CATALOGUE, writer::Committed};
+use actors::{at_rest, delivery::replay, event::CATALOGUE, writer::Committed};
 use entities::{
     api_key, delivery, delivery_attempt,
     event::{self, Filter},
     ids::{ApiKeyId, EndpointId, EventId, TenantId},
+    page::Listed,
     values::Env,
 };
 use futures_util::stream;
@@ -36,16 +37,21 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     };
     params.finish()?;
     let events = event::list(&state.deps.db.read, caller.tenant_id(), caller.env(), filter, page).await?;
+    let opened = events
+        .rows
+        .into_iter()
+        .map(|event| at_rest::opened(&state.deps.keyring, event));
+    let events = Listed {
+        rows: opened.collect::<entities::Result<_>>()?,
+        has_more: events.has_more,
+    };
     Ok(Json(List::of(events, |event| event.id.0, EventView::from)))
 }
 
 /// GET /v1/events/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<EventId>) -> ApiResult<Json<EventView>> {
-    Ok(Json(
-        event::load(&state.deps.db.read, caller.tenant_id(), caller.env(), id)
-            .await?
-            .into(),
-    ))
+    let event = event::load(&state.deps.db.read, caller.tenant_id(), caller.env(), id).await?;
+    Ok(Json(at_rest::opened(&state.deps.keyring, event)?.into()))
 }
 
 /// GET /v1/events/{id}/deliveries: each with its attempts.
@@ -249,7 +255,13 @@ impl Watching {
             self.behind = false;
             return Some(());
         };
-        match event::after(&self.state.deps.db.read, self.tenant, self.env, last, 500).await {
+        let deps = &self.state.deps;
+        let missed = event::after(&deps.db.read, self.tenant, self.env, last, 500).await;
+        let missed = missed.and_then(|missed| {
+            let opened = missed.into_iter().map(|event| at_rest::opened(&deps.keyring, event));
+            opened.collect::<entities::Result<Vec<_>>>()
+        });
+        match missed {
             Ok(missed) => {
                 self.behind = missed.len() == 500;
                 missed.iter().for_each(|event| self.take(event));

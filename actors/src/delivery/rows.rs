@@ -5,6 +5,7 @@ use super::{
     settle::{self, Standing},
 };
 use crate::{
+    at_rest,
     deps::Deps,
     writer::{Commit, Committed},
 };
@@ -109,7 +110,11 @@ pub async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &Hash
         }
         let seqs: Vec<i64> = rows.iter().map(|row| row.event_seq).collect();
         let events = event::of_seqs(&deps.db.read, &seqs).await?;
-        let events: HashMap<i64, Committed> = events.into_iter().map(|event| (event.seq, Arc::new(event))).collect();
+        let events = events.into_iter().map(|event| {
+            let event = at_rest::opened(&deps.keyring, event)?;
+            Ok((event.seq, Arc::new(event)))
+        });
+        let events: HashMap<i64, Committed> = events.collect::<Result<_>>()?;
         let (there, gone): (Vec<_>, Vec<_>) = rows.iter().partition(|row| events.contains_key(&row.event_seq));
         for row in there {
             let event = &events[&row.event_seq];

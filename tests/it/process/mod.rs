@@ -310,6 +310,8 @@ fn secrets_are_sealed_anew_with_a_new_key() {
         let number = api
             .post("/v1/verified_numbers", json!({ "phone_number": "+12025550140" }))
             .await;
+        let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
+        let room = api.post("/v1/rooms", json!({ "agent_id": agent["id"] })).await;
         terminate(&mut serving);
         let old = std::mem::replace(&mut place.key, actors::keyring::Keyring::generate());
         let rotated = place
@@ -326,6 +328,8 @@ fn secrets_are_sealed_anew_with_a_new_key() {
             .bearer_auth(&api.key);
         let numbers: Value = numbers.send().await.unwrap().json().await.unwrap();
         assert_eq!(numbers["data"][0]["sandbox_code"], number["sandbox_code"], "{numbers}");
+        let told = api.get("/v1/events?type=room.created").await;
+        assert_eq!(told["data"][0]["data"]["room_url"], room["room_url"], "{told}");
         let test = api
             .post(
                 &format!("/v1/webhook_endpoints/{}/test", endpoint["id"].as_str().unwrap()),

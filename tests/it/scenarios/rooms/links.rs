@@ -2,7 +2,7 @@
 use super::*;
 use crate::{
     on_both,
-    world::{minutes, seconds},
+    world::{Receiver, minutes, seconds},
 };
 use entities::values::{Env, Scopes};
 
@@ -112,6 +112,7 @@ on_both! {
             (other["id"].as_str().unwrap().to_owned(), link.sig.clone()),
             ("00000000-0000-7000-8000-000000000000".to_owned(), link.sig.clone()),
             ("nonsense".to_owned(), link.sig.clone()),
+            (link.room.clone(), format!("{}&sig=", link.sig)),
         ];
         let mut pages = Vec::new();
         let (_, sdp) = Peer::offer(Codec::Pcmu);
@@ -154,6 +155,24 @@ on_both! {
         assert_eq!(get(&tenant, &room).await["status"], "created");
     }
 
+    async fn offers_to_join_are_limited_by_room(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (_, link) = room(world, &tenant).await;
+        let (_, other) = room(world, &tenant).await;
+        let mut met = [0, 0];
+        for _ in 0..40 {
+            match link.offer("nonsense".into(), None).await.status.as_u16() {
+                422 => met[0] += 1,
+                429 => met[1] += 1,
+                status => panic!("{status}"),
+            }
+        }
+        assert!(met[0] >= 30 && met[1] > 0, "{met:?}");
+        assert_eq!(other.offer("nonsense".into(), None).await.status, 422, "another room's are its own");
+        world.advance(seconds(2)).await;
+        assert_eq!(link.offer("nonsense".into(), None).await.status, 422);
+    }
+
     async fn what_no_browser_sends_joins_nothing(world: &mut World) {
         let tenant = world.tenant().await;
         let (room, link) = room(world, &tenant).await;
@@ -168,6 +187,32 @@ on_both! {
         assert_eq!(link.offer(unsealed, None).await.error(), (422, "validation_failed", Some("sdp")));
         assert_eq!(get(&tenant, &room).await["status"], "created");
         assert_eq!(tenant.api.get("/v1/concurrency").await.ok()["in_use"], 0);
+    }
+
+    /// Whoever reads the database joins nothing; receivers and the API see the link, the same bytes each time.
+    async fn a_link_stands_nowhere_in_the_database(world: &mut World) {
+        let tenant = world.tenant().await;
+        let receiver = Receiver::start();
+        tenant.webhook(&receiver).await;
+        let agent = tenant.agent().await;
+        let ask = tenant.api.request(Method::POST, "/v1/rooms").header("idempotency-key", "r1").json(&json!({ "agent_id": agent }));
+        let room = tenant.api.send(ask).await.ok();
+        let link = Link::of(world, &tenant, &room);
+        link.view().await;
+        world.settle().await;
+        let stored = entities::event::all_after(&world.deps().db.read, None, 1_000).await.unwrap();
+        assert!(stored.iter().any(|event| event.event_type == "room.created"));
+        assert!(stored.iter().all(|event| !event.body.contains(&link.sig)));
+        let listed = tenant.api.get("/v1/events?type=room.created").await.ok()["data"][0].clone();
+        let one = tenant.api.get(&format!("/v1/events/{}", listed["id"].as_str().unwrap())).await.ok();
+        assert_eq!((&listed["data"]["room_url"], &one), (&room["room_url"], &listed));
+        // Again, from the database.
+        tenant.api.post(&format!("/v1/events/{}/replay", listed["id"].as_str().unwrap()), json!({})).await.ok();
+        world.settle().await;
+        let told: Vec<_> = receiver.requests().into_iter().filter(|told| told.event_type() == "room.created").collect();
+        assert_eq!((told.len(), &told[0].raw), (2, &told[1].raw));
+        assert_eq!(serde_json::from_slice::<Value>(&told[1].raw).unwrap(), listed);
+        tenant.api.post(&format!("/v1/rooms/{}/end", link.room), json!({})).await.ok();
     }
 
     async fn a_room_belongs_to_its_env(world: &mut World) {
