@@ -19,7 +19,7 @@ use actix_web::{
 };
 use entities::{
     api_key,
-    ids::{ApiKeyId, Owned, TenantId, UserId},
+    ids::{ApiKeyId, Owned, RoomId, TenantId, UserId},
     tenant, user,
     values::{Env, Role, Scope},
 };
@@ -126,6 +126,8 @@ pub struct Limits {
     trunk_tests: Keyed<TenantId>,
     /// Characters of previews of voices, by workspace.
     previews: Keyed<TenantId>,
+    /// Offers to join, by room.
+    joins: Keyed<RoomId>,
 }
 
 /// Source: CONTRACT §1.
@@ -137,6 +139,8 @@ const GUESSES: u32 = 60;
 const GUESSES_BY_EMAIL: u32 = 20;
 /// Tests of a workspace's trunks: so many at once, and as many more every minute.
 const TRUNK_TESTS: u32 = 20;
+/// Offers to join a room: so many at once, and one more every second. A page whose network comes and goes needs fewer.
+const JOINS: u32 = 30;
 /// Characters that a workspace can have spoken in a minute: twenty of the longest previews.
 const PREVIEW_CHARACTERS: u32 = 10_000;
 
@@ -153,6 +157,7 @@ impl Limits {
             logins_by_email: keyed(by_email, clock),
             trunk_tests: keyed(Quota::per_minute(count(TRUNK_TESTS)), clock),
             previews: keyed(Quota::per_minute(count(PREVIEW_CHARACTERS)), clock),
+            joins: keyed(Quota::per_second(count(1)).allow_burst(count(JOINS)), clock),
         }
     }
 
@@ -164,6 +169,7 @@ impl Limits {
         self.logins_by_email.retain_recent();
         self.trunk_tests.retain_recent();
         self.previews.retain_recent();
+        self.joins.retain_recent();
     }
 
     /// A key that nobody has; `Err` when there were too many from this address.
@@ -187,6 +193,15 @@ impl Limits {
         }
         let message = format!("at most {TRUNK_TESTS} tests of trunks a minute");
         Err(ApiError::TooMany("rate_limited", message, 60 / u64::from(TRUNK_TESTS)))
+    }
+
+    /// Somebody with the room's link offers to join it: each offer is work, also one that is refused.
+    pub fn join(&self, room: RoomId) -> ApiResult<()> {
+        if self.joins.check_key(&room).is_ok() {
+            return Ok(());
+        }
+        let message = "too many offers to join this room".into();
+        Err(ApiError::TooMany("rate_limited", message, 1))
     }
 
     /// A preview of so many characters.

@@ -39,7 +39,7 @@ pub async fn page(
     state: Data<State>,
     request: HttpRequest,
     id: Path<String>,
-    params: Params,
+    params: ApiResult<Params>,
 ) -> ApiResult<HttpResponse> {
     let row = match behind(&state, &request, &id, params).await {
         Ok((row, _)) => row,
@@ -62,7 +62,7 @@ pub async fn viewed(
     state: Data<State>,
     request: HttpRequest,
     id: Path<String>,
-    params: Params,
+    params: ApiResult<Params>,
 ) -> ApiResult<HttpResponse> {
     let (row, _) = behind(&state, &request, &id, params).await?;
     let tree = state.tree()?;
@@ -75,7 +75,7 @@ pub async fn join(
     state: Data<State>,
     request: HttpRequest,
     id: Path<String>,
-    params: Params,
+    params: ApiResult<Params>,
     payload: Payload,
 ) -> ApiResult<HttpResponse> {
     let (row, again_as) = behind(&state, &request, &id, params).await?;
@@ -83,6 +83,7 @@ pub async fn join(
     if kind.split(';').next().map(str::trim) != Some(SDP) {
         return Err(ApiError::unsupported_media_type(SDP));
     }
+    state.limits.join(row.id)?;
     let body = extract::read(&mut payload.into_inner(), MAX_SDP).await?;
     let sdp = std::str::from_utf8(&body).map_err(|_| ApiError::validation("sdp", "is no UTF-8 text"))?;
     let Joining { participant, answer } = join::join(&state.deps, &row, again_as, sdp).await?;
@@ -98,7 +99,7 @@ pub async fn leave(
     state: Data<State>,
     request: HttpRequest,
     path: Path<(String, String)>,
-    params: Params,
+    params: ApiResult<Params>,
 ) -> ApiResult<HttpResponse> {
     let (id, participant) = path.into_inner();
     let (row, _) = behind(&state, &request, &id, params).await?;
@@ -106,16 +107,15 @@ pub async fn leave(
     if !is_in_it {
         return Err(Error::NotFound("room").into());
     }
-    if row.status == Status::Joined {
+    // Who has joined is the session's: only one that was not connected yet fails.
+    let tree = state.tree()?;
+    let command = Command::Fail {
+        code: ErrorCode::IceFailed,
+        message: "the participant left before the browser was connected".into(),
+    };
+    let room = tree.ask(&tree.rooms, &state.deps, row.key(), command).await?;
+    if room.status() == Status::Joined {
         rooms::hang_up(&state, &row, SessionCommand::HangUp(EndedBy::Caller)).await?;
-    } else {
-        // It was not connected yet.
-        let tree = state.tree()?;
-        let command = Command::Fail {
-            code: ErrorCode::IceFailed,
-            message: "the participant left before the browser was connected".into(),
-        };
-        tree.ask(&tree.rooms, &state.deps, row.key(), command).await?;
     }
     Ok(HttpResponse::NoContent().finish())
 }
@@ -125,10 +125,13 @@ async fn behind(
     state: &State,
     request: &HttpRequest,
     id: &str,
-    mut params: Params,
+    params: ApiResult<Params>,
 ) -> ApiResult<(Model, Option<ParticipantId>)> {
-    let signature = params.take("sig").unwrap_or_default();
-    let again_as = params.take("participant");
+    // What cannot be read proves nothing.
+    let (signature, again_as) = match params {
+        Ok(mut params) => (params.take("sig").unwrap_or_default(), params.take("participant")),
+        Err(_) => Default::default(),
+    };
     let id: Option<RoomId> = id.parse().ok();
     let proved = id.and_then(|id| Some((id, link::open(&state.deps.keyring, id, &signature)?)));
     let Some((id, proved)) = proved else {
