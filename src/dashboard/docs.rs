@@ -13,6 +13,7 @@ use serde_json::Value;
 const TAGS: &str = "agents: Who speaks: instructions, a voice and what decides the words.
 campaigns: A list of contacts that an agent works through, with pacing and retries.
 sessions: One call each, placed by you or by a campaign.
+rooms: Links by which a person talks with an agent in a browser, and what stands behind them.
 webhook_endpoints: Your receivers of signed events.
 events: What happened, kept so that you can read it again.
 event_types: The catalogue of events.
@@ -27,6 +28,10 @@ order: By time of creation; `desc` begins with the newest.
 created_after: Only what was created after this moment.
 created_before: Only what was created before this moment.
 id: From the answer that created the object, or from its list.
+sig: The link’s own, as it stands in `room_url`.
+participant: Who the page was before it was reloaded.
+participant_id: From the `Location` of the answer to the join.
+token: From the link.
 slug: The workspace’s short name.";
 /// The order of what can be done with one path.
 const METHODS: &str = "post get patch put delete";
@@ -234,13 +239,20 @@ impl Operation<'_> {
             Some(name) => plain(&likely(if name == "id" { &kind } else { name }, &Value::Null, "")),
             None => part.to_owned(),
         };
-        let path = self.path.split('/').map(fill).collect::<Vec<_>>().join("/");
+        let mut path = self.path.split('/').map(fill).collect::<Vec<_>>().join("/");
+        let needed = list(&self.spec["parameters"]).iter();
+        for parameter in needed.filter(|it| it["in"] == "query" && it["required"] == true) {
+            path += &format!("?{}=…", text(&parameter["name"]));
+        }
         let verb = format!("-X {} ", self.method.to_uppercase()).replace("-X GET ", "");
         let mut lines = vec![escape(&format!("curl {verb}\"$CALLBOARD_URL{path}\""))];
         if self.spec["security"][0].get("key").is_some() {
             lines.push(escape("-H \"Authorization: Bearer $CALLBOARD_KEY\""));
         } else if self.tag == "dashboard" {
             lines.push("-b cookies.txt -c cookies.txt".into());
+        }
+        if self.spec["requestBody"]["content"].get("application/sdp").is_some() {
+            lines.push(escape("-H \"Content-Type: application/sdp\" --data-binary @offer.sdp"));
         }
         if !body.is_null() {
             let mut body = body.clone();

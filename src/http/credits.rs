@@ -81,6 +81,7 @@ pub async fn get(state: Data<State>, caller: Caller) -> ApiResult<web::Json<Cred
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["warning_threshold_cents"]))]
 pub struct Change {
     /// 1 to 10,000,000,000; null: no warning.
     #[serde(deserialize_with = "Option::deserialize")]

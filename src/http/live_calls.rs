@@ -208,8 +208,7 @@ async fn control(state: &State, caller: &Caller, id: SessionId, control: Control
     if !matches!(session.row().phase, Phase::Conversing) {
         return Err(not_talking("waiting").into());
     }
-    let carrier = state.deps.carriers.of(caller.env());
-    if carrier.is_some_and(|carrier| carrier.control(&state.deps, id, control)) {
+    if state.deps.carriers.control(&state.deps, caller.own(id), control) {
         return Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)));
     }
     let why = "the call has been told too much at once: wait until it was said";

@@ -53,9 +53,11 @@ pub fn document() -> Value {
     })
 }
 
-/// Pages for people are no operations.
+/// Pages of the dashboard are no operations; what stands behind a link that is its own proof is one.
 fn is_page(route: &Route) -> bool {
-    !route.path.starts_with("/v1/") && !matches!(route.path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json")
+    let is_open = |prefix: &&str| route.path.starts_with(*prefix);
+    !["/v1/", "/r/", "/u/"].iter().any(is_open)
+        && !matches!(route.path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json")
 }
 
 fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
@@ -98,6 +100,17 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     if route.summary.contains("`audio/wav`") {
         success["content"] = json!({ "audio/wav": { "schema": { "type": "string", "format": "binary" } } });
     }
+    let page = json!({ "text/html": { "schema": { "type": "string" } } });
+    if route.summary.contains("`text/html`") {
+        success["content"] = page.clone();
+    }
+    if route.summary.contains("`application/sdp`") {
+        let sdp = json!({ "application/sdp": { "schema": { "type": "string" } } });
+        let place = json!({ "description": "What to `DELETE` to hang up; its last part is the participant.", "schema": { "type": "string" } });
+        operation["requestBody"] = json!({ "required": true, "content": sdp });
+        success["content"] = sdp;
+        success["headers"] = json!({ "Location": place });
+    }
     if route.path.ends_with(".csv") {
         success["content"] = json!({ "text/csv": { "schema": { "type": "string" } } });
     }
@@ -106,6 +119,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     }
     let error = json!({ "description": "An error.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } });
     operation["responses"] = json!({ route.status.to_string(): success, "default": error });
+    if route.summary.contains("another one, with 404,") {
+        operation["responses"]["404"] = json!({ "description": "No good link.", "content": page });
+    }
     operation
 }
 
@@ -123,6 +139,8 @@ fn tag(path: &str) -> &str {
     match (parts.next(), parts.next()) {
         (Some("v1"), Some("_internal")) => "dashboard",
         (Some("v1"), Some(resource)) => resource,
+        (Some("r"), _) => "rooms",
+        (Some("u"), _) => "email_messages",
         _ => "system",
     }
 }
@@ -135,6 +153,10 @@ fn parameters(route: &Route) -> Vec<Value> {
     let mut all: Vec<Value> = in_path
         .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
         .collect();
+    if route.path.starts_with("/r/") {
+        let about = "The link's own: as it stands in `room_url`.";
+        all.push(json!({ "name": "sig", "in": "query", "required": true, "schema": { "type": "string" }, "description": about }));
+    }
     let is_list = route.summary.starts_with("List ");
     let query = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
     // A summary that says `?name=` names a parameter.

@@ -158,7 +158,7 @@ table! {
     GET "/v1/rooms/{id}" Needs(SessionsRead), rooms::get, "Get a room.", gives rooms::RoomView, 200;
     DELETE "/v1/rooms/{id}" Needs(SessionsWrite), rooms::delete, "Delete a room that has ended, with what was said and recorded in it.", 204;
     POST "/v1/rooms/{id}/end" Needs(SessionsWrite), rooms::end, "Hang up; a room that nobody has joined expires at once.", gives rooms::RoomView, 200;
-    GET "/r/{id}" Public, landing::page, "The page behind a room's link.", 200;
+    GET "/r/{id}" Public, landing::page, "The page behind a room's link (`text/html`); another one, with 404, for every link that is not good.", 200;
     POST "/r/{id}/viewed" Public, landing::viewed, "Told by that page when it is opened.", 204;
     POST "/r/{id}/whip" Public, landing::join, "Join a room: a WebRTC session description for another (`application/sdp`); with `?participant=`, again after a reload.", 201;
     DELETE "/r/{id}/whip/{participant_id}" Public, landing::leave, "The participant hangs up.", 204;
@@ -174,8 +174,8 @@ table! {
     POST "/v1/email_messages/{id}/cancel" Needs(EmailSend), email_messages::cancel, "Cancel an e-mail that was not handed to the mail server.", gives email_messages::EmailView, 200;
     POST "/v1/_internal/twilio/status/{message_id}" Public, twilio::status, "What the SMS provider reports of a message; signed by it (`X-Twilio-Signature`).", 204;
     POST "/v1/_internal/twilio/inbound" Public, twilio::inbound, "A text that comes in by the SMS provider; signed by it (`X-Twilio-Signature`).", 200;
-    GET "/u/{token}" Public, unsubscribe::page, "The page behind a marketing mail's link.", 200;
-    POST "/u/{token}" Public, unsubscribe::press, "Unsubscribe: by that page, or by a mail program (RFC 8058).", 200;
+    GET "/u/{token}" Public, unsubscribe::page, "The page behind a marketing mail's link (`text/html`).", 200;
+    POST "/u/{token}" Public, unsubscribe::press, "Unsubscribe: by that page, or by a mail program (RFC 8058); answers `text/html`.", 200;
 
     POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::Settings, gives views::EndpointView, 201;
     GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;

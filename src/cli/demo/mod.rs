@@ -25,7 +25,7 @@ pub struct Demo {
     /// Calls started per second
     #[arg(long, value_name = "N", default_value_t = 10.0)]
     calls_per_second: f64,
-    /// Keep the server running at the end, and print its address and key
+    /// Keep the server running at the end, and print its address, its key and a link to talk with an agent
     #[arg(long)]
     keep: bool,
 }
@@ -123,11 +123,13 @@ impl Demo {
             println!("{}", report.table())
         }
         if self.keep {
+            let room = room(&api).await?;
             say(format!(
-                "\nStill running at {}\n  key   {}\n  data  {}\nCtrl-C ends it.",
+                "\nStill running at {}\n  key   {}\n  data  {}\n\nTalk with an agent yourself, in a browser on this machine:\n  {}\n\nCtrl-C ends it.",
                 api.url,
                 api.key,
-                folder.display()
+                folder.display(),
+                text(&room, "room_url")
             ));
             tokio::signal::ctrl_c().await.map_err(said)?;
         }
@@ -205,6 +207,23 @@ impl Demo {
             let _busy = clock.sleep(Duration::from_millis(200)).await;
         }
     }
+}
+
+/// A room whose agent needs to understand no words: without a provider of transcriptions it only hears that something was said.
+async fn room(api: &Api) -> Result<Value, CannotStart> {
+    let agent = json!({
+        "name": "Ann",
+        "prompt": "You show what a talk in a browser is like. Be brief and kind.",
+        "first_message": "Hello, this is Ann. You reached me with a link and nothing else. How did the demo go?",
+        "brain": { "mode": "scripted", "replies": [
+            { "hear": ["[pressed"], "say": "I felt that key. Thank you, and goodbye!", "hang_up": true },
+            { "say": "I heard you speak, every second of it. You can cut in on me, too. Shall we go on?" },
+            { "say": "Good. Now open the keypad below, and press any key you like." },
+        ] },
+    });
+    let agent = api.call(Method::POST, "/v1/agents", agent).await?;
+    api.call(Method::POST, "/v1/rooms", json!({ "agent_id": agent["id"] }))
+        .await
 }
 
 /// One line that changes, on a terminal; nothing elsewhere.

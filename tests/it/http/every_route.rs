@@ -178,11 +178,37 @@ fn the_list_of_routes_is_consistent() {
         ("/v1/concurrency", "inbound_reserve"),
         ("/v1/sessions/{id}", "disposition_code"),
     ] {
-        let body = &document["paths"][path]["patch"]["requestBody"]["content"]["application/json"]["schema"];
-        let name = body["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        let name = schema_name(&document["paths"][path]["patch"]);
         let properties = &document["components"]["schemas"][name]["properties"];
         assert!(properties.get(field).is_some(), "{path} has no {field}: {properties}");
     }
+    // What stands behind links that are their own proof.
+    let paths = &document["paths"];
+    let kind = |of: &serde_json::Value| of["content"].as_object().unwrap().keys().next().unwrap().clone();
+    for (path, method, status, is) in [
+        ("/r/{id}", "get", "200", "text/html"),
+        ("/r/{id}", "get", "404", "text/html"),
+        ("/r/{id}/whip", "post", "201", "application/sdp"),
+        ("/u/{token}", "get", "200", "text/html"),
+        ("/u/{token}", "post", "200", "text/html"),
+    ] {
+        assert_eq!(kind(&paths[path][method]["responses"][status]), is, "{method} {path}");
+    }
+    let join = &paths["/r/{id}/whip"]["post"];
+    assert_eq!(kind(&join["requestBody"]), "application/sdp");
+    let sig = join["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "sig");
+    assert_eq!(sig.unwrap()["required"], true);
+    assert!(paths["/r/{id}/whip/{participant_id}"]["delete"]["responses"]["204"].is_object());
+    let threshold = &document["components"]["schemas"][schema_name(&paths["/v1/credits"]["patch"])];
+    assert_eq!(threshold["required"], serde_json::json!(["warning_threshold_cents"]));
+    assert_eq!(
+        threshold["properties"]["warning_threshold_cents"]["type"],
+        serde_json::json!(["integer", "null"])
+    );
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"#/components/schemas/").skip(1) {
         let name = reference.split('"').next().unwrap();
@@ -191,4 +217,10 @@ fn the_list_of_routes_is_consistent() {
             "{name} is referred to and not there"
         );
     }
+}
+
+/// The name of what an operation takes.
+fn schema_name(operation: &serde_json::Value) -> &str {
+    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+    body["$ref"].as_str().unwrap().rsplit('/').next().unwrap()
 }
