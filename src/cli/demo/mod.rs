@@ -112,10 +112,7 @@ impl Demo {
         ));
 
         let stats = self.follow(&api, text(&campaign, "id"), json).await?;
-        receiver
-            .drained(app.deps())
-            .await
-            .map_err(|error| CannotStart(error.to_string()))?;
+        drained(&receiver, &app).await?;
         let report = report::Report::of(&receiver, &stats, merged);
         if json {
             print_json(&report)
@@ -124,6 +121,8 @@ impl Demo {
         }
         if self.keep {
             let room = room(&api).await?;
+            // Its events are shown before the link.
+            drained(&receiver, &app).await?;
             say(format!(
                 "\nStill running at {}\n  key   {}\n  data  {}\n\nTalk with an agent yourself, in a browser on this machine:\n  {}\n\nCtrl-C ends it.",
                 api.url,
@@ -207,6 +206,12 @@ impl Demo {
             let _busy = clock.sleep(Duration::from_millis(200)).await;
         }
     }
+}
+
+/// Waits until everything was delivered.
+async fn drained(receiver: &Receiver, app: &App) -> Result<(), CannotStart> {
+    let outcome = receiver.drained(app.deps()).await;
+    outcome.map_err(|error| CannotStart(error.to_string()))
 }
 
 /// A room whose agent needs to understand no words: without a provider of transcriptions it only hears that something was said.
