@@ -39,7 +39,7 @@ pub fn document() -> Value {
         "info": {
             "title": "Callboard",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Voice-agent calls, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key.",
+            "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key.",
         },
         "paths": paths,
         "webhooks": webhooks,
