@@ -44,6 +44,7 @@ pub async fn metrics(state: Data<State>) -> ApiResult<HttpResponse> {
         metrics::gauge!("callboard_actors_parked").set(tree.parked().len() as f64);
     }
     metrics::gauge!("callboard_calls_live").set(deps.calls.count() as f64);
+    metrics::gauge!("callboard_media_connections").set(deps.carriers.rooms.media.connections() as f64);
     state.metrics.run_upkeep();
     Ok(HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4")

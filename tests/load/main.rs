@@ -7,7 +7,9 @@
 mod calls;
 mod campaign;
 mod dispatch;
+mod process;
 mod receiver;
+mod rooms;
 mod service;
 mod webhooks;
 
@@ -52,11 +54,22 @@ fn main() {
                 dispatch::fair(&database, number("--tenants", 100), seconds).await;
             }
             Some("calls") => calls::run(&database, number("--calls", 1_000)).await,
+            Some("rooms") => {
+                let plan = rooms::Plan {
+                    database,
+                    rooms: number("--rooms", 50),
+                    seconds: u64::try_from(number("--seconds", 30)).expect("some seconds"),
+                    at_once: number("--at-once", 50),
+                    voice: option("--voice").unwrap_or_else(|| "tones".into()),
+                    codec: rooms::codec(option("--codec").as_deref()),
+                };
+                plan.run().await;
+            }
             Some("asleep") => dispatch::asleep(&database, number("--campaigns", 10_000)).await,
             Some("asleep-process") => dispatch::asleep_process(&database).await,
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
-                panic!("`{other}` is no load run: campaign, calls, pacing, list, fair, asleep, webhooks or idle")
+                panic!("`{other}` is no load run: campaign, calls, rooms, pacing, list, fair, asleep, webhooks or idle")
             }
         }
     });

@@ -105,12 +105,7 @@ impl Service {
             events: Vec::new(),
         };
         deps.writer.commit(commit).await.expect("a commit");
-        let api = Api {
-            client: client(),
-            url: self.url.clone(),
-            key: plaintext.to_string(),
-        };
-        (tenant.id, api)
+        (tenant.id, Api::new(self.url.clone(), plaintext.to_string()))
     }
 
     pub async fn pause(&self, millis: u64) {
@@ -174,12 +169,20 @@ pub struct Api {
 }
 
 impl Api {
+    pub fn new(url: String, key: String) -> Self {
+        let client = client();
+        Api { client, url, key }
+    }
     pub async fn post(&self, path: &str, body: Value) -> Value {
-        let request = self
-            .client
-            .post(format!("{}{path}", self.url))
-            .bearer_auth(&self.key)
-            .json(&body);
+        self.send(self.client.post(format!("{}{path}", self.url)), path, body)
+            .await
+    }
+    pub async fn patch(&self, path: &str, body: Value) -> Value {
+        self.send(self.client.patch(format!("{}{path}", self.url)), path, body)
+            .await
+    }
+    async fn send(&self, request: reqwest::RequestBuilder, path: &str, body: Value) -> Value {
+        let request = request.bearer_auth(&self.key).json(&body);
         let answer = request.send().await.expect("an answer");
         assert!(
             answer.status().is_success(),
@@ -220,7 +223,13 @@ pub fn name_of(database: &str) -> &'static str {
 
 /// User and system time of this process.
 pub fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let [user, system, ..] = times("self");
+    user + system
+}
+
+/// Of a process by its id, or `self`: user and system time in seconds, and that of its children that have ended.
+pub fn times(process: &str) -> [f64; 4] {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields: Vec<f64> = stat
         .rsplit(") ")
         .next()
@@ -228,18 +237,19 @@ pub fn cpu_seconds() -> f64 {
         .split(' ')
         .filter_map(|field| field.parse().ok())
         .collect();
-    // The 14th and 15th of all, in ticks of a hundredth second; the state, which is no number, is left out.
-    fields
-        .get(10)
-        .zip(fields.get(11))
-        .map_or(0.0, |(user, system)| (user + system) / 100.0)
+    // The 14th to 17th of all, in ticks of a hundredth second; the state, which is no number, is left out.
+    [10, 11, 12, 13].map(|at| fields.get(at).map_or(0.0, |ticks| ticks / 100.0))
 }
 
 pub fn resident_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap_or_default();
-    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / 1024.0
+    memory_mib("self", "VmRSS")
+}
+
+/// A line of what the system says of a process, by its id.
+pub fn memory_mib(process: &str, line: &str) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let value = lines.find_map(|found| found.strip_prefix(line)?.strip_prefix(':'));
+    let value = value.unwrap_or_default().trim().trim_end_matches(" kB");
+    value.parse::<f64>().unwrap_or(0.0) / 1024.0
 }
