@@ -79,7 +79,7 @@ pub fn transition(row: Email, command: Command, now: Moment) -> Result<(Email, V
             let why = "nobody knows whether it was sent: the service was cut off meanwhile";
             Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now))
         }
-        (Queued | Deferred, Command::Begin) => Ok(begin(row, now)),
+        (Queued | Deferred, Command::Begin) => Ok(begin_again(row, now)),
         (Scheduled | Queued | Deferred, Command::Bar(bar)) => Ok(fail(row, why_barred(bar), now)),
         (Queued | Deferred, Command::Wait(block)) => Ok(wait(row, block, now)),
         (Sending, Command::Taken(reply)) => Ok(taken(row, reply, now)),
@@ -137,6 +137,14 @@ fn take_up(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
     row.wake_at = Some(now.plus_seconds(LEASE_SECONDS));
     let key = row.key();
     (row, vec![Effect::SendEmail(key)])
+}
+
+/// Another attempt, or one of its own: a campaign's waits while the campaign is paused, and is none when that is over.
+fn begin_again(row: Email, now: Moment) -> (Email, Vec<Effect>) {
+    let runs = row.campaign_id.map(|id| Effect::Require(Guard::Runs(id)));
+    let (row, mut effects) = begin(row, now);
+    effects.extend(runs);
+    (row, effects)
 }
 
 /// The intent, with everything that stands or falls with it.

@@ -147,7 +147,7 @@ pub fn transition(row: Sms, command: Command, now: Moment) -> Result<(Sms, Vec<E
             Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now))
         }
         (Sent, Command::Tick) if is_due(&row, now) => Ok(unreported(row)),
-        (Queued, Command::Begin) => Ok(begin(row, now)),
+        (Queued, Command::Begin) => Ok(begin_again(row, now)),
         (Scheduled | Queued, Command::Bar(bar)) => Ok(fail(row, why_barred(bar), now)),
         (Queued, Command::Wait(block)) => Ok(wait(row, block, now)),
         (Sending, Command::Taken(id)) => Ok(taken(row, id, now)),
@@ -224,6 +224,14 @@ fn take_up(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
     row.wake_at = Some(now.plus_seconds(LEASE_SECONDS));
     let key = row.key();
     (row, vec![Effect::SendSms(key)])
+}
+
+/// Another attempt, or one of its own: a campaign's waits while the campaign is paused, and is none when that is over.
+fn begin_again(row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
+    let runs = row.campaign_id.map(|id| Effect::Require(Guard::Runs(id)));
+    let (row, mut effects) = begin(row, now);
+    effects.extend(runs);
+    (row, effects)
 }
 
 /// The intent, with everything that stands or falls with it.

@@ -541,3 +541,21 @@ proptest! {
         prop_assert!(effects.is_empty());
     }
 }
+
+#[test]
+fn a_campaigns_next_attempt_stands_only_while_it_runs() {
+    let runs = |row| {
+        let (_, effects) = transition(row, Command::Begin, now()).unwrap();
+        effects
+            .into_iter()
+            .filter(|effect| matches!(effect, Effect::Require(Guard::Runs(_))))
+            .collect::<Vec<_>>()
+    };
+    let campaign = written(Phase::Queued).campaign_id.unwrap();
+    assert_eq!(runs(written(Phase::Queued)), [Effect::Require(Guard::Runs(campaign))]);
+    let own = Sms {
+        campaign_id: None,
+        ..written(Phase::Queued)
+    };
+    assert_eq!(runs(own), []);
+}

@@ -156,6 +156,15 @@ pub async fn still_dispatchable(db: &impl ConnectionTrait, known: &[(CampaignId,
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
+/// Do all of these run? Asked inside the transaction that commits another attempt of something they have begun.
+pub async fn all_run(db: &impl ConnectionTrait, ids: &[CampaignId]) -> Result<bool> {
+    let select = Entity::find()
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .filter(Column::Status.eq(Status::Running))
+        .filter(Column::CancelRequestedAt.is_null());
+    Ok(select.count(db).await? == ids.len() as u64)
+}
+
 /// Names of campaigns that have not started and want this agent.
 pub async fn drafts_of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent: AgentId) -> Result<Vec<String>> {
     let rows = Entity::find()
