@@ -26,11 +26,11 @@ on_both! {
         peer.until("the agent answers what was said", |view| {
             view.notes.iter().any(|note| note["role"] == "user") && view.notes.iter().any(|note| note["text"] == "I see.")
         }).await;
-        peer.press("5");
         let session_id = room["session_id"].as_str().unwrap();
         let said = tenant.api.post(&format!("/v1/sessions/{session_id}/say"), json!({ "text": "One more thing." })).await;
         assert_eq!(said.status, 202, "{}", said.body);
         peer.until("the agent says what the API wants", |view| view.notes.iter().any(|note| note["text"] == "One more thing.")).await;
+        peer.press("5");
         world.advance(seconds(20)).await;
         assert_eq!(link.leave(&participant).await.status, 204);
         peer.until("the page is told", |view| view.notes.last().is_some_and(|note| *note == json!({ "type": "ended", "reason": "completed" }))).await;
