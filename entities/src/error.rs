@@ -13,7 +13,7 @@ pub enum Error {
     #[error("{field}: {reason}")]
     Invalid { field: String, reason: String },
     /// The object's state does not allow the command.
-    #[error("a {state} {kind} cannot {command}: {hint}")]
+    #[error("{} {state} {kind} cannot {command}: {hint}", article(state))]
     InvalidState {
         kind: &'static str,
         state: &'static str,
@@ -72,6 +72,15 @@ fn opens(next: &Option<Moment>) -> String {
     match next {
         Some(at) => format!("they begin at {at}"),
         None => "they do not begin within a year".into(),
+    }
+}
+
+/// Before a word as it is written.
+fn article(word: &str) -> &'static str {
+    if word.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
     }
 }
 
