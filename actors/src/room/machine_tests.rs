@@ -165,7 +165,7 @@ fn table() -> Vec<(&'static str, Room, Vec<Line>)> {
         ]),
         ("lost", after(joined(), Lose(ANN), 40), vec![
             (Tick, "Lost", ""), (View, "Lost", ""), (first(BOB), NO, ""), (again(ANN), "Lost", ""), (again(BOB), NO, ""),
-            (Withdraw(ANN), "Lost", ""), (Connect(ANN), "Joined", ""), (Connect(BOB), "Lost", ""), (Lose(ANN), "Lost", "attend"), (Regain(ANN), "Joined", ""), (Regain(BOB), "Lost", ""),
+            (Withdraw(ANN), "Lost", ""), (Connect(ANN), "Joined", ""), (Connect(BOB), "Lost", ""), (Lose(ANN), "Lost", ""), (Regain(ANN), "Joined", ""), (Regain(BOB), "Lost", ""),
             (full(), "Lost", ""), (Expire, NO, ""), (well(), "Completed", "room.completed"), (Delete, NO, ""),
         ]),
         ("completed", completed(), same("Completed")),
