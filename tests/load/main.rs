@@ -1,12 +1,13 @@
 //! The load runs. Everything stays on loopback and ends by itself; docs/PERFORMANCE.md has the figures.
 //!
-//! The service runs in this process, the receiver in one of its own, and each run begins with the raw limit: the service's
-//! own client posting the same signed body to the same receiver, without storage.
+//! The service runs in this process, and for rooms in one of its own; the receiver of webhooks always does. Each run with webhooks
+//! begins with the raw limit: the service's own client posting the same signed body to the same receiver, without storage.
 #![expect(clippy::expect_used, reason = "a run that cannot go on has failed")]
 
 mod calls;
 mod campaign;
 mod dispatch;
+mod guests;
 mod process;
 mod receiver;
 mod rooms;
