@@ -1,6 +1,6 @@
 //! The sound of rooms: WebRTC on one UDP port for all of them, on threads of its own.
 //!
-//! A page offers, [`Media::offer`] answers, [`Offered::connect`] ties the connection to a [`Wire`]. We are ICE-lite with host
+//! A page offers, [`Media::offer`] answers, [`Offered::connect`] ties the connection to a [`Wire`](super::wire::Wire). We are ICE-lite with host
 //! candidates: the browser does the checks, and what it sends comes to the one socket. The mux gives each datagram to the
 //! connection it belongs to; each connection is a task (see `connection`). Sound and data go over DTLS-SRTP only.
 mod codec;
