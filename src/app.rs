@@ -261,6 +261,7 @@ impl App {
 impl App {
     /// Ends it as a crash would, but waits until nothing of it runs: for tests that start it again.
     pub async fn abandon(mut self) {
+        self.state.deps.carriers.rooms.media.stop();
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();
             let _ = arbiter.join();
@@ -281,6 +282,8 @@ impl Drop for App {
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();
         }
+        // Whoever still holds the service's parts holds neither its threads nor its port's connections.
+        self.state.deps.carriers.rooms.media.stop();
     }
 }
 

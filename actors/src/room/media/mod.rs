@@ -18,7 +18,7 @@ pub use offer::{BadOffer, Offered};
 use mux::Mux;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::available_parallelism,
 };
 use str0m::Candidate;
@@ -68,8 +68,8 @@ impl Connection {
 /// All of the process; dropping it ends every connection without a word to the browsers.
 pub struct Media {
     mux: Arc<Mux>,
-    /// There until it is dropped.
-    runtime: Option<Runtime>,
+    /// There until it is stopped.
+    runtime: Mutex<Option<Runtime>>,
 }
 
 impl Media {
@@ -97,15 +97,27 @@ impl Media {
         runtime.spawn(mux.clone().receive());
         Ok(Media {
             mux,
-            runtime: Some(runtime),
+            runtime: Mutex::new(Some(runtime)),
         })
     }
 
     /// Answers a page's offer; nothing remains of the answer unless it is connected.
     pub fn offer(&self, sdp: &str) -> Result<Offered, BadOffer> {
-        let runtime = self.runtime.as_ref().map(Runtime::handle).cloned();
+        let runtime = self.runtime().as_ref().map(Runtime::handle).cloned();
         let runtime: Handle = runtime.ok_or_else(|| BadOffer("media is shutting down; try again".into()))?;
         Offered::read(sdp, self.mux.clone(), runtime)
+    }
+
+    fn runtime(&self) -> MutexGuard<'_, Option<Runtime>> {
+        self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends every connection without a word to the browsers, and lets the port and the threads go.
+    pub fn stop(&self) {
+        if let Some(runtime) = self.runtime().take() {
+            // It may be called on a thread that must not wait.
+            runtime.shutdown_background();
+        }
     }
 
     /// With the port that was chosen.
@@ -121,10 +133,7 @@ impl Media {
 
 impl Drop for Media {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // It may be dropped on a thread that must not wait.
-            runtime.shutdown_background();
-        }
+        self.stop();
     }
 }
 
