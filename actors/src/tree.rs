@@ -276,8 +276,11 @@ async fn rooms(deps: &Deps, tree: &Tree) -> Result<()> {
     }
     for room in entities::room::ahead(db, AT_ONCE).await? {
         let session = room.session();
-        if let Some(command) = Room::from_row(room)?.parting() {
-            tree.sessions.tell(session, Do::tell(command, &deps.clock));
+        match Room::from_row(room).map(|room| room.parting()) {
+            Ok(Some(command)) => tree.sessions.tell(session, Do::tell(command, &deps.clock)),
+            Ok(None) => {}
+            // One that cannot be read does not keep the others out of step.
+            Err(error) => tracing::error!(%error, "an ended room cannot be read"),
         }
     }
     Ok(())
