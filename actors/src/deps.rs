@@ -15,12 +15,14 @@ use crate::{
     mail::Post,
     outbound::Outbound,
     recording::studio::Studio,
+    registry::{Child, Link, Registry},
     sms::Sms,
     talk::listeners::Listeners,
     tree::Tree,
     voice_clone::Cloning,
     writer::Writer,
 };
+use actix::ArbiterHandle;
 use entities::{
     db::Db,
     ids::{ImportId, RecoveryId},
@@ -28,7 +30,7 @@ use entities::{
 use std::{
     ops::Deref,
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -107,6 +109,23 @@ pub struct Limits {
 impl Deps {
     pub fn new(shared: Shared) -> Self {
         Deps(Arc::new(shared))
+    }
+
+    /// For what these hold themselves, and so must not keep them alive.
+    pub fn downgrade(&self) -> Weak<Shared> {
+        Arc::downgrade(&self.0)
+    }
+
+    /// Of actors that are made with these. The tree is one of them, so it holds them weakly: else none would ever be freed.
+    pub fn registry<A: Child>(
+        &self,
+        arbiters: Vec<ArbiterHandle>,
+        make: impl Fn(Deps, Link<A>) -> A + Send + Sync + 'static,
+    ) -> Registry<A> {
+        let deps = self.downgrade();
+        Registry::new(arbiters, self.clock.clone(), move |link| {
+            Some(make(Deps(deps.upgrade()?), link))
+        })
     }
 
     /// The actors; `None` while they are being started.

@@ -56,7 +56,8 @@ impl<A: Child> Clone for Registry<A> {
 }
 
 type Waiting<A> = Box<dyn FnOnce(Result<&Addr<A>>) + Send>;
-type Make<A> = Box<dyn Fn(Link<A>) -> A + Send + Sync>;
+/// `None` when the service has ended meanwhile.
+type Make<A> = Box<dyn Fn(Link<A>) -> Option<A> + Send + Sync>;
 
 struct Shared<A: Child> {
     make: Arc<Make<A>>,
@@ -148,7 +149,7 @@ impl<A: Child> Registry<A> {
     pub fn new(
         arbiters: Vec<ArbiterHandle>,
         clock: Clock,
-        make: impl Fn(Link<A>) -> A + Send + Sync + 'static,
+        make: impl Fn(Link<A>) -> Option<A> + Send + Sync + 'static,
     ) -> Self {
         let slots = Mutex::new(Slots {
             by_id: HashMap::new(),

@@ -3,7 +3,7 @@ use crate::{
     clock::{Busy, Clock},
     deps::Deps,
     effect::{self, Effect},
-    registry::{Child, Link, Registry, Stop},
+    registry::{Child, Link, Stop},
     writer::Commit,
 };
 use actix::prelude::*;
@@ -100,10 +100,6 @@ impl<M: Stored> Shell<M> {
             alarm: None,
             restarted: false,
         }
-    }
-
-    pub fn registry(arbiters: Vec<ArbiterHandle>, deps: Deps) -> Registry<Self> {
-        Registry::new(arbiters, deps.clock.clone(), move |link| Shell::new(deps.clone(), link))
     }
 
     fn settle(&mut self, kept: Option<M>, error: Option<&Error>, ctx: &mut Context<Self>) {

@@ -147,13 +147,13 @@ impl<A: Actor<Context = Context<A>> + Supervised> Future for Supervision<A> {
     }
 }
 
-/// Starts `make()` on a thread under supervision. The address stays valid over restarts.
+/// Starts what `make` makes on a thread under supervision. The address stays valid over restarts.
 pub fn start_in<A>(
     arbiter: &ArbiterHandle,
     name: String,
     policy: Policy,
     clock: Clock,
-    make: impl FnOnce() -> A + Send + 'static,
+    make: impl FnOnce() -> Option<A> + Send + 'static,
     on_exit: impl FnOnce(Exit) + Send + 'static,
 ) -> Addr<A>
 where
@@ -162,8 +162,11 @@ where
     // The capacity bounds nothing in actix; admission is counted where work enters.
     let (sender, receiver) = actix::dev::channel::channel(16);
     arbiter.spawn_fn(move || {
+        let Some(actor) = make() else {
+            return on_exit(Exit::Dropped);
+        };
         let context = Context::with_receiver(receiver);
-        let future = Box::pin(context.into_future(make()));
+        let future = Box::pin(context.into_future(actor));
         actix_rt::spawn(Supervision {
             future,
             backing_off: None,

@@ -63,27 +63,19 @@ pub struct Tree {
 
 /// One line per line of the drawing. Actors start when they are needed; boot is the first [`reconcile`].
 pub fn start(deps: &Deps, arbiters: &[ArbiterHandle]) {
+    let arbiters = || arbiters.to_vec();
     let tree = Tree {
-        dispatchers: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
-            let deps = deps.clone();
-            move |link| Dispatcher::new(deps.clone(), link)
-        }),
-        campaigns: Shell::registry(arbiters.to_vec(), deps.clone()),
-        sessions: Shell::registry(arbiters.to_vec(), deps.clone()),
-        rooms: Shell::registry(arbiters.to_vec(), deps.clone()),
-        recordings: Shell::registry(arbiters.to_vec(), deps.clone()),
-        sms: Shell::registry(arbiters.to_vec(), deps.clone()),
-        emails: Shell::registry(arbiters.to_vec(), deps.clone()),
-        voices: Shell::registry(arbiters.to_vec(), deps.clone()),
-        endpoints: Shell::registry(arbiters.to_vec(), deps.clone()),
-        lanes: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
-            let deps = deps.clone();
-            move |link| Lane::new(deps.clone(), link)
-        }),
-        mailer: Registry::new(arbiters.to_vec(), deps.clock.clone(), {
-            let deps = deps.clone();
-            move |link| Mailer::new(deps.clone(), link)
-        }),
+        dispatchers: deps.registry(arbiters(), Dispatcher::new),
+        campaigns: deps.registry(arbiters(), Shell::new),
+        sessions: deps.registry(arbiters(), Shell::new),
+        rooms: deps.registry(arbiters(), Shell::new),
+        recordings: deps.registry(arbiters(), Shell::new),
+        sms: deps.registry(arbiters(), Shell::new),
+        emails: deps.registry(arbiters(), Shell::new),
+        voices: deps.registry(arbiters(), Shell::new),
+        endpoints: deps.registry(arbiters(), Shell::new),
+        lanes: deps.registry(arbiters(), Lane::new),
+        mailer: deps.registry(arbiters(), Mailer::new),
     };
     // Set once, by the one who starts.
     let _ = deps.tree.set(tree);
