@@ -31,9 +31,9 @@ pub enum Effect {
     Require(Guard),
     Emit(Event),
     SaveTranscript(transcript::Model),
-    /// A number must not be used any more: its person said so.
-    BarNumber {
-        phone_number: E164,
+    /// Somebody must not be reached any more, and said so in a talk.
+    Bar {
+        whom: dnc::Whom,
         session_id: SessionId,
     },
     /// Nothing more is written to a number: its person told the provider so.
@@ -165,13 +165,10 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             Effect::Require(guard) => commit.changes.guards.push(guard.clone()),
             Effect::Emit(event) => commit.events.push(event.draft(owner)),
             Effect::SaveTranscript(transcript) => commit.changes.transcripts.push(transcript.clone()),
-            Effect::BarNumber {
-                phone_number,
-                session_id,
-            } => {
+            Effect::Bar { whom, session_id } => {
                 let entry = dnc::Entry {
                     id: deps.ids.next(),
-                    whom: dnc::Whom::Number(phone_number.clone()),
+                    whom: whom.clone(),
                     channels: Vec::new(),
                     reason: Some("said so in a call".into()),
                     source: entities::dnc::Source::OptOutVoice,
@@ -384,7 +381,7 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             Effect::Require(_)
             | Effect::Emit(_)
             | Effect::SaveTranscript(_)
-            | Effect::BarNumber { .. }
+            | Effect::Bar { .. }
             | Effect::StopTexts { .. }
             | Effect::SaveSend(_)
             | Effect::SaveAnswers { .. }

@@ -368,6 +368,15 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
+    /// What the agent's words may mention: the variables, and the other side's names.
+    pub fn mentions(&self) -> Variables {
+        self.variables.clone().naming([
+            ("first_name", &self.first_name),
+            ("last_name", &self.last_name),
+            ("email", &self.email),
+        ])
+    }
+
     /// A session that is made now: an outbound call of its own, with the defaults.
     pub fn new(owner: (TenantId, Env), id: SessionId, agent: (AgentId, i32), to_number: E164, now: Moment) -> Self {
         Self::with(owner, id, agent, Some(to_number), now)

@@ -12,7 +12,7 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    effect,
+    dnc, effect,
     room::{
         link,
         machine::{Command, Room, duration_seconds},
@@ -68,6 +68,7 @@ fn a_day() -> Bounded<60, 604_800> {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Participant {
+    /// Nothing is sent to it; it comes onto the do-not-call list if its person opts out.
     #[serde(default)]
     pub email: Option<Text<1, 254>>,
     #[serde(default)]
@@ -167,6 +168,9 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         found => found?,
     };
     super::voices::check(&state, &caller, "voice_id", asked.voice_id.as_deref()).await?;
+    if let Some(email) = &asked.participant.email {
+        dnc::email(email).map_err(|_| ApiError::validation("participant.email", "is no e-mail address"))?;
+    }
     let definition = &agent.definition;
     deps.providers.check(definition, caller.env())?;
     if store::count_open(&deps.db.read, caller.tenant_id(), caller.env()).await? >= MAX_OPEN {

@@ -14,7 +14,11 @@ use entities::{
     agent::Definition,
     values::{Env, Variables},
 };
-use futures_util::{future::BoxFuture, stream::BoxStream};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, ready},
+    stream::BoxStream,
+};
 
 /// What reaches the mind.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +99,10 @@ pub struct Briefing {
 /// The mind of one call. The stream ends when it has nothing more to say to what it heard; then the talk listens again,
 /// or gives it the results of its calls. Dropping the stream early means that it was interrupted.
 pub trait Brain: Send {
+    /// Can it think? For those who must know before the first word. One that has not been asked is reached when it thinks.
+    fn reach(&mut self) -> BoxFuture<'_, Result<(), Failure>> {
+        ready(Ok(())).boxed()
+    }
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
     /// The other side cut in: of the last words only `said` was heard, for `played_ms` of sound.
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;

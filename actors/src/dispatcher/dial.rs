@@ -235,16 +235,12 @@ const SENT_BACK_TTL_SECONDS: i32 = 3600;
 
 /// What the agent may mention: the campaign's variables, under the contact's own, and the contact's names.
 fn variables(of_campaign: &Variables, contact: &Contact) -> Variables {
-    let mut all = of_campaign.clone();
-    for (name, value) in [
+    let names = [
         ("first_name", &contact.first_name),
         ("last_name", &contact.last_name),
         ("email", &contact.email),
-    ] {
-        if let Some(value) = value {
-            all.0.insert(name.into(), value.clone().into());
-        }
-    }
-    all.0.extend(contact.variables.0.clone());
+    ];
+    let mut all = of_campaign.clone();
+    all.0.extend(contact.variables.clone().naming(names).0);
     all
 }

@@ -3,8 +3,8 @@
 use super::{
     machine::Command,
     media::{Change, Connection, Media, Offered},
-    talk,
-    wire::{Heard, Wire},
+    talk::{RoomTalk, Ways},
+    wire::Wire,
 };
 use crate::{
     carrier::{Control, Leg},
@@ -15,8 +15,9 @@ use crate::{
     supervise::panic_text,
 };
 use entities::{
-    Result,
+    Error, Result,
     ids::{Owned, ParticipantId, RoomId, SessionId},
+    room::ErrorCode,
     session::{AnsweredBy, EndReason},
 };
 use futures_util::FutureExt;
@@ -25,12 +26,13 @@ use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tokio::{sync::mpsc, task::AbortHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::AbortHandle,
+};
 
 /// What a talk can be told before it listens.
 const INBOX: usize = 16;
-
-type Told = (Control, Option<Busy>);
 
 pub struct House {
     pub media: Media,
@@ -42,13 +44,17 @@ struct Held {
     room: Owned<RoomId>,
     participant: ParticipantId,
     wire: Arc<Wire>,
-    inbox: mpsc::Sender<Told>,
-    /// For the talk, which begins when the browser is connected.
-    before: Option<(mpsc::Receiver<Heard>, mpsc::Receiver<Told>)>,
+    inbox: mpsc::Sender<(Control, Option<Busy>)>,
+    /// Taken by the talk.
+    ways: Option<Ways>,
+    /// Once there was everything that a talk needs.
+    is_joined: bool,
     talk: Option<AbortHandle>,
     connection: Option<Connection>,
     /// Counts the connections: one that was replaced has nothing to say.
     connected: u32,
+    /// Does the browser send?
+    is_there: watch::Sender<bool>,
 }
 
 impl House {
@@ -77,10 +83,12 @@ impl House {
             participant,
             wire,
             inbox,
-            before: Some((heard, told)),
+            ways: Some((heard, told)),
+            is_joined: false,
             talk: None,
             connection: None,
             connected: 0,
+            is_there: watch::Sender::new(false),
         };
         self.held().insert(leg.session().id, held);
     }
@@ -96,6 +104,7 @@ impl House {
         let changed = move |change| changed(&its, session, number, change);
         // A wire has one connection at a time: two would share the agent's words between them.
         held.connection = None;
+        held.is_there.send_replace(false);
         held.connection = Some(offered.connect(held.wire.clone(), changed));
         true
     }
@@ -129,47 +138,103 @@ impl House {
 
 /// What the connection of a room says, unless it was replaced.
 fn changed(deps: &Deps, session: SessionId, number: u32, change: Change) {
-    let current = {
-        let all = deps.carriers.rooms.held();
-        let held = all.get(&session).filter(|held| held.connected == number);
-        held.map(|held| (held.room, held.participant))
-    };
-    let Some((room, participant)) = current else {
+    let all = deps.carriers.rooms.held();
+    let Some(held) = all.get(&session).filter(|held| held.connected == number) else {
         return;
     };
+    held.is_there.send_replace(change != Change::Lost);
     let command = match change {
-        Change::Connected => {
-            let its = deps.clone();
-            deps.runtime.spawn(async move {
-                if let Err(error) = begin(&its, room, session, participant).await {
-                    tracing::warn!(%error, "a room's talk could not begin");
-                }
-            });
-            return;
-        }
-        Change::Lost => Command::Lose(participant),
-        Change::Back => Command::Regain(participant),
+        // Whoever comes first waits for the agent.
+        Change::Connected if !held.is_joined => return,
+        Change::Connected => Command::Connect(held.participant),
+        Change::Lost => Command::Lose(held.participant),
+        Change::Back => Command::Regain(held.participant),
     };
-    if let Some(tree) = deps.tree() {
-        tree.rooms.tell(room, Do::tell(command, &deps.clock));
+    held.tell(deps, command);
+}
+
+impl Held {
+    /// While the room is held, so that it hears things in the order in which they happened.
+    fn tell(&self, deps: &Deps, command: Command) {
+        if let Some(tree) = deps.tree() {
+            tree.rooms.tell(self.room, Do::tell(command, &deps.clock));
+        }
     }
 }
 
-/// The browser is connected: the first time the agent begins to talk.
-async fn begin(deps: &Deps, room: Owned<RoomId>, session: SessionId, participant: ParticipantId) -> Result<()> {
-    let Some(tree) = deps.tree() else { return Ok(()) };
+/// Fetches the agent while the browser is being connected, once. When both are there, the participant has joined and the agent
+/// talks.
+pub fn fetch_agent(deps: &Deps, session: SessionId) {
+    let mut all = deps.carriers.rooms.held();
+    let Some(held) = all.get_mut(&session) else { return };
+    let Some(ways) = held.ways.take() else { return };
+    let (its, leg, wire, is_there) = (
+        deps.clone(),
+        held.leg.clone(),
+        held.wire.clone(),
+        held.is_there.subscribe(),
+    );
+    let talk = async move {
+        let talk = talk(&its, &leg, wire, ways, is_there);
+        let Err(panic) = AssertUnwindSafe(talk).catch_unwind().await else {
+            return;
+        };
+        tracing::error!(panic = panic_text(&*panic), "a talk panicked");
+        give_up(&its, &leg, ErrorCode::InternalError, "the agent failed".into());
+        if let Some(tree) = its.tree() {
+            let command = SessionCommand::Break {
+                reason: EndReason::AgentError,
+                why: "the agent failed".into(),
+            };
+            tree.sessions.tell(leg.session(), Do::tell(command, &its.clock));
+        }
+    };
+    held.talk = Some(deps.runtime.spawn(talk).abort_handle());
+}
+
+async fn talk(deps: &Deps, leg: &Arc<Leg>, wire: Arc<Wire>, ways: Ways, mut is_there: watch::Receiver<bool>) {
+    let mut talk = match RoomTalk::prepare(deps, leg, wire, ways).await {
+        Ok(talk) => talk,
+        Err((code, message)) => return give_up(deps, leg, code, message),
+    };
+    // Whoever waits too long is found by the room's own deadline.
+    if is_there.wait_for(|is_there| *is_there).await.is_err() {
+        return;
+    }
+    talk.begin();
+    match join(deps, leg).await {
+        Ok(()) => talk.hold().await,
+        Err(error) => tracing::warn!(%error, "a room's talk could not begin"),
+    }
+}
+
+/// Before anybody has joined.
+fn give_up(deps: &Deps, leg: &Leg, code: ErrorCode, message: String) {
+    if let Some(held) = deps.carriers.rooms.held().get(&leg.session().id) {
+        held.tell(deps, Command::Fail { code, message });
+    }
+}
+
+/// Both are there.
+async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
+    let gone = || Error::NotFound("room");
+    let tree = deps.tree().ok_or_else(gone)?;
+    let house = &deps.carriers.rooms;
+    let (room, participant) = {
+        let mut all = house.held();
+        let held = all.get_mut(&leg.session().id).ok_or_else(gone)?;
+        held.is_joined = true;
+        (held.room, held.participant)
+    };
     // The browser says it once: it is told until it stands.
     let connect = Do::tell(Command::Connect(participant), &deps.clock);
     tree.rooms.send(room, connect).await??;
-    let house = &deps.carriers.rooms;
-    let first = {
-        let mut all = house.held();
-        let held = all.get_mut(&session);
-        held.and_then(|held| Some((held.leg.clone(), held.wire.clone(), held.before.take()?)))
-    };
-    let Some((leg, wire, (heard, told))) = first else {
-        return Ok(());
-    };
+    if let Some(held) = house.held().get(&leg.session().id)
+        && !*held.is_there.borrow()
+    {
+        // It went before the room could note that.
+        held.tell(deps, Command::Lose(participant));
+    }
     let answer = SessionCommand::Answer {
         by: AnsweredBy::Human,
         recording_id: deps.ids.next(),
@@ -177,25 +242,5 @@ async fn begin(deps: &Deps, room: Owned<RoomId>, session: SessionId, participant
     tree.sessions
         .send(leg.session(), Do::tell(answer, &deps.clock))
         .await??;
-    let its = deps.clone();
-    let mut all = house.held();
-    // It may have ended at this very moment.
-    if let Some(held) = all.get_mut(&session) {
-        let talk = async move {
-            let talk = talk::begin(&its, leg.clone(), wire, heard, told);
-            let Err(panic) = AssertUnwindSafe(talk).catch_unwind().await else {
-                return;
-            };
-            tracing::error!(panic = panic_text(&*panic), "a talk panicked");
-            if let Some(tree) = its.tree() {
-                let command = SessionCommand::Break {
-                    reason: EndReason::AgentError,
-                    why: "the agent failed".into(),
-                };
-                tree.sessions.tell(leg.session(), Do::tell(command, &its.clock));
-            }
-        };
-        held.talk = Some(deps.runtime.spawn(talk).abort_handle());
-    }
     Ok(())
 }

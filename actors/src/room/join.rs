@@ -1,5 +1,6 @@
 //! Somebody joins a room: its participant is settled, its session gets a slot and its credits, and the browser is connected.
 use super::{
+    house,
     machine::{Command, Phase, Room},
     media::Offered,
 };
@@ -73,6 +74,7 @@ async fn answer(deps: &Deps, sdp: String) -> Result<Offered> {
 fn connect(deps: &Deps, room: &Room, participant: ParticipantId, offered: Offered) -> Result<Joining> {
     let answer = offered.answer().to_owned();
     if deps.carriers.rooms.connect(deps, room.made.session_id, offered) {
+        house::fetch_agent(deps, room.made.session_id);
         Ok(Joining { participant, answer })
     } else {
         // It has ended at this very moment.

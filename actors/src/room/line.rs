@@ -59,7 +59,7 @@ impl RoomLine {
         inbox: mpsc::Receiver<(Control, Option<Busy>)>,
     ) -> Self {
         RoomLine {
-            busy: Some(clock.busy()),
+            busy: None,
             clock,
             wire,
             agent,
@@ -70,6 +70,11 @@ impl RoomLine {
             aside: 0,
             cut_in: 0,
         }
+    }
+
+    /// From now on something is under way, until the agent listens.
+    pub fn begin(&mut self) {
+        self.busy = Some(self.clock.busy());
     }
 
     fn speaking(&self) -> Speaking {

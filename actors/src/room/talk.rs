@@ -1,4 +1,4 @@
-//! A room's talk: from the moment at which the participant is connected to the last word.
+//! A room's talk: from the agent's arrival to the last word.
 use super::{
     hearing::{Hearing, Tell},
     line::{RoomLine, Sounds},
@@ -9,9 +9,12 @@ use crate::{
     clock::Busy,
     deps::Deps,
     shell::Do,
-    talk::{Broken, Place, Talk},
+    talk::{Place, Talk},
 };
-use entities::transcript::{Speaker, Turn};
+use entities::{
+    room::ErrorCode,
+    transcript::{Speaker, Turn},
+};
 use futures_util::{FutureExt, future::pending};
 use std::sync::Arc;
 use tokio::sync::{
@@ -19,67 +22,86 @@ use tokio::sync::{
     mpsc,
 };
 
-/// Holds the talk to its end, which is a command to the session; dropped early, it is cut off. The session is answered by
-/// then and the sound flows: the first word comes at once. Turns are captions from this call on, not from the first poll.
-pub fn begin(
-    deps: &Deps,
-    leg: Arc<Leg>,
+/// The agent is there and knows its part.
+pub struct RoomTalk {
+    talk: Talk<RoomLine>,
+    hearing: Hearing,
+    turns: broadcast::Receiver<(usize, Turn)>,
     wire: Arc<Wire>,
-    heard: mpsc::Receiver<Heard>,
-    inbox: mpsc::Receiver<(Control, Option<Busy>)>,
-) -> impl Future<Output = ()> + Send + use<> {
-    let turns = deps.listeners.listen(leg.session().id);
-    let deps = deps.clone();
-    async move {
-        if let Err(broken) = hold(&deps, &leg, wire, (heard, inbox), turns).await {
-            broken.report();
-        }
-    }
 }
 
-type Ways = (mpsc::Receiver<Heard>, mpsc::Receiver<(Control, Option<Busy>)>);
+/// How the talk learns what the participant does, and what others want of it.
+pub type Ways = (mpsc::Receiver<Heard>, mpsc::Receiver<(Control, Option<Busy>)>);
 
-async fn hold(
-    deps: &Deps,
-    leg: &Arc<Leg>,
-    wire: Arc<Wire>,
-    (heard, inbox): Ways,
-    turns: broadcast::Receiver<(usize, Turn)>,
-) -> Result<(), Broken> {
-    let language = leg.agent.definition.language.to_string();
-    let transcription = deps.providers.transcription.clone();
-    let sounds = Sounds {
-        voice: deps.studio.voice.clone(),
-        language: language.clone(),
-        has_ears: transcription.is_some(),
-    };
-    let (its, session) = (deps.clone(), leg.session());
-    let tell: Tell = Arc::new(move |command| {
-        if let Some(tree) = its.tree() {
-            tree.sessions.tell(session, Do::tell(command, &its.clock));
-        }
-    });
-    let (hearing, noticed) = Hearing::new(deps.clock.clone(), transcription, &language, tell, heard);
-    let line = RoomLine::new(deps.clock.clone(), sounds, wire.clone(), noticed, inbox);
-    let talk = Talk::of(deps, leg, line, Place::Room).await?;
-    let talked = async {
-        tokio::select! {
-            // What has been played to its end is over before anything else is heard.
-            biased;
-            _ = talk.hold() => {}
-            // It may end before the talk does: then nothing more is heard.
-            () = hearing.run().then(|()| pending()) => {}
-        }
-    };
-    let captions = captions(turns, &wire);
-    tokio::pin!(captions);
-    tokio::select! {
-        () = &mut captions => return Ok(()),
-        () = talked => {}
+impl RoomTalk {
+    /// Fetches the agent, seconds at most: nobody is called to a room in which nobody can answer. Turns are captions from now on.
+    pub async fn prepare(
+        deps: &Deps,
+        leg: &Arc<Leg>,
+        wire: Arc<Wire>,
+        (heard, inbox): Ways,
+    ) -> Result<Self, (ErrorCode, String)> {
+        let turns = deps.listeners.listen(leg.session().id);
+        let language = leg.agent.definition.language.to_string();
+        let transcription = deps.providers.transcription.clone();
+        let sounds = Sounds {
+            voice: deps.studio.voice.clone(),
+            language: language.clone(),
+            has_ears: transcription.is_some(),
+        };
+        let (its, session) = (deps.clone(), leg.session());
+        let tell: Tell = Arc::new(move |command| {
+            if let Some(tree) = its.tree() {
+                tree.sessions.tell(session, Do::tell(command, &its.clock));
+            }
+        });
+        let (hearing, noticed) = Hearing::new(deps.clock.clone(), transcription, &language, tell, heard);
+        let line = RoomLine::new(deps.clock.clone(), sounds, wire.clone(), noticed, inbox);
+        let talk = Talk::of(deps, leg, line, Place::Room).await;
+        let mut talk = talk.map_err(|broken| (ErrorCode::InternalError, broken.why))?;
+        let reached = talk.brain.reach().await;
+        reached.map_err(|failure| (ErrorCode::AgentUnreachable, failure.to_string()))?;
+        Ok(RoomTalk {
+            talk,
+            hearing,
+            turns,
+            wire,
+        })
     }
-    // The last words are shown too.
-    captions.await;
-    Ok(())
+
+    /// The agent is about to speak.
+    pub fn begin(&mut self) {
+        self.talk.mouth.line.begin();
+    }
+
+    /// To its end, which is a command to the session; dropped early, it is cut off. The session is answered by then and the sound
+    /// flows: the first word comes at once.
+    pub async fn hold(mut self) {
+        self.begin();
+        let RoomTalk {
+            talk,
+            hearing,
+            turns,
+            wire,
+        } = self;
+        let talked = async {
+            tokio::select! {
+                // What has been played to its end is over before anything else is heard.
+                biased;
+                _ = talk.hold() => {}
+                // It may end before the talk does: then nothing more is heard.
+                () = hearing.run().then(|()| pending()) => {}
+            }
+        };
+        let captions = captions(turns, &wire);
+        tokio::pin!(captions);
+        tokio::select! {
+            () = &mut captions => return,
+            () = talked => {}
+        }
+        // The last words are shown too.
+        captions.await;
+    }
 }
 
 /// Until the call's end. What is said is shown; what tools do is not.

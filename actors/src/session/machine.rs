@@ -15,6 +15,7 @@
 use super::log::{Answered, Log, Utterance};
 use crate::{
     contact::machine::{Attempt, Ending},
+    dnc::{self, Whom},
     effect::Effect,
     event::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
@@ -891,6 +892,18 @@ pub(super) fn leaving(reason: EndReason, now: Moment) -> Course {
     }
 }
 
+/// Who talks on the phone is called no more; who talks in a room has no number, but can be written to.
+fn who_opts_out(call: &Row) -> Option<Whom> {
+    match call.phone_number() {
+        Some(number) => Some(Whom::Number(number.clone())),
+        None => call
+            .email
+            .as_deref()
+            .and_then(|email| dnc::email(email).ok())
+            .map(Whom::Email),
+    }
+}
+
 /// What happens when somebody does not want to be called again: this list, in this order, in one transaction.
 fn opt_out(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let Phase::Conversing(talk) = &mut session.phase else {
@@ -903,11 +916,13 @@ fn opt_out(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Se
     session.log.note("opt_out", None, now);
     let mut effects = Vec::new();
     // A caller who hides the number cannot be barred, but what was recorded goes all the same.
-    if let Some(phone_number) = call.phone_number().cloned() {
-        effects.push(Effect::BarNumber {
-            phone_number: phone_number.clone(),
+    if let Some(whom) = who_opts_out(call) {
+        effects.push(Effect::Bar {
+            whom,
             session_id: call.id,
         });
+    }
+    if let Some(phone_number) = call.phone_number().cloned() {
         let detected = SessionOptOutDetected {
             session_id: call.id,
             phone_number,

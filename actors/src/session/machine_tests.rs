@@ -400,9 +400,9 @@ const INCOMING_MISSED: &str = "CountInbound, session.failed, HangUp, SlotFreed, 
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
 const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
 const ROOM_MISSED: &str = "session.failed, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd";
-const OPTED_OUT: &str = "BarNumber, session.opt_out_detected";
-const OPTED_OUT_AND_CALLED_OFF: &str = "BarNumber, session.opt_out_detected, TransferEnded";
-const OPTED_OUT_RECORDED: &str = "BarNumber, session.opt_out_detected, session.opt_out_recording_pending_purge";
+const OPTED_OUT: &str = "Bar, session.opt_out_detected";
+const OPTED_OUT_AND_CALLED_OFF: &str = "Bar, session.opt_out_detected, TransferEnded";
+const OPTED_OUT_RECORDED: &str = "Bar, session.opt_out_detected, session.opt_out_recording_pending_purge";
 
 /// (states, command, at which second, expected)
 type Line = (&'static [&'static str], Command, i64, Expected);

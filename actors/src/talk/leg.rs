@@ -30,7 +30,7 @@ impl Place {
 pub struct Broken {
     deps: Deps,
     leg: Arc<Leg>,
-    why: String,
+    pub why: String,
 }
 
 impl Broken {
@@ -65,7 +65,7 @@ impl<L: Line> Talk<L> {
             Place::Room => Kit::new(definition, functions, dispositions, None).without_transfer(),
         };
         let briefing = briefing(call, definition, &kit, &place);
-        let brain = deps.providers.brain(definition, briefing, &call.variables);
+        let brain = deps.providers.brain(definition, briefing, &call.mentions());
         let desk = Desk::Live {
             deps: deps.clone(),
             session: leg.session(),

@@ -137,6 +137,18 @@ impl Variables {
         check_map(lengths, 2000).map_err(de::Error::custom)?;
         Ok(Variables(map))
     }
+
+    /// Somebody's names too, so that a text may mention them; variables of these names go before them.
+    pub fn naming(mut self, names: [(&str, &Option<String>); 3]) -> Self {
+        for (name, value) in names {
+            if let Some(value) = value
+                && !self.0.contains_key(name)
+            {
+                self.0.insert(name.into(), value.as_str().into());
+            }
+        }
+        self
+    }
 }
 
 fn check_map<'a>(entries: impl ExactSizeIterator<Item = (&'a str, usize)>, longest: usize) -> Result<(), String> {

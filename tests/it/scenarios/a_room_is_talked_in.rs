@@ -10,8 +10,9 @@ use crate::{
     },
 };
 use actors::{
+    clock::Clock,
     room::{
-        talk::begin,
+        talk::RoomTalk,
         wire::{Heard, Note, Wire},
     },
     session::machine::Command,
@@ -23,7 +24,7 @@ use entities::{
     values::Env,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 /// A page that is connected.
@@ -56,15 +57,23 @@ impl Page {
         let (wire, _) = Wire::new();
         let (heard, listen) = mpsc::channel(64);
         let (_, inbox) = mpsc::channel(16);
-        let talk = begin(deps, found.unwrap(), wire.clone(), listen, inbox);
+        let ways = (listen, inbox);
+        let talk = RoomTalk::prepare(deps, &found.unwrap(), wire.clone(), ways)
+            .await
+            .unwrap();
         Page {
             id,
             wire,
             heard,
-            talk: deps.runtime.spawn(talk),
+            talk: deps.runtime.spawn(talk.hold()),
             captions: Vec::new(),
             played: 0,
         }
+    }
+
+    /// The talk runs on other threads: they are let run.
+    async fn next_moment(&self) {
+        let _busy = Clock::wall().sleep(Duration::from_millis(1)).await;
     }
 
     fn look(&mut self) {
@@ -82,17 +91,20 @@ impl Page {
             let is_silent = self.wire.next_frame().is_none();
             self.played += usize::from(!is_silent);
             self.look();
-            if is_silent && self.captions.len() >= captions {
+            if !is_silent {
+                continue;
+            }
+            if self.captions.len() >= captions {
                 return self.captions.last().unwrap();
             }
-            tokio::task::yield_now().await;
+            self.next_moment().await;
         }
     }
 
     /// Plays nothing until so many captions are shown.
     async fn look_until(&mut self, captions: usize) {
         while self.captions.len() < captions {
-            tokio::task::yield_now().await;
+            self.next_moment().await;
             self.look();
         }
     }
@@ -101,8 +113,10 @@ impl Page {
     async fn play(&mut self, frames: usize) {
         let until = self.played + frames;
         while self.played < until {
-            self.played += usize::from(self.wire.next_frame().is_some());
-            tokio::task::yield_now().await;
+            match self.wire.next_frame() {
+                Some(_) => self.played += 1,
+                None => self.next_moment().await,
+            }
         }
     }
 
@@ -118,8 +132,9 @@ impl Page {
     /// Plays until the talk is over.
     async fn end(mut self) -> Vec<String> {
         while !self.talk.is_finished() {
-            self.wire.next_frame();
-            tokio::task::yield_now().await;
+            if self.wire.next_frame().is_none() {
+                self.next_moment().await;
+            }
         }
         self.look();
         self.talk.await.unwrap();
@@ -282,7 +297,7 @@ on_both! {
         page.play(2).await;
         page.speak().await;
         while server.asked().is_empty() {
-            tokio::task::yield_now().await;
+            page.next_moment().await;
         }
         page.play_until(3).await;
         world.advance(seconds(1)).await;

@@ -60,6 +60,8 @@ type Decide = dyn Fn(&Value, usize) -> Answer + Send + Sync;
 
 struct State {
     decide: Box<Decide>,
+    /// To whoever asks for the models.
+    models: Mutex<Answer>,
     requests: Mutex<Vec<(Value, Option<String>)>>,
     /// Connections that ended before the whole answer was there.
     abandoned: watch::Sender<usize>,
@@ -91,6 +93,9 @@ impl ChatServer {
         let address = listener.local_addr().unwrap();
         let state = Arc::new(State {
             decide: Box::new(decide),
+            models: Mutex::new(Answer::Whole(
+                json!({ "object": "list", "data": [{ "id": "local", "object": "model" }] }),
+            )),
             requests: Mutex::default(),
             abandoned: watch::Sender::new(0),
         });
@@ -100,6 +105,11 @@ impl ChatServer {
             state,
             serving,
         }
+    }
+
+    /// What it answers from now on when it is asked for its models.
+    pub fn answer_models(&self, answer: Answer) {
+        *self.state.models.lock().unwrap() = answer;
     }
 
     /// The base of its addresses.
@@ -156,6 +166,13 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
 async fn converse(stream: TcpStream, state: Arc<State>) {
     let mut stream = BufReader::new(stream);
     while let Some((body, authorization)) = receive(&mut stream).await {
+        if body.is_null() {
+            let answer = state.models.lock().unwrap().clone();
+            if !perform(&mut stream, answer, false).await {
+                return;
+            }
+            continue;
+        }
         let nth = {
             let mut requests = state.requests.lock().unwrap();
             requests.push((body.clone(), authorization));
@@ -170,13 +187,17 @@ async fn converse(stream: TcpStream, state: Arc<State>) {
     }
 }
 
-/// `None`: the client has no more to ask. What is no `POST /v1/chat/completions` with JSON is a fault of the test.
+/// `None`: the client has no more to ask. `null` is a `GET /v1/models`; what is no `POST /v1/chat/completions` with JSON either is
+/// a fault of the test.
 async fn receive(stream: &mut BufReader<TcpStream>) -> Option<(Value, Option<String>)> {
     let mut line = String::new();
     if !matches!(stream.read_line(&mut line).await, Ok(1..)) {
         return None;
     }
-    assert_eq!(line.trim_end(), "POST /v1/chat/completions HTTP/1.1");
+    let is_for_models = line.trim_end() == "GET /v1/models HTTP/1.1";
+    if !is_for_models {
+        assert_eq!(line.trim_end(), "POST /v1/chat/completions HTTP/1.1");
+    }
     let (mut length, mut authorization) = (0, None);
     loop {
         line.clear();
@@ -189,6 +210,9 @@ async fn receive(stream: &mut BufReader<TcpStream>) -> Option<(Value, Option<Str
             "authorization" => authorization = Some(value.to_owned()),
             _ => {}
         }
+    }
+    if is_for_models {
+        return Some((Value::Null, authorization));
     }
     assert!(length <= 8 * 1024 * 1024, "a body of {length} bytes");
     let mut body = vec![0; length];

@@ -60,6 +60,10 @@ impl Chat {
 }
 
 impl Brain for Chat {
+    fn reach(&mut self) -> BoxFuture<'_, Result<(), Failure>> {
+        self.provider.reach().boxed()
+    }
+
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {
         match heard {
             Heard::Opening => match self.first_message.clone() {

@@ -109,6 +109,24 @@ impl Provider {
         })
     }
 
+    /// Is it there, and does it take the key? It is asked for its models; one that has no such list is there too.
+    pub(super) async fn reach(&self) -> Result<(), Failure> {
+        let mut models = self.endpoint.clone();
+        if let Ok(mut path) = models.path_segments_mut() {
+            // Of `chat/completions`.
+            path.pop().pop().push("models");
+        }
+        let mut patience = Patience::new(self.limits);
+        let refusal = match self.once(self.http.get(models), &mut patience).await {
+            Ok(_) => return Ok(()),
+            Err(refusal) => refusal,
+        };
+        match refusal.status.map(|status| status.as_u16()) {
+            Some(401 | 403 | 500..=599) | None => Err(self.failure(&refusal.words)),
+            Some(_) => Ok(()),
+        }
+    }
+
     /// Asks, a second time if the first was bad luck. What comes back has a 2xx.
     pub(super) async fn send(&self, request: &Request<'_>, patience: &mut Patience) -> Result<Response, Refusal> {
         self.ask(|post| post.json(request), patience).await
@@ -120,7 +138,8 @@ impl Provider {
         fill: impl Fn(RequestBuilder) -> RequestBuilder,
         patience: &mut Patience,
     ) -> Result<Response, Refusal> {
-        let refusal = match self.ask_once(&fill, patience).await {
+        let post = || fill(self.http.post(self.endpoint.clone()));
+        let refusal = match self.once(post(), patience).await {
             Err(refusal) if refusal.try_again => refusal,
             decided => return decided,
         };
@@ -131,19 +150,14 @@ impl Provider {
         if patience.left.is_zero() {
             return Err(refusal);
         }
-        self.ask_once(&fill, patience).await
+        self.once(post(), patience).await
     }
 
-    async fn ask_once(
-        &self,
-        fill: impl Fn(RequestBuilder) -> RequestBuilder,
-        patience: &mut Patience,
-    ) -> Result<Response, Refusal> {
-        let mut post = fill(self.http.post(self.endpoint.clone()));
+    async fn once(&self, mut request: RequestBuilder, patience: &mut Patience) -> Result<Response, Refusal> {
         if let Some(ApiKey(key)) = &self.api_key {
-            post = post.bearer_auth(key.as_str());
+            request = request.bearer_auth(key.as_str());
         }
-        let Some(sent) = patience.wait(patience.limits.first_byte, post.send()).await else {
+        let Some(sent) = patience.wait(patience.limits.first_byte, request.send()).await else {
             return Err(Refusal::of("it did not answer in time"));
         };
         let response = sent.map_err(|error| Refusal {

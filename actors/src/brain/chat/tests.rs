@@ -479,6 +479,38 @@ async fn bad_luck_is_tried_again_once_and_refusals_are_not() {
 }
 
 #[tokio::test]
+async fn it_is_reached_where_it_answers_and_takes_the_key() {
+    let server = ChatServer::start().await;
+    assert_eq!(chat(&server).reach().await, Ok(()));
+    // One that keeps no list of models is there all the same.
+    for status in [404, 405, 429] {
+        server.answer_models(Reply::Status(status, "no".into()));
+        assert_eq!(chat(&server).reach().await, Ok(()), "{status}");
+    }
+    for (reply, expected) in [
+        (
+            Reply::Status(401, format!("Incorrect API key provided: {KEY}.")),
+            "check the API key",
+        ),
+        (
+            Reply::Status(503, "Out of order".into()),
+            "it answered 503: Out of order",
+        ),
+        (Reply::Reset, "it cannot be reached"),
+    ] {
+        server.answer_models(reply);
+        let failure = failure(vec![Err(chat(&server).reach().await.unwrap_err())]);
+        assert!(failure.contains(expected), "{failure}");
+    }
+    server.answer_models(Reply::Hang);
+    let mut provider = provider(&server.url());
+    provider.limits.first_byte = Duration::from_millis(50);
+    let late = chat_with(provider, None).reach().await.unwrap_err();
+    assert!(late.to_string().contains("it did not answer in time"), "{late}");
+    assert_eq!(server.requests(), Vec::<Value>::new(), "nothing was generated");
+}
+
+#[tokio::test]
 async fn a_provider_that_is_not_there_is_named_without_its_address() {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/v1/", listener.local_addr().unwrap());

@@ -1,7 +1,8 @@
 //! A mind that hears and speaks by itself: a model behind an OpenAI-Realtime-compatible websocket, turn by turn.
 //!
 //! Whose turn it is, is decided by the talk and not by the provider, so its own turn detection is off: each turn puts in
-//! what was heard and asks for one answer. The socket is opened at the first turn and stays until the brain is dropped,
+//! what was heard and asks for one answer. The socket is opened at the first turn, or before it where
+//! somebody asks whether the provider can be reached, and stays until the brain is dropped,
 //! for the conversation lives at the provider; when it breaks, the brain has forgotten everything and stays silent.
 //!
 //! A turn may be dropped at any moment. What was on its way then is called off, and cleared away before the next turn:
@@ -259,6 +260,10 @@ impl Realtime {
 }
 
 impl Brain for Realtime {
+    fn reach(&mut self) -> BoxFuture<'_, Result<(), Failure>> {
+        self.open().boxed()
+    }
+
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {
         let turn = Turn::new(self, heard);
         stream::unfold(turn, |mut turn| async { turn.next().await.map(|act| (act, turn)) }).boxed()

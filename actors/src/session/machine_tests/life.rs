@@ -267,7 +267,7 @@ proptest! {
         let life = Life::of(born, &steps).until_the_end();
         let (outs, noes) = (life.count("session.opt_out_detected"), life.count("session.consent_refused"));
         prop_assert!(outs + noes <= 1);
-        prop_assert_eq!(life.count("BarNumber"), outs);
+        prop_assert_eq!(life.count("Bar"), outs);
         let row = life.last().row();
         prop_assert_eq!(row.opted_out_at.is_some(), outs == 1);
         prop_assert_eq!(row.consent == Consent::Refused, noes == 1);

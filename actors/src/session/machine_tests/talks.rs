@@ -1,6 +1,6 @@
 //! What happens in a talk: consent, the wish to be left alone, functions, a hand-over, and silence.
 use super::*;
-use crate::event::Event;
+use crate::{dnc::Whom, event::Event};
 
 fn talk(session: &Session) -> &Talk {
     match &session.phase {
@@ -20,8 +20,8 @@ fn timeline(session: &Session) -> Vec<&str> {
 #[test]
 fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
     let (phone_number, session_id, purge_after) = (call().to_number.unwrap(), call().id, at(700_000));
-    let bar = Effect::BarNumber {
-        phone_number: phone_number.clone(),
+    let bar = Effect::Bar {
+        whom: Whom::Number(phone_number.clone()),
         session_id,
     };
     let detected = SessionOptOutDetected {
@@ -56,10 +56,33 @@ fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
 #[test]
 fn who_called_in_and_wants_no_calls_is_barred_by_the_number_that_called() {
     let effects = does(state("taken in"), opt_out(), 16);
-    let Effect::BarNumber { phone_number, .. } = &effects[0] else {
+    let Effect::Bar { whom, .. } = &effects[0] else {
         panic!("{effects:?}")
     };
-    assert_eq!(Some(phone_number), incoming().from_number.as_ref());
+    assert_eq!(*whom, Whom::Number(incoming().from_number.unwrap()));
+}
+
+#[test]
+fn who_has_no_number_is_barred_by_the_address() {
+    let opted_out = |email: Option<&str>| {
+        let mut session = state("taken in");
+        let call = Arc::make_mut(&mut session.call);
+        call.from_number = None;
+        call.email = email.map(str::to_owned);
+        let whom = does(session, opt_out(), 16)
+            .into_iter()
+            .find_map(|effect| match effect {
+                Effect::Bar { whom, .. } => Some(whom),
+                _ => None,
+            });
+        whom
+    };
+    assert_eq!(
+        opted_out(Some("Ada@Example.com")),
+        Some(Whom::Email("ada@example.com".into()))
+    );
+    assert_eq!(opted_out(Some("nobody")), None);
+    assert_eq!(opted_out(None), None);
 }
 
 #[test]

@@ -1,6 +1,13 @@
 //! Every way in which a room ends.
 use super::*;
-use crate::{on_both, world::seconds};
+use crate::{
+    on_both,
+    world::{
+        chat_server::{Answer as Reply, ChatServer},
+        realtime_server::{self, RealtimeServer},
+        seconds,
+    },
+};
 
 async fn end(tenant: &Tenant, room: &Value) -> Answer {
     let path = format!("/v1/rooms/{}/end", room["id"].as_str().unwrap());
@@ -161,6 +168,42 @@ on_both! {
         world.settle().await;
         let failed = live.get(&format!("/v1/rooms/{}", made["id"].as_str().unwrap())).await.ok();
         assert_eq!(outcome(&failed), ("failed", "agent_unreachable"));
+    }
+
+    /// The specification's joined is: the agent is connected. One that cannot be is found out before anybody has joined.
+    async fn nobody_joins_an_agent_that_cannot_be_reached(world: &mut World) {
+        let thinks = ChatServer::start().await;
+        let speaks = RealtimeServer::start_with(|_, _| realtime_server::Answer::Say("Good day!".into())).only_for_key("another");
+        world.change_settings(&[
+            ("chat_url", json!(thinks.url())),
+            ("realtime_url", json!(speaks.url)),
+            ("realtime_api_key", json!("rt-key")),
+        ]).await;
+        let tenant = world.tenant().await;
+        thinks.answer_models(Reply::Status(401, "Incorrect API key provided.".into()));
+        for (mode, expected) in [("chat", "check the API key"), ("realtime", "is the key right?")] {
+            let agent = the_call::agent(&tenant, json!({ "brain": { "mode": mode } })).await;
+            let made = super::create(&tenant, &agent, json!({})).await;
+            let (peer, sdp) = Peer::offer(Codec::Opus);
+            let answer = Link::of(world, &tenant, &made).offer(sdp, None).await;
+            peer.connect(answer.body.as_str().unwrap());
+            let failed = until(&tenant, &made, |room| room["status"] == "failed").await;
+            assert_eq!(outcome(&failed), ("failed", "agent_unreachable"));
+            assert!(failed["error"]["message"].as_str().unwrap().contains(expected), "{failed}");
+            world.settle().await;
+            assert_eq!(how(&session(&tenant, &made).await), ("failed", "provider_error"));
+        }
+        let events = tenant.event_types().await;
+        assert!(!events.iter().any(|name| name == "room.joined" || name == "session.answered"), "{events:?}");
+        assert_eq!(tenant.api.get("/v1/concurrency").await.ok()["in_use"], 0);
+        // When it is there again, so is the agent; a list of models is not needed for that.
+        thinks.answer_models(Reply::Status(404, "Not found".into()));
+        let agent = the_call::agent(&tenant, json!({ "brain": { "mode": "chat" } })).await;
+        let made = super::create(&tenant, &agent, json!({})).await;
+        let link = Link::of(world, &tenant, &made);
+        let (_peer, participant) = link.join(None).await;
+        until(&tenant, &made, |room| room["status"] == "joined").await;
+        link.leave(&participant).await;
     }
 
     async fn one_that_has_ended_can_be_deleted_with_its_talk(world: &mut World) {

@@ -47,6 +47,7 @@ on_both! {
             (json!({ "agent_id": agent, "expires_in_seconds": 604_801 }), "expires_in_seconds"),
             (json!({ "agent_id": agent, "max_duration_seconds": 29 }), "max_duration_seconds"),
             (json!({ "agent_id": agent, "participant": { "name": "Bo" } }), "participant.name"),
+            (json!({ "agent_id": agent, "participant": { "email": "Bo" } }), "participant.email"),
             (json!({ "agent_id": agent, "voice_id": "" }), "voice_id"),
             (json!({ "agent_id": agent, "to_number": "+15002340000" }), "to_number"),
         ] {

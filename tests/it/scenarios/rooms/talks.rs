@@ -1,6 +1,12 @@
 //! Somebody joins and talks: a real WebRTC client over the loopback, in real time.
 use super::*;
-use crate::{on_both, world::seconds};
+use crate::{
+    on_both,
+    world::{
+        seconds,
+        transcription_server::{Answer as Heard, TranscriptionServer},
+    },
+};
 
 fn captions(view: &actors::room::media::peer::View) -> usize {
     view.notes.iter().filter(|note| note["type"] == "caption").count()
@@ -52,6 +58,23 @@ on_both! {
         let left = world.deps().carriers.rooms.media.connections();
         assert_eq!(left, 0);
         both_channels_carry_sound(&tenant, &call).await;
+    }
+
+    async fn who_wants_no_more_is_written_to_no_more(world: &mut World) {
+        let ears = TranscriptionServer::start_with(|_, _| Heard::Words("Please stop calling me.".into())).await;
+        world.change_setting("transcription_url", json!(ears.url())).await;
+        let tenant = world.tenant().await;
+        let agent = the_call::agent(&tenant, json!({ "first_message": "Good day, {{first_name}}." })).await;
+        let whom = json!({ "first_name": "Bo", "email": "Bo@Example.com" });
+        let room = create(&tenant, &agent, json!({ "participant": whom })).await;
+        let (peer, _) = Link::of(world, &tenant, &room).join(None).await;
+        peer.until("the agent greets by name", |view| view.notes.iter().any(|note| note["text"] == "Good day, Bo.")).await;
+        peer.say(speech());
+        peer.closed().await;
+        world.settle().await;
+        assert_eq!(session(&tenant, &room).await["end_reason"], "opt_out");
+        let listed = tenant.api.get("/v1/dnc?email=bo@example.com").await.ok()["data"][0].clone();
+        assert_eq!((&listed["source"], &listed["channels"]), (&json!("opt_out_voice"), &json!(["email"])));
     }
 
     async fn a_page_that_is_reloaded_goes_on_and_nobody_else_comes_in(world: &mut World) {
