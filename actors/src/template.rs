@@ -3,7 +3,6 @@
 //! What an agent says is filled leniently: a variable that is missing is nothing. What a campaign writes is checked: nobody is
 //! sent a message with a hole in it.
 use entities::values::Variables;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A text that was read, and can be filled for anybody who has its variables.
@@ -82,7 +81,7 @@ impl Template {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Variable { name, otherwise } => {
-                    let value = value_of(variables, name).or_else(|| otherwise.clone());
+                    let value = variables.text(name).or_else(|| otherwise.clone());
                     let value = value.ok_or_else(|| Unfilled::Missing(name.clone()))?;
                     write(&mut filled, &value, escape);
                 }
@@ -106,7 +105,7 @@ pub fn fill(text: &str, variables: &Variables) -> String {
         };
         filled.push_str(before);
         let (name, otherwise) = split(inside);
-        let value = value_of(variables, name);
+        let value = variables.text(name);
         filled.push_str(&value.or_else(|| otherwise.map(Into::into)).unwrap_or_default());
         rest = after;
     }
@@ -119,16 +118,6 @@ fn split(inside: &str) -> (&str, Option<&str>) {
         Some((name, otherwise)) => (name.trim(), Some(otherwise.trim())),
         None => (inside.trim(), None),
     }
-}
-
-/// Nothing and blanks are no value.
-fn value_of(variables: &Variables, name: &str) -> Option<String> {
-    let value = match variables.0.get(name)? {
-        Value::String(text) => text.clone(),
-        Value::Null => return None,
-        other => other.to_string(),
-    };
-    (!value.trim().is_empty()).then_some(value)
 }
 
 fn write(text: &mut String, value: &str, escape: Escape) {

@@ -111,7 +111,7 @@ pub async fn leave(
     let tree = state.tree()?;
     let command = Command::Fail {
         code: ErrorCode::IceFailed,
-        message: "the participant left before the browser was connected".into(),
+        message: "the participant left before the browser and the agent were connected".into(),
     };
     let room = tree.ask(&tree.rooms, &state.deps, row.key(), command).await?;
     if room.status() == Status::Joined {

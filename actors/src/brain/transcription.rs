@@ -60,7 +60,7 @@ impl Provider {
                 _ => form,
             }
         };
-        let answer = self.0.ask(|post| post.multipart(form()), &mut patience).await;
+        let answer = self.0.post(|post| post.multipart(form()), &mut patience).await;
         let response = answer.map_err(|refusal| self.0.failure(&in_own_words(&refusal)))?;
         let body = read(response, MAX_BODY, &mut patience).await;
         let body = body.map_err(|why| self.0.failure(&why))?;

@@ -33,7 +33,7 @@ use rustls::{
 use std::{
     error::Error as StdError,
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 use url::Url;
@@ -343,10 +343,19 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
+/// The certificate authorities that the system trusts, read once.
+pub fn system_roots() -> RootCertStore {
+    static ROOTS: OnceLock<RootCertStore> = OnceLock::new();
+    let read = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        roots
+    };
+    ROOTS.get_or_init(read).clone()
+}
+
 fn tls(extra_roots: Option<&[u8]>) -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    let system = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(system.certs);
+    let mut roots = system_roots();
     if let Some(pem) = extra_roots {
         for certificate in CertificateDer::pem_slice_iter(pem) {
             let certificate = certificate.map_err(|error| format!("bad certificate in PEM: {error}"))?;

@@ -96,6 +96,11 @@ impl Hearing {
         (hearing, noticed)
     }
 
+    /// What was said and pressed before there was somebody to hear it is not heard: it answers nothing.
+    pub fn forget(&mut self) {
+        while self.heard.try_recv().is_ok() {}
+    }
+
     /// Until nothing is heard any more, or nobody listens.
     pub async fn run(mut self) {
         let mut waiting = FuturesOrdered::new();

@@ -1,7 +1,7 @@
 //! The rooms that somebody is in, or is joining, in this process: each one's wire, its talk, and the browser's connection of the
 //! moment.
 use super::{
-    machine::Command,
+    machine::{Command, Phase},
     media::{Change, Connection, Media, Offered},
     talk::{RoomTalk, Ways},
     wire::Wire,
@@ -10,7 +10,7 @@ use crate::{
     carrier::{Control, Leg},
     clock::Busy,
     deps::Deps,
-    session::machine::Command as SessionCommand,
+    session::machine::{Abandoned, Command as SessionCommand},
     shell::Do,
     supervise::panic_text,
 };
@@ -18,17 +18,19 @@ use entities::{
     Error, Result,
     ids::{Owned, ParticipantId, RoomId, SessionId},
     room::ErrorCode,
-    session::{AnsweredBy, EndReason},
+    session::{self, AnsweredBy, EndReason, EndedBy},
 };
 use futures_util::FutureExt;
 use std::{
     collections::HashMap,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 use tokio::{
     sync::{mpsc, watch},
     task::AbortHandle,
+    time::timeout,
 };
 
 /// What a talk can be told before it listens.
@@ -105,6 +107,10 @@ impl House {
         // A wire has one connection at a time: two would share the agent's words between them.
         held.connection = None;
         held.is_there.send_replace(false);
+        if held.is_joined {
+            // It is not known yet whether the new one ever comes.
+            held.tell(deps, Command::Lose(held.participant));
+        }
         held.connection = Some(offered.connect(held.wire.clone(), changed));
         true
     }
@@ -180,22 +186,22 @@ pub fn fetch_agent(deps: &Deps, session: SessionId) {
             return;
         };
         tracing::error!(panic = panic_text(&*panic), "a talk panicked");
-        give_up(&its, &leg, ErrorCode::InternalError, "the agent failed".into());
-        if let Some(tree) = its.tree() {
-            let command = SessionCommand::Break {
-                reason: EndReason::AgentError,
-                why: "the agent failed".into(),
-            };
-            tree.sessions.tell(leg.session(), Do::tell(command, &its.clock));
-        }
+        break_off(&its, &leg, "the agent failed".into());
     };
     held.talk = Some(deps.runtime.spawn(talk).abort_handle());
 }
 
 async fn talk(deps: &Deps, leg: &Arc<Leg>, wire: Arc<Wire>, ways: Ways, mut is_there: watch::Receiver<bool>) {
-    let mut talk = match RoomTalk::prepare(deps, leg, wire, ways).await {
-        Ok(talk) => talk,
-        Err((code, message)) => return give_up(deps, leg, code, message),
+    let mut talk = match timeout(FETCHED_WITHIN, RoomTalk::prepare(deps, leg, wire, ways)).await {
+        Ok(Ok(talk)) => talk,
+        Ok(Err((code, message))) => return give_up(deps, leg, code, message),
+        Err(_) => {
+            let message = format!(
+                "the agent's provider did not answer within {} seconds",
+                FETCHED_WITHIN.as_secs()
+            );
+            return give_up(deps, leg, ErrorCode::AgentUnreachable, message);
+        }
     };
     // Whoever waits too long is found by the room's own deadline.
     if is_there.wait_for(|is_there| *is_there).await.is_err() {
@@ -204,7 +210,33 @@ async fn talk(deps: &Deps, leg: &Arc<Leg>, wire: Arc<Wire>, ways: Ways, mut is_t
     talk.begin();
     match join(deps, leg).await {
         Ok(()) => talk.hold().await,
-        Err(error) => tracing::warn!(%error, "a room's talk could not begin"),
+        Err(error) => {
+            tracing::warn!(%error, "a room's talk could not begin");
+            break_off(deps, leg, "the talk could not begin".into());
+        }
+    }
+}
+
+/// Well before the room's own deadline, which blames the browser.
+const FETCHED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Whether somebody has joined or not: the room, its session, or both end by this.
+fn break_off(deps: &Deps, leg: &Leg, why: String) {
+    give_up(deps, leg, ErrorCode::InternalError, why.clone());
+    if let Some(tree) = deps.tree() {
+        let abandoned = Abandoned {
+            status: session::Status::Failed,
+            reason: EndReason::AgentError,
+            by: EndedBy::System,
+            why: Some(why.clone()),
+        };
+        let reason = EndReason::AgentError;
+        for command in [
+            SessionCommand::Abandon(abandoned),
+            SessionCommand::Break { reason, why },
+        ] {
+            tree.sessions.tell(leg.session(), Do::tell(command, &deps.clock));
+        }
     }
 }
 
@@ -228,12 +260,10 @@ async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
     };
     // The browser says it once: it is told until it stands.
     let connect = Do::tell(Command::Connect(participant), &deps.clock);
-    tree.rooms.send(room, connect).await??;
-    if let Some(held) = house.held().get(&leg.session().id)
-        && !*held.is_there.borrow()
-    {
-        // It went before the room could note that.
-        held.tell(deps, Command::Lose(participant));
+    let room = tree.rooms.send(room, connect).await??;
+    if !matches!(room.phase, Phase::Joined { .. }) {
+        // It has ended at this very moment.
+        return Err(gone());
     }
     let answer = SessionCommand::Answer {
         by: AnsweredBy::Human,
@@ -242,5 +272,11 @@ async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
     tree.sessions
         .send(leg.session(), Do::tell(answer, &deps.clock))
         .await??;
+    if let Some(held) = house.held().get(&leg.session().id)
+        && !*held.is_there.borrow()
+    {
+        // It went before the room, or the session, could note that.
+        held.tell(deps, Command::Lose(participant));
+    }
     Ok(())
 }

@@ -53,11 +53,6 @@ pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: 
     if is_connecting && !deps.carriers.rooms.holds(row.session_id) {
         admit(deps, &room, participant).await?;
     }
-    if !is_connecting {
-        // The page before is let go, and it is not known yet whether this one ever comes.
-        tree.ask(&tree.rooms, deps, row.key(), Command::Lose(participant))
-            .await?;
-    }
     connect(deps, &room, participant, offered)
 }
 

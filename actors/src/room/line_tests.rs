@@ -246,6 +246,8 @@ async fn a_noise_is_heard_only_if_it_cut_in() {
 #[tokio::test]
 async fn a_manual_clock_waits_while_the_talk_works_and_not_while_it_listens_or_plays() {
     let (mut line, mut bench) = bench();
+    assert!(bench.clock.settle().now_or_never().is_some(), "nobody is there yet");
+    line.begin();
     assert!(bench.clock.settle().now_or_never().is_none(), "it begins");
     assert!(line.listen().now_or_never().is_none());
     assert!(bench.clock.settle().now_or_never().is_some(), "it listens");

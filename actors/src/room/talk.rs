@@ -58,7 +58,10 @@ impl RoomTalk {
         let (hearing, noticed) = Hearing::new(deps.clock.clone(), transcription, &language, tell, heard);
         let line = RoomLine::new(deps.clock.clone(), sounds, wire.clone(), noticed, inbox);
         let talk = Talk::of(deps, leg, line, Place::Room).await;
-        let mut talk = talk.map_err(|broken| (ErrorCode::InternalError, broken.why))?;
+        let mut talk = talk.map_err(|broken| {
+            tracing::error!(error = broken.why, "an agent could not be prepared for a room");
+            (ErrorCode::InternalError, "the agent could not be prepared".into())
+        })?;
         let reached = talk.brain.reach().await;
         reached.map_err(|failure| (ErrorCode::AgentUnreachable, failure.to_string()))?;
         Ok(RoomTalk {
@@ -72,12 +75,13 @@ impl RoomTalk {
     /// The agent is about to speak.
     pub fn begin(&mut self) {
         self.talk.mouth.line.begin();
+        self.hearing.forget();
+        self.wire.join();
     }
 
     /// To its end, which is a command to the session; dropped early, it is cut off. The session is answered by then and the sound
     /// flows: the first word comes at once.
-    pub async fn hold(mut self) {
-        self.begin();
+    pub async fn hold(self) {
         let RoomTalk {
             talk,
             hearing,

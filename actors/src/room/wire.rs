@@ -36,6 +36,8 @@ pub enum Heard {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Note {
+    /// The agent is there.
+    Joined,
     /// A turn of the transcript begins.
     Caption { place: usize, role: Speaker, text: String },
     /// The talk is over.
@@ -106,6 +108,11 @@ impl Wire {
     /// Says no more of what is being said.
     pub fn stop(&self) {
         stopped(lock(&self.playing).take());
+    }
+
+    /// The talk begins.
+    pub fn join(&self) {
+        self.note(Note::Joined);
     }
 
     pub fn caption(&self, place: usize, role: Speaker, text: String) {

@@ -142,12 +142,21 @@ impl Variables {
     pub fn naming(mut self, names: [(&str, &Option<String>); 3]) -> Self {
         for (name, value) in names {
             if let Some(value) = value
-                && !self.0.contains_key(name)
+                && self.text(name).is_none()
             {
                 self.0.insert(name.into(), value.as_str().into());
             }
         }
         self
+    }
+
+    /// In words; nothing and blanks are no value.
+    pub fn text(&self, name: &str) -> Option<String> {
+        match self.0.get(name)? {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+            other => Some(other.to_string()),
+        }
     }
 }
 

@@ -8,6 +8,13 @@ export const waitings = {
   rejoining: { title: 'Joining again…', text: (agent) => `You come back to your talk with ${agent}.` },
 };
 
+/** Ends that nobody wanted. */
+export const faults = Object.fromEntries(
+  ['agent_error', 'provider_error', 'media_timeout', 'unreachable', 'node_lost', 'credits_depleted', 'canceled'].map((reason) => [
+    reason, () => ({ title: 'The talk was cut off', text: 'That was our fault, not yours.', steps: [link] }),
+  ]),
+);
+
 /** How a talk ended, by the service's words for it. */
 export const endings = {
   you: () => ({ title: 'You hung up', text: 'The talk is over.' }),
@@ -16,9 +23,7 @@ export const endings = {
   silence_timeout: () => ({ title: 'The talk has ended', text: 'Nothing was heard for a while, so the talk was ended.', steps: [`Was your microphone on? ${link}`] }),
   opt_out: () => ({ title: 'The talk has ended', text: 'You asked not to be contacted again. That is noted.' }),
   consent_refused: () => ({ title: 'The talk has ended', text: 'You did not agree to a recording, so there was no talk.' }),
-  ...Object.fromEntries(['agent_error', 'provider_error', 'media_timeout', 'unreachable', 'node_lost', 'credits_depleted'].map((reason) => [
-    reason, () => ({ title: 'The talk was cut off', text: 'That was our fault, not yours.', steps: [link] }),
-  ])),
+  ...faults,
 };
 
 /** What went wrong and what to do about it. `retry` names the button that tries again. */
@@ -81,6 +86,11 @@ export const failures = {
     text: 'There were too many tries in a short time.',
     steps: ['Wait a minute, then press Try again.'],
     retry: 'Try again',
+  }),
+  absent: (agent) => ({
+    title: `${agent} cannot be reached`,
+    text: 'Something is wrong on our side, not on yours.',
+    steps: [link],
   }),
   unavailable: () => ({
     title: 'No talks can be held now',

@@ -3,7 +3,7 @@
 import { Line } from './room-line.js';
 import { Captions, Keypad } from './room-parts.js';
 import { ask, Meter } from './room-sound.js';
-import { endings, failures, waitings } from './room-words.js';
+import { endings, failures, faults, waitings } from './room-words.js';
 
 const byId = (id) => document.getElementById(id);
 const { body } = document;
@@ -80,6 +80,8 @@ function end(reason) {
   const lasted = since && body.dataset.state === 'talking' ? Math.max(0, Date.now() - since) : 0;
   memory.put({ participant: null, since: null });
   body.dataset.reason = reason;
+  // Nobody was there to talk with.
+  if (body.dataset.state === 'connecting' && reason in faults) return fail('absent');
   const words = (endings[reason] ?? endings.completed)();
   const said = [words.text, lasted >= 1000 && `You talked for ${duration(lasted)}.`, 'You can close this page.'];
   showOver('ended', { ...words, text: said.filter(Boolean).join(' ') });
@@ -159,7 +161,7 @@ async function join() {
     participant: memory.get().participant,
     joinedAs: (participant) => memory.put({ participant }),
     voice: play,
-    up: () => mine === round && talk(),
+    up: () => mine === round && showTrouble(''),
     trouble: () => mine === round && showTrouble('The connection is interrupted. Please stay: the page is joining again by itself.'),
     note: (note) => mine === round && take(note),
     down: (error) => mine === round && lost(error),
@@ -167,8 +169,8 @@ async function join() {
   line.start();
 }
 
+/** The agent is there too. */
 function talk() {
-  showTrouble('');
   if (body.dataset.state === 'talking') return;
   if (!memory.get().since) memory.put({ since: Date.now() });
   byId('captions-title').after(byId('captions'));
@@ -188,6 +190,8 @@ function lost({ code }) {
 
 /** What the server tells in the data channel. */
 function take(note) {
+  // A page that was reloaded in a long talk is told its latest notes only.
+  if (note.type === 'joined' || note.type === 'caption') talk();
   if (note.type === 'caption') captions.add(note);
   if (note.type === 'ended') end(String(note.reason));
 }

@@ -533,6 +533,17 @@ fn killed_while_all_want_the_last_cents(backend: Backend) {
             // Those who were granted wait until it covers them.
             shop.tops_up(&format!("order {kill}"), 100).await;
         }
+        // Those who wait take the rest, however slow the machine: from then on whoever asks is refused.
+        for n in 0..600 {
+            let call = json!({ "to_number": format!("+15005{n:05}0"), "agent_id": agent });
+            let asked = post_all(&keys[0], "/v1/sessions", std::iter::once(call));
+            let [more, without] = shop.answers("session", asked).await;
+            (created, refused) = (created + more, refused + without);
+            if refused > 0 {
+                break;
+            }
+            pause(100).await;
+        }
         shop.tops_up("last", 1_000_000).await;
         shop.quiet().await;
         let dump = shop.checked();

@@ -58,9 +58,10 @@ impl Page {
         let (heard, listen) = mpsc::channel(64);
         let (_, inbox) = mpsc::channel(16);
         let ways = (listen, inbox);
-        let talk = RoomTalk::prepare(deps, &found.unwrap(), wire.clone(), ways)
+        let mut talk = RoomTalk::prepare(deps, &found.unwrap(), wire.clone(), ways)
             .await
             .unwrap();
+        talk.begin();
         Page {
             id,
             wire,
@@ -78,8 +79,9 @@ impl Page {
 
     fn look(&mut self) {
         let (notes, _) = self.wire.notes_from(0);
-        let shown = notes.into_iter().map(|note| match note {
-            Note::Caption { role, text, .. } => format!("{}: {text}", json!(role).as_str().unwrap()),
+        let shown = notes.into_iter().filter_map(|note| match note {
+            Note::Joined => None,
+            Note::Caption { role, text, .. } => Some(format!("{}: {text}", json!(role).as_str().unwrap())),
             Note::Ended { .. } => panic!("nobody has ended it"),
         });
         self.captions = shown.collect();

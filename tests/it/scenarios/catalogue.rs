@@ -293,7 +293,10 @@ async fn rooms(world: &World) -> Tenant {
     let (talked, link) = room(world, &tenant).await;
     link.view().await;
     let (peer, participant) = link.join(None).await;
-    peer.until("the agent says hello", |view| !view.notes.is_empty()).await;
+    peer.until("the agent says hello", |view| {
+        view.notes.iter().any(|note| note["type"] == "caption")
+    })
+    .await;
     link.leave(&participant).await;
     room(world, &tenant).await;
     let (_, silent) = room(world, &tenant).await;

@@ -1,4 +1,5 @@
 //! Crashes and failing commits in the middle of things: nothing lost, nobody dialled twice.
+use super::rooms;
 use crate::{
     on_both,
     world::{Receiver, World, minutes, seconds},
@@ -67,7 +68,9 @@ on_both! {
         let receiver = Receiver::start();
         tenant.webhook(&receiver).await;
         let agent = tenant.agent().await;
-        tenant.api.post("/v1/rooms", json!({ "agent_id": agent })).await.ok();
+        let room = rooms::create(&tenant, &agent, json!({})).await;
+        let (_peer, _) = rooms::Link::of(world, &tenant, &room).join(None).await;
+        rooms::until(&tenant, &room, |room| room["status"] == "joined").await;
         tenant.run_campaign(&["+15002345600", "+15002345610"], json!({ "pacing": { "calls_per_second": 1 } })).await;
         world.advance(seconds(1)).await;
         let of_the_first = world.deps().downgrade();

@@ -10,7 +10,7 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{oneshot, watch},
     task::{JoinHandle, JoinSet},
 };
 
@@ -40,6 +40,8 @@ pub enum Answer {
     Stall(String),
     /// No answer at all until the client goes.
     Hang,
+    /// An empty list, to one client only when the other end says so.
+    Late(Arc<Mutex<Option<oneshot::Receiver<()>>>>),
     /// One letter every 10 ms.
     Drip(String),
     /// Words among comments, events and fields that nobody knows, with CRLF.
@@ -110,6 +112,13 @@ impl ChatServer {
     /// What it answers from now on when it is asked for its models.
     pub fn answer_models(&self, answer: Answer) {
         *self.state.models.lock().unwrap() = answer;
+    }
+
+    /// Who asks next for its models waits until it is told to go on.
+    pub fn hold_models(&self) -> oneshot::Sender<()> {
+        let (go_on, when) = oneshot::channel();
+        self.answer_models(Answer::Late(Arc::new(Mutex::new(Some(when)))));
+        go_on
     }
 
     /// The base of its addresses.
@@ -229,6 +238,14 @@ async fn perform(stream: &mut BufReader<TcpStream>, answer: Answer, streamed: bo
         Answer::Open(body) => stream_all(stream, EVENTS, &body).await && gone(stream).await,
         Answer::Garbage => stream_all(stream, "text/html", "<html><b>It works!</b></html>").await && end(stream).await,
         Answer::Hang => gone(stream).await,
+        Answer::Late(when) => {
+            let when = when.lock().unwrap().take();
+            if let Some(when) = when {
+                // It may have lost its interest.
+                let _ = when.await;
+            }
+            whole(stream, 200, &json!({ "object": "list", "data": [] })).await
+        }
         Answer::Reset => reset(stream),
         Answer::CutOff(words) => stream_all(stream, EVENTS, &deltas(&words)).await && reset(stream),
         Answer::Stall(words) => stream_all(stream, EVENTS, &deltas(&words)).await && gone(stream).await,

@@ -117,29 +117,44 @@ impl Provider {
             path.pop().pop().push("models");
         }
         let mut patience = Patience::new(self.limits);
-        let refusal = match self.once(self.http.get(models), &mut patience).await {
-            Ok(_) => return Ok(()),
+        let refusal = match self.ask(|| self.http.get(models.clone()), &mut patience).await {
+            Ok(list) => {
+                // Read, so that the connection is kept for the first turn; what it says does not matter.
+                let _ = read(list, MAX_BODY, &mut patience).await;
+                return Ok(());
+            }
             Err(refusal) => refusal,
         };
-        match refusal.status.map(|status| status.as_u16()) {
-            Some(401 | 403 | 500..=599) | None => Err(self.failure(&refusal.words)),
-            Some(_) => Ok(()),
+        let is_away = match refusal.status.map(|status| status.as_u16()) {
+            // A key may be good for talking and not for lists.
+            Some(401 | 403) => !["scope", "permission"].iter().any(|word| refusal.words.contains(word)),
+            Some(501) => false,
+            Some(500..=599) | None => true,
+            Some(_) => false,
+        };
+        if is_away {
+            Err(self.failure(&refusal.words))
+        } else {
+            Ok(())
         }
     }
 
     /// Asks, a second time if the first was bad luck. What comes back has a 2xx.
     pub(super) async fn send(&self, request: &Request<'_>, patience: &mut Patience) -> Result<Response, Refusal> {
-        self.ask(|post| post.json(request), patience).await
+        self.post(|post| post.json(request), patience).await
     }
 
     /// The same with any body: `fill` puts it in, for each try.
-    pub async fn ask(
+    pub async fn post(
         &self,
         fill: impl Fn(RequestBuilder) -> RequestBuilder,
         patience: &mut Patience,
     ) -> Result<Response, Refusal> {
-        let post = || fill(self.http.post(self.endpoint.clone()));
-        let refusal = match self.once(post(), patience).await {
+        self.ask(|| fill(self.http.post(self.endpoint.clone())), patience).await
+    }
+
+    async fn ask(&self, request: impl Fn() -> RequestBuilder, patience: &mut Patience) -> Result<Response, Refusal> {
+        let refusal = match self.once(request(), patience).await {
             Err(refusal) if refusal.try_again => refusal,
             decided => return decided,
         };
@@ -150,7 +165,7 @@ impl Provider {
         if patience.left.is_zero() {
             return Err(refusal);
         }
-        self.once(post(), patience).await
+        self.once(request(), patience).await
     }
 
     async fn once(&self, mut request: RequestBuilder, patience: &mut Patience) -> Result<Response, Refusal> {

@@ -483,8 +483,15 @@ async fn it_is_reached_where_it_answers_and_takes_the_key() {
     let server = ChatServer::start().await;
     assert_eq!(chat(&server).reach().await, Ok(()));
     // One that keeps no list of models is there all the same.
-    for status in [404, 405, 429] {
-        server.answer_models(Reply::Status(status, "no".into()));
+    for (status, words) in [
+        (404, "no"),
+        (405, "no"),
+        (429, "later"),
+        (501, "no"),
+        (401, "You have insufficient permissions for this operation."),
+        (403, "Missing scopes: api.model.read"),
+    ] {
+        server.answer_models(Reply::Status(status, words.into()));
         assert_eq!(chat(&server).reach().await, Ok(()), "{status}");
     }
     for (reply, expected) in [
@@ -502,7 +509,7 @@ async fn it_is_reached_where_it_answers_and_takes_the_key() {
         let failure = failure(vec![Err(chat(&server).reach().await.unwrap_err())]);
         assert!(failure.contains(expected), "{failure}");
     }
-    server.answer_models(Reply::Hang);
+    let _held = server.hold_models();
     let mut provider = provider(&server.url());
     provider.limits.first_byte = Duration::from_millis(50);
     let late = chat_with(provider, None).reach().await.unwrap_err();

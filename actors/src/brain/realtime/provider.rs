@@ -1,6 +1,7 @@
 //! Who is asked, and the way there: one websocket per call.
 use super::{MESSAGE_LIMIT, wire::Problem};
-use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use crate::outbound::system_roots;
+use rustls::{ClientConfig, crypto::aws_lc_rs};
 use serde::Deserialize;
 use std::{fmt, sync::Arc};
 use tokio::net::TcpStream;
@@ -124,8 +125,7 @@ impl Provider {
 }
 
 fn tls() -> Result<Arc<ClientConfig>, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let roots = system_roots();
     if roots.is_empty() {
         return Err("cannot be trusted: the system has no certificate authorities (package ca-certificates)".into());
     }

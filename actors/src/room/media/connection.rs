@@ -164,7 +164,7 @@ impl Link {
             ),
             Presence::Coming | Presence::Gone | Presence::Over => (None, None, None),
         };
-        [frame, lost, mute, self.data.end_at]
+        [frame, lost, mute, self.data.end_at()]
             .into_iter()
             .flatten()
             .fold(far, Instant::min)
@@ -271,7 +271,7 @@ impl Link {
                 if self.channels > CHANNELS {
                     self.rtc.disconnect();
                 } else if label == data::LABEL {
-                    self.data.open(id);
+                    self.data.open(id, self.came_at);
                 } else {
                     self.rtc.direct_api().close_data_channel(id);
                 }

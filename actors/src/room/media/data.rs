@@ -16,8 +16,10 @@ const LONGEST: usize = 1_024;
 const PER_SECOND: u32 = 20;
 /// Keys in a message.
 const KEYS: usize = 32;
-/// How long the page has to take the last note.
+/// How long the page has to take the last note, from when it can.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long it has until it can: a talk may be over before its page is connected.
+const UNOPENED: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -29,20 +31,31 @@ enum Message {
 #[derive(Default)]
 pub struct Data {
     channel: Option<ChannelId>,
+    opened_at: Option<Instant>,
     /// The next note of the wire.
     place: usize,
     /// Taken from the wire and not sent yet; filled only when it is empty.
     queue: VecDeque<String>,
-    /// When the connection ends, sent or not: the talk is over.
-    pub end_at: Option<Instant>,
+    /// The talk is over.
+    over_at: Option<Instant>,
     /// When the page's messages of this second are counted from.
     since: Option<Instant>,
     messages: u32,
 }
 
 impl Data {
-    pub fn open(&mut self, channel: ChannelId) {
+    pub fn open(&mut self, channel: ChannelId, now: Instant) {
         self.channel = Some(channel);
+        self.opened_at.get_or_insert(now);
+    }
+
+    /// When the connection ends, whether the page knows or not that the talk is over.
+    pub fn end_at(&self) -> Option<Instant> {
+        let over_at = self.over_at?;
+        Some(match self.opened_at {
+            Some(opened_at) => over_at.max(opened_at) + FAREWELL,
+            None => over_at + UNOPENED,
+        })
     }
 
     pub fn is(&self, channel: ChannelId) -> bool {
@@ -72,13 +85,13 @@ impl Data {
             }
             channel.buffered_amount() == 0
         });
-        self.end_at.is_some_and(|end_at| told || now >= end_at)
+        self.end_at().is_some_and(|end_at| told || now >= end_at)
     }
 
     fn take(&mut self, wire: &Wire, now: Instant) {
         let (notes, next) = wire.notes_from(self.place);
-        if self.end_at.is_none() && matches!(notes.last(), Some(Note::Ended { .. })) {
-            self.end_at = Some(now + FAREWELL);
+        if self.over_at.is_none() && matches!(notes.last(), Some(Note::Ended { .. })) {
+            self.over_at = Some(now);
         }
         if self.channel.is_none() {
             return;

@@ -50,6 +50,8 @@ pub struct View {
     pub notes: Vec<Value>,
     /// Packets of sound.
     pub packets: u64,
+    /// Packets of its own microphone, silence too.
+    pub sent: u64,
     /// When each of them sounds, in ms of RTP's time, and when it came; the last thousand.
     pub times: Vec<(u64, Instant)>,
     /// The sum of squares of all it heard, full scale being 1: what `totalAudioEnergy` is made of.
@@ -253,6 +255,7 @@ impl Client {
             while let Some(frame) = self.speech.next(&self.microphone, now) {
                 if let Some(mid) = self.mid {
                     self.speech.write(&mut self.rtc, mid, frame);
+                    self.shown.send_modify(|view| view.sent += 1);
                 }
                 self.drain();
             }

@@ -1,5 +1,5 @@
 //! Talks that do not come about, or break.
-use super::on_stage;
+use super::{on_stage, only};
 use crate::world::browser::PHONE;
 use serde_json::json;
 
@@ -70,6 +70,29 @@ fn a_person_who_finds_all_lines_busy_is_told_so() {
             "concurrency_full"
         );
         stage.room_is(&first, "joined").await;
+    });
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_not_joined() {
+    on_stage(&[("CALLBOARD_CHAT_URL", "http://127.0.0.1:9/v1")], async |stage| {
+        let agent = json!({ "name": "Ann", "prompt": "x", "brain": { "mode": "chat" } });
+        stage.agent = stage.api.post("/v1/agents", agent).await;
+        let room = stage.room().await;
+        let page = stage.visit(&room, PHONE).await;
+        page.click("#join").await;
+        page.state("failed").await;
+        assert_eq!(page.value("document.body.dataset.failure").await, "absent");
+        page.picture("absent").await;
+        assert_eq!(
+            stage.room_is(&room, "failed").await["error"]["code"],
+            "agent_unreachable"
+        );
+        let told = stage.told(&room).await;
+        assert_eq!(
+            only(&told, "room."),
+            ["room.created", "room.landing_viewed", "room.failed"]
+        );
     });
 }
 

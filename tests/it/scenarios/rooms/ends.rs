@@ -194,7 +194,7 @@ on_both! {
             assert_eq!(how(&session(&tenant, &made).await), ("failed", "provider_error"));
         }
         let events = tenant.event_types().await;
-        assert!(!events.iter().any(|name| name == "room.joined" || name == "session.answered"), "{events:?}");
+        assert!(!events.iter().any(|name| name == "room.joined" || name == "session.started"), "{events:?}");
         assert_eq!(tenant.api.get("/v1/concurrency").await.ok()["in_use"], 0);
         // When it is there again, so is the agent; a list of models is not needed for that.
         thinks.answer_models(Reply::Status(404, "Not found".into()));
@@ -204,6 +204,67 @@ on_both! {
         let (_peer, participant) = link.join(None).await;
         until(&tenant, &made, |room| room["status"] == "joined").await;
         link.leave(&participant).await;
+    }
+
+    /// Who is connected first waits; what is said and pressed meanwhile answers nothing, and the page may be reloaded.
+    async fn an_agent_that_comes_late_finds_a_fresh_talk(world: &mut World) {
+        let thinks = ChatServer::start().await;
+        world.change_setting("chat_url", json!(thinks.url())).await;
+        let tenant = world.tenant().await;
+        let agent = the_call::agent(&tenant, json!({
+            "brain": { "mode": "chat" }, "first_message": "Good day.", "recording": { "enabled": true, "consent": "verbal" },
+        })).await;
+        let made = super::create(&tenant, &agent, json!({})).await;
+        let link = Link::of(world, &tenant, &made);
+        let come = thinks.hold_models();
+        let (first, participant) = link.join(None).await;
+        first.press("1");
+        let (second, again) = link.join(Some(&participant)).await;
+        assert_eq!(again, participant);
+        second.press("1");
+        second.say(speech());
+        second.until("it has said that", |view| view.sent > 120).await;
+        assert_eq!(outcome(&get(&tenant, &made).await), ("created", ""));
+        come.send(()).unwrap();
+        let question = |view: &View| view.notes.iter().any(|note| note["type"] == "caption");
+        let seen = second.until("the agent asks", question).await;
+        assert_eq!(seen.notes[0], json!({ "type": "joined" }));
+        second.until("the question is heard", |view| view.energy > 0.01 && view.packets > 50).await;
+        assert_eq!(get(&tenant, &made).await["status"], "joined");
+        assert_eq!(session(&tenant, &made).await["consent"], "pending");
+        assert_eq!(link.leave(&participant).await.status, 204);
+        second.closed().await;
+        world.settle().await;
+        assert_eq!(story(&tenant).await.iter().filter(|name| *name == "room.joined").count(), 1);
+    }
+
+    /// Whoever hangs up, or the API, while the agent is being fetched.
+    async fn one_may_end_while_the_agent_is_fetched(world: &mut World) {
+        let thinks = ChatServer::start().await;
+        world.change_setting("chat_url", json!(thinks.url())).await;
+        let tenant = world.tenant().await;
+        let agent = the_call::agent(&tenant, json!({ "brain": { "mode": "chat" } })).await;
+        for by_the_page in [true, false] {
+            let made = super::create(&tenant, &agent, json!({})).await;
+            let link = Link::of(world, &tenant, &made);
+            let come = thinks.hold_models();
+            let (peer, participant) = link.join(None).await;
+            if by_the_page {
+                assert_eq!(link.leave(&participant).await.status, 204);
+            } else {
+                end(&tenant, &made).await.ok();
+            }
+            peer.closed().await;
+            world.settle().await;
+            // Too late, if anybody waits for it still.
+            let _ = come.send(());
+            world.settle().await;
+            let expected = if by_the_page { ("failed", "ice_failed") } else { ("expired", "") };
+            assert_eq!(outcome(&get(&tenant, &made).await), expected);
+        }
+        let events = tenant.event_types().await;
+        assert!(!events.iter().any(|name| name == "room.joined" || name == "session.started"), "{events:?}");
+        assert_eq!(tenant.api.get("/v1/concurrency").await.ok()["in_use"], 0);
     }
 
     async fn one_that_has_ended_can_be_deleted_with_its_talk(world: &mut World) {

@@ -5,7 +5,10 @@ mod talks;
 
 use super::the_call;
 use crate::world::{Answer, Tenant, World};
-use actors::room::media::{Codec, peer::Peer};
+use actors::room::media::{
+    Codec,
+    peer::{Peer, View},
+};
 use entities::values::Moment;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -124,6 +127,11 @@ pub async fn until(tenant: &Tenant, room: &Value, so: impl Fn(&Value) -> bool) -
         "the room did not become what was waited for: {}",
         get(tenant, room).await
     )
+}
+
+/// A sentence, a second and a half long, and silence.
+fn speech() -> Vec<u8> {
+    include_bytes!("../../../../actors/src/room/speech/sentence.ulaw").to_vec()
 }
 
 /// The types of events about rooms and sessions, in their order.

@@ -22,7 +22,8 @@ on_both! {
         link.view().await;
         let (peer, participant) = link.join(None).await;
         let seen = peer.until("the agent says hello", |view| captions(view) >= 1).await;
-        assert_eq!((&seen.notes[0]["role"], &seen.notes[0]["text"]), (&json!("agent"), &json!("Hello, this is Ann.")));
+        assert_eq!(seen.notes[0], json!({ "type": "joined" }));
+        assert_eq!((&seen.notes[1]["role"], &seen.notes[1]["text"]), (&json!("agent"), &json!("Hello, this is Ann.")));
         let joined = get(&tenant, &room).await;
         assert_eq!((&joined["status"], &joined["participant"]["id"]), (&json!("joined"), &json!(participant)));
         assert_eq!(tenant.api.get("/v1/concurrency").await.ok()["by_source"], json!({ "campaign": 0, "api": 0, "inbound": 0, "room": 1 }));
@@ -97,7 +98,7 @@ on_both! {
         assert_eq!(known, participant);
         until_found(world, &tenant, &room).await;
         let seen = again.until("it is told what was said", |view| captions(view) >= 1).await;
-        assert_eq!(seen.notes[0]["text"], "Hello, this is Ann.");
+        assert_eq!(seen.notes[1]["text"], "Hello, this is Ann.");
         world.advance(seconds(25)).await;
         assert_eq!(get(&tenant, &room).await["status"], "joined");
         assert_eq!(the_call::told(&tenant, "room.joined").await.len(), 1);
@@ -190,10 +191,6 @@ async fn until_row(world: &World, tenant: &Tenant, room: &Value, so: impl Fn(&en
 }
 
 /// A sentence, mu-law at 8 kHz.
-fn speech() -> Vec<u8> {
-    include_bytes!("../../../../actors/src/room/speech/sentence.ulaw").to_vec()
-}
-
 async fn both_channels_carry_sound(tenant: &Tenant, call: &Value) {
     let recording = call["recording_id"].as_str().unwrap();
     let request = tenant

@@ -1,0 +1,67 @@
+//! What is found out about a talk when it is over.
+use super::*;
+
+/// The specification's event comes once, and not for what the agent itself has said.
+pub(super) fn evaluate(mut session: Session, found: Evaluated, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let mut effects = Vec::new();
+    if let Some(Disposition { code, note }) = found.disposition {
+        let by_now = session.call.disposition_by;
+        // What a person has decided is not overruled by a machine, and what is known is not found out twice.
+        if found.by == Evaluator::Human || by_now.is_none() {
+            let call = Arc::make_mut(&mut session.call);
+            call.disposition_code = Some(code.clone());
+            call.disposition_note = Some(note.clone());
+            call.disposition_by = Some(found.by);
+            effects.extend(classified(call, (code, note), &found.by, found.model, by_now, now));
+        }
+    }
+    if !found.answers.is_empty() {
+        effects.push(Effect::SaveAnswers {
+            call: session.call.clone(),
+            answers: found.answers,
+            source: match found.by {
+                Evaluator::Agent => answer::Source::Agent,
+                Evaluator::Human => answer::Source::Human,
+                Evaluator::Llm => answer::Source::Llm,
+                Evaluator::Rules => answer::Source::Rules,
+            },
+        });
+    }
+    if let Some(job) = found.job {
+        effects.push(Effect::SaveEvaluation(job));
+    }
+    Ok((session, effects))
+}
+
+pub(super) fn classified(
+    call: &Row,
+    (disposition_code, disposition_note): (String, String),
+    by: &Evaluator,
+    model: Option<String>,
+    before: Option<Evaluator>,
+    now: Moment,
+) -> Vec<Effect> {
+    let (Some(campaign_id), Some(contact_id)) = (call.campaign_id, call.contact_id) else {
+        return Vec::new();
+    };
+    let mut effects = vec![Effect::DisposeContact {
+        contact_id,
+        session_id: call.id,
+        code: disposition_code.clone(),
+    }];
+    // Source: specification, "session.disposition_set": not without dispositions to choose from, not for what the agent said.
+    if before.is_none() && call.options.has_dispositions {
+        let set = SessionDispositionSet {
+            session_id: call.id,
+            campaign_id,
+            contact_id,
+            disposition_code,
+            disposition_note,
+            evaluated_at: now,
+            evaluator: *by,
+            model,
+        };
+        effects.push(Effect::Emit(set.into()));
+    }
+    effects
+}

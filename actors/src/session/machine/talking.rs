@@ -1,0 +1,354 @@
+//! What happens while somebody talks.
+use super::*;
+
+impl Talk {
+    /// The other side's wishes are listened to, also while somebody else is called to take over.
+    pub(super) fn is_heard(&self) -> bool {
+        matches!(self.course, Course::Talking | Course::Transferring { .. })
+    }
+
+    /// `completed` is for talks with people.
+    pub(super) fn status(&self) -> Status {
+        match self.answered_by {
+            AnsweredBy::Human => Status::Completed,
+            AnsweredBy::Voicemail => Status::Voicemail,
+        }
+    }
+
+    /// Why the agent is saying good-bye: whatever ends the call then, that is its reason.
+    pub(super) fn farewell(&self) -> Option<EndReason> {
+        match &self.course {
+            Course::Leaving { reason, .. } => Some(*reason),
+            Course::Talking | Course::LeavingMessage | Course::Transferring { .. } => None,
+        }
+    }
+
+    pub(super) fn deadline(&self, call: &Row) -> Moment {
+        match &self.course {
+            Course::Talking => self.silent_at(call).map_or(self.end_by, |at| at.min(self.end_by)),
+            Course::LeavingMessage => self.end_by,
+            Course::Transferring { until, .. } => (*until).min(self.end_by),
+            Course::Leaving { by, .. } => (*by).min(self.end_by),
+        }
+    }
+
+    /// When nobody will have said anything for too long.
+    pub(super) fn silent_at(&self, call: &Row) -> Option<Moment> {
+        let seconds = call.options.silence_seconds;
+        (seconds > 0).then(|| self.quiet_from.plus_seconds(seconds.into()))
+    }
+}
+
+pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    if now < talk.deadline(&session.call) {
+        return Ok((session, Vec::new()));
+    }
+    let status = talk.status();
+    let reason = match &talk.course {
+        Course::Leaving { reason, .. } => *reason,
+        _ if now >= talk.end_by => EndReason::MaxDuration,
+        Course::Transferring { .. } => {
+            let (session, mut effects) = take_back(session, "nobody answered in time", now)?;
+            effects.push(Effect::TransferEnded { session: session.key() });
+            return Ok((session, effects));
+        }
+        Course::Talking => EndReason::SilenceTimeout,
+        Course::LeavingMessage => EndReason::MaxDuration,
+    };
+    finish(session, (status, reason), EndedBy::System, None, now)
+}
+
+pub(super) fn hang_up(session: Session, by: EndedBy, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let reason = match (&talk.course, talk.answered_by) {
+        (Course::Leaving { reason, .. }, _) => *reason,
+        (_, AnsweredBy::Voicemail) => EndReason::Voicemail,
+        (Course::Talking | Course::LeavingMessage | Course::Transferring { .. }, AnsweredBy::Human) => {
+            EndReason::Completed
+        }
+    };
+    let status = talk.status();
+    finish(session, (status, reason), by, None, now)
+}
+
+pub(super) fn utter(mut session: Session, mut utterance: Utterance, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    // The sound of what is not recorded is kept nowhere.
+    utterance.audio = utterance.audio.filter(|_| talk.recorded_from.is_some());
+    let ms = i64::try_from(utterance.ms)
+        .unwrap_or(i64::MAX / 4)
+        .min(MAX_UTTERANCE_MS);
+    let (began, ends) = match utterance.ago_ms {
+        None => (now, now.plus_millis(ms)),
+        Some(ago) => {
+            // Whoever was listened to has ended: silence counts again, from now, when it is known what was said.
+            talk.quiet_from = now;
+            let began = now.plus_millis(-i64::try_from(ago).unwrap_or(i64::MAX).max(ms));
+            // What was said meanwhile stands before it.
+            let began = began.max(session.log.last_begun(talk.started_at));
+            (began, began.plus_millis(ms).min(now))
+        }
+    };
+    talk.quiet_from = talk.quiet_from.max(ends);
+    let started_at = talk.started_at;
+    let turn = session.log.utter(utterance, (started_at, began, ends));
+    let heard = turn.map(|turn| overheard(&session, turn));
+    Ok((session, heard.into_iter().collect()))
+}
+
+/// Nobody speaks longer without a breath.
+pub(super) const MAX_UTTERANCE_MS: i64 = 600_000;
+
+pub(super) fn interrupt(
+    mut session: Session,
+    said: String,
+    played_ms: u64,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.quiet_from = now;
+        session.log.cut(said, played_ms, seconds(talk.started_at, now));
+    }
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn attend(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.quiet_from = talk.quiet_from.max(until);
+    }
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let call = Arc::make_mut(&mut session.call);
+    if granted {
+        // Nobody had asked, or it was said twice.
+        if call.consent == Consent::Pending {
+            call.consent = Consent::Granted;
+            talk.recorded_from = Some(now);
+            session.log.note("consent_granted", None, now);
+        }
+        return Ok((session, Vec::new()));
+    }
+    call.consent = Consent::Refused;
+    // What was recorded before the objection is not kept either.
+    (talk.recorded_from, call.recording_id) = (None, None);
+    let was = std::mem::replace(&mut talk.course, leaving(EndReason::ConsentRefused, now));
+    session.log.note("consent_refused", None, now);
+    let refused = SessionConsentRefused {
+        session_id: session.call.id,
+        refused_at: now,
+    };
+    let mut effects = vec![Effect::Emit(refused.into())];
+    effects.extend(called_off(&session, &was));
+    Ok((session, effects))
+}
+
+/// Nobody takes over a call whose other side wants none.
+pub(super) fn called_off(session: &Session, was: &Course) -> Option<Effect> {
+    matches!(was, Course::Transferring { .. }).then(|| Effect::TransferEnded { session: session.key() })
+}
+
+/// Long enough for a sentence.
+pub(super) const FAREWELL_SECONDS: i64 = 15;
+
+pub fn leaving(reason: EndReason, now: Moment) -> Course {
+    Course::Leaving {
+        reason,
+        by: now.plus_seconds(FAREWELL_SECONDS),
+    }
+}
+
+/// Who talks on the phone is called no more; who talks in a room has no number, but can be written to.
+pub(super) fn who_opts_out(call: &Row) -> Option<Whom> {
+    match call.phone_number() {
+        Some(number) => Some(Whom::Number(number.clone())),
+        None => call
+            .email
+            .as_deref()
+            .and_then(|email| dnc::email(email).ok())
+            .map(Whom::Email),
+    }
+}
+
+/// What happens when somebody does not want to be called again: this list, in this order, in one transaction.
+pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let was = std::mem::replace(&mut talk.course, leaving(EndReason::OptOut, now));
+    let is_recorded = talk.recorded_from.is_some();
+    let call = Arc::make_mut(&mut session.call);
+    call.opted_out_at = Some(now);
+    session.log.note("opt_out", None, now);
+    let mut effects = Vec::new();
+    // A caller who hides the number cannot be barred, but what was recorded goes all the same.
+    if let Some(whom) = who_opts_out(call) {
+        effects.push(Effect::Bar {
+            whom,
+            session_id: call.id,
+        });
+    }
+    if let Some(phone_number) = call.phone_number().cloned() {
+        let detected = SessionOptOutDetected {
+            session_id: call.id,
+            phone_number,
+            detected_at: now,
+        };
+        effects.push(Effect::Emit(detected.into()));
+    }
+    if let (true, Some(recording_id)) = (is_recorded, call.recording_id) {
+        call.purge_after = Some(purge_after);
+        let pending = SessionOptOutRecordingPendingPurge {
+            session_id: call.id,
+            recording_id,
+            purge_after,
+        };
+        effects.push(Effect::Emit(pending.into()));
+    }
+    effects.extend(called_off(&session, &was));
+    Ok((session, effects))
+}
+
+pub(super) fn call_tool(
+    mut session: Session,
+    (call, own): (ToolCall, bool),
+    until: Moment,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    talk.quiet_from = talk.quiet_from.max(until);
+    let started_at = talk.started_at;
+    session.log.note("tool_called", Some(call.name.clone()), now);
+    let turn = session.log.called(call, own, (started_at, now));
+    let heard = turn.map(|turn| overheard(&session, turn));
+    Ok((session, heard.into_iter().collect()))
+}
+
+pub(super) fn take_answer(mut session: Session, answer: Return, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    // What was waited for is here: silence counts again.
+    talk.quiet_from = talk.quiet_from.min(now).max(session.log.spoken_until(talk.started_at));
+    let t = seconds(talk.started_at, now);
+    let Return {
+        call_id,
+        output,
+        invocation,
+        timed_out,
+    } = answer;
+    let mut effects = Vec::new();
+    if let Some(TimedOut {
+        function_id,
+        name,
+        timeout_ms,
+    }) = timed_out
+    {
+        session.log.note("function_timed_out", Some(name.clone()), now);
+        let timeout = FunctionTimeout {
+            session_id: session.call.id,
+            function_id,
+            name,
+            timeout_ms,
+        };
+        effects.push(Effect::Emit(timeout.into()));
+    }
+    session.log.invoked(invocation);
+    let turn = session.log.returned(call_id, output, t);
+    effects.extend(turn.map(|turn| overheard(&session, turn)));
+    Ok((session, effects))
+}
+
+/// Whoever is called to take over gets this long to pick up.
+pub(super) const TRANSFER_SECONDS: i64 = 45;
+
+pub(super) fn transfer(mut session: Session, to: E164, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.course = Course::Transferring {
+            to: to.clone(),
+            until: now.plus_seconds(TRANSFER_SECONDS),
+        };
+    }
+    session.log.note("transfer_initiated", Some(to.to_string()), now);
+    let call = &session.call;
+    let initiated = SessionTransferInitiated {
+        session_id: call.id,
+        to_number: call.to_number.clone(),
+        from_number: call.from_number.clone(),
+        transfer_number: to.clone(),
+        transferred_at: now,
+    };
+    let effects = vec![
+        Effect::Emit(initiated.into()),
+        Effect::Transfer {
+            session: session.key(),
+            to,
+        },
+    ];
+    Ok((session, effects))
+}
+
+pub(super) fn take_back(mut session: Session, why: &str, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        talk.course = Course::Talking;
+        talk.quiet_from = now;
+    }
+    session.log.note("transfer_failed", Some(why.to_owned()), now);
+    Ok((session, Vec::new()))
+}
+
+/// The last one counts: an agent may change its mind during the talk.
+pub(super) fn dispose(
+    mut session: Session,
+    code: String,
+    words: String,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    session.log.note("disposition_set", Some(code.clone()), now);
+    let call = Arc::make_mut(&mut session.call);
+    call.disposition_code = Some(code);
+    call.disposition_note = Some(words);
+    call.disposition_by = Some(Evaluator::Agent);
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn note_answer(mut session: Session, answered: Answered, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.log.note("question_answered", Some(answered.key.clone()), now);
+    session.log.answer(answered);
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn note(
+    mut session: Session,
+    kind: &'static str,
+    detail: String,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    session.log.note(kind, Some(detail), now);
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn overheard(session: &Session, turn: Turn) -> Effect {
+    Effect::Overheard {
+        session_id: session.call.id,
+        place: session.log.turns.len().saturating_sub(1),
+        turn,
+    }
+}
+
+pub(super) fn seconds(started_at: Moment, at: Moment) -> f64 {
+    at.since(started_at).as_secs_f64()
+}

@@ -1,0 +1,123 @@
+//! From the queue to the answer.
+use super::*;
+
+pub(super) fn enqueue(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.phase = queue(&session.call);
+    // The service may have been down at its time: it gets a moment all the same.
+    if let Phase::Queued { until } = &mut session.phase {
+        *until = (*until).max(now.plus_seconds(AT_ONCE_SECONDS));
+    }
+    let effects = vec![Effect::SessionQueued(session.call.tenant_id)];
+    Ok((session, effects))
+}
+
+/// The dispatcher places the call when this is committed.
+pub(super) fn dispatch(mut session: Session, at: Moment, hold: Cents) -> Result<(Session, Vec<Effect>)> {
+    session.phase = dialing(&session.call, at);
+    // A call that the trunk sent back has kept what was set aside for it.
+    if session.call.hold_cents.0 > 0 {
+        return Ok((session, Vec::new()));
+    }
+    Arc::make_mut(&mut session.call).hold_cents = hold;
+    let effects = session.held().into_iter().collect();
+    Ok((session, effects))
+}
+
+pub(super) fn postpone(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
+    Arc::make_mut(&mut session.call).scheduled_at = Some(until);
+    session.phase = Phase::Scheduled { at: until };
+    Ok((session, Vec::new()))
+}
+
+/// The trunk never took the call: it waits for its turn again, and the attempt is still the same.
+pub(super) fn send_back(mut session: Session) -> Result<(Session, Vec<Effect>)> {
+    session.phase = queue(&session.call);
+    let (tenant_id, session_id) = (session.call.tenant_id, session.call.id);
+    let effects = vec![
+        Effect::HangUp { session: session.key() },
+        Effect::TrunkCongested {
+            tenant_id,
+            env: session.call.env,
+        },
+        Effect::SlotFreed { tenant_id, session_id },
+        Effect::SessionQueued(tenant_id),
+    ];
+    Ok((session, effects))
+}
+
+pub(super) fn why_barred(bar: Bar) -> &'static str {
+    match bar {
+        Bar::OnDnc => "the number came onto the do-not-call list while the call waited",
+        Bar::CapReached => "the number was called too often while the call waited",
+        Bar::CampaignOver => "its campaign was over before the trunk had room for it",
+        Bar::OutsideHours => "the calling hours were over before a slot became free",
+    }
+}
+
+pub(super) fn ring(mut session: Session) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Dialing { ringing, .. } = &mut session.phase {
+        *ringing = true;
+    }
+    Ok((session, Vec::new()))
+}
+
+/// What a machine is told, or whether it is talked to, is up to the call's settings.
+pub(super) fn answer(
+    mut session: Session,
+    answered_by: AnsweredBy,
+    recording_id: RecordingId,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Dialing { dialed_at, .. } = session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let course = match (answered_by, session.call.options.voicemail.action) {
+        (AnsweredBy::Human, _) | (AnsweredBy::Voicemail, VoicemailAction::Continue) => Course::Talking,
+        (AnsweredBy::Voicemail, VoicemailAction::LeaveMessage) => Course::LeavingMessage,
+        (AnsweredBy::Voicemail, VoicemailAction::Hangup) => {
+            let end = (Status::Voicemail, EndReason::Voicemail);
+            return finish(session, end, EndedBy::System, None, now);
+        }
+    };
+    let mut talk = Talk {
+        dialed_at,
+        started_at: now,
+        end_by: now.plus_seconds(session.call.max_duration_seconds.into()),
+        answered_by,
+        course,
+        quiet_from: now,
+        recorded_from: None,
+    };
+    // Nothing is recorded of machines, and nothing before a yes where one is asked for.
+    let recorded = session
+        .call
+        .options
+        .recording
+        .clone()
+        .filter(|_| answered_by == AnsweredBy::Human);
+    let call = Arc::make_mut(&mut session.call);
+    if let Some(recorded) = recorded {
+        call.recording_id = Some(recording_id);
+        match recorded.consent {
+            ConsentMode::Verbal => call.consent = Consent::Pending,
+            ConsentMode::None | ConsentMode::Notice => talk.recorded_from = Some(now),
+        }
+    }
+    session.phase = Phase::Conversing(talk);
+    let started = SessionStarted {
+        session_id: session.call.id,
+        started_at: now,
+    };
+    let mut effects = vec![Effect::Emit(started.into())];
+    effects.extend(inbound(&session, inbound_call::Outcome::Answered));
+    Ok((session, effects))
+}
+
+/// What became of a call to one of the tenant's numbers: its answer rate is counted from it.
+pub(super) fn inbound(session: &Session, outcome: inbound_call::Outcome) -> Option<Effect> {
+    session.call.options.number_id.map(|number_id| Effect::CountInbound {
+        call: session.call.clone(),
+        number_id,
+        outcome,
+    })
+}
