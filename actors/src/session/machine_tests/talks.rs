@@ -69,13 +69,12 @@ fn who_has_no_number_is_barred_by_the_address() {
         let call = Arc::make_mut(&mut session.call);
         call.from_number = None;
         call.email = email.map(str::to_owned);
-        let whom = does(session, opt_out(), 16)
+        does(session, opt_out(), 16)
             .into_iter()
             .find_map(|effect| match effect {
                 Effect::Bar { whom, .. } => Some(whom),
                 _ => None,
-            });
-        whom
+            })
     };
     assert_eq!(
         opted_out(Some("Ada@Example.com")),
