@@ -110,8 +110,9 @@ impl Wire {
         stopped(lock(&self.playing).take());
     }
 
-    /// The talk begins.
+    /// The talk begins. What was begun to be said before is not heard.
     pub fn join(&self) {
+        let _ = lock(&self.ear).end();
         self.note(Note::Joined);
     }
 
@@ -186,6 +187,11 @@ impl Wire {
     /// Wakes whenever there are new notes.
     pub fn notes(&self) -> watch::Receiver<usize> {
         self.told.subscribe()
+    }
+
+    /// No more notes come.
+    pub fn is_over(&self) -> bool {
+        lock(&self.notes).over
     }
 
     /// The notes from that place on, and the place after them.

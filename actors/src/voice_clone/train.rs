@@ -95,7 +95,7 @@ async fn choose(deps: &Deps, row: &Row) -> Result<Verdict> {
     let mut samples = sample::of_voice(&deps.db.read, row.tenant_id, row.id).await?;
     if samples.len() < FEWEST_SAMPLES {
         let why = format!(
-            "it has {} samples; at least 3 of 30 seconds each are needed",
+            "at least 3 samples of 30 seconds each are needed; so far: {}",
             samples.len()
         );
         return Ok(Err((no(Code::InsufficientSamples, why), Vec::new())));

@@ -11,11 +11,10 @@ enum Host {
 
 impl Host {
     fn parse(text: &str) -> Result<Self, String> {
-        let bare = text.trim_matches(['[', ']']);
-        if let Ok(address) = bare.parse() {
+        if let Ok(address) = text.parse() {
             return Ok(Host::Address(address));
         }
-        // Turns 127.1 and 0x7f000001 into addresses, and names into what the name system knows.
+        // Reads [::1], turns 127.1 and 0x7f000001 into addresses, and names into what the name system knows.
         match url::Host::parse(text) {
             Ok(url::Host::Ipv4(address)) => Ok(Host::Address(address.into())),
             Ok(url::Host::Ipv6(address)) => Ok(Host::Address(address.into())),

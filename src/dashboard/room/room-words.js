@@ -8,13 +8,6 @@ export const waitings = {
   rejoining: { title: 'Joining again…', text: (agent) => `You come back to your talk with ${agent}.` },
 };
 
-/** Ends that nobody wanted. */
-export const faults = Object.fromEntries(
-  ['agent_error', 'provider_error', 'media_timeout', 'unreachable', 'node_lost', 'credits_depleted', 'canceled'].map((reason) => [
-    reason, () => ({ title: 'The talk was cut off', text: 'That was our fault, not yours.', steps: [link] }),
-  ]),
-);
-
 /** How a talk ended, by the service's words for it. */
 export const endings = {
   you: () => ({ title: 'You hung up', text: 'The talk is over.' }),
@@ -23,7 +16,9 @@ export const endings = {
   silence_timeout: () => ({ title: 'The talk has ended', text: 'Nothing was heard for a while, so the talk was ended.', steps: [`Was your microphone on? ${link}`] }),
   opt_out: () => ({ title: 'The talk has ended', text: 'You asked not to be contacted again. That is noted.' }),
   consent_refused: () => ({ title: 'The talk has ended', text: 'You did not agree to a recording, so there was no talk.' }),
-  ...faults,
+  ...Object.fromEntries(['agent_error', 'provider_error', 'media_timeout', 'unreachable', 'node_lost', 'credits_depleted', 'canceled'].map((reason) => [
+    reason, () => ({ title: 'The talk was cut off', text: 'That was our fault, not yours.', steps: [link] }),
+  ])),
 };
 
 /** What went wrong and what to do about it. `retry` names the button that tries again. */

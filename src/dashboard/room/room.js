@@ -3,7 +3,7 @@
 import { Line } from './room-line.js';
 import { Captions, Keypad } from './room-parts.js';
 import { ask, Meter } from './room-sound.js';
-import { endings, failures, faults, waitings } from './room-words.js';
+import { endings, failures, waitings } from './room-words.js';
 
 const byId = (id) => document.getElementById(id);
 const { body } = document;
@@ -81,7 +81,7 @@ function end(reason) {
   memory.put({ participant: null, since: null });
   body.dataset.reason = reason;
   // Nobody was there to talk with.
-  if (body.dataset.state === 'connecting' && reason in faults) return fail('absent');
+  if (body.dataset.state === 'connecting' && reason !== 'you') return fail(reason === 'room_expired' ? 'gone' : 'absent');
   const words = (endings[reason] ?? endings.completed)();
   const said = [words.text, lasted >= 1000 && `You talked for ${duration(lasted)}.`, 'You can close this page.'];
   showOver('ended', { ...words, text: said.filter(Boolean).join(' ') });

@@ -314,7 +314,11 @@ impl<'a> Upload<'a> {
                 }
                 Part::Text { name, value } if texts.contains(&name.as_str()) => asked.put(&name, value)?,
                 Part::Text { name, .. } | Part::File { name, .. } => {
-                    return Err(ApiError::validation(name, "is no field of this form"));
+                    let known = [texts, &["samples"]].concat().join("`, `");
+                    return Err(ApiError::validation(
+                        name,
+                        format!("is no field of this form, which has `{known}`"),
+                    ));
                 }
             }
         }

@@ -119,15 +119,16 @@ impl Provider {
         let mut patience = Patience::new(self.limits);
         let refusal = match self.ask(|| self.http.get(models.clone()), &mut patience).await {
             Ok(list) => {
-                // Read, so that the connection is kept for the first turn; what it says does not matter.
-                let _ = read(list, MAX_BODY, &mut patience).await;
+                // Read, so that the connection is kept for the first turn; what it says does not matter, and nobody waits long.
+                let _ = timeout(Duration::from_secs(1), read(list, MAX_BODY, &mut patience)).await;
                 return Ok(());
             }
             Err(refusal) => refusal,
         };
+        let words = refusal.words.to_ascii_lowercase();
         let is_away = match refusal.status.map(|status| status.as_u16()) {
             // A key may be good for talking and not for lists.
-            Some(401 | 403) => !["scope", "permission"].iter().any(|word| refusal.words.contains(word)),
+            Some(401 | 403) => !["scope", "permission"].iter().any(|word| words.contains(word)),
             Some(501) => false,
             Some(500..=599) | None => true,
             Some(_) => false,

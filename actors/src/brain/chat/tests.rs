@@ -490,6 +490,7 @@ async fn it_is_reached_where_it_answers_and_takes_the_key() {
         (501, "no"),
         (401, "You have insufficient permissions for this operation."),
         (403, "Missing scopes: api.model.read"),
+        (403, "PERMISSION_DENIED"),
     ] {
         server.answer_models(Reply::Status(status, words.into()));
         assert_eq!(chat(&server).reach().await, Ok(()), "{status}");

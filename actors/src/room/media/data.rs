@@ -1,6 +1,6 @@
 //! What is said in words: captions to the page, keys from it, in the data channel.
 use super::mux::dropped;
-use crate::room::wire::{Note, Wire};
+use crate::room::wire::Wire;
 use serde::Deserialize;
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ const PER_SECOND: u32 = 20;
 const KEYS: usize = 32;
 /// How long the page has to take the last note, from when it can.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How long it has until it can: a talk may be over before its page is connected.
+/// So long a new connection may take until it can: a talk may be over before its page is connected.
 const UNOPENED: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
@@ -31,6 +31,8 @@ enum Message {
 #[derive(Default)]
 pub struct Data {
     channel: Option<ChannelId>,
+    /// When it was first asked whether there is something to tell.
+    born_at: Option<Instant>,
     opened_at: Option<Instant>,
     /// The next note of the wire.
     place: usize,
@@ -52,10 +54,10 @@ impl Data {
     /// When the connection ends, whether the page knows or not that the talk is over.
     pub fn end_at(&self) -> Option<Instant> {
         let over_at = self.over_at?;
-        Some(match self.opened_at {
-            Some(opened_at) => over_at.max(opened_at) + FAREWELL,
-            None => over_at + UNOPENED,
-        })
+        let can_from = self
+            .opened_at
+            .or_else(|| self.born_at.map(|born_at| born_at + UNOPENED));
+        Some(over_at.max(can_from.unwrap_or(over_at)) + FAREWELL)
     }
 
     pub fn is(&self, channel: ChannelId) -> bool {
@@ -68,8 +70,12 @@ impl Data {
 
     /// Sends what there is to tell, as far as the channel takes it. `true`: the talk is over and the page knows, or it is too late.
     pub fn tell(&mut self, rtc: &mut Rtc, wire: &Wire, now: Instant) -> bool {
+        self.born_at.get_or_insert(now);
+        if wire.is_over() {
+            self.over_at.get_or_insert(now);
+        }
         if self.queue.is_empty() {
-            self.take(wire, now);
+            self.take(wire);
         }
         let channel = self.channel.and_then(|id| rtc.channel(id));
         let told = channel.is_some_and(|mut channel| {
@@ -88,14 +94,11 @@ impl Data {
         self.end_at().is_some_and(|end_at| told || now >= end_at)
     }
 
-    fn take(&mut self, wire: &Wire, now: Instant) {
-        let (notes, next) = wire.notes_from(self.place);
-        if self.over_at.is_none() && matches!(notes.last(), Some(Note::Ended { .. })) {
-            self.over_at = Some(now);
-        }
+    fn take(&mut self, wire: &Wire) {
         if self.channel.is_none() {
             return;
         }
+        let (notes, next) = wire.notes_from(self.place);
         self.place = next;
         self.queue = notes
             .iter()
