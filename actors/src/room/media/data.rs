@@ -74,12 +74,10 @@ impl Data {
         if wire.is_over() {
             self.over_at.get_or_insert(now);
         }
-        if self.queue.is_empty() {
-            self.take(wire);
-        }
         let channel = self.channel.and_then(|id| rtc.channel(id));
         let told = channel.is_some_and(|mut channel| {
-            while let Some(text) = self.queue.front() {
+            // To the wire's end: what was waiting is not the last of it.
+            while let Some(text) = self.next(wire) {
                 match channel.write(false, text.as_bytes()) {
                     Ok(true) => {}
                     // It is full for now; the next frame tries again.
@@ -94,16 +92,15 @@ impl Data {
         self.end_at().is_some_and(|end_at| told || now >= end_at)
     }
 
-    fn take(&mut self, wire: &Wire) {
-        if self.channel.is_none() {
-            return;
+    /// The next to be sent, from the wire when nothing waits.
+    fn next(&mut self, wire: &Wire) -> Option<&String> {
+        if self.queue.is_empty() {
+            let (notes, next) = wire.notes_from(self.place);
+            self.place = next;
+            let texts = notes.iter().filter_map(|note| serde_json::to_string(note).ok());
+            self.queue.extend(texts);
         }
-        let (notes, next) = wire.notes_from(self.place);
-        self.place = next;
-        self.queue = notes
-            .iter()
-            .filter_map(|note| serde_json::to_string(note).ok())
-            .collect();
+        self.queue.front()
     }
 
     /// What the page says.
