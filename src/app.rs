@@ -10,6 +10,7 @@ use actors::{
     carrier::{Carriers, Sandbox, SandboxOptions},
     clock::Clock,
     deps::{Deps, Shared},
+    fence::Fence,
     housekeeping::{self, KeysUsed},
     ids::Ids,
     keyring::purpose,
@@ -17,14 +18,9 @@ use actors::{
     recording::studio::Studio,
     room::{house::House, media::Media},
     tree::{self, Hints},
-    writer::Writer,
+    writer::{self, Writer},
 };
-use entities::{
-    Error,
-    db::{Db, Lock},
-    ids::TenantId,
-    meta,
-};
+use entities::{Error, db::Db, ids::TenantId, lock::Lock, meta};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
 use std::{
@@ -102,15 +98,19 @@ impl App {
 
         // Opened on the runtime that drives them, not on the caller's.
         let opening = location.clone();
-        let (lock, db) = spawn_on(&handle, async move {
+        let (lock, db, fence) = spawn_on(&handle, async move {
             let lock = Lock::take(&opening).await?;
-            let db = Db::open(&opening)
+            let db = Db::serve(&opening)
                 .await
                 .map_err(|error| format!("cannot open {}: {error}", opening.shown()))?;
             migration::Migrator::up(&db.write, None)
                 .await
                 .map_err(|error| format!("cannot migrate {}: {error}", opening.shown()))?;
-            Ok::<_, String>((Arc::new(lock), db))
+            // From here on an earlier process that is still alive commits nothing more.
+            let fence = Fence::take(&db)
+                .await
+                .map_err(|error| format!("cannot take over {}: {error}", opening.shown()))?;
+            Ok::<_, String>((Arc::new(lock), db, Arc::new(fence)))
         })
         .await
         .map_err(|why| CannotStart(format!("database_url: {why}")))?;
@@ -125,19 +125,19 @@ impl App {
         }
         let hints: Arc<OnceLock<Deps>> = Arc::default();
         let keyring = Arc::new(keyring);
-        let (write_db, write_keyring, write_clock, write_ids, after) = (
-            db.clone(),
-            keyring.clone(),
-            clock.clone(),
-            ids.clone(),
-            Arc::new(Hints { deps: hints.clone() }),
-        );
-        let terms = settings.credits()?;
-        let (writer, writer_task) = spawn_on(&threads.writer()?, async move {
-            Writer::start(write_db, write_clock, write_ids, terms, write_keyring, after).await
-        })
-        .await
-        .map_err(|error| about("cannot be read", &error))?;
+        let setup = writer::Setup {
+            db: db.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            terms: settings.credits()?,
+            keyring: keyring.clone(),
+            after: Arc::new(Hints { deps: hints.clone() }),
+            fence: fence.clone(),
+            limit: settings.commit_timeout()?,
+        };
+        let (writer, writer_task) = spawn_on(&threads.writer()?, Writer::start(setup))
+            .await
+            .map_err(|error| about("cannot be read", &error))?;
 
         let studio = Studio::new(settings.voice()?, settings.vault(&keyring)?);
         let deps = Deps::new(Shared {
@@ -145,6 +145,7 @@ impl App {
             clock: clock.clone(),
             ids,
             writer,
+            fence,
             calls: Calls::default(),
             carriers: Carriers {
                 sandbox: sandbox(&settings)?,
@@ -252,6 +253,9 @@ impl App {
             arbiter.stop();
             // The thread's own panics were logged where they happened.
             let _ = arbiter.join();
+        }
+        if let Err(error) = deps.fence.release(&deps.db).await {
+            tracing::warn!(%error, "the next process waits a second longer than it would have to");
         }
         deps.db.clone().close().await;
         self.lock.release().await;
@@ -389,23 +393,30 @@ async fn check_secret_key(db: &Db, keyring: &actors::keyring::Keyring) -> Result
     }
 }
 
-/// The lock on a server's database goes with its connection: it is taken again, and if another process has it, we end.
+/// Looks every second whether another process has taken the database over. The lock on a server's database goes with its
+/// connection: it is taken again every ten seconds, if it can be.
 fn watch_lock(deps: &Deps, lock: Arc<Lock>) {
+    const LOCK_EVERY: u32 = 10;
     let deps = deps.clone();
     deps.runtime.clone().spawn(async move {
-        loop {
-            let _busy = deps.clock.sleep(Duration::from_secs(10)).await;
+        for look in 1_u32.. {
+            #[expect(clippy::disallowed_methods, reason = "the other process keeps its own time")]
+            tokio::time::sleep(Duration::from_secs(1)).await;
             if deps.is_draining() {
                 return;
             }
-            match lock.is_held().await {
-                Ok(true) => {}
-                Ok(false) => {
-                    tracing::error!("another Callboard process has taken over this database; this one ends");
-                    deps.drain();
-                    std::process::exit(1);
-                }
-                Err(error) => tracing::warn!(%error, "the database does not answer"),
+            let held = match look % LOCK_EVERY {
+                0 => lock.is_held().await,
+                _ => Ok(true),
+            };
+            let known = match held {
+                Ok(true) => deps.fence.ask(&deps.db).await,
+                // It is about to take the database over.
+                Ok(false) => return deps.fence.give_up(),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = known {
+                tracing::warn!(%error, "it cannot be told whether this process still owns the database");
             }
         }
     });

@@ -104,6 +104,7 @@ pub struct Settings {
     pub topup_min_cents: i64,
     pub topup_max_cents: i64,
     pub drain_seconds: u64,
+    pub commit_timeout_seconds: u64,
     pub trusted_proxy: bool,
 }
 
@@ -515,6 +516,16 @@ impl Settings {
             currency: self.currency.clone(),
             hold_seconds: self.credit_hold_seconds,
         })
+    }
+
+    /// After which a transaction is given up.
+    pub fn commit_timeout(&self) -> Result<Duration, BadSetting> {
+        match self.commit_timeout_seconds {
+            1..=60 => Ok(Duration::from_secs(self.commit_timeout_seconds)),
+            other => Err(BadSetting(format!(
+                "commit_timeout_seconds: {other} must lie between 1 and 60"
+            ))),
+        }
     }
 
     pub fn limits(&self) -> Result<Limits, BadSetting> {

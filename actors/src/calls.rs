@@ -8,7 +8,13 @@ use std::{
 };
 
 #[derive(Default)]
-pub struct Calls(Mutex<HashMap<SessionId, Call>>);
+pub struct Calls(Mutex<HashMap<SessionId, InHand>>);
+
+struct InHand {
+    call: Call,
+    /// The carrier has it.
+    placed: bool,
+}
 
 /// A call in hand, with what its end will need.
 #[derive(Clone)]
@@ -19,12 +25,12 @@ pub struct Call {
 }
 
 impl Calls {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Call>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, InHand>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Before the intent is committed, so that nobody mistakes the call for a lost one.
     pub fn insert(&self, session: SessionId, call: Call) {
-        self.lock().insert(session, call);
+        self.lock().insert(session, InHand { call, placed: false });
     }
     pub fn remove(&self, session: SessionId) {
         self.lock().remove(&session);
@@ -36,22 +42,26 @@ impl Calls {
         self.lock().len()
     }
     pub fn sessions(&self) -> Vec<entities::ids::Owned<SessionId>> {
-        self.lock().values().map(|call| call.leg.session()).collect()
+        self.lock().values().map(|held| held.call.leg.session()).collect()
     }
     /// Places a call that is still in hand. Nobody takes it out of hand meanwhile: whoever ends it hangs up after.
     pub fn place(&self, session: SessionId, place: impl FnOnce(Arc<Leg>)) {
-        let calls = self.lock();
-        if let Some(call) = calls.get(&session) {
-            place(call.leg.clone());
+        let mut calls = self.lock();
+        if let Some(held) = calls.get_mut(&session) {
+            held.placed = true;
+            place(held.call.leg.clone());
         }
     }
+    pub fn is_placed(&self, session: SessionId) -> bool {
+        self.lock().get(&session).is_some_and(|held| held.placed)
+    }
     pub fn contact(&self, session: SessionId) -> Option<(contact::Model, Retry, Tz)> {
-        self.lock().get(&session).and_then(|call| call.contact.clone())
+        self.lock().get(&session).and_then(|held| held.call.contact.clone())
     }
     /// The kept row has turned out to be old.
     pub fn forget_contact(&self, session: SessionId) {
-        if let Some(call) = self.lock().get_mut(&session) {
-            call.contact = None;
+        if let Some(held) = self.lock().get_mut(&session) {
+            held.call.contact = None;
         }
     }
 }

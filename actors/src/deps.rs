@@ -9,6 +9,7 @@ use crate::{
     dispatcher::Board,
     email::Emails,
     evaluate::Evaluations,
+    fence::Fence,
     ids::Ids,
     job::Running,
     keyring::Keyring,
@@ -45,6 +46,8 @@ pub struct Shared {
     pub clock: Clock,
     pub ids: Arc<Ids>,
     pub writer: Writer,
+    /// Is the database still ours? Asked before each deed outside.
+    pub fence: Arc<Fence>,
     pub calls: Calls,
     pub carriers: Carriers,
     pub keyring: Arc<Keyring>,

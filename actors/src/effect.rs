@@ -472,7 +472,8 @@ fn control(deps: &Deps, session: Owned<SessionId>, control: Control) {
 }
 
 /// A row that changed under a command is read again and the command decided again, a few times. So is one that somebody else
-/// made at this moment: an opt-out must not fail because the number came onto the list by another way.
+/// made at this moment: an opt-out must not fail because the number came onto the list by another way. A key of ours that was
+/// taken by a commit in doubt is not taken once more: the order has been read anew.
 pub fn worth_another_try(error: &Error, tries: u32) -> bool {
-    matches!(error, Error::Stale | Error::AlreadyExists { .. }) && tries < 5
+    matches!(error, Error::Stale | Error::AlreadyExists { .. } | Error::Collision(_)) && tries < 5
 }

@@ -5,10 +5,17 @@
 use crate::error::{Error, Result};
 use sea_orm::sqlx::sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous};
 use sea_orm::{
-    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode,
-    Statement, TransactionOptions, TransactionTrait,
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
+    SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
 };
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
 
 /// Both doors to the database. Cloning is cheap.
 #[derive(Clone)]
@@ -16,6 +23,8 @@ pub struct Db {
     /// For the writer only.
     pub write: DatabaseConnection,
     pub read: DatabaseConnection,
+    /// What PostgreSQL calls the writer's connections by, so that one that is stuck can be ended.
+    writer: Arc<str>,
 }
 
 /// Where the data lives, from a `sqlite:` or `postgres:` URL.
@@ -58,121 +67,57 @@ impl Location {
     }
 }
 
-/// One serving process per database: the second refuses to start.
-pub enum Lock {
-    /// A lock on a file beside the database; ends with the process.
-    File(std::fs::File),
-    /// An advisory lock of a connection that does nothing else.
-    Advisory(DatabaseConnection),
-}
+/// How the names of all writers begin.
+const WRITER: &str = "callboard writer ";
 
-/// Looks at a lock that somebody else holds, a tenth of a second apart.
-const LOCK_TRIES: usize = 100;
+/// Looks at connections that are being ended, a tenth of a second apart.
+const ENDING_TRIES: usize = 50;
 
 #[expect(clippy::disallowed_methods, reason = "the database server keeps its own time")]
-async fn pause() {
+pub(crate) async fn pause() {
     tokio::time::sleep(Duration::from_millis(100)).await;
-}
-
-/// The same for every Callboard: "callb" in ASCII.
-const ADVISORY_KEY: i64 = 0x63_61_6c_6c_62;
-
-impl Lock {
-    pub async fn take(location: &Location) -> Result<Self, String> {
-        let taken = format!(
-            "{} is in use by another Callboard process; stop that one, or use another database",
-            location.shown()
-        );
-        match location {
-            Location::Sqlite(sqlite) => {
-                let path = sqlite.with_added_extension("lock");
-                let open = std::fs::OpenOptions::new()
-                    .create(true)
-                    .truncate(false)
-                    .write(true)
-                    .open(&path);
-                let file = open.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
-                match file.try_lock() {
-                    Ok(()) => {
-                        private(sqlite).map_err(|error| format!("cannot open {}: {error}", sqlite.display()))?;
-                        Ok(Lock::File(file))
-                    }
-                    Err(std::fs::TryLockError::WouldBlock) => Err(taken),
-                    Err(std::fs::TryLockError::Error(error)) => Err(format!("cannot lock {}: {error}", path.display())),
-                }
-            }
-            Location::Postgres(url) => {
-                let mut options = postgres(url, 1);
-                options.idle_timeout(None).max_lifetime(None);
-                let connection = Database::connect(options)
-                    .await
-                    .map_err(|error| format!("cannot open {}: {error}", location.shown()))?;
-                let lock = Lock::Advisory(connection);
-                // The server takes a moment to notice that a process was killed: its successor waits for that.
-                for _ in 0..LOCK_TRIES {
-                    match lock.is_held().await {
-                        Ok(true) => return Ok(lock),
-                        Ok(false) => pause().await,
-                        Err(error) => return Err(format!("cannot lock {}: {error}", location.shown())),
-                    }
-                }
-                Err(taken)
-            }
-        }
-    }
-
-    /// Is it ours? Takes it again if its connection was lost and nobody has it.
-    pub async fn is_held(&self) -> Result<bool> {
-        let Lock::Advisory(connection) = self else {
-            return Ok(true);
-        };
-        // Re-entrant: true for the session that holds it.
-        let text = format!("SELECT pg_try_advisory_lock({ADVISORY_KEY})");
-        let row = connection
-            .query_one_raw(Statement::from_string(connection.get_database_backend(), text))
-            .await?;
-        Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(false))
-    }
-
-    pub async fn release(&self) {
-        match self {
-            // The file's lock ends with its last handle; the file stays, for the next.
-            Lock::File(file) => drop(file.unlock()),
-            Lock::Advisory(connection) => drop(connection.clone().close().await),
-        }
-    }
-}
-
-/// Makes the file, if it is not there, for its owner's eyes only; its log files take after it.
-fn private(path: &std::path::Path) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
-        .map(drop)
 }
 
 /// Connections that read; a page cache each.
 const READERS: u32 = 4;
 
 impl Db {
+    /// For a command that works beside a serving process.
     pub async fn open(location: &Location) -> Result<Db, DbErr> {
-        match location {
+        Self::connect(location, "callboard".into()).await
+    }
+
+    /// For the process that serves. It holds the [`Lock`](crate::lock::Lock), so whatever an earlier one has left at work
+    /// in the database server is ended first: a commit that hung there must not land in the middle of what follows.
+    pub async fn serve(location: &Location) -> Result<Db> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let started = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let name = format!(
+            "{WRITER}{}.{}.{}",
+            std::process::id(),
+            started.as_nanos(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let db = Self::connect(location, name.into()).await?;
+        db.end_writers(WRITER).await?;
+        Ok(db)
+    }
+
+    async fn connect(location: &Location, writer: Arc<str>) -> Result<Db, DbErr> {
+        let (write, read) = match location {
             Location::Sqlite(path) => {
                 let url = format!("sqlite://{}?mode=rwc", path.display());
                 // The writer first: it creates the file and turns WAL on, which readers cannot.
                 let write = Database::connect(sqlite(&url, 1, false)).await?;
-                let read = Database::connect(sqlite(&url, READERS, true)).await?;
-                Ok(Db { write, read })
+                (write, Database::connect(sqlite(&url, READERS, true)).await?)
             }
             Location::Postgres(url) => {
-                let write = Database::connect(postgres(url, 2)).await?;
-                let read = Database::connect(postgres(url, 8)).await?;
-                Ok(Db { write, read })
+                // Two, so that one that is stuck can be ended by the other.
+                let write = Database::connect(postgres(url, 2, &writer)).await?;
+                (write, Database::connect(postgres(url, 8, "callboard reader")).await?)
             }
-        }
+        };
+        Ok(Db { write, read, writer })
     }
 
     /// A transaction that holds the write lock from its first statement.
@@ -184,17 +129,56 @@ impl Db {
         self.write.begin_with_options(options).await
     }
 
-    /// Puts a new connection in the writer's place. After a disk that was full SQLite has ended the transaction by itself and
-    /// the connection's driver takes it for open: what it commits from then on is acknowledged, and never written.
+    /// After it, nothing that the writer has begun before can still be committed.
+    ///
+    /// On SQLite a new connection takes the writer's place: after a disk that was full SQLite has ended the transaction by
+    /// itself and the connection's driver takes it for open; what it commits from then on is acknowledged, and never written.
+    /// On PostgreSQL the connections that are still at work are ended: a commit that has hung may land minutes later.
     pub async fn renew_writer(&self) -> Result<()> {
-        if self.write.get_database_backend() == sea_orm::DbBackend::Sqlite {
+        if self.write.get_database_backend() == DbBackend::Sqlite {
             let pool = self.write.get_sqlite_connection_pool();
             let connection = pool.acquire().await;
             let connection = connection.map_err(|error| Error::Unavailable(error.to_string()))?;
             // A close that fails has closed all the same.
             let _ = connection.close().await;
+            return Ok(());
         }
-        Ok(())
+        self.end_writers(&self.writer).await
+    }
+
+    /// Ends the server's side of every writing connection of that name, or of one that begins so, that is at work.
+    /// PostgreSQL lets a role end its own connections.
+    async fn end_writers(&self, name: &str) -> Result<()> {
+        let backend = self.write.get_database_backend();
+        if backend == DbBackend::Sqlite {
+            return Ok(());
+        }
+        // Idle ones have nothing under way; ours is the one that asks.
+        const AT_WORK: &str = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() \
+                               AND starts_with(application_name, $1) AND state <> 'idle'";
+        for _ in 0..ENDING_TRIES {
+            let text = format!("SELECT COUNT(pg_terminate_backend(pid)) {AT_WORK}");
+            let asked = Statement::from_sql_and_values(backend, text, [name.into()]);
+            let row = self.write.query_one_raw(asked).await?;
+            let left: i64 = row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0);
+            if left == 0 {
+                return Ok(());
+            }
+            pause().await;
+        }
+        Err(Error::Unavailable(
+            "a connection of the writer that hangs in the database server does not end".into(),
+        ))
+    }
+
+    /// A server that other processes reach too, from wherever they are.
+    pub fn is_shared(&self) -> bool {
+        self.write.get_database_backend() != DbBackend::Sqlite
+    }
+
+    /// A connection that the reads of users do not keep busy; on SQLite one of theirs, for a server alone can stall.
+    pub fn aside(&self) -> &DatabaseConnection {
+        if self.is_shared() { &self.write } else { &self.read }
     }
 
     /// Does the database answer? For `/readyz`.
@@ -206,10 +190,12 @@ impl Db {
             .map_err(Error::from)
     }
 
-    /// Moves the write-ahead log into the database file and empties it. Nothing to do on PostgreSQL.
+    /// Moves the write-ahead log into the database file, as far as nobody reads it: on a reader's connection and without
+    /// waiting for anybody, for the writer must not stand behind a program outside that reads for minutes. The log begins
+    /// anew by itself once all of it was moved. Nothing to do on PostgreSQL.
     pub async fn checkpoint(&self) -> Result<()> {
-        if self.write.get_database_backend() == sea_orm::DbBackend::Sqlite {
-            self.write.execute_unprepared("PRAGMA wal_checkpoint(TRUNCATE)").await?;
+        if self.write.get_database_backend() == DbBackend::Sqlite {
+            self.read.execute_unprepared("PRAGMA wal_checkpoint(PASSIVE)").await?;
             // Keeps the planner's statistics, of a sample, in step with what is stored.
             self.write.execute_unprepared("PRAGMA optimize").await?;
         }
@@ -259,8 +245,10 @@ fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
     options
 }
 
-fn postgres(url: &str, connections: u32) -> ConnectOptions {
+pub(crate) fn postgres(url: &str, connections: u32, name: &str) -> ConnectOptions {
     let mut options = ConnectOptions::new(url);
+    let name = name.to_owned();
+    options.map_sqlx_postgres_opts(move |options| options.application_name(&name));
     options
         .max_connections(connections)
         .min_connections(1)

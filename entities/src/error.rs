@@ -32,6 +32,12 @@ pub enum Error {
     /// The row was changed by somebody else since it was read: load and decide again.
     #[error("the row has changed since it was read")]
     Stale,
+    /// Another process serves this database: this one writes nothing more, and ends.
+    #[error("another Callboard process has taken over this database")]
+    Fenced,
+    /// A key that this service chose itself is taken: an earlier commit, of which the outcome was not known, has landed.
+    #[error("a key of ours is taken: {0}")]
+    Collision(String),
     /// The operator has not configured what this needs.
     #[error("{0}")]
     NotConfigured(String),
@@ -95,7 +101,7 @@ impl Error {
     /// May the same command succeed later without a change by the caller?
     pub fn retryable(&self) -> bool {
         match self {
-            Error::Stale | Error::Unavailable(_) | Error::ConcurrencyFull { .. } => true,
+            Error::Stale | Error::Collision(_) | Error::Unavailable(_) | Error::ConcurrencyFull { .. } => true,
             Error::NotFound(_)
             | Error::Invalid { .. }
             | Error::InvalidState { .. }
@@ -103,6 +109,7 @@ impl Error {
             | Error::InUse(_)
             | Error::PlanLimit(_)
             | Error::NotConfigured(_)
+            | Error::Fenced
             | Error::NumberNotVerified
             | Error::RecipientOnDnc
             | Error::OutsideCallingHours { .. }
@@ -116,8 +123,12 @@ impl Error {
 
 impl From<DbErr> for Error {
     fn from(error: DbErr) -> Self {
-        if let Some(SqlErr::UniqueConstraintViolation(_)) = error.sql_err() {
-            return Error::AlreadyExists { field: "id" };
+        if let Some(SqlErr::UniqueConstraintViolation(what)) = error.sql_err() {
+            return if is_own_key(&error) {
+                Error::Collision(what)
+            } else {
+                Error::AlreadyExists { field: "id" }
+            };
         }
         let passing = match &error {
             DbErr::ConnectionAcquire(_) | DbErr::Conn(_) => true,
@@ -132,14 +143,31 @@ impl From<DbErr> for Error {
     }
 }
 
+/// Is what is taken a primary key, which this service makes from ids and places that nobody else has? Whoever asked for it
+/// has chosen none of it. What a client chooses has a unique index of its own, or is the key of a membership.
+fn is_own_key(error: &DbErr) -> bool {
+    let (DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause))) = error else {
+        return false;
+    };
+    let sqlx::Error::Database(cause) = &**cause else {
+        return false;
+    };
+    // PostgreSQL names the constraint; SQLite has codes for keys, of rows and of tables without row ids, and names the table.
+    let is_key = match cause.constraint() {
+        Some(constraint) => constraint.ends_with("_pkey"),
+        None => cause.code().is_some_and(|code| matches!(&*code, "1555" | "2579")),
+    };
+    is_key && !cause.message().contains("memberships")
+}
+
 /// Busy, locked, full, unreachable, shutting down: the same statement may succeed later.
 fn is_passing(error: &sqlx::Error) -> bool {
     use sqlx::Error::*;
     match error {
         Io(_) | Tls(_) | Protocol(_) | PoolTimedOut | PoolClosed | WorkerCrashed => true,
         Database(error) => error.code().is_some_and(|code| match code.len() {
-            // SQLSTATE: connection lost, out of resources, operator's intervention, read-only.
-            5 => ["08", "53", "57"].iter().any(|class| code.starts_with(class)) || code == "25006",
+            // SQLSTATE: connection lost, out of resources, operator's intervention, read-only, a lock not to be had in time.
+            5 => ["08", "53", "57"].iter().any(|class| code.starts_with(class)) || matches!(&*code, "25006" | "55P03"),
             // SQLite, extended: busy, locked, read-only, I/O, full, cannot open. The primary code is the low byte.
             _ => code
                 .parse::<u32>()

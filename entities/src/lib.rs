@@ -7,7 +7,9 @@ pub mod bulk;
 pub mod changes;
 pub mod db;
 pub mod error;
+pub mod generation;
 pub mod ids;
+pub mod lock;
 pub mod page;
 pub mod values;
 

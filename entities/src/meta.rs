@@ -17,6 +17,9 @@ pub const SECRET_CHECK: &str = "secret_check";
 /// SHA-256 of the one-time set-up token, hex.
 pub const SETUP_TOKEN: &str = "setup_token_sha256";
 
+/// When commits were last tried out, after some had failed.
+pub const LAST_PROBE: &str = "last_probe";
+
 /// The highest sequence number of events when some were last pruned.
 pub const PRUNED_SEQ: &str = "pruned_seq";
 /// The last delivery of which the answers were forgotten.

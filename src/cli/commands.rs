@@ -407,7 +407,7 @@ impl Secrets {
         }
         let (settings, db, _, _) = open(config).await?;
         let keyring = settings.keyring()?;
-        let lock = entities::db::Lock::take(&settings.location()?)
+        let lock = entities::lock::Lock::take(&settings.location()?)
             .await
             .map_err(|why| CannotStart(format!("database_url: {why}")))?;
         let transaction = db.begin().await.map_err(Error::from)?;

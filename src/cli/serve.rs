@@ -74,7 +74,13 @@ impl Serve {
         }
 
         let mut server = std::pin::pin!(server);
+        let mut lost = app.deps().fence.lost();
         tokio::select! {
+            _ = lost.wait_for(|lost| *lost) => {
+                tracing::error!("another Callboard process has taken over this database; this one ends");
+                // At once: in order it could only end with commits, and it has none any more.
+                std::process::exit(1);
+            }
             ended = &mut server => return ended.map_err(|error| CannotStart(error.to_string())),
             signal = stop_signal() => tracing::info!(signal = signal?, "stopping: no new requests, calls may end by themselves"),
         }

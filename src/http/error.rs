@@ -124,7 +124,7 @@ impl ApiError {
                 Some("to_number".into()),
             ),
             Error::InsufficientCredits => (S::PAYMENT_REQUIRED, "insufficient_credits", error.to_string(), None),
-            Error::Unavailable(_) => (
+            Error::Unavailable(_) | Error::Fenced | Error::Collision(_) => (
                 S::SERVICE_UNAVAILABLE,
                 "unavailable",
                 "the service cannot do this now; try again shortly".into(),
@@ -177,9 +177,9 @@ impl ResponseError for ApiError {
         let mut response = HttpResponse::build(status);
         match self {
             ApiError::TooMany(_, _, seconds) => response.insert_header(("Retry-After", seconds.to_string())),
-            ApiError::Service(Error::Unavailable(_) | Error::ConcurrencyFull { .. }) => {
-                response.insert_header(("Retry-After", "1"))
-            }
+            ApiError::Service(
+                Error::Unavailable(_) | Error::Fenced | Error::Collision(_) | Error::ConcurrencyFull { .. },
+            ) => response.insert_header(("Retry-After", "1")),
             _ => &mut response,
         };
         if status == StatusCode::UNAUTHORIZED {

@@ -2,6 +2,7 @@
 use super::error::{ApiError, ApiResult};
 use crate::app::State;
 use actix_web::{HttpRequest, HttpResponse, web::Data};
+use actors::writer::Health;
 use serde_json::json;
 
 /// GET /healthz: the process answers.
@@ -17,10 +18,17 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
         None => Default::default(),
     };
     let draining = state.deps.is_draining();
-    let ready = database.is_ok() && !draining;
+    let commits = match state.deps.writer.health() {
+        Health::Well => "ok",
+        Health::Stalled => "stalled",
+        // Why stands in the log: the answer is for everybody.
+        Health::Failing(_) => "failing",
+    };
+    let ready = database.is_ok() && commits == "ok" && !draining;
     let body = json!({
         "status": if ready { "ready" } else { "unavailable" },
         "database": if database.is_ok() { "ok" } else { "unavailable" },
+        "commits": commits,
         "draining": draining,
         "actors": actors,
         "parked": parked,

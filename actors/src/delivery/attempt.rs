@@ -208,6 +208,7 @@ pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, origin:
 }
 
 async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
+    deps.fence.pass(&deps.db).await;
     let (started_at, signed_at) = (deps.clock.now(), deps.clock.unix_seconds());
     let headers = target.sign(event, origin, signed_at, started_at);
     let body = Bytes::copy_from_slice(event.body.as_bytes());

@@ -9,7 +9,7 @@ use crate::{
     eligibility::{self, Person, Rule, Terms, Verdict},
     hours::{self, Rules, Spell, Standing},
     session::{
-        machine::cost,
+        machine::{PLACED_WITHIN_MS, cost},
         settings::{self, Asked},
     },
 };
@@ -36,7 +36,7 @@ pub const RING_TIMEOUT_SECONDS: i32 = 30;
 /// What of the calling hours must be left when a call starts: all its ringing, and a moment for one that is placed late.
 pub const RING_MS: i64 = ring_ms(RING_TIMEOUT_SECONDS);
 pub const fn ring_ms(ring_timeout_seconds: i32) -> i64 {
-    ring_timeout_seconds as i64 * 1000 + 2000
+    ring_timeout_seconds as i64 * 1000 + PLACED_WITHIN_MS
 }
 
 pub struct Queue {

@@ -18,7 +18,7 @@ use crate::{
     eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict},
     hours::{self, Rules, Standing},
     message::Permit,
-    session::machine::{Bar, Command as SessionCommand, Session},
+    session::machine::{Bar, Command as SessionCommand, PLACED_WITHIN_MS, Session},
     shell::{Adopt, Do},
     writer::Commit,
 };
@@ -684,7 +684,7 @@ impl State {
                 deps.board.dialed(campaign, at);
             }
             let rate = campaign.and_then(|id| Some((id, self.campaigns.get(&id)?.pace.rate())));
-            at_its_moment(deps, self.gate.clone(), rate, at, move |deps| {
+            at_its_moment(deps, self.gate.clone(), rate, at, move |deps, _| {
                 message.send(deps, permit)
             });
         }
@@ -702,7 +702,9 @@ impl State {
                 deps.board.dialed(campaign, at);
             }
             let rate = campaign.and_then(|id| Some((id, self.campaigns.get(&id)?.pace.rate())));
-            at_its_moment(deps, self.gate.clone(), rate, at, move |deps| place(deps, session));
+            at_its_moment(deps, self.gate.clone(), rate, at, move |deps, late| {
+                place(deps, session, late)
+            });
         }
         failed.map_or(Ok(as_expected), Err)
     }
@@ -750,18 +752,14 @@ pub enum Admitted {
     Blocked,
 }
 
-/// Hands a committed call, or message, over at its moment.
+/// Hands a committed call, or message, over at its moment; and says whether that has passed too long ago for a call.
 fn at_its_moment(
     deps: &Deps,
     gate: Arc<Gate>,
     campaign: Option<(CampaignId, f64)>,
     at: Moment,
-    hand_over: impl FnOnce(&Deps) + Send + 'static,
+    hand_over: impl FnOnce(&Deps, bool) + Send + 'static,
 ) {
-    let now = deps.clock.now();
-    if at <= now && gate.pass(campaign, now).is_ok() {
-        return hand_over(deps);
-    }
     let (deps, mut busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.clone().spawn(async move {
         busy = deps.clock.busy_until(at, busy).await;
@@ -770,7 +768,10 @@ fn at_its_moment(
             busy = deps.clock.busy_until(free_at, busy).await;
         }
         gate.end_to_wait();
-        hand_over(&deps);
+        deps.fence.pass(&deps.db).await;
+        // The last look at the clock: what stalled the process has stalled everything above.
+        let late = deps.clock.now() > at.plus_millis(PLACED_WITHIN_MS);
+        hand_over(&deps, late);
         drop(busy);
     });
 }
@@ -817,7 +818,15 @@ fn has_sender(deps: &Deps, campaign: &campaigns::Model) -> bool {
     sender.is_ok()
 }
 
-fn place(deps: &Deps, session: Session) {
+fn place(deps: &Deps, session: Session, late: bool) {
+    if late {
+        metrics::counter!("callboard_calls_late_total").increment(1);
+        if let Some(tree) = deps.tree() {
+            let back = Do::tell(SessionCommand::Requeue, &deps.clock);
+            tree.sessions.tell(session.key(), back);
+        }
+        return;
+    }
     if let Some(carrier) = deps.carriers.of(session.call.env) {
         // An end that comes first keeps it from being dialled at all.
         deps.calls.place(session.call.id, |leg| carrier.place(deps, leg));

@@ -7,7 +7,7 @@ use crate::{
         post::{keep, mailbox},
         smtp::Failure,
     },
-    message::Permit,
+    message::{Permit, TOO_LATE},
     shell::{Adopt, Do},
     sms::{
         check_blocks,
@@ -82,7 +82,11 @@ async fn built(deps: &Deps, row: &Model) -> Result<Result<Message, String>> {
 }
 
 async fn deliver(deps: &Deps, row: &Model, built: Result<Message, String>) {
+    deps.fence.pass(&deps.db).await;
     let command = match built {
+        Ok(_) if row.send_by.is_some_and(|at| deps.clock.now() > at) => Command::Busy {
+            why: Fault::new(TOO_LATE, "its hours were over before it could be handed over"),
+        },
         Ok(message) => outcome(deps, row, &message).await,
         Err(why) => Command::Refused(Fault::new("invalid_message", why)),
     };

@@ -113,6 +113,7 @@ async fn empty(deps: &Deps) -> Result<Option<Moment>> {
             return mail::next_due_at(&deps.db.read).await;
         }
         for row in due {
+            deps.fence.pass(&deps.db).await;
             let sent = deps.post.deliver(&row).await;
             let row = attempted(row, sent, deps.clock.now());
             log(&row);

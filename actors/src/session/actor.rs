@@ -1,5 +1,5 @@
 //! The shell's bindings for sessions.
-use super::machine::{self, Command, Course, Phase, Session};
+use super::machine::{self, Command, Course, PLACED_WITHIN_MS, Phase, Session};
 use crate::{deps::Deps, effect::Effect, shell::Stored, writer::Commit};
 use entities::{
     Result,
@@ -43,9 +43,24 @@ impl Stored for Session {
     fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Awaiting | Phase::Ended(_))
     }
-    /// A live session that this process does not carry was cut off by a crash.
+    /// A live session that this process does not carry was cut off by a crash. One whose moment has passed without its being
+    /// placed, while everything stood still, goes back to the queue before anybody takes its silence for an answer.
     fn recovery(&self, deps: &Deps) -> Option<Command> {
-        (self.is_live() && !deps.calls.contains(self.call.id)).then_some(Command::Lose)
+        match &self.phase {
+            Phase::Dialing { .. } | Phase::Conversing(_) if !deps.calls.contains(self.call.id) => Some(Command::Lose),
+            Phase::Dialing { dialed_at, .. }
+                if !deps.calls.is_placed(self.call.id)
+                    && deps.clock.now() > dialed_at.plus_millis(PLACED_WITHIN_MS) =>
+            {
+                Some(Command::Requeue)
+            }
+            Phase::Scheduled { .. }
+            | Phase::Awaiting
+            | Phase::Queued { .. }
+            | Phase::Dialing { .. }
+            | Phase::Conversing(_)
+            | Phase::Ended(_) => None,
+        }
     }
     /// What was said is kept in memory until the end: a commit that failed must not cost it.
     fn carry_over(&mut self, before: &Self) {

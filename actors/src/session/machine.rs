@@ -166,6 +166,8 @@ pub enum Command {
     Dispose { code: String, note: String },
     /// The agent notes what was answered to a question.
     NoteAnswer(Answered),
+    /// It was committed, and too late to be placed: whatever stalled, nobody is called at another moment than was decided.
+    Requeue,
     /// Something for the timeline.
     Note { kind: &'static str, detail: String },
     /// The message has been said to the machine.
@@ -381,6 +383,9 @@ fn dialing(call: &Row, at: Moment) -> Phase {
     }
 }
 
+/// A call that could not be placed so soon after the moment that was decided for it is not placed.
+pub const PLACED_WITHIN_MS: i64 = 2_000;
+
 /// A call that finds a free slot gets this long to take it, even if it does not want to wait.
 const AT_ONCE_SECONDS: i64 = 5;
 
@@ -418,6 +423,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (Dialing { .. }, Ring) => ring(session),
         (Dialing { .. }, Answer { by, recording_id }) => answer(session, by, recording_id, now),
         (Dialing { .. }, Refuse(Refusal::Congested)) => send_back(session),
+        (Dialing { ringing: false, .. }, Requeue) => requeue(session, now),
         (Dialing { .. }, Refuse(refusal)) => refuse(session, refusal, now),
         (Dialing { give_up_at, .. }, Tick) if now >= *give_up_at => {
             let end = (Status::NoAnswer, EndReason::NoAnswer);
@@ -517,6 +523,8 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         | (Awaiting, Postpone { .. } | Bar(_))
         | (Scheduled { .. } | Dialing { .. } | Conversing(_), Dispatch { .. } | Postpone { .. } | Bar(_))
         | (Queued { .. }, Postpone { .. } | Ring | Refuse(Refusal::Congested))
+        // Only what was never placed goes back.
+        | (Scheduled { .. } | Awaiting | Queued { .. } | Dialing { ringing: true, .. } | Conversing(_) | Ended(_), Requeue)
         | (Conversing(_), Ring | Answer { .. }) => Ok((session, Vec::new())),
         // What is on its way while the call takes another course comes too late.
         (Conversing(_), Consent(_) | OptOut { .. } | Transferred | TransferFailed { .. } | MessageLeft) => {

@@ -323,7 +323,7 @@ fn commands() -> Vec<Command> {
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
         Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
         Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
-        Refuse(Congested) => said(), Utter(_) => interrupt(), Interrupt { .. } => attend(61), Attend { .. } => Consent(true),
+        Refuse(Congested) => Requeue, Requeue => said(), Utter(_) => interrupt(), Interrupt { .. } => attend(61), Attend { .. } => Consent(true),
         Consent(true) => Consent(false),
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
@@ -399,6 +399,7 @@ const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str = "CountInbound, session.failed, HangUp, SlotFreed, OverheardEnd";
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
 const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
+const REQUEUED: &str = "HangUp, SlotFreed, SessionQueued";
 const ROOM_MISSED: &str = "session.failed, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd";
 const OPTED_OUT: &str = "Bar, session.opt_out_detected";
 const OPTED_OUT_AND_CALLED_OFF: &str = "Bar, session.opt_out_detected, TransferEnded";
@@ -480,6 +481,11 @@ fn before_the_talk() -> Vec<Line> {
 
         // dialled -> queued: the trunk never took the call
         (&["dialing", "ringing"], Refuse(Congested), 2, To("queued", SENT_BACK)),
+
+        // dialled -> queued: it was committed, and too late to be placed
+        (&["dialing"], Requeue, 20, To("queued", REQUEUED)),
+        (&["ringing", "incoming", "scheduled", "awaiting", "queued"], Requeue, 20, Unchanged),
+        (CONVERSING, Requeue, 20, Unchanged),
 
         // dialled -> ended without a conversation
         (&["dialing"], Refuse(Busy), 2, To("Busy, Busy by System", UNANSWERED)),
@@ -619,7 +625,7 @@ fn after_the_end() -> Vec<Line> {
     use {Command::*, super::Bar::*};
     let late = [
         dispatch_at(50), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
-        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), said(), interrupt(), attend(61),
+        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), Requeue, said(), interrupt(), attend(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, Lose, expire(),
     ];

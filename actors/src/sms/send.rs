@@ -1,14 +1,14 @@
 //! Handing a message over: look, commit the intent, then ask the provider once, and tell what came of it.
 use super::{
     check_blocks,
-    machine::{Bar, Block, Command},
-    provider::{Outcome, Outgoing},
+    machine::{Bar, Block, Command, Fault},
+    provider::{Door, Outcome, Outgoing},
     reachable, tell,
 };
 use crate::{
     deps::Deps,
     job,
-    message::{self, Permit},
+    message::{self, Permit, TOO_LATE},
     shell::{Adopt, Do},
     writer::Commit,
 };
@@ -42,7 +42,7 @@ pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
             // It was there a moment ago; the intent stands, so nobody knows.
             return Ok(());
         };
-        let outcome = door.provider.send(&its, Outgoing::of(&row)).await;
+        let outcome = ask_once(&its, door, &row).await;
         drop(permit);
         message::freed(&its, key.tenant_id, row.campaign_id);
         log(&row, &outcome);
@@ -76,10 +76,21 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
         Err(Error::InvalidState { .. }) => return Ok(()),
         Err(error) => return Err(error),
     };
-    let outcome = door.provider.send(deps, Outgoing::of(&row)).await;
+    let outcome = ask_once(deps, door, &row).await;
     log(&row, &outcome);
     tell(deps, key, outcome.into());
     Ok(())
+}
+
+/// The provider's answer. One whose hours have passed since its intent was committed is not handed over: it waits, as if there
+/// had been no room, and is then told that it is too late.
+async fn ask_once(deps: &Deps, door: &Door, row: &Model) -> Outcome {
+    deps.fence.pass(&deps.db).await;
+    if row.send_by.is_some_and(|at| deps.clock.now() > at) {
+        let why = Fault::new(TOO_LATE, "its hours were over before it could be handed over");
+        return Outcome::Busy { retry_after: None, why };
+    }
+    door.provider.send(deps, Outgoing::of(row)).await
 }
 
 /// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
@@ -171,6 +182,7 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
         attempt: 1,
         reports: false,
     };
+    deps.fence.pass(&deps.db).await;
     match door.provider.send(deps, message).await {
         Outcome::Taken(_) => Ok(()),
         Outcome::Refused(fault) => Err(Error::invalid(

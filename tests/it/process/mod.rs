@@ -3,6 +3,7 @@ mod kills;
 mod recorded;
 mod rooms;
 mod spent;
+mod takeover;
 mod tenants;
 mod the_law;
 

@@ -16,6 +16,7 @@ mod numbers;
 mod races;
 mod rooms;
 mod the_call;
+mod the_database_fails;
 mod the_law;
 mod topups;
 mod voices;

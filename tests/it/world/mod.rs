@@ -4,6 +4,7 @@ pub mod browser;
 pub mod chat_server;
 mod database;
 pub mod functions;
+mod proxy;
 pub mod realtime_answers;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod realtime_server;
@@ -19,6 +20,7 @@ pub mod voice_server;
 pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
+pub use proxy::Proxy;
 pub use receiver::Receiver;
 
 use actors::clock::Clock;
@@ -227,6 +229,19 @@ impl World {
         } else {
             std::fs::remove_file(&folder).unwrap();
             std::fs::rename(&aside, &folder).unwrap();
+        }
+    }
+
+    pub fn database_url(&self) -> &str {
+        &self.database.url
+    }
+
+    /// A client that shows no key worth anything.
+    pub fn anybody(&self) -> Api {
+        Api {
+            client: client(),
+            url: self.url.clone(),
+            key: String::new(),
         }
     }
 

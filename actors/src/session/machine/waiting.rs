@@ -30,19 +30,36 @@ pub(super) fn postpone(mut session: Session, until: Moment) -> Result<(Session, 
 }
 
 /// The trunk never took the call: it waits for its turn again, and the attempt is still the same.
-pub(super) fn send_back(mut session: Session) -> Result<(Session, Vec<Effect>)> {
+pub(super) fn send_back(session: Session) -> Result<(Session, Vec<Effect>)> {
+    let congested = Effect::TrunkCongested {
+        tenant_id: session.call.tenant_id,
+        env: session.call.env,
+    };
+    // Who paces the trunk hears that it has no room before it hears of a free slot.
+    let (session, mut effects) = let_go(session);
+    effects.insert(1, congested);
+    Ok((session, effects))
+}
+
+/// The call was never placed, which is our own fault: it gets a moment to be, however long it has waited.
+pub(super) fn requeue(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let (mut session, effects) = let_go(session);
+    if let Phase::Queued { until } = &mut session.phase {
+        *until = (*until).max(now.plus_seconds(AT_ONCE_SECONDS));
+    }
+    Ok((session, effects))
+}
+
+/// It waits for its turn again, and the attempt is still the same.
+fn let_go(mut session: Session) -> (Session, Vec<Effect>) {
     session.phase = queue(&session.call);
     let (tenant_id, session_id) = (session.call.tenant_id, session.call.id);
     let effects = vec![
         Effect::HangUp { session: session.key() },
-        Effect::TrunkCongested {
-            tenant_id,
-            env: session.call.env,
-        },
         Effect::SlotFreed { tenant_id, session_id },
         Effect::SessionQueued(tenant_id),
     ];
-    Ok((session, effects))
+    (session, effects)
 }
 
 pub(super) fn why_barred(bar: Bar) -> &'static str {

@@ -1,0 +1,130 @@
+//! Is the database still ours? Asserted inside every commit, and asked before each deed outside that no commit of this moment
+//! has asked for: a process that was stopped for a minute, or cut off, finds out before its first deed.
+//!
+//! Commits are fenced in the database ([`generation::assert`]). Deeds cannot be: so an answer counts for [`FRESH`] only, and
+//! whoever takes a database over from the living waits longer than that ([`Fence::take`]).
+use entities::{
+    Error, Result,
+    db::Db,
+    generation::{self, Taken},
+};
+use sea_orm::DatabaseTransaction;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::sync::watch;
+
+/// So long nobody asks again: at most five questions a second, however much is done.
+const FRESH: Duration = Duration::from_millis(200);
+/// What a process that takes over waits before its first deed.
+const HANDOVER: Duration = Duration::from_millis(1_000);
+/// Between two questions to a database that does not answer.
+const AGAIN: Duration = Duration::from_millis(100);
+
+pub struct Fence {
+    generation: i64,
+    /// When it was last known to be ours.
+    known_at: Mutex<Instant>,
+    /// One asks for all who wait.
+    asking: tokio::sync::Mutex<()>,
+    lost: watch::Sender<bool>,
+}
+
+impl Fence {
+    /// Makes the database ours, by a new generation.
+    pub async fn take(db: &Db) -> Result<Self> {
+        let transaction = db.begin().await?;
+        let Taken {
+            generation,
+            from_the_living,
+        } = generation::take(&transaction).await?;
+        transaction.commit().await?;
+        // On SQLite the lock goes with its process: nobody is left.
+        if from_the_living && db.is_shared() {
+            wait(HANDOVER).await;
+        }
+        metrics::gauge!("callboard_generation").set(generation as f64);
+        Ok(Fence {
+            generation,
+            known_at: Mutex::new(Instant::now()),
+            asking: tokio::sync::Mutex::default(),
+            lost: watch::channel(false).0,
+        })
+    }
+
+    /// In the writer's transaction, first of all.
+    pub async fn assert(&self, transaction: &DatabaseTransaction) -> Result<()> {
+        let asked_at = Instant::now();
+        self.noted(asked_at, generation::assert(transaction, self.generation).await)
+    }
+
+    /// Returns as long as the database is ours, and waits while that cannot be known. Once it is lost, never: the process is
+    /// about to end.
+    pub async fn pass(&self, db: &Db) {
+        loop {
+            if *self.lost.borrow() {
+                return std::future::pending().await;
+            }
+            if self.is_fresh() {
+                return;
+            }
+            if let Err(error) = self.ask(db).await
+                && !matches!(error, Error::Fenced)
+            {
+                wait(AGAIN).await;
+            }
+        }
+    }
+
+    /// Looks now, and tells who watches.
+    pub async fn ask(&self, db: &Db) -> Result<()> {
+        let _asking = self.asking.lock().await;
+        if self.is_fresh() {
+            return Ok(());
+        }
+        let asked_at = Instant::now();
+        self.noted(asked_at, generation::check(db.aside(), self.generation).await)
+    }
+
+    /// Ends the generation in order. The writer has ended before.
+    pub async fn release(&self, db: &Db) -> Result<()> {
+        let transaction = db.begin().await?;
+        generation::release(&transaction, self.generation).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Becomes true when another process has taken the database over.
+    pub fn lost(&self) -> watch::Receiver<bool> {
+        self.lost.subscribe()
+    }
+
+    /// Somebody else is about to take it over.
+    pub fn give_up(&self) {
+        self.lost.send_replace(true);
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.known_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < FRESH
+    }
+
+    fn noted(&self, asked_at: Instant, answer: Result<()>) -> Result<()> {
+        match &answer {
+            Ok(()) => {
+                let mut known_at = self.known_at.lock().unwrap_or_else(PoisonError::into_inner);
+                *known_at = (*known_at).max(asked_at);
+            }
+            Err(Error::Fenced) => self.give_up(),
+            Err(_) => {}
+        }
+        answer
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the other process and the database keep their own time"
+)]
+async fn wait(time: Duration) {
+    tokio::time::sleep(time).await;
+}

@@ -1,0 +1,370 @@
+//! The writer's loop: batches, their transactions, and what follows a commit.
+use super::{BATCH, Commit, Committed, Item, Setup, Work, Writer, health::Vitals, subscriptions::Subscriptions};
+use crate::{
+    at_rest,
+    credits::posting::Booking,
+    event::{self, Draft},
+    supervise::panic_text,
+};
+use entities::{
+    Error, Result, campaign_move,
+    changes::{Applied, Changes, Guard},
+    delivery::{self, Origin},
+    event as stored,
+    ids::{EndpointId, Owned, TenantId},
+    meta,
+};
+use futures_util::FutureExt;
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::{broadcast, mpsc};
+
+/// While commits fail, one is tried so often.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
+/// After a failure nobody who has waited longer waits for another try. Together with one more transaction's limit this is
+/// what a write waits at the most.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) struct Engine {
+    setup: Setup,
+    watchers: broadcast::Sender<Committed>,
+    subscriptions: Arc<Subscriptions>,
+    next_seq: i64,
+    /// A commit failed and may have reached the disk all the same, or may yet: before the next one the rest of it is ended,
+    /// and the order is read anew.
+    in_doubt: bool,
+    vitals: Arc<Vitals>,
+    fail_next: Arc<AtomicU32>,
+}
+
+/// A batch on its way: what is written, and what follows once it is.
+struct Draught {
+    subscriptions: Arc<Subscriptions>,
+    next_seq: i64,
+    events: Vec<Committed>,
+    deliveries: Vec<(Owned<EndpointId>, delivery::Model, Committed)>,
+    /// Tenants that may spend more, or less, than before.
+    credited: Vec<TenantId>,
+}
+
+impl Engine {
+    pub async fn new(setup: Setup, door: &Writer) -> Result<Self> {
+        let subscriptions = Subscriptions::load(&setup.db.read).await?;
+        Ok(Engine {
+            next_seq: next_seq(&setup.db.read).await?,
+            subscriptions: Arc::new(subscriptions),
+            watchers: door.watchers.clone(),
+            in_doubt: false,
+            vitals: door.vitals.clone(),
+            fail_next: door.fail_next.clone(),
+            setup,
+        })
+    }
+
+    pub async fn run(mut self, mut inbox: mpsc::Receiver<Item>) {
+        let mut queue = Vec::with_capacity(BATCH);
+        loop {
+            let received = inbox.recv_many(&mut queue, BATCH);
+            if self.vitals.is_failing() {
+                match tokio::time::timeout(PROBE_EVERY, received).await {
+                    Ok(0) => return,
+                    Ok(_) => {}
+                    // Nobody writes, because we are said not to be ready: so we find out when it is over.
+                    Err(_) => drop(self.transact(&[]).await),
+                }
+            } else if received.await == 0 {
+                return;
+            }
+            let mut items = queue.drain(..).peekable();
+            while let Some(first) = items.next() {
+                let mut batch = vec![first];
+                if let Work::Commit(commit) = &batch[0].work {
+                    let mut written: HashSet<_> = commit.changes.written().into_iter().collect();
+                    // The batch ends before a change that depends on a row the batch has written already.
+                    while let Some(next) = items.next_if(|item| match &item.work {
+                        Work::Commit(commit) => {
+                            !commit
+                                .changes
+                                .touched()
+                                .iter()
+                                .any(|key| key.0 != "tally" && written.contains(key))
+                                && !drains(commit)
+                        }
+                        Work::Job(_) => false,
+                    }) {
+                        if let Work::Commit(commit) = &next.work {
+                            written.extend(commit.changes.written());
+                        }
+                        batch.push(next);
+                    }
+                }
+                // A panic costs its batch, whose senders are told, not the writer.
+                if let Err(panic) = AssertUnwindSafe(self.write(batch)).catch_unwind().await {
+                    tracing::error!(panic = panic_text(&*panic), "a batch of writes panicked");
+                    self.in_doubt = true;
+                    self.vitals
+                        .failed(&Error::Internal("a batch of writes panicked".into()));
+                }
+            }
+        }
+    }
+
+    async fn write(&mut self, mut batch: Vec<Item>) {
+        if self.in_doubt {
+            // They have waited behind what failed: with one more that takes as long they would wait longer than is promised.
+            for late in batch.extract_if(.., |item| item.handed_in.elapsed() > PATIENCE) {
+                let _ = late
+                    .done
+                    .send(Err(Error::Unavailable("commits have failed for a while".into())));
+            }
+            if batch.is_empty() {
+                return;
+            }
+        }
+        metrics::histogram!("callboard_writer_batch_items").record(batch.len() as f64);
+        let together = self.transact(&batch).await;
+        match together {
+            Err(error) if batch.len() > 1 && !matches!(error, Error::Unavailable(_)) => {
+                // One of them spoils it: each on its own, so that only that one fails.
+                for item in batch {
+                    let alone = self.transact(std::slice::from_ref(&item)).await;
+                    let _ = item.done.send(alone);
+                }
+            }
+            outcome => {
+                for item in batch {
+                    let _ = item.done.send(outcome.clone());
+                }
+            }
+        }
+    }
+
+    /// One transaction with all of `items`, and what follows its commit.
+    async fn transact(&mut self, items: &[Item]) -> Result<()> {
+        if !items.is_empty() && self.fail_next.load(Ordering::SeqCst) > 0 {
+            self.fail_next.fetch_sub(1, Ordering::SeqCst);
+            let error = Error::Unavailable("database is locked (test switch)".into());
+            self.vitals.failed(&error);
+            return Err(error);
+        }
+        self.vitals.begun();
+        // A database that is cut off without a word must not keep everybody waiting.
+        let limit = self.setup.limit;
+        let outcome = match tokio::time::timeout(limit, self.attempt(items)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::Unavailable(format!("no commit within {limit:?}"))),
+        };
+        match &outcome {
+            Ok(()) => self.vitals.stood(),
+            Err(
+                error @ (Error::Unavailable(_)
+                | Error::Fenced
+                | Error::Collision(_)
+                | Error::Internal(_)
+                | Error::Corrupt { .. }),
+            ) => {
+                self.in_doubt = true;
+                self.vitals.failed(error);
+                tracing::warn!(%error, items = items.len(), "a transaction failed");
+            }
+            // A job, or a rule of the database, that said no before the commit.
+            Err(_) => self.vitals.refused(),
+        }
+        outcome
+    }
+
+    async fn attempt(&mut self, items: &[Item]) -> Result<()> {
+        if self.in_doubt {
+            self.setup.db.renew_writer().await?;
+        }
+        let transaction = self.setup.db.begin().await?;
+        self.setup.fence.assert(&transaction).await?;
+        if self.in_doubt {
+            // Inside the transaction: nothing can land between this look and what is written by it.
+            self.next_seq = next_seq(&transaction).await?;
+            self.subscriptions = Arc::new(Subscriptions::load(&transaction).await?);
+            self.in_doubt = false;
+        }
+        let mut draught = Draught {
+            subscriptions: self.subscriptions.clone(),
+            next_seq: self.next_seq,
+            events: Vec::new(),
+            deliveries: Vec::new(),
+            credited: Vec::new(),
+        };
+        let mut changes = Changes::default();
+        for item in items {
+            match &item.work {
+                Work::Commit(commit) => self.add(&mut changes, &mut draught, &commit.changes, &commit.events),
+                Work::Job(job) => {
+                    let commit = job(&transaction).await?;
+                    self.add(&mut changes, &mut draught, &commit.changes, &commit.events);
+                }
+            }
+        }
+        self.book(&transaction, &mut changes, &mut draught).await?;
+        let now = self.setup.clock.now();
+        let applied = changes.apply(&transaction, now).await?;
+        if items.is_empty() {
+            // A commit of nothing would stand on a full disk too.
+            meta::set(&transaction, meta::LAST_PROBE, &now.to_string()).await?;
+        }
+        transaction.commit().await?;
+        self.committed(draught, applied);
+        Ok(())
+    }
+
+    /// Books what the batch moves, after all that moves it.
+    async fn book(&self, db: &DatabaseTransaction, changes: &mut Changes, draught: &mut Draught) -> Result<()> {
+        let movements = std::mem::take(&mut changes.movements);
+        if movements.is_empty() {
+            return Ok(());
+        }
+        let booking = Booking {
+            terms: &self.setup.terms,
+            ids: &self.setup.ids,
+            now: self.setup.clock.now(),
+            seq: draught.next_seq,
+        };
+        draught.next_seq += 1;
+        let booked = booking.book(db, &movements).await?;
+        self.add(changes, draught, &booked.changes, &booked.events);
+        draught.credited.extend(booked.turned);
+        Ok(())
+    }
+
+    fn add(&self, all: &mut Changes, draught: &mut Draught, changes: &Changes, events: &[Draft]) {
+        for row in &changes.endpoints {
+            Arc::make_mut(&mut draught.subscriptions).apply(row);
+        }
+        all.merge(self.placed(changes.clone(), draught));
+        for draft in events {
+            let id = draft.id.unwrap_or_else(|| self.setup.ids.next());
+            let now = self.setup.clock.now();
+            let event = Arc::new(stored::Model {
+                seq: draught.next_seq,
+                id,
+                tenant_id: draft.tenant_id,
+                env: draft.env,
+                event_type: draft.event_type.into(),
+                subject_id: draft.subject_id,
+                created_at: now,
+                body: event::envelope(id, draft, now),
+            });
+            draught.next_seq += 1;
+            all.events.push(at_rest::sealed(&self.setup.keyring, &event));
+            // A test goes to the endpoint that was named, by the request that asked for it.
+            let receivers = if draft.event_type == "webhook.test" {
+                None
+            } else {
+                draught.subscriptions.0.get(&(draft.tenant_id, draft.env))
+            };
+            for receiver in receivers
+                .into_iter()
+                .flatten()
+                .filter(|receiver| receiver.wants(&event))
+            {
+                let delivery = delivery::Model::new(self.setup.ids.next(), receiver.key.id, &event, Origin::Live, now);
+                if receiver.suspended {
+                    all.deliveries.push(delivery::Model {
+                        status: delivery::Status::Held,
+                        next_attempt_at: None,
+                        ..delivery
+                    });
+                } else {
+                    all.deliveries.push(delivery.clone());
+                    draught.deliveries.push((receiver.key, delivery, event.clone()));
+                }
+            }
+            draught.events.push(event);
+        }
+    }
+
+    /// Gives the facts whose order counts, and which no event tells, their place among all commits.
+    fn placed(&self, mut changes: Changes, draught: &mut Draught) -> Changes {
+        if changes.dials.is_empty()
+            && changes.message_sends.is_empty()
+            && changes.dnc.is_empty()
+            && changes.campaigns.is_empty()
+        {
+            return changes;
+        }
+        let seq = draught.next_seq;
+        draught.next_seq += 1;
+        for dial in &mut changes.dials {
+            dial.seq = seq;
+        }
+        for send in &mut changes.message_sends {
+            send.seq = seq;
+        }
+        for entry in &mut changes.dnc {
+            match entry.removed_at {
+                // What it bars, it bars from here on.
+                None => entry.added_seq = seq,
+                Some(_) => entry.removed_seq = Some(seq),
+            }
+        }
+        let now = self.setup.clock.now();
+        // A campaign whose draft and start are one commit has moved twice; the last is what counts.
+        let moves: BTreeMap<_, _> = changes
+            .campaigns
+            .iter()
+            .map(|row| (row.id, campaign_move::Model::of(row, seq, now)))
+            .collect();
+        changes.campaign_moves.extend(moves.into_values());
+        changes
+    }
+
+    fn committed(&mut self, draught: Draught, applied: Applied) {
+        self.subscriptions = draught.subscriptions;
+        self.next_seq = draught.next_seq;
+        metrics::counter!("callboard_events_total").increment(draught.events.len() as u64);
+        for event in draught.events {
+            // Nobody may be watching.
+            let _ = self.watchers.send(event);
+        }
+        let mut by_endpoint: HashMap<_, Vec<_>> = HashMap::new();
+        for (endpoint, delivery, event) in draught.deliveries {
+            by_endpoint.entry(endpoint).or_default().push((delivery, event));
+        }
+        for (endpoint, new) in by_endpoint {
+            self.setup.after.deliveries(endpoint, new);
+        }
+        for campaign in applied.drained {
+            self.setup.after.drained(campaign);
+        }
+        for tenant in draught.credited {
+            self.setup.after.credited(tenant);
+        }
+    }
+}
+
+/// What follows the last place that anything was given.
+async fn next_seq(db: &impl ConnectionTrait) -> Result<i64> {
+    let last = [
+        stored::last_seq(db).await?,
+        entities::dnc::last_seq(db).await?,
+        campaign_move::last_seq(db).await?,
+        entities::dial::last_seq_of_open(db).await?,
+        entities::ledger::last_seq(db).await?,
+        entities::message_send::last_seq(db).await?,
+    ];
+    Ok(last.into_iter().max().unwrap_or(0) + 1)
+}
+
+/// Does it depend on a campaign's counts? Then it is written alone, after all that count.
+fn drains(commit: &Commit) -> bool {
+    commit
+        .changes
+        .guards
+        .iter()
+        .any(|guard| matches!(guard, Guard::Drained { .. } | Guard::Counted { .. }))
+}

@@ -1,0 +1,187 @@
+//! Group commit: the one writer joins what many actors hand in at a moment into one transaction with multi-row statements,
+//! so that they share one fsync. No time is waited for company: a batch is what queued up during the commit before.
+//!
+//! Events get their id, time and place in the order here, and their deliveries with them, in the same transaction.
+//!
+//! A commit that fails may have reached the disk all the same, or may do so later: that is doubt. Before the next one whatever
+//! may still land is ended ([`Db::renew_writer`]), and the order is read anew inside the new transaction.
+mod engine;
+mod health;
+mod subscriptions;
+
+pub use health::Health;
+
+use crate::{clock::Clock, credits::Terms, event::Draft, fence::Fence, ids::Ids, keyring::Keyring};
+use engine::Engine;
+use entities::{
+    Error, Result,
+    changes::Changes,
+    db::Db,
+    delivery, event as stored,
+    ids::{CampaignId, EndpointId, Owned, TenantId},
+};
+use futures_util::future::BoxFuture;
+use health::Vitals;
+use sea_orm::DatabaseTransaction;
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+/// What one actor wants written, all or nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Commit {
+    pub changes: Changes,
+    pub events: Vec<Draft>,
+}
+
+impl Commit {
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.changes.is_empty()
+    }
+}
+
+/// A write that must first look: runs inside a transaction of its own and answers what else to write in it.
+/// `Fn`, because it may have to run again.
+pub type Job = Box<dyn for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<Commit>> + Send + Sync>;
+
+enum Work {
+    Commit(Box<Commit>),
+    Job(Job),
+}
+
+struct Item {
+    work: Work,
+    handed_in: Instant,
+    done: oneshot::Sender<Result<()>>,
+}
+
+/// An event that has just been committed, for those who watch.
+pub type Committed = Arc<stored::Model>;
+
+/// Told after each commit, on the writer's thread: must be quick.
+pub trait AfterCommit: Send + Sync {
+    fn deliveries(&self, endpoint: Owned<EndpointId>, new: Vec<(delivery::Model, Committed)>);
+    fn drained(&self, campaign: Owned<CampaignId>);
+    /// What the tenant may spend is no longer what it was.
+    fn credited(&self, tenant: TenantId);
+}
+
+/// The door to the writer. Cloning is cheap.
+#[derive(Clone)]
+pub struct Writer {
+    /// `None` once the service has stopped.
+    inbox: Arc<Mutex<Option<mpsc::Sender<Item>>>>,
+    watchers: broadcast::Sender<Committed>,
+    vitals: Arc<Vitals>,
+    fail_next: Arc<AtomicU32>,
+}
+
+/// What the writer works with.
+pub struct Setup {
+    pub db: Db,
+    pub clock: Clock,
+    pub ids: Arc<Ids>,
+    /// What credits are booked by.
+    pub terms: Terms,
+    pub keyring: Arc<Keyring>,
+    pub after: Arc<dyn AfterCommit>,
+    pub fence: Arc<Fence>,
+    /// A transaction that takes longer is given up.
+    pub limit: Duration,
+}
+
+/// Items in one batch, and items that may wait; beyond that the senders wait.
+const BATCH: usize = 1024;
+const INBOX: usize = 8192;
+/// Committed events a slow watcher may lag behind before it must read the rest from the database.
+const WATCH_WINDOW: usize = 4096;
+
+impl Writer {
+    /// Starts the writer's loop on the current runtime. It ends after [`Writer::close`], when all is written.
+    pub async fn start(setup: Setup) -> Result<(Self, tokio::task::JoinHandle<()>)> {
+        let (sender, receiver) = mpsc::channel(INBOX);
+        let (watchers, _) = broadcast::channel(WATCH_WINDOW);
+        let writer = Writer {
+            inbox: Arc::new(Mutex::new(Some(sender))),
+            watchers,
+            vitals: Arc::default(),
+            fail_next: Arc::default(),
+        };
+        let engine = Engine::new(setup, &writer).await?;
+        Ok((writer, tokio::spawn(engine.run(receiver))))
+    }
+
+    /// Resolves after the commit that holds all of it.
+    pub async fn commit(&self, commit: Commit) -> Result<()> {
+        self.hand_in(Work::Commit(Box::new(commit))).await
+    }
+
+    /// Runs a job in a transaction; resolves after its commit.
+    pub async fn job(&self, job: Job) -> Result<()> {
+        self.hand_in(Work::Job(job)).await
+    }
+
+    /// Runs `job` in a transaction and answers its value after the commit.
+    pub async fn run<T, F>(&self, job: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<(T, Commit)>> + Send + Sync + 'static,
+    {
+        let slot: Arc<Mutex<Option<T>>> = Arc::default();
+        let (filled, job) = (slot.clone(), Arc::new(job));
+        self.job(Box::new(move |transaction| {
+            let (filled, job) = (filled.clone(), job.clone());
+            Box::pin(async move {
+                let (value, commit) = job(transaction).await?;
+                *filled.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+                Ok(commit)
+            })
+        }))
+        .await?;
+        let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.ok_or_else(|| Error::Internal("a job was committed without a value".into()))
+    }
+
+    async fn hand_in(&self, work: Work) -> Result<()> {
+        let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stopped = || Error::Unavailable("the service is shutting down".into());
+        let (done, committed) = oneshot::channel();
+        inbox
+            .ok_or_else(stopped)?
+            .send(Item {
+                work,
+                handed_in: Instant::now(),
+                done,
+            })
+            .await
+            .map_err(|_| stopped())?;
+        committed
+            .await
+            .map_err(|_| Error::Unavailable("the write was given up".into()))?
+    }
+
+    /// Every event committed from now on.
+    pub fn watch(&self) -> broadcast::Receiver<Committed> {
+        self.watchers.subscribe()
+    }
+
+    /// Do commits stand?
+    pub fn health(&self) -> Health {
+        self.vitals.health()
+    }
+
+    /// Takes nothing more; what is queued is still written.
+    pub fn close(&self) {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Test switch: the next commits fail as if the database were busy.
+    pub fn fail_next(&self, commits: u32) {
+        self.fail_next.store(commits, Ordering::SeqCst);
+    }
+}

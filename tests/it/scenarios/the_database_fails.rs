@@ -1,0 +1,204 @@
+//! A database that hangs, answers late, is locked or full: nothing is said that is not so, and nobody is called late.
+use crate::{
+    on_both,
+    world::{Backend, Proxy, World, minutes, run, seconds},
+};
+use actors::writer::Commit;
+use sea_orm::{ConnectionTrait, Database};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// On PostgreSQL, behind a proxy; a commit is given up after a second.
+fn behind_a_proxy(scenario: impl AsyncFnOnce(&mut World, Proxy)) {
+    run(Backend::Postgres, async |world| {
+        let proxy = Proxy::before(&world.database_url()).await;
+        let through = json!(proxy.url);
+        world
+            .change_settings(&[("database_url", through), ("commit_timeout_seconds", json!(1))])
+            .await;
+        scenario(world, proxy).await;
+    });
+}
+
+async fn names(tenant: &crate::world::Tenant) -> Vec<String> {
+    let list = tenant.api.get("/v1/campaigns?order=asc").await.ok();
+    let names = list["data"].as_array().unwrap().iter();
+    names
+        .map(|campaign| campaign["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Every event has its own id, and there is one for each campaign.
+async fn assert_created(tenant: &crate::world::Tenant, campaigns: usize) {
+    assert_eq!(tenant.event_types().await, vec!["campaign.created"; campaigns]);
+}
+
+#[test]
+fn a_commit_that_hangs_is_ended_and_never_lands_in_what_follows() {
+    behind_a_proxy(async |world, mut proxy| {
+        let tenant = world.tenant().await;
+        proxy.hold_commit();
+        let stuck = tenant.api.post("/v1/campaigns", json!({ "name": "stuck" })).await;
+        assert_eq!(stuck.error(), (503, "unavailable", None));
+        tenant.api.post("/v1/campaigns", json!({ "name": "after" })).await.ok();
+        proxy.release().await;
+        for name in ["later", "last"] {
+            tenant.api.post("/v1/campaigns", json!({ "name": name })).await.ok();
+        }
+        assert_eq!(names(&tenant).await, ["after", "later", "last"]);
+        assert_created(&tenant, 3).await;
+        assert_eq!(tenant.api.get("/readyz").await.status, 200);
+    });
+}
+
+#[test]
+fn a_commit_whose_answer_was_lost_stands_and_what_follows_comes_after_it() {
+    behind_a_proxy(async |world, mut proxy| {
+        let tenant = world.tenant().await;
+        proxy.hold_answer();
+        let keyed = |name: &str| {
+            let request = tenant.api.request(reqwest::Method::POST, "/v1/campaigns");
+            tenant
+                .api
+                .send(request.header("Idempotency-Key", "once").json(&json!({ "name": name })))
+        };
+        // The claim of the key is the commit that is held: nothing else has begun.
+        assert_eq!(keyed("once").await.error(), (503, "unavailable", None));
+        proxy.release().await;
+        let made = keyed("once").await.ok();
+        tenant.api.post("/v1/campaigns", json!({ "name": "after" })).await.ok();
+        assert_eq!(
+            keyed("once").await.ok()["id"],
+            made["id"],
+            "what was refused for want of a commit was not kept"
+        );
+        assert_eq!(names(&tenant).await, ["once", "after"]);
+        assert_created(&tenant, 2).await;
+    });
+}
+
+#[test]
+fn an_event_that_landed_unseen_takes_nobodys_place() {
+    behind_a_proxy(async |world, mut proxy| {
+        let tenant = world.tenant().await;
+        proxy.hold_answer();
+        let unseen = tenant.api.post("/v1/campaigns", json!({ "name": "unseen" })).await;
+        assert_eq!(unseen.error(), (503, "unavailable", None));
+        tenant.api.post("/v1/campaigns", json!({ "name": "after" })).await.ok();
+        proxy.release().await;
+        assert_eq!(names(&tenant).await, ["unseen", "after"]);
+        assert_created(&tenant, 2).await;
+    });
+}
+
+async fn ready(world: &World) -> (u16, Value) {
+    let answer = world.anybody().get("/readyz").await;
+    (answer.status.as_u16(), answer.body["commits"].clone())
+}
+
+async fn until_ready(world: &World) {
+    // A commit is tried every second; the scenario's own time ends what never comes.
+    while ready(world).await != (200, json!("ok")) {
+        tokio::task::yield_now().await;
+    }
+}
+
+on_both! {
+    async fn it_is_not_ready_while_commits_fail(world: &mut World) {
+        let tenant = world.tenant().await;
+        assert_eq!(ready(world).await, (200, json!("ok")));
+        world.fail_next_commits(1);
+        assert_eq!(tenant.api.post("/v1/campaigns", json!({ "name": "x" })).await.error(), (503, "unavailable", None));
+        assert_eq!(ready(world).await, (503, json!("failing")));
+        // Nobody writes meanwhile: it finds out by itself.
+        until_ready(world).await;
+    }
+
+    /// A key that this service made itself is nobody's fault who asked, and says nothing of what they asked for.
+    async fn a_key_of_ours_that_is_taken_is_doubt_and_not_a_conflict(world: &mut World) {
+        let tenant = world.tenant().await;
+        tenant.api.post("/v1/campaigns", json!({ "name": "x" })).await.ok();
+        // What a commit does that lands between the look at the order and ours. A campaign's birth takes two places, the event's
+        // is the second.
+        let columns = "tenant_id, env, event_type, subject_id, created_at, body";
+        let ahead = format!(
+            "INSERT INTO events (seq, id, {columns}) SELECT seq + 2, '01890000-0000-7000-8000-000000000000', {columns} FROM events"
+        );
+        let outside = Database::connect(world.database_url()).await.unwrap();
+        outside.execute_unprepared(&ahead).await.unwrap();
+        outside.close().await.unwrap();
+        let keyed = async || {
+            let request = tenant.api.request(reqwest::Method::POST, "/v1/campaigns").header("Idempotency-Key", "k");
+            tenant.api.send(request.json(&json!({ "name": "y" }))).await
+        };
+        let first = keyed().await;
+        assert_eq!(first.error(), (503, "unavailable", None), "{}", first.body);
+        // The order was read anew, and no refusal was kept for the key.
+        assert_eq!(keyed().await.ok()["name"], "y");
+        until_ready(world).await;
+    }
+
+    /// A commit that stalls takes its call's moment with it: the call waits for another, and the attempt is the same.
+    async fn a_call_that_was_committed_too_late_is_not_placed(world: &mut World) {
+        let tenant = world.tenant().await;
+        // The first is busy and over when the second is decided, ten seconds later.
+        let id = tenant.run_campaign(&["+15002345601", "+15002345600"], json!({ "pacing": { "calls_per_second": 0.1 } })).await;
+        world.advance(seconds(8)).await;
+        assert_eq!(world.deps().calls.count(), 0);
+        let (held, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let stall = tokio::spawn({
+            let (writer, held, release) = (world.deps().writer.clone(), held.clone(), release.clone());
+            async move {
+                let stalled = writer.run(move |_| {
+                    let (held, release) = (held.clone(), release.clone());
+                    Box::pin(async move {
+                        held.notify_one();
+                        release.notified().await;
+                        Ok(((), Commit::default()))
+                    })
+                });
+                stalled.await
+            }
+        });
+        held.notified().await;
+        let passing = tokio::spawn({
+            let clock = world.clock.clone();
+            async move { clock.advance(seconds(5)).await }
+        });
+        while world.deps().calls.count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let planned = world.clock.now();
+        world.clock.set(planned.plus_seconds(60));
+        release.notify_one();
+        stall.await.unwrap().unwrap();
+        passing.await.unwrap();
+        world.advance(minutes(5)).await;
+        let campaign = tenant.campaign(&id).await;
+        assert_eq!((&campaign["status"], &campaign["counts"]["completed"]), (&json!("completed"), &json!(1)), "{campaign}");
+        assert_eq!(world.rows("dials").await, 3, "the second was decided twice");
+        let sessions = tenant.api.get("/v1/sessions?order=asc").await.ok();
+        let session = &sessions["data"][1];
+        assert_eq!((sessions["data"].as_array().unwrap().len(), &session["attempt"]), (2, &json!(1)), "{sessions}");
+        let started = entities::values::Moment::parse(session["started_at"].as_str().unwrap()).unwrap();
+        assert!(started >= planned.plus(seconds(60)), "it rang at {started}");
+    }
+}
+
+/// Somebody else's transaction that does not end: writes fail in time, and say so.
+#[test]
+fn it_is_not_ready_while_somebody_else_has_locked_the_file() {
+    run(Backend::Sqlite, async |world| {
+        let tenant = world.tenant().await;
+        let outside = Database::connect(world.database_url()).await.unwrap();
+        outside.execute_unprepared("BEGIN IMMEDIATE").await.unwrap();
+        let refused = tenant.api.post("/v1/campaigns", json!({ "name": "x" })).await;
+        assert_eq!(refused.error(), (503, "unavailable", None));
+        assert_eq!(ready(world).await, (503, json!("failing")));
+        outside.execute_unprepared("ROLLBACK").await.unwrap();
+        outside.close().await.unwrap();
+        until_ready(world).await;
+        assert_eq!(names(&tenant).await, Vec::<String>::new());
+    });
+}
