@@ -146,6 +146,7 @@ async fn tidy(deps: &Deps) -> Result<()> {
                 entities::idempotency::prune(db, before(KEEP_IDEMPOTENCY_KEYS)).await?;
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
                 entities::inbound_call::prune(db, before(KEEP_INBOUND_CALLS)).await?;
+                entities::db::optimize(db).await?;
                 Ok(((), Commit::default()))
             })
         })

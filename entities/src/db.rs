@@ -196,8 +196,6 @@ impl Db {
     pub async fn checkpoint(&self) -> Result<()> {
         if self.write.get_database_backend() == DbBackend::Sqlite {
             self.read.execute_unprepared("PRAGMA wal_checkpoint(PASSIVE)").await?;
-            // Keeps the planner's statistics, of a sample, in step with what is stored.
-            self.write.execute_unprepared("PRAGMA optimize").await?;
         }
         Ok(())
     }
@@ -208,6 +206,14 @@ impl Db {
             let _ = connection.close().await;
         }
     }
+}
+
+/// Keeps SQLite's statistics, of a sample, in step with what is stored. PostgreSQL sees to it by itself.
+pub async fn optimize(db: &impl ConnectionTrait) -> Result<()> {
+    if db.get_database_backend() == DbBackend::Sqlite {
+        db.execute_unprepared("PRAGMA optimize").await?;
+    }
+    Ok(())
 }
 
 fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
