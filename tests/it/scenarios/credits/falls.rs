@@ -106,7 +106,7 @@ on_both! {
         let shown = tenant.api.get("/v1/credits").await.ok();
         assert_eq!((&shown["depleted_at"], sessions(&tenant).await.len()), (&depleted[0]["depleted_at"], 0));
         assert_eq!(tenant.campaign(&id).await["blocked_by"], json!(["credits"]));
-        // A cent is not paid for by the sandbox: the operator gives it.
+        // No payment is as small as a cent.
         let owner = (tenant.id, Env::Test);
         moves(world, Movement::adjust(owner, Cents(-100), "a mistake".into())).await;
         pays(&tenant, 100).await;
