@@ -18,7 +18,7 @@ use entities::{
     inbound_call,
     ledger::Movement,
     mail, membership, message_send, recording, session, tally, transcript,
-    values::{E164, Env},
+    values::{E164, Env, Moment},
     voice,
 };
 use std::sync::Arc;
@@ -110,6 +110,11 @@ pub enum Effect {
     /// A call that was to be handed over stays with its agent.
     TransferEnded {
         session: Owned<SessionId>,
+    },
+    /// A live call has used up what is set aside for it: more is asked for.
+    ExtendHold {
+        call: Arc<session::Model>,
+        started_at: Moment,
     },
     /// Hands a message over, once.
     SendSms(Owned<SmsId>),
@@ -225,6 +230,7 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             | Effect::RoomEnded { .. }
             | Effect::Transfer { .. }
             | Effect::TransferEnded { .. }
+            | Effect::ExtendHold { .. }
             | Effect::SendSms(_)
             | Effect::SendEmail(_)
             | Effect::StoreSound(_)
@@ -402,6 +408,7 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
                 let tick = Do::tell(crate::recording::machine::Command::Tick, &deps.clock);
                 tree.recordings.tell(row.key(), tick);
             }
+            Effect::ExtendHold { call, started_at } => crate::credits::extend(deps, call, started_at),
             Effect::SendSms(message) => crate::sms::send(deps, message),
             Effect::SendEmail(message) => crate::email::send(deps, message),
             Effect::StoreSound(recording) => crate::recording::studio::store(deps, recording),

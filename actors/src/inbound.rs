@@ -2,6 +2,7 @@
 use crate::{
     calls::Call,
     carrier::Leg,
+    credits,
     deps::Deps,
     dispatcher::{Admit, Admitted},
     effect,
@@ -48,8 +49,21 @@ pub enum Taken {
 /// Seconds it rings here at most.
 const RING_TIMEOUT_SECONDS: i32 = 30;
 
-/// Takes a call, if the number has an agent and the tenant a free slot.
-pub async fn receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId, call: Arriving) -> Result<Taken> {
+/// Times that a call is decided anew, when the credits that it was to set aside were gone at its commit.
+const TRIES: u32 = 3;
+
+/// Takes a call, if the number has an agent, and the tenant a free slot and credits.
+pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SessionId, call: Arriving) -> Result<Taken> {
+    for _ in 1..TRIES {
+        match try_receive(deps, owner, id, call.clone()).await {
+            Err(Error::Stale) => {}
+            decided => return decided,
+        }
+    }
+    try_receive(deps, owner, id, call).await
+}
+
+async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId, call: Arriving) -> Result<Taken> {
     let db = &deps.db.read;
     // A repeat of a request whose answer was lost: the call is there, and may even be talking.
     match session::load(db, Owned::new(tenant, env, id)).await {
@@ -71,6 +85,13 @@ pub async fn receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
     };
     deps.providers.check(&agent.definition, env)?;
     let row = row(deps, (tenant, env), id, &number, &agent, call.clone());
+    let terms = &deps.limits.credits;
+    let hold = terms.hold(row.price_cents_per_minute, row.max_duration_seconds);
+    let Some(hold_cents) = credits::set_aside(deps, (tenant, env), hold).await? else {
+        credits::fall_short(deps, (tenant, env), terms.least(hold)).await?;
+        return turn_away(deps, env, &number, &call, id, Outcome::Blocked).await;
+    };
+    let row = session::Model { hold_cents, ..row };
     let (session, effects) = Session::received(row, deps.base_url.clone(), deps.clock.now());
     let mut commit = Commit::default();
     effect::facts(deps, session.key(), &effects, &mut commit).await?;
@@ -165,7 +186,6 @@ fn row(
         max_duration_seconds: definition.max_duration_seconds.get(),
         queue_ttl_seconds: 0,
         price_cents_per_minute: price,
-        hold_cents: deps.limits.credits.hold(price, definition.max_duration_seconds.get()),
         options,
         ..session::Model::new(owner, id, version, to_number, deps.clock.now())
     }

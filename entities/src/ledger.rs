@@ -36,7 +36,7 @@ pub enum Book {
 pub enum Kind {
     /// Paid in.
     Topup,
-    /// Set aside when a call or a message is sent off: the most that it may cost.
+    /// Set aside for a call or a message: when it is sent off, and again while a call lasts longer than that pays for.
     Hold,
     /// What was set aside and not used.
     Release,
@@ -127,6 +127,10 @@ pub enum What {
     Warn {
         below: Option<Cents>,
     },
+    /// Something that waits costs that much. Moves nothing; when even the whole balance is less, the tenant is told.
+    Short {
+        cents: Cents,
+    },
 }
 
 impl Movement {
@@ -155,6 +159,9 @@ impl Movement {
     }
     pub fn warn(owner: (TenantId, Env), below: Option<Cents>) -> Self {
         Self::new(owner, What::Warn { below })
+    }
+    pub fn short(owner: (TenantId, Env), cents: Cents) -> Self {
+        Self::new(owner, What::Short { cents })
     }
 }
 
@@ -233,7 +240,7 @@ pub mod account {
         pub balance_cents: Cents,
         pub held_cents: Cents,
         pub warning_threshold_cents: Option<Cents>,
-        /// Since when nothing is left; null while there is.
+        /// Since when nothing more can be paid for; null while something can.
         pub depleted_at: Option<Moment>,
         /// Entries in its ledger.
         pub entries: i64,

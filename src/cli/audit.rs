@@ -505,6 +505,7 @@ fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
         "attempt": row.attempt,
         "hold": row.hold_cents,
         "cost": row.actual_cost_cents,
+        "price": row.price_cents_per_minute,
         "consent": row.consent,
         "opted_out_at": row.opted_out_at,
         "recording": row.recording_id,

@@ -22,7 +22,7 @@ pub struct CreditsView {
     pub env: Env,
     /// `available_cents` and `held_cents`.
     pub balance_cents: Cents,
-    /// Set aside for calls and messages under way: the most that each may cost.
+    /// Set aside for calls and messages under way.
     pub held_cents: Cents,
     /// What new calls and messages may use.
     pub available_cents: Cents,
@@ -30,7 +30,7 @@ pub struct CreditsView {
     pub currency: String,
     /// `credits.low_balance` is sent when the balance falls below it; null: never.
     pub warning_threshold_cents: Option<Cents>,
-    /// Since when nothing is left and nothing is dispatched; null while there is.
+    /// Since when nothing more can be paid for and nothing is dispatched; null while something can.
     pub depleted_at: Option<Moment>,
 }
 

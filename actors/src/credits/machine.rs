@@ -3,14 +3,34 @@
 //! | movement | entries |
 //! |---|---|
 //! | top-up | `topup` processor -> available |
-//! | hold | `hold` available -> held; refused when less is available |
-//! | settle | `charge` held -> revenue, of a cost above the hold also available -> revenue; `release` held -> available |
+//! | hold, at the dial and again while a call lasts | `hold` available -> held; refused when less is available |
+//! | settle | `charge` held -> revenue, of a cost above the holds also available -> revenue; `release` held -> available |
 //! | refund | `refund` available -> processor |
 //! | adjust | `adjustment` operator -> available, or back |
+//! | warn, short | none |
 //!
 //! The balance is what is available and what is held: a hold and its release do not change it. `credits.low_balance` is told
-//! when an entry takes it from the threshold or above to below, `credits.depleted` when one takes it from above zero to zero
-//! or below: once per drop. Nothing is dispatched from then on until it is above zero again. Source: specification, "Credits".
+//! when an entry takes it from the threshold or above to below. `credits.depleted` is told at the commit after which nothing
+//! more can be paid for, once per fall:
+//!
+//! | account | balance after | what else | then |
+//! |---|---|---|---|
+//! | in funds | 1 cent or more | | in funds |
+//! | in funds | 0 or below, by an entry | also one that never had anything | depleted, told |
+//! | in funds | 1 cent or more | something that waits costs more than all of it (short) | depleted, told |
+//! | depleted | 1 cent or more, risen | top-up, adjustment | in funds |
+//! | depleted | 0 or below, or not risen | | depleted, silent |
+//!
+//! Why the balance, and not what is available: what live calls hold may come back, and then is dialled with. While it may, a
+//! dial waits, and that is no stall, for calls end. What can come back is never more than the balance; so at 0, and when the
+//! least that waits costs more than all of it, nothing but money that is paid in helps. By default a call sets aside what there
+//! is, and 1 cent will do: then "short" concerns messages and accounts that never had anything. With a hold of the longest
+//! duration (`credit_hold_seconds` 0) it concerns calls too.
+//!
+//! Only money that comes in lifts it, so that what starts and ends around zero tells of it once, and nothing is dispatched
+//! between `credits.depleted` and that commit. If what came in is still too little for what waits, that is another fall, and
+//! told: whoever pays because of the event learns that it was not enough. A fall to zero follows from the entries alone:
+//! whoever recomputes them finds it. Source: specification, "Credits"; CONTRACT §10.
 use super::Terms;
 use crate::event::{CreditsDepleted, CreditsLowBalance, CreditsTopupSucceeded, Currency, Event};
 use entities::{
@@ -96,6 +116,7 @@ pub fn post(account: Account, movement: &Movement, terms: &Terms, now: Moment) -
             book.moves(Kind::Adjustment, way, Cents(cents.0.abs()), None, Some(note.clone()));
         }
         What::Warn { below } => book.account.warning_threshold_cents = *below,
+        What::Short { .. } => {}
     }
     let Books { mut account, entries } = book;
     let mut events = Vec::new();
@@ -128,7 +149,12 @@ pub fn post(account: Account, movement: &Movement, terms: &Terms, now: Moment) -
         events.push(told.into());
     }
     let mut turn = None;
-    if before.0 > 0 && after.0 <= 0 {
+    let falls = match movement.what {
+        What::Short { cents } => cents > after,
+        _ => !entries.is_empty() && after.0 <= 0,
+    };
+    let is_depleted = account.depleted_at.is_some();
+    if falls && !is_depleted {
         account.depleted_at = Some(now);
         let told = CreditsDepleted {
             balance_cents: after,
@@ -137,7 +163,7 @@ pub fn post(account: Account, movement: &Movement, terms: &Terms, now: Moment) -
         };
         events.push(told.into());
         turn = Some(Turn::Depleted);
-    } else if before.0 <= 0 && after.0 > 0 {
+    } else if is_depleted && after > before && after.0 > 0 {
         account.depleted_at = None;
         turn = Some(Turn::Refilled);
     }

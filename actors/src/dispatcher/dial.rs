@@ -57,8 +57,8 @@ pub enum Outcome {
     Defer(Moment, WaitReason),
 }
 
-/// The intent to call a contact at that moment.
-pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment) -> Result<Dial> {
+/// The intent to call a contact at that moment, with so much set aside for it.
+pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, (at, hold): (Moment, Cents)) -> Result<Dial> {
     let now = deps.clock.now();
     let Turn {
         contact,
@@ -71,7 +71,10 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, at: Moment
         ));
     };
     let id: SessionId = deps.ids.next();
-    let row = session_row(deps, (queue, &agent), &contact, id, number, now);
+    let row = sessions::Model {
+        hold_cents: hold,
+        ..session_row(deps, (queue, &agent), &contact, id, number, now)
+    };
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let leg = Leg {
         call: session.call.clone(),
@@ -224,7 +227,6 @@ fn session_row(
         queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
         timezone: contact.timezone,
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        hold_cents: queue.hold,
         options: queue.options.clone(),
         ..sessions::Model::new(owner, id, (agent_id, agent_version), to_number, now)
     }

@@ -2,7 +2,7 @@
 //!
 //! Fresh contacts are read by groups that keep the same hours, so that a closed group costs nothing; what waits for a time
 //! is read when the time has come. Memory does not grow with the list.
-use super::pace::Pace;
+use super::{funds::Funds, pace::Pace};
 use crate::{
     campaign::letter::Letter,
     deps::Deps,
@@ -54,7 +54,7 @@ pub struct Queue {
     pub pace: Pace,
     pub day: Day,
     pub budget: Budget,
-    /// What each of its calls, or messages, sets aside.
+    /// What each of its calls, if there is so much, or of its messages sets aside.
     pub hold: Cents,
     /// The least that one of its messages costs.
     least: Cents,
@@ -497,6 +497,19 @@ impl Queue {
         }
         self.next_from = (self.next_from + 1) % numbers.len();
         numbers.get(self.next_from).cloned()
+    }
+
+    /// Do the credits cover its next call, or message?
+    pub fn is_covered(&self, deps: &Deps, funds: &Funds) -> bool {
+        funds.cover(self.env, self.least_needed(deps))
+    }
+
+    /// The least that must be available for that.
+    pub fn least_needed(&self, deps: &Deps) -> Cents {
+        match self.letter {
+            Some(_) => self.hold,
+            None => deps.limits.credits.least(self.hold),
+        }
     }
 
     /// What one of its calls, or messages, costs at most.

@@ -3,7 +3,7 @@ use super::{
     board::LimitingFactor,
     dial::{self, Dial, Known, Outcome},
     fair::RoundRobin,
-    funds::Funds,
+    funds::{self, Funds},
     gate::Gate,
     message::{self, Letters},
     pace::{LEAD, Pace},
@@ -93,6 +93,8 @@ pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result
     state.gather_queued(deps, &mut plan, &mut wake_at).await?;
     state.gather(deps, &mut plan, &mut wake_at).await?;
     if plan.is_empty() {
+        let is_blocked = |env| state.is_blocked(env);
+        state.funds.tell_short(deps, tenant, is_blocked).await?;
         return Ok((state, Next::Wait(wake_at)));
     }
     if !state.commit(deps, plan).await? {
@@ -322,26 +324,30 @@ impl State {
                     continue;
                 }
                 // One that a trunk sent back has its hold.
-                let hold = match row.hold_cents {
+                let wanted = match row.hold_cents {
                     Cents(0) => hold_of(deps, &row),
                     _ => Cents(0),
                 };
-                if !self.funds.cover(env, hold)
-                    || self.is_blocked(env)
-                    || !slots.tenant_has_one(env)
-                    || plan.len() >= ROUND
-                {
+                let terms = &deps.limits.credits;
+                self.funds.want(env, terms.least(wanted));
+                let hold = self.funds.for_call(terms, env, wanted);
+                if hold.is_none() && !self.is_blocked(env) {
+                    wake_at.no_later_than(now.plus_seconds(funds::LOOK_SECONDS));
+                }
+                let Some(hold) = hold.filter(|_| {
                     // Woken by what frees it; the other env's calls go on.
+                    !self.is_blocked(env) && slots.tenant_has_one(env) && plan.len() < ROUND
+                }) else {
                     left = true;
                     continue;
-                }
+                };
                 let at = self.earliest(env, now);
                 if at > now.plus(LEAD) {
                     wake_at.no_later_than(at.plus_millis(-lead_ms()));
                     left = true;
                     break;
                 }
-                if let Some(dial) = self.turn_of(deps, row, (at, now), of_campaign).await?
+                if let Some(dial) = self.turn_of(deps, row, hold, (at, now), of_campaign).await?
                     && self.spend(env, at)
                 {
                     slots.take(Slot::of(&dial.session));
@@ -362,6 +368,7 @@ impl State {
         &self,
         deps: &Deps,
         row: sessions::Model,
+        hold: Cents,
         (at, now): (Moment, Moment),
         campaign: Option<(CampaignId, i32)>,
     ) -> Result<Option<Dial>> {
@@ -408,7 +415,6 @@ impl State {
                 );
                 let hours = (spell.0, spell.1.plus_millis(-ring_ms));
                 let session = Session::from_row(row, deps.base_url.clone())?;
-                let hold = hold_of(deps, &session.call);
                 return dial::dial_queued(self.known, session, agent, (at, hold, hours), caps, campaign, now).map(Some);
             }
             Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || queue.is_some() => {
@@ -453,7 +459,7 @@ impl State {
             let has_slot = |id: &CampaignId| {
                 campaigns
                     .get(id)
-                    .is_some_and(|queue| funds.cover(queue.env, queue.hold) && slots.has_one_for(queue))
+                    .is_some_and(|queue| queue.is_covered(deps, funds) && slots.has_one_for(queue))
             };
             let starts = |id: &CampaignId| {
                 let queue = campaigns.get(id)?;
@@ -491,10 +497,12 @@ impl State {
                     write(deps, (self.known, &mut self.funds), queue, (turn, at), plan).await?;
                 }
                 Some(turn) => {
+                    let hold = self.funds.for_call(&deps.limits.credits, env, queue.hold);
+                    let hold = hold.ok_or_else(|| Error::Internal("a call that is not covered has its turn".into()))?;
                     slots.take(Slot::outbound(env, Some(id)));
-                    self.funds.take(env, queue.hold);
+                    self.funds.take(env, hold);
                     queue.one_dispatched();
-                    plan.dials.push(dial::dial(deps, self.known, queue, turn, at)?);
+                    plan.dials.push(dial::dial(deps, self.known, queue, turn, (at, hold))?);
                 }
                 None => {}
             }
@@ -574,7 +582,7 @@ impl State {
                 (env, (self.pace.earliest(now), trunk))
             })
             .into();
-        let (blocks, funds) = (self.blocks.clone(), self.funds);
+        let blocks = self.blocks.clone();
         for queue in self.campaigns.values_mut() {
             let block = blocks.iter().find(|block| block.env == queue.env);
             let limiting = if let Some(block) = block {
@@ -600,14 +608,22 @@ impl State {
                     None => LimitingFactor::NoneLeft,
                 }
             } else {
-                match queue.allowance(now) {
+                let allowance = queue.allowance(now);
+                if allowance == Allowance::Yes {
+                    self.funds.want(queue.env, queue.least_needed(deps));
+                }
+                match allowance {
                     Allowance::Never | Allowance::WhenOneEnds => LimitingFactor::Budget,
                     Allowance::From(at) => {
                         wake_at.no_later_than(at);
                         LimitingFactor::DailyCap
                     }
-                    // Woken by a call that ends cheaper than it might have, and by what is paid in.
-                    Allowance::Yes if !funds.cover(queue.env, queue.hold) => LimitingFactor::Credits,
+                    // Woken by a call that ends cheaper than it might have, and by what is paid in. A message that is sent off by
+                    // itself wakes nobody.
+                    Allowance::Yes if !queue.is_covered(deps, &self.funds) => {
+                        wake_at.no_later_than(now.plus_seconds(funds::LOOK_SECONDS));
+                        LimitingFactor::Credits
+                    }
                     Allowance::Yes => {
                         let own = queue.pace.earliest(now);
                         let (tenant, trunk) = gates.get(&queue.env).copied().unwrap_or((now, now));
@@ -715,10 +731,13 @@ impl State {
     pub async fn admit(&mut self, deps: &Deps, session: Session, call: Call, mut commit: Commit) -> Result<Admitted> {
         let env = session.call.env;
         self.outdated |= self.sees_lifted(deps).await?;
-        let hold = session.call.hold_cents;
         let funds = Funds::read(deps, self.known.tenant).await?;
-        if self.is_blocked(env) || deps.is_draining() || !funds.cover(env, hold) {
+        if self.is_blocked(env) || deps.is_draining() {
             return Ok(Admitted::Blocked);
+        }
+        // Less is available than a moment ago, when its hold was decided: whoever asked decides anew.
+        if !funds.cover(env, session.call.hold_cents) {
+            return Err(Error::Stale);
         }
         if !self.slots(&Plan::default()).tenant_has_one_for_inbound(env) {
             return Ok(Admitted::NoSlot);

@@ -119,6 +119,7 @@ async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
         return Ok(Some(Command::Bar(Bar::Dnc)));
     }
     if row.held_cents == Cents(0) && !crate::credits::cover(deps, owner, row.price_cents).await? {
+        crate::credits::fall_short(deps, owner, row.price_cents).await?;
         return Ok(Some(Command::Wait(Block::Credits)));
     }
     Ok(None)

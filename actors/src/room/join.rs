@@ -7,6 +7,7 @@ use super::{
 use crate::{
     calls::Call,
     carrier::Leg,
+    credits,
     deps::Deps,
     dispatcher::{Admit, Admitted},
     effect,
@@ -80,9 +81,15 @@ fn connect(deps: &Deps, room: &Room, participant: ParticipantId, offered: Offere
 /// Takes a slot and sets credits aside, as for a call that comes in. Without them the room has failed; what passes by itself,
 /// such as a database or a service that is away, leaves it as it was.
 async fn admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<()> {
-    let refused = match try_admit(deps, room, participant).await {
-        Ok(None) => return Ok(()),
-        Ok(Some(refused)) | Err(refused) => refused,
+    let mut tries = 1;
+    let refused = loop {
+        match try_admit(deps, room, participant).await {
+            Ok(None) => return Ok(()),
+            // The credits that it was to set aside were gone at its commit: it may set less aside.
+            Err(Error::Stale) if tries < TRIES => tries += 1,
+            Ok(Some(refused)) | Err(refused) => break refused,
+        }
+        deps.carriers.rooms.close(deps, room.made.session_id, "failed");
     };
     deps.carriers.rooms.close(deps, room.made.session_id, "failed");
     let code = match &refused {
@@ -109,6 +116,9 @@ async fn admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<(
     Err(refused)
 }
 
+/// Times that a join is decided anew.
+const TRIES: u32 = 3;
+
 /// `Some`: why not.
 async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<Option<Error>> {
     let db = &deps.db.read;
@@ -117,13 +127,22 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
     if let Err(error) = deps.providers.check(&version.definition, row.env) {
         return Ok(Some(error));
     }
-    let hold = deps
+    let wanted = deps
         .limits
         .credits
         .hold(row.price_cents_per_minute, row.max_duration_seconds);
+    let owner = (row.tenant_id, row.env);
+    let Some(hold) = credits::set_aside(deps, owner, wanted).await? else {
+        credits::fall_short(deps, owner, deps.limits.credits.least(wanted)).await?;
+        return blocked(deps, room).await.map(Some);
+    };
     let now = deps.clock.now();
     let session = Session::from_row(row, deps.base_url.clone())?;
     let (mut session, effects) = sessions::transition(session, SessionCommand::Dispatch { at: now, hold }, now)?;
+    if !session.is_live() {
+        // It has ended at this very moment.
+        return Err(Error::NotFound("room"));
+    }
     session.version += 1;
     let mut commit = Commit::default();
     effect::facts(deps, session.key(), &effects, &mut commit).await?;

@@ -2,6 +2,7 @@
 //! the transaction, when it is dialled.
 use super::machine::Session;
 use crate::{
+    credits,
     deps::Deps,
     dispatcher::{
         direct_caps,
@@ -18,7 +19,6 @@ use entities::{
     campaign::Channel,
     contact::Address,
     dispatch_block::{self, Reason},
-    ledger,
     session::{self as store, Model},
     tenant,
     values::{Env, Moment},
@@ -68,13 +68,11 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
             Reason::Suspension => Error::PlanLimit("the workspace is suspended: ask the operator".into()),
         });
     }
-    let opening = |tenant, env| deps.limits.credits.opening(tenant, env);
-    let account = ledger::load(db, (row.tenant_id, row.env), opening).await?;
     let hold = deps
         .limits
         .credits
         .hold(row.price_cents_per_minute, row.max_duration_seconds);
-    if hold.0 > 0 && account.available() < hold {
+    if credits::set_aside(deps, owner, hold).await?.is_none() {
         return Err(Error::InsufficientCredits);
     }
     let rules = Rules::direct(row.env, tenant.timezone);

@@ -18,7 +18,7 @@ mod talking;
 mod waiting;
 
 pub use ending::code;
-pub use talking::leaving;
+pub use talking::{hold_ends_at, leaving};
 
 use super::log::{Answered, Log, Utterance};
 use crate::{
@@ -94,6 +94,8 @@ pub struct Talk {
     pub quiet_from: Moment,
     /// Since when it is recorded.
     pub recorded_from: Option<Moment>,
+    /// When what is set aside for it is used up, or is to be looked at again; `None`: that covers all that it can cost.
+    pub hold_ends_at: Option<Moment>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +134,8 @@ pub enum Command {
     Tick,
     /// A slot is free: place the call, at that moment; so much is set aside for it, if nothing is yet.
     Dispatch { at: Moment, hold: Cents },
+    /// It lasts longer than is set aside for: so much more is, if that is still all there is of it.
+    Extend { held: Cents, by: Cents },
     /// It may not be called now; the hours open again then.
     Postpone { until: Moment },
     /// It may not be called at all.
@@ -290,9 +294,13 @@ impl Session {
     }
 
     fn held(&self) -> Option<Effect> {
+        self.set_aside(self.call.hold_cents)
+    }
+
+    fn set_aside(&self, cents: Cents) -> Option<Effect> {
         let call = &self.call;
-        let hold = Movement::hold((call.tenant_id, call.env), call.id.0, call.hold_cents);
-        (call.hold_cents.0 > 0).then_some(Effect::Move(hold))
+        let hold = Movement::hold((call.tenant_id, call.env), call.id.0, cents);
+        (cents.0 > 0).then_some(Effect::Move(hold))
     }
 
     /// Ends what was set aside, once: a session ends once.
@@ -434,6 +442,8 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         // A caller who gave up while it rang here.
         (Dialing { .. }, HangUp(by)) => canceled(session, by, None, now),
 
+        (Conversing(_), Extend { held, by }) if held == session.call.hold_cents && by.0 > 0 => extend(session, by, now),
+
         (Conversing(_), Utter(utterance)) => utter(session, utterance, now),
         (Conversing(_), Interrupt { said, played_ms }) => interrupt(session, said, played_ms, now),
         (Conversing(_), Attend { until }) => attend(session, until),
@@ -522,6 +532,11 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         | (Scheduled { .. } | Queued { .. } | Conversing(_) | Ended(_), Abandon(_))
         | (Awaiting, Postpone { .. } | Bar(_))
         | (Scheduled { .. } | Dialing { .. } | Conversing(_), Dispatch { .. } | Postpone { .. } | Bar(_))
+        // It was extended already, or has ended, or the trunk has sent it back.
+        | (
+            Scheduled { .. } | Awaiting | Queued { .. } | Dialing { .. } | Conversing(_) | Ended(_),
+            Extend { .. },
+        )
         | (Queued { .. }, Postpone { .. } | Ring | Refuse(Refusal::Congested))
         // Only what was never placed goes back.
         | (Scheduled { .. } | Awaiting | Queued { .. } | Dialing { ringing: true, .. } | Conversing(_) | Ended(_), Requeue)

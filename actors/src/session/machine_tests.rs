@@ -184,6 +184,11 @@ fn dispatch_at(seconds: i64) -> Command {
         hold: Cents(100),
     }
 }
+/// Nothing is set aside for the samples.
+fn extend_by(cents: i64) -> Command {
+    let (held, by) = (Cents(0), Cents(cents));
+    Command::Extend { held, by }
+}
 /// Its room has expired.
 fn expire() -> Command {
     Command::Abandon(Abandoned {
@@ -317,7 +322,7 @@ fn nothing_found() -> Evaluated {
 fn commands() -> Vec<Command> {
     use {AnsweredBy::*, Command::*, Refusal::*, super::Bar::*};
     let next = |command: &Command| Some(match command {
-        Tick => dispatch_at(15), Dispatch { .. } => postpone_to(400), Postpone { .. } => Bar(OnDnc),
+        Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Bar(OnDnc),
         Bar(OnDnc) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver),
         Bar(CampaignOver) => Ring, Ring => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
@@ -508,6 +513,8 @@ fn before_the_talk() -> Vec<Line> {
         (DIALED, postpone_to(400), 1, Unchanged),
         (DIALED, Bar(OnDnc), 1, Unchanged),
         (CONVERSING, dispatch_at(16), 16, Unchanged),
+        (&["scheduled", "awaiting", "queued"], extend_by(5), 16, Unchanged),
+        (DIALED, extend_by(5), 1, Unchanged),
         (CONVERSING, postpone_to(400), 16, Unchanged),
         (CONVERSING, Bar(CapReached), 16, Unchanged),
         // a carrier repeats itself
@@ -531,6 +538,11 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, dispose("sold"), 16, Same("")),
         (CONVERSING, note_answer("seats"), 16, Same("")),
         (CONVERSING, press(), 16, Same("")),
+
+        // more is set aside while it lasts; once for each time that it was asked for
+        (CONVERSING, extend_by(5), 16, Same("Hold")),
+        (CONVERSING, extend_by(0), 16, Unchanged),
+        (CONVERSING, Extend { held: Cents(7), by: Cents(5) }, 16, Unchanged),
 
         // yes or no to being recorded; a yes that nobody asked for, and a second one, is none
         (&["asked"], Consent(true), 16, Same("")),
@@ -624,7 +636,7 @@ fn out_of_the_talk() -> Vec<Line> {
 fn after_the_end() -> Vec<Line> {
     use {Command::*, super::Bar::*};
     let late = [
-        dispatch_at(50), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
+        dispatch_at(50), extend_by(5), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), Requeue, said(), interrupt(), attend(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, Lose, expire(),

@@ -1,7 +1,7 @@
 //! A session's row, and the state that a row says.
 use super::{
     log::Log,
-    machine::{Course, End, Phase, Session, Talk, code, cost, leaving},
+    machine::{Course, End, Phase, Session, Talk, code, cost, hold_ends_at, leaving},
 };
 use entities::{
     Error, Result,
@@ -102,6 +102,7 @@ impl Session {
                     course: course(&row, started_at),
                     quiet_from: started_at,
                     recorded_from: is_recorded.then_some(started_at),
+                    hold_ends_at: hold_ends_at(&row, started_at),
                 })
             }
             StoredPhase::Ended => Phase::Ended(End {

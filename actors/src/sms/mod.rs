@@ -192,7 +192,7 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
     if credits::cover(deps, owner, row.price_cents).await? {
         Ok(())
     } else {
-        Err(Error::InsufficientCredits)
+        credits::refuse(deps, owner, Cents(deps.limits.sms_price_cents_per_segment.into())).await
     }
 }
 

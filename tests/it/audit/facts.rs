@@ -31,6 +31,8 @@ pub struct Event<'a> {
     pub threshold: Option<i64>,
     /// Of `credits.topup_succeeded`.
     pub payment: Option<&'a str>,
+    /// Of `credits.*`.
+    pub balance: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,6 +114,8 @@ pub struct Session<'a> {
     /// Cents that were set aside, and those that it has cost.
     pub hold: i64,
     pub cost: i64,
+    /// Cents of a minute.
+    pub price: i64,
 }
 
 impl Session<'_> {

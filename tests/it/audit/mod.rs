@@ -8,13 +8,14 @@
 //! - `read` and `books` take each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
 //!   for a checker that skips what it does not understand finds nothing;
 //! - `check` is the table of invariants; each is one function in `records`, `events`, `talks`, `recordings`, `dialing`, `hours`,
-//!   `pace`, `letters`, `money` or `rooms`;
+//!   `pace`, `letters`, `money` (with `falls`) or `rooms`;
 //! - `faults` shows that every clause bites: to the sound evidence of `story` it does one wrong at a time.
 mod books;
 mod check;
 mod dialing;
 mod events;
 mod facts;
+mod falls;
 mod faults;
 mod hours;
 mod letters;

@@ -3,6 +3,7 @@ use super::{
     books::{Account, Posting, Topup, Whole},
     check::Evidence,
     facts::{Event, Facts, by},
+    falls::falls,
 };
 use sha2::{Digest, Sha256};
 use std::{
@@ -10,7 +11,8 @@ use std::{
     fmt::Write,
 };
 
-type Owner<'a> = (&'a str, &'a str);
+/// A tenant and an env.
+pub type Owner<'a> = (&'a str, &'a str);
 
 /// An entry of a ledger, put together from its two postings.
 pub struct Entry<'a> {
@@ -31,7 +33,7 @@ impl Entry<'_> {
 }
 
 /// The ledgers in their order; what is no entry is said instead.
-fn ledgers<'r>(facts: &'r Facts<'_>) -> (BTreeMap<Owner<'r>, Vec<Entry<'r>>>, Vec<String>) {
+pub fn ledgers<'r>(facts: &'r Facts<'_>) -> (BTreeMap<Owner<'r>, Vec<Entry<'r>>>, Vec<String>) {
     let mut found = Vec::new();
     let mut ledgers: BTreeMap<Owner<'r>, Vec<Entry<'r>>> = BTreeMap::new();
     for ((tenant, env, n), sides) in by(&facts.postings, |posting| {
@@ -163,6 +165,8 @@ struct Bought<'a> {
     is_over: bool,
     /// What it says to be set aside now; `None`: it does not say.
     open: Option<i64>,
+    /// Of a call: when it was answered, and the price of a minute. While it lasts more is set aside for it.
+    lasts: Option<(Option<i64>, i64)>,
 }
 
 fn all_bought<'r>(facts: &'r Facts<'_>) -> Vec<Bought<'r>> {
@@ -174,6 +178,7 @@ fn all_bought<'r>(facts: &'r Facts<'_>) -> Vec<Bought<'r>> {
         cost: session.cost,
         is_over: session.is_over(),
         open: None,
+        lasts: Some((session.started_at, session.price)),
     });
     let messages = facts.messages.iter().map(|message| Bought {
         what: "message",
@@ -183,12 +188,13 @@ fn all_bought<'r>(facts: &'r Facts<'_>) -> Vec<Bought<'r>> {
         cost: message.cost,
         is_over: message.settled,
         open: Some(message.held),
+        lasts: None,
     });
     calls.chain(messages).collect()
 }
 
 /// I12: "at most 1 hold per session; terminal => hold posted xor voided, once; posted = session.cost = event's
-/// `actual_cost_cents`", and the same of messages.
+/// `actual_cost_cents`", and the same of messages. A call's hold grows while it lasts, each time that it is used up.
 pub fn holds_close_once(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     let (ledgers, mut found) = ledgers(facts);
     let bought = all_bought(facts);
@@ -229,7 +235,7 @@ fn closes(bought: &Bought<'_>, entries: &[&Entry<'_>], found: &mut Vec<String>) 
     };
     let (holds, held) = of("hold", "available");
     let (covered, beyond, released) = (of("charge", "held"), of("charge", "available"), of("release", "held"));
-    if holds > 1 || covered.0 > 1 || beyond.0 > 1 || released.0 > 1 {
+    if !holds_are_due(bought, entries) || covered.0 > 1 || beyond.0 > 1 || released.0 > 1 {
         found.push(format!(
             "{what} {id} is set aside for, charged or given back more than once"
         ));
@@ -265,6 +271,33 @@ fn closes(bought: &Bought<'_>, entries: &[&Entry<'_>], found: &mut Vec<String>) 
             covered.1 + beyond.1
         ));
     }
+}
+
+/// Milliseconds that the clock may have been put back in between.
+const CLOCK_SLACK: i64 = 50;
+
+/// Is each hold after the first one of a call that has used up what was set aside for it before, and is not settled yet?
+fn holds_are_due(bought: &Bought<'_>, entries: &[&Entry<'_>]) -> bool {
+    let (mut held, mut settled) = (0, false);
+    for entry in entries {
+        if entry.whole.kind != "hold" {
+            settled = true;
+            continue;
+        }
+        let is_due = match bought.lasts {
+            _ if held == 0 => true,
+            Some((Some(answered), price)) if !settled => {
+                let lasted = entry.whole.created_at.unwrap_or(answered) - answered + CLOCK_SLACK;
+                lasted * price >= held * 60_000
+            }
+            Some(_) | None => false,
+        };
+        if !is_due {
+            return false;
+        }
+        held += entry.cents;
+    }
+    true
 }
 
 /// An end says what it has cost.
@@ -369,11 +402,8 @@ fn drops<'e, 'r>(entries: &'e [Entry<'r>], least: i64) -> Vec<&'e Entry<'r>> {
         .collect()
 }
 
-/// The least balance that is more than nothing.
-const SOMETHING: i64 = 1;
-
 /// I13: "min balance >= -X, X = sum over sessions live when balance first <= 0 of max(0, cost - hold); no intent at a seq
-/// where balance - open holds < its hold". What was paid back or taken meanwhile comes on top.
+/// where balance - open holds < 1 c or < its hold". What was paid back or taken meanwhile comes on top.
 ///
 /// Counted from when nothing was available any more, not from when nothing was left: a call that costs more than its hold
 /// takes the rest from what is set aside for others, so that it is known from then on only that no more are sent off.
@@ -384,6 +414,10 @@ pub fn the_floor_holds(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
         .map(|bought| (bought.id, (bought.cost - bought.hold).max(0)))
         .collect();
     let mut found = Vec::new();
+    let costly = facts.sessions.iter().filter(|session| session.price > 0);
+    for session in costly.filter(|session| session.intent_seq.is_some() && session.hold < 1) {
+        found.push(format!("session {} was dialled with nothing set aside", session.id));
+    }
     for ((tenant, env), entries) in &ledgers {
         for entry in entries.iter().filter(|entry| entry.whole.kind == "hold") {
             let Whole {
@@ -427,22 +461,16 @@ pub fn the_floor_holds(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
 }
 
 /// I14: "`low_balance` and `depleted` counts = downward crossings recomputed from postings". A warning names the threshold that
-/// was in force; one that has changed is known from when it was last named.
+/// was in force; one that has changed is known from when it was last named. That something costs more than all there is, which
+/// no posting tells, counts once per fall as well.
 pub fn warnings_are_told(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     let (ledgers, _) = ledgers(facts);
     let told = credits(facts);
-    let mut found = Vec::new();
+    let (mut found, _) = falls(facts);
     for account in &facts.accounts {
         let owner = (account.tenant, account.env);
         let entries = ledgers.get(&owner).map_or(&[][..], Vec::as_slice);
         let events = |kind| told.get(&(owner.0, owner.1, kind)).map_or(&[][..], Vec::as_slice);
-        each_drop(
-            owner,
-            "credits.depleted",
-            &drops(entries, SOMETHING),
-            events("credits.depleted"),
-            &mut found,
-        );
         let low = events("credits.low_balance");
         for event in low {
             let named = event.threshold.unwrap_or(i64::MIN);
@@ -489,7 +517,7 @@ fn each_drop(owner: Owner<'_>, kind: &str, drops: &[&Entry<'_>], events: &[&Even
 }
 
 /// The events about credits, by owner and type, in their order.
-fn credits<'r, 'a>(facts: &'r Facts<'a>) -> HashMap<(&'a str, &'a str, &'a str), Vec<&'r Event<'a>>> {
+pub fn credits<'r, 'a>(facts: &'r Facts<'a>) -> HashMap<(&'a str, &'a str, &'a str), Vec<&'r Event<'a>>> {
     let key =
         |event: &Event<'a>| Some((event.tenant, event.env, event.kind)).filter(|_| event.kind.starts_with("credits."));
     let mut told = by(&facts.events, key);
@@ -531,38 +559,21 @@ pub fn credits_are_told(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
 
 /// I21: "depletion: no intent of that tenant between depleted and top-up seq".
 pub fn nothing_leaves_an_empty_purse(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
-    let (ledgers, _) = ledgers(facts);
-    let told = credits(facts);
-    let mut found = Vec::new();
+    let (_, spells) = falls(facts);
     let calls = by(&facts.sessions, |session| {
         session.intent_seq.map(|_| (session.tenant, session.env))
     });
     let sends = by(&facts.sends, |send| Some((send.tenant, send.env)));
-    for ((tenant, env, _), events) in told.iter().filter(|((.., kind), _)| *kind == "credits.depleted") {
-        let owner = (*tenant, *env);
-        for event in events {
-            let entries = ledgers.get(&owner).map_or(&[][..], Vec::as_slice);
-            // The entries of one transaction share their place, and what they lead to is told after all of them.
-            let last = entries.iter().rfind(|entry| entry.whole.seq < event.seq);
-            if last.is_some_and(|last| last.whole.balance_after >= SOMETHING) {
-                continue;
-            }
-            let refill = entries
-                .iter()
-                .find(|entry| entry.whole.seq > event.seq && entry.whole.balance_after >= SOMETHING);
-            let until = refill.map_or(i64::MAX, |entry| entry.whole.seq);
-            let barred = |seq: i64| event.seq < seq && seq < until;
-            let calls = calls.get(&owner).into_iter().flatten();
-            let calls = calls.filter_map(|session| Some((session.id, session.intent_seq?)));
-            let sends = sends
-                .get(&owner)
-                .into_iter()
-                .flatten()
-                .map(|send| (send.message, send.seq));
-            for (id, seq) in calls.chain(sends).filter(|(_, seq)| barred(*seq)) {
+    let mut found = Vec::new();
+    for (owner, spells) in spells {
+        let calls = calls.get(&owner).into_iter().flatten();
+        let calls = calls.filter_map(|session| Some((session.id, session.intent_seq?)));
+        let sends = sends.get(&owner).into_iter().flatten();
+        for (id, seq) in calls.chain(sends.map(|send| (send.message, send.seq))) {
+            if let Some(spell) = spells.iter().find(|spell| spell.from < seq && seq < spell.until) {
                 found.push(format!(
                     "{id} was sent off at {seq}: {owner:?} had nothing left since {}",
-                    event.seq
+                    spell.from
                 ));
             }
         }

@@ -14,6 +14,7 @@ pub fn event(line: &Value) -> Result<Event<'_>, String> {
     Ok(Event {
         cost: number("cost"),
         threshold: number("threshold"),
+        balance: number("balance"),
         payment: line.get("payment_intent").and_then(Value::as_str),
         id: need(line, "id", Value::as_str)?,
         tenant: need(line, "tenant", Value::as_str)?,
@@ -135,6 +136,7 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
         ended_at: time("ended_at")?,
         hold: need(line, "hold", Value::as_i64)?,
         cost: need(line, "cost", Value::as_i64)?,
+        price: need(line, "price", Value::as_i64)?,
     })
 }
 

@@ -305,7 +305,7 @@ impl Story {
             "campaign": campaign,
             "number": number, "from": null, "direction": "outbound", "status": "queued", "end_reason": null,
             "created_at": iso(self.now), "intent_seq": intent, "dialed_at": iso(self.now), "started_at": null,
-            "ended_at": null, "attempt": attempt, "hold": 0, "cost": 0, "consent": "not_required", "opted_out_at": null,
+            "ended_at": null, "attempt": attempt, "hold": 0, "cost": 0, "price": 0, "consent": "not_required", "opted_out_at": null,
             "recording": null }),
         );
         self.event("session.created", "session", nick, json!({}));

@@ -104,6 +104,7 @@ pub(super) fn answer(
         course,
         quiet_from: now,
         recorded_from: None,
+        hold_ends_at: hold_ends_at(&session.call, now),
     };
     // Nothing is recorded of machines, and nothing before a yes where one is asked for.
     let recorded = session

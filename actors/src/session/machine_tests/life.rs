@@ -38,6 +38,11 @@ impl Life {
                     at: life.now,
                     hold: Cents(100),
                 },
+                // By whoever has just looked.
+                Command::Extend { by, .. } => Command::Extend {
+                    held: life.last().call.hold_cents,
+                    by: *by,
+                },
                 command => command.clone(),
             });
         }
@@ -57,7 +62,8 @@ impl Life {
     }
     /// On, by nothing but its alarms.
     fn until_the_end(mut self) -> Life {
-        for _ in 0..5 {
+        // What is set aside for it is looked at again and again.
+        for _ in 0..40 {
             if let Some(due) = next_deadline(self.last()) {
                 self.now = self.now.max(due);
                 self.step(Command::Tick);
@@ -187,6 +193,7 @@ fn steps() -> impl Strategy<Value = Vec<(Command, i64)>> {
             nobody_there(),
             answer_by(Voicemail),
         ]),
+        (0..30_i64).prop_map(extend_by),
     ];
     let of_the_queue = prop_oneof![Just(dispatch_at(0)), (0..900_i64).prop_map(postpone_to)];
     let found_out = prop::sample::select(vec![Evaluator::Human, Evaluator::Llm, Evaluator::Rules]);
@@ -369,7 +376,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_set_aside_is_set_aside_once_and_settled_once_for_what_it_cost(born in born(), steps in steps()) {
+    fn what_is_set_aside_is_in_its_row_and_settled_once_for_what_it_cost(born in born(), steps in steps()) {
         let life = Life::of(born, &steps).until_the_end();
         let row = life.last().row();
         let holds: Vec<_> = life.effects().filter_map(|effect| match effect {
@@ -380,11 +387,29 @@ proptest! {
             Effect::Move(Movement { what: What::Settle { held, cost, .. }, .. }) => Some((*held, *cost)),
             _ => None,
         }).collect();
-        prop_assert!(holds.len() <= 1);
+        let extended = life.steps.iter().filter(|step| matches!(step.command, Command::Extend { .. }) && step.before != step.after);
+        prop_assert!(holds.len() <= 1 + extended.count());
         prop_assert_eq!(holds.iter().map(|cents| cents.0).sum::<i64>(), row.hold_cents.0);
         let due = (row.hold_cents, row.actual_cost_cents);
         prop_assert_eq!(settled, if due == (Cents(0), Cents(0)) { Vec::new() } else { vec![due] });
         prop_assert!(row.actual_cost_cents == Cents(0) || row.dialed_at.is_some());
+    }
+
+    #[test]
+    fn a_call_asks_for_more_when_its_hold_is_used_up_and_never_ends_by_that(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        for step in &life.steps {
+            let asked = step.effects.iter().any(|effect| matches!(effect, Effect::ExtendHold { .. }));
+            let Phase::Conversing(talk) = &step.before.phase else {
+                prop_assert!(!asked);
+                continue;
+            };
+            let (held, price) = (step.before.call.hold_cents.0, i64::from(step.before.call.price_cents_per_minute));
+            let lasted = step.at.since(talk.started_at).as_millis();
+            prop_assert!(!asked || (held > 0 && price > 0 && lasted >= u128::try_from(held * 60_000 / price).unwrap()));
+            prop_assert!(!asked || step.effects.len() == 1 && !is_over(&step.after));
+        }
+        prop_assert_ne!(life.end().reason, EndReason::CreditsDepleted);
     }
 
     #[test]

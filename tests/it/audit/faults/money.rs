@@ -69,6 +69,27 @@ pub const FAULTS: &[Fault] = &[
         let n = number_of(e, "hold", "talk.1");
         entry(e, n, "ref", subject);
     }),
+    (
+        "a call has more set aside for it before it has used up what is",
+        "I12",
+        "more than once",
+        |e| row(e, "session", "longer.1")["price"] = json!(6),
+    ),
+    ("a message that is set aside for twice", "I12", "more than once", |e| {
+        let subject = row(e, "sms", "start")["id"].clone();
+        let n = number_of(e, "hold", "stop");
+        entry(e, n, "ref", subject);
+    }),
+    (
+        "more is set aside for a call that is settled",
+        "I12",
+        "more than once",
+        |e| {
+            let subject = row(e, "session", "longer.1")["id"].clone();
+            let n = number_of(e, "hold", "last.1");
+            entry(e, n, "ref", subject);
+        },
+    ),
     ("a hold that is never closed", "I12", "are left", |e| {
         let n = number_of(e, "release", "talk.1");
         entry(e, n, "entry", json!("adjustment"));
@@ -147,19 +168,35 @@ pub const FAULTS: &[Fault] = &[
         entry(e, n, "balance_after", json!(49));
     }),
     (
+        "a call that costs something was dialled for nothing",
+        "I13",
+        "nothing set aside",
+        |e| session(e, "a1.1")["price"] = json!(10),
+    ),
+    (
         "a call took more than it was known to cost",
         "I13",
         "the floor is",
         |e| row(e, "session", "last.1")["cost"] = json!(60),
     ),
-    ("nobody was told that it is gone", "I14", "0 credits.depleted", |e| {
+    ("nobody was told that it is gone", "I14", "nobody was told", |e| {
         without(e, "credits.depleted", "purse")
     }),
-    ("it is told twice that it is gone", "I14", "2 credits.depleted", |e| {
+    ("it is told again when money has come in", "I14", "tells of", |e| {
         twice(e, "credits.depleted", "purse")
     }),
-    ("it is told before that it is gone", "I14", "is told before", |e| {
+    ("it is told twice that it is gone", "I14", "told already", |e| {
+        let gone = event(e, "credits.depleted", "purse")["seq"].as_i64().unwrap();
+        let is_it = |line: &&mut Value| line["type"] == "credits.depleted" && line["seq"] != gone;
+        let other = e.dump.iter_mut().find(is_it).unwrap();
+        (other["seq"], other["balance"]) = (json!(gone + 2), json!(-20));
+    }),
+    ("it is told before that it is gone", "I14", "nobody was told", |e| {
         event(e, "credits.depleted", "purse")["seq"] = json!(1)
+    }),
+    ("it is told of a balance that never was", "I14", "tells of", |e| {
+        let is_it = |line: &&mut Value| line["type"] == "credits.depleted" && line["balance"] == 440;
+        e.dump.iter_mut().find(is_it).unwrap()["balance"] = json!(441);
     }),
     ("nobody was warned", "I14", "0 credits.low_balance", |e| {
         without(e, "credits.low_balance", "purse")
@@ -179,6 +216,11 @@ pub const FAULTS: &[Fault] = &[
     ("a call without credits", "I21", "had nothing left", |e| {
         let gone = event(e, "credits.depleted", "purse")["seq"].as_i64().unwrap();
         session(e, "a1.1")["intent_seq"] = json!(gone + 1);
+    }),
+    ("a call while it waits for a top-up", "I21", "had nothing left", |e| {
+        let is_it = |line: &&Value| line["type"] == "credits.depleted" && line["balance"] == 440;
+        let told = e.dump.iter().find(is_it).unwrap()["seq"].as_i64().unwrap();
+        session(e, "a1.1")["intent_seq"] = json!(told + 1);
     }),
     ("a message without credits", "I21", "had nothing left", |e| {
         let gone = event(e, "credits.depleted", "purse")["seq"].as_i64().unwrap();

@@ -35,11 +35,18 @@ pub fn spend(story: &mut Story) {
     story.at(1_101.0).hands_over("email", "mail");
     story.at(1_102.0).taken("email", "mail");
     story.becomes("email", "mail", "sent", 5);
-    // 245 are left.
+    // A cent a second: two are set aside for it, and then two more, twice.
+    story.at(1_103.0).buys_call("longer", 2);
+    story.row("session", "longer.1")["price"] = json!(60);
+    story.at(1_104.0).answer("longer.1");
+    story.at(1_106.0).holds_more("longer", 2);
+    story.at(1_108.0).holds_more("longer", 2);
+    story.at(1_109.0).pays_call("longer", 5);
+    // 240 are left.
     story.at(1_110.0).books(
         "adjustment",
         ["available", "operator"],
-        185,
+        180,
         Value::Null,
         json!("a correction"),
     );
@@ -65,6 +72,9 @@ pub fn spend(story: &mut Story) {
         Value::Null,
     );
     story.row("topup", "again")["refunded"] = json!(30);
+    // 440 are left, and a call waits that would set 600 aside.
+    story.at(1_280.0).falls(440);
+    story.at(1_290.0).tops_up("more", 200, "pi_3");
 }
 
 impl Story {
@@ -118,8 +128,12 @@ impl Story {
             );
         }
         if before > 0 && balance <= 0 {
-            self.event("credits.depleted", "account", "purse", json!({}));
+            self.falls(balance);
         }
+    }
+
+    fn falls(&mut self, balance: i64) {
+        self.event("credits.depleted", "account", "purse", json!({ "balance": balance }));
     }
 
     fn tops_up(&mut self, nick: &str, cents: i64, payment: &str) {
@@ -160,6 +174,13 @@ impl Story {
         let nick = format!("{nick}.1");
         self.row("session", &nick)["hold"] = json!(hold);
         self.sets_aside("session", &nick, hold);
+    }
+
+    fn holds_more(&mut self, nick: &str, by: i64) {
+        let nick = format!("{nick}.1");
+        let hold = &mut self.row("session", &nick)["hold"];
+        *hold = json!(hold.as_i64().unwrap() + by);
+        self.sets_aside("session", &nick, by);
     }
 
     fn pays_call(&mut self, nick: &str, cost: i64) {

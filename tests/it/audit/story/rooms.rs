@@ -25,7 +25,7 @@ impl Story {
             json!({ "kind": "session", "nick": nick, "contact": null, "campaign": null, "number": null,
             "from": null, "direction": "inbound", "status": "queued", "end_reason": null, "created_at": iso(self.now),
             "intent_seq": null, "dialed_at": null, "started_at": null, "ended_at": null, "attempt": 1,
-            "hold": 0, "cost": 0, "consent": "not_required", "opted_out_at": null, "recording": null }),
+            "hold": 0, "cost": 0, "price": 0, "consent": "not_required", "opted_out_at": null, "recording": null }),
         );
         let session = self.row("session", nick)["id"].clone();
         self.add(

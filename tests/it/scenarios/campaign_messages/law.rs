@@ -224,6 +224,8 @@ on_both! {
         assert_eq!(sent_texts(api, &id).await.len(), 6, "20 cents cover six of them");
         let row = campaign(api, &id).await;
         assert_eq!((&row["status"], &row["blocked_by"]), (&json!("running"), &json!(["credits"])));
+        let depleted = told(api, "credits.depleted").await;
+        assert_eq!((depleted.len(), &depleted[0]["balance_cents"]), (1, &json!(2)), "no text can be paid for any more");
         let mailing = run(api, mails(&["ann@example.com"], json!({}))).await;
         world.restart().await;
         world.advance(minutes(5)).await;
@@ -237,6 +239,7 @@ on_both! {
         assert_eq!(sent_texts(api, &id).await.len(), 9);
         let credits = api.get("/v1/credits").await.ok();
         assert_eq!((&credits["balance_cents"], &credits["held_cents"]), (&json!(20 + 1_000 - 27 - 4), &json!(0)));
+        assert_eq!(told(api, "credits.depleted").await.len(), 1);
     }
 
     async fn a_suspended_workspaces_contacts_wait_a_day(world: &mut World) {

@@ -11,19 +11,19 @@ use entities::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-async fn credits(tenant: &Tenant) -> (i64, i64, i64) {
+pub async fn credits(tenant: &Tenant) -> (i64, i64, i64) {
     let shown = tenant.api.get("/v1/credits").await.ok();
     let cents = |name: &str| shown[name].as_i64().unwrap();
     (cents("balance_cents"), cents("held_cents"), cents("available_cents"))
 }
 
-async fn moves(world: &World, movement: Movement) {
+pub async fn moves(world: &World, movement: Movement) {
     let mut commit = Commit::default();
     commit.changes.movements.push(movement);
     world.deps().writer.commit(commit).await.unwrap();
 }
 
-async fn entries(world: &World, tenant: &Tenant) -> Vec<ledger::Model> {
+pub async fn entries(world: &World, tenant: &Tenant) -> Vec<ledger::Model> {
     let owner = (tenant.id, Env::Test);
     ledger::entries_after(&world.deps().db.read, owner, 0, 100_000)
         .await
@@ -83,11 +83,11 @@ async fn adds_up(world: &World, tenant: &Tenant) -> i64 {
         .sum()
 }
 
-fn numbers(count: usize) -> Vec<String> {
+pub fn numbers(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("+1500234{n:03}0")).collect()
 }
 
-async fn told(tenant: &Tenant, event_type: &str) -> Vec<Value> {
+pub async fn told(tenant: &Tenant, event_type: &str) -> Vec<Value> {
     let events = tenant.events().await.into_iter();
     events
         .filter(|event| event["type"] == event_type)
@@ -130,8 +130,9 @@ on_both! {
 
     /// A campaign that runs out waits, says so once, and goes on by itself when something is paid in.
     async fn a_campaign_that_runs_out_waits_and_resumes_by_itself(world: &mut World) {
-        world.change_setting("call_price_cents_per_minute", 1200.into()).await;
-        world.change_setting("test_credits_cents", 1_500.into()).await;
+        // Strict: a call holds all that it can cost.
+        let changes = [("call_price_cents_per_minute", json!(1200)), ("test_credits_cents", json!(1_500)), ("credit_hold_seconds", json!(0))];
+        world.change_settings(&changes).await;
         let tenant = world.tenant().await;
         tenant.api.patch("/v1/credits", json!({ "warning_threshold_cents": 1300 })).await.ok();
         let agent = agent(&tenant).await;
@@ -149,6 +150,7 @@ on_both! {
         let campaign = tenant.campaign(&id).await;
         assert!(held == 0 && balance < 1_200, "{balance}, {held}, {campaign}");
         assert_eq!(told(&tenant, "credits.low_balance").await.len(), 1);
+        assert_eq!(told(&tenant, "credits.depleted").await.len(), 1, "nothing that is live can give back enough");
         assert_eq!(tenant.campaign(&id).await["blocked_by"], json!(["credits"]));
         let call = json!({ "to_number": "+15002340000", "agent_id": agent });
         assert_eq!(tenant.api.post("/v1/sessions", call).await.error().1, "insufficient_credits");
@@ -199,8 +201,9 @@ on_both! {
 
     /// 200 calls want to be dialled at once and credits are there for 40: so many are, and never more is set aside than is there.
     async fn two_hundred_parallel_dials_set_aside_no_more_than_there_is(world: &mut World) {
-        world.change_setting("call_price_cents_per_minute", 60.into()).await;
-        world.change_setting("test_credits_cents", 2_400.into()).await;
+        // Strict: a call holds all that it can cost.
+        let changes = [("call_price_cents_per_minute", json!(60)), ("test_credits_cents", json!(2_400)), ("credit_hold_seconds", json!(0))];
+        world.change_settings(&changes).await;
         world.change_setting("max_calls_per_second", 10_000.into()).await;
         world.change_setting("number_cap_24h", 0.into()).await;
         world.change_setting("number_cap_7d", 0.into()).await;

@@ -98,8 +98,8 @@ on_both! {
     }
 
     async fn without_credits_it_fails_and_says_so(world: &mut World) {
-        world.change_setting("call_price_cents_per_minute", json!(10)).await;
-        world.change_setting("test_credits_cents", json!(50)).await;
+        let changes = [("call_price_cents_per_minute", json!(10)), ("test_credits_cents", json!(50)), ("credit_hold_seconds", json!(0))];
+        world.change_settings(&changes).await;
         let tenant = world.tenant().await;
         let (room, link) = room(world, &tenant).await;
         let (_peer, sdp) = Peer::offer(Codec::Pcmu);
@@ -109,6 +109,7 @@ on_both! {
         assert_eq!(outcome(&get(&tenant, &room).await), ("failed", "insufficient_credits"));
         assert_eq!(how(&session(&tenant, &room).await), ("failed", "credits_depleted"));
         assert_eq!(tenant.api.get("/v1/credits").await.ok()["balance_cents"], 50);
+        assert_eq!(the_call::told(&tenant, "credits.depleted").await.len(), 1);
     }
 
     /// A link is for a week; a service that is updated, or whose database is away for a moment, costs nobody theirs.
