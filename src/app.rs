@@ -1,7 +1,7 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
 use crate::{
     access,
-    http::{gate, idempotency, routes},
+    http::{gate, idempotency, rate_limits::RateLimits, routes},
     settings::{BadSetting, Settings},
 };
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
@@ -38,7 +38,7 @@ use std::{
 pub struct State {
     pub deps: Deps,
     pub settings: Settings,
-    pub limits: gate::Limits,
+    pub limits: RateLimits,
     pub running: idempotency::Running,
     pub keys_used: KeysUsed,
     pub metrics: PrometheusHandle,
@@ -193,7 +193,7 @@ impl App {
         watch_lock(&deps, lock.clone());
 
         let state = web::Data::new(State {
-            limits: gate::Limits::new(&clock),
+            limits: RateLimits::new(&clock),
             running: idempotency::Running::default(),
             keys_used,
             metrics: recorder,

@@ -24,6 +24,8 @@ use std::{
 use uuid::Uuid;
 
 pub const MIB: usize = 1024 * 1024;
+/// For bodies that anybody may send, and that hold a few short fields.
+pub const SMALL: usize = 4 * 1024;
 
 /// A JSON body of at most `LIMIT` bytes.
 pub struct Json<T, const LIMIT: usize = MIB>(pub T);

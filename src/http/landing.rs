@@ -136,7 +136,7 @@ async fn behind(
     let proved = id.and_then(|id| Some((id, link::open(&state.deps.keyring, id, &signature)?)));
     let Some((id, proved)) = proved else {
         // Guessing links is guessing keys.
-        state.limits.unknown_key(peer(state, request))?;
+        state.limits.bad_link(peer(state, request))?;
         return Err(Error::NotFound("room").into());
     };
     let found = room::behind_link(&state.deps.db.read, id).await?;

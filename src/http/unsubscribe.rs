@@ -68,7 +68,7 @@ async fn message(state: &State, request: &HttpRequest, token: &str) -> ApiResult
     };
     if found.is_none() {
         // Guessing links is guessing keys.
-        state.limits.unknown_key(peer(state, request))?;
+        state.limits.bad_link(peer(state, request))?;
     }
     found.ok_or_else(|| ApiError::not_found("there is no such page"))
 }

@@ -4,4 +4,5 @@ mod bad_input;
 mod dashboard;
 mod every_route;
 mod room_page;
+mod strangers;
 mod streams;
