@@ -1,7 +1,7 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
 use crate::{
     access,
-    http::{gate, idempotency, rate_limits::RateLimits, routes},
+    http::{bodies::Bodies, gate, idempotency, rate_limits::RateLimits, routes},
     settings::{BadSetting, Settings},
 };
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
@@ -39,6 +39,8 @@ pub struct State {
     pub deps: Deps,
     pub settings: Settings,
     pub limits: RateLimits,
+    /// Bytes of requests that are being read.
+    pub bodies: Arc<Bodies>,
     pub running: idempotency::Running,
     pub keys_used: KeysUsed,
     pub metrics: PrometheusHandle,
@@ -194,6 +196,7 @@ impl App {
 
         let state = web::Data::new(State {
             limits: RateLimits::new(&clock),
+            bodies: Arc::default(),
             running: idempotency::Running::default(),
             keys_used,
             metrics: recorder,
@@ -226,6 +229,7 @@ impl App {
         });
         let server = server
             .workers(HTTP_THREADS)
+            .max_connections(MAX_CONNECTIONS / HTTP_THREADS)
             .client_request_timeout(Duration::from_secs(10))
             .shutdown_timeout(10)
             .disable_signals();
@@ -314,6 +318,8 @@ fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Out
 
 const ACTOR_THREADS: usize = 2;
 const HTTP_THREADS: usize = 2;
+/// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
+const MAX_CONNECTIONS: usize = 10_000;
 
 /// The threads that drive the outside: database, deliveries and calls; and one for the writer alone, so that its next step
 /// never waits behind hundreds of answers. Dropped, they end without waiting: an async context may not wait.

@@ -223,7 +223,7 @@ fn show_rate(response: &mut ServiceResponse<BoxBody>, left: Option<Left>) {
     }
 }
 
-fn state_of(request: &HttpRequest) -> Data<State> {
+pub fn state_of(request: &HttpRequest) -> Data<State> {
     request
         .app_data::<Data<State>>()
         .cloned()

@@ -84,7 +84,7 @@ pub async fn join(
         return Err(ApiError::unsupported_media_type(SDP));
     }
     state.limits.join(row.id)?;
-    let body = extract::read(&mut payload.into_inner(), MAX_SDP).await?;
+    let body = extract::read(&request, &mut payload.into_inner(), MAX_SDP).await?;
     let sdp = std::str::from_utf8(&body).map_err(|_| ApiError::validation("sdp", "is no UTF-8 text"))?;
     let Joining { participant, answer } = join::join(&state.deps, &row, again_as, sdp).await?;
     Ok(HttpResponse::Created()

@@ -2,6 +2,7 @@
 pub mod agents;
 pub mod answers;
 pub mod api_keys;
+pub mod bodies;
 pub mod campaigns;
 pub mod concurrency;
 pub mod contacts;

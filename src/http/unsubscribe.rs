@@ -43,7 +43,7 @@ pub async fn press(
     payload: Payload,
 ) -> ApiResult<HttpResponse> {
     // Whatever it says: the link is the proof, and the method the wish.
-    extract::read(&mut payload.into_inner(), MAX_BODY).await?;
+    extract::read(&request, &mut payload.into_inner(), MAX_BODY).await?;
     let row = message(&state, &request, &token).await?;
     let entry = Entry {
         id: state.deps.ids.next(),

@@ -6,6 +6,7 @@ use crate::{
 use callboard::{
     access::{self, NewKey},
     app::State,
+    http::bodies::{Owner, Room},
 };
 use entities::{
     ids::ApiKeyId,
@@ -44,6 +45,28 @@ async fn keys(world: &World, tenant: &Tenant, cookie: &str, method: Method, id: 
 }
 
 on_both! {
+    async fn bodies_that_do_not_end_fill_no_more_than_a_workspaces_share(world: &mut World) {
+        const MIB: usize = 1024 * 1024;
+        let (tenant, other) = (world.tenant().await, world.tenant().await);
+        let bodies = &state(world).bodies;
+        // As by 95 imports of which all but the last byte has come.
+        let half_sent = (0..95).map_while(|_| {
+            let mut room = Room::begin(bodies, Owner::Workspace(tenant.id)).ok()?;
+            room.take(9 * MIB).ok().map(|()| room)
+        });
+        let half_sent: Vec<_> = half_sent.collect();
+        assert_eq!(half_sent.len(), 7);
+        let upload = async |tenant: &Tenant| tenant.api.upload("/v1/dnc/import", "x".repeat(2 * MIB)).await;
+        let refused = upload(&tenant).await;
+        assert_eq!(refused.error(), (429, "rate_limited", None));
+        assert!(refused.headers.contains_key("retry-after"));
+        tenant.api.post("/v1/agents", json!({ "name": "Ann", "prompt": "Be kind." })).await.ok();
+        assert_ne!(upload(&other).await.status.as_u16(), 429, "it has a share of its own");
+        drop(half_sent);
+        assert_ne!(upload(&tenant).await.status.as_u16(), 429);
+        assert_eq!(bodies.held(), 0, "free again with the answer");
+    }
+
     async fn more_keys_bring_a_workspace_no_more_requests(world: &mut World) {
         let (tenant, other) = (world.tenant().await, world.tenant().await);
         // As if with keys of its own that nobody else has used yet.
