@@ -1,7 +1,13 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
 use crate::{
     access,
-    http::{bodies::Bodies, gate, idempotency, rate_limits::RateLimits, routes},
+    http::{
+        bodies::Bodies,
+        gate, idempotency,
+        rate_limits::RateLimits,
+        routes,
+        streams::{self, Streams},
+    },
     settings::{BadSetting, Settings},
 };
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
@@ -22,15 +28,13 @@ use actors::{
 use entities::{
     Error,
     db::{Db, Lock},
-    ids::TenantId,
     meta,
 };
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
 use std::{
-    collections::HashMap,
     net::TcpListener,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -63,16 +67,6 @@ impl State {
         }
     }
 }
-
-/// Open event streams: each holds a connection, so they are counted and told to end at a shutdown.
-pub struct Streams {
-    pub slots: Arc<tokio::sync::Semaphore>,
-    pub by_tenant: Mutex<HashMap<TenantId, usize>>,
-    pub ending: tokio::sync::watch::Sender<bool>,
-}
-
-/// Event streams at once.
-const MAX_STREAMS: usize = 1_000;
 
 pub struct App {
     pub state: web::Data<State>,
@@ -200,15 +194,12 @@ impl App {
             running: idempotency::Running::default(),
             keys_used,
             metrics: recorder,
-            streams: Streams {
-                slots: Arc::new(tokio::sync::Semaphore::new(MAX_STREAMS)),
-                by_tenant: Mutex::default(),
-                ending: tokio::sync::watch::channel(false).0,
-            },
+            streams: Streams::default(),
             deps,
             settings,
         });
         keep_up(state.clone().into_inner());
+        streams::watch_keys(state.clone().into_inner());
         Ok(App {
             state,
             threads,

@@ -8,7 +8,7 @@ use super::{
 use crate::{access, app::State};
 use actix_web::{
     Error as ActixError, FromRequest, HttpMessage, HttpRequest, ResponseError,
-    body::{BoxBody, MessageBody},
+    body::{BodySize, BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     error::InternalError,
     http::{
@@ -16,7 +16,7 @@ use actix_web::{
         header::{self, HeaderMap, HeaderName, HeaderValue},
     },
     middleware::Next,
-    web::Data,
+    web::{Bytes, Data},
 };
 use entities::{
     api_key,
@@ -26,9 +26,12 @@ use entities::{
 };
 use futures_util::FutureExt;
 use std::{
+    convert::Infallible,
     future::{Ready, ready},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     panic::AssertUnwindSafe,
+    pin::Pin,
+    task::{Context, Poll},
 };
 
 /// What a route asks of its caller. Part of the route's declaration: there is no route without one.
@@ -157,7 +160,24 @@ pub async fn frame(
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
+    if method == Method::HEAD {
+        // Dropped here: what is streamed would otherwise go on for nobody.
+        return Ok(response.map_body(|_, body| BoxBody::new(LeftOut(body.size()))));
+    }
     Ok(response)
+}
+
+/// In the place of a body of that size: HEAD is answered as GET is, without it.
+struct LeftOut(BodySize);
+
+impl MessageBody for LeftOut {
+    type Error = Infallible;
+    fn size(&self) -> BodySize {
+        self.0
+    }
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Infallible>>> {
+        Poll::Ready(None)
+    }
 }
 
 /// In front of one route.
@@ -252,6 +272,10 @@ async fn admit_key(
 
 /// The key that the request shows. One message for every wrong key: it tells nobody which keys exist.
 async fn authenticate(state: &State, request: &HttpRequest) -> ApiResult<api_key::Model> {
+    if request.headers().get_all("authorization").nth(1).is_some() {
+        // Which of them counts would be anybody's guess.
+        return Err(ApiError::invalid_request("send one Authorization header, not several"));
+    }
     let header = header_text(request, "authorization")
         .ok_or_else(|| ApiError::unauthenticated("no API key: send `Authorization: Bearer vk_…`"))?;
     let key = match header.split_once(' ') {
