@@ -99,6 +99,6 @@ mod tests {
     fn every_cell_is_in_quotes() {
         let mut writer = writer();
         writer.write_record(["a", "", "b\"c;d"]).unwrap();
-        assert_eq!(writer.into_inner().unwrap(), b"\"a\",\"\",\"b\"\"c;d\"\n");
+        assert_eq!(writer.into_inner().ok().unwrap(), b"\"a\",\"\",\"b\"\"c;d\"\n");
     }
 }
