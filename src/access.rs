@@ -65,6 +65,18 @@ pub fn is_valid(key: &api_key::Model, now: Moment) -> bool {
     key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now)
 }
 
+/// Keys of a workspace that are neither revoked nor expired.
+pub const MAX_KEYS: u64 = 100;
+
+/// May the workspace have one more key? Asked inside the transaction that makes it.
+pub async fn check_room_for_key(db: &impl ConnectionTrait, tenant: TenantId, now: Moment) -> Result<()> {
+    if api_key::count_active(db, tenant, now).await? >= MAX_KEYS {
+        let why = format!("a workspace has at most {MAX_KEYS} keys that are valid; revoke some that are not used");
+        return Err(Error::PlanLimit(why));
+    }
+    Ok(())
+}
+
 /// Spares the database a look-up of what cannot be a key.
 pub fn looks_like_a_key(text: &str) -> bool {
     let random = text.strip_prefix("vk_live_").or_else(|| text.strip_prefix("vk_test_"));

@@ -1,7 +1,13 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
 use crate::{
     access,
-    http::{gate, idempotency, routes},
+    http::{
+        bodies::Bodies,
+        gate, idempotency,
+        rate_limits::RateLimits,
+        routes,
+        streams::{self, Streams},
+    },
     settings::{BadSetting, Settings},
 };
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
@@ -20,13 +26,12 @@ use actors::{
     tree::{self, Hints},
     writer::{self, Writer},
 };
-use entities::{Error, db::Db, ids::TenantId, lock::Lock, meta};
+use entities::{Error, db::Db, lock::Lock, meta};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
 use std::{
-    collections::HashMap,
     net::TcpListener,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -34,7 +39,9 @@ use std::{
 pub struct State {
     pub deps: Deps,
     pub settings: Settings,
-    pub limits: gate::Limits,
+    pub limits: RateLimits,
+    /// Bytes of requests that are being read.
+    pub bodies: Arc<Bodies>,
     pub running: idempotency::Running,
     pub keys_used: KeysUsed,
     pub metrics: PrometheusHandle,
@@ -57,16 +64,6 @@ impl State {
         }
     }
 }
-
-/// Open event streams: each holds a connection, so they are counted and told to end at a shutdown.
-pub struct Streams {
-    pub slots: Arc<tokio::sync::Semaphore>,
-    pub by_tenant: Mutex<HashMap<TenantId, usize>>,
-    pub ending: tokio::sync::watch::Sender<bool>,
-}
-
-/// Event streams at once.
-const MAX_STREAMS: usize = 1_000;
 
 pub struct App {
     pub state: web::Data<State>,
@@ -194,19 +191,17 @@ impl App {
         watch_lock(&deps, lock.clone());
 
         let state = web::Data::new(State {
-            limits: gate::Limits::new(&clock),
+            limits: RateLimits::new(&clock),
+            bodies: Arc::default(),
             running: idempotency::Running::default(),
             keys_used,
             metrics: recorder,
-            streams: Streams {
-                slots: Arc::new(tokio::sync::Semaphore::new(MAX_STREAMS)),
-                by_tenant: Mutex::default(),
-                ending: tokio::sync::watch::channel(false).0,
-            },
+            streams: Streams::default(),
             deps,
             settings,
         });
         keep_up(state.clone().into_inner());
+        streams::watch_keys(state.clone().into_inner());
         Ok(App {
             state,
             threads,
@@ -227,6 +222,7 @@ impl App {
         });
         let server = server
             .workers(HTTP_THREADS)
+            .max_connections(MAX_CONNECTIONS / HTTP_THREADS)
             .client_request_timeout(Duration::from_secs(10))
             .shutdown_timeout(10)
             .disable_signals();
@@ -318,6 +314,8 @@ fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Out
 
 const ACTOR_THREADS: usize = 2;
 const HTTP_THREADS: usize = 2;
+/// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
+const MAX_CONNECTIONS: usize = 10_000;
 
 /// The threads that drive the outside: database, deliveries and calls; and one for the writer alone, so that its next step
 /// never waits behind hundreds of answers. Dropped, they end without waiting: an async context may not wait.

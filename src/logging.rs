@@ -4,8 +4,7 @@ use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberI
 
 /// Logs to standard error, so that standard output stays for what a command prints.
 pub fn start(settings: &Settings) -> Result<(), String> {
-    let filter = EnvFilter::try_new(&settings.log)
-        .map_err(|error| format!("log: {error}; write for example info or callboard=debug"))?;
+    let filter = filter(&settings.log)?;
     let registry = tracing_subscriber::registry().with(filter);
     let started = match settings.log_format {
         LogFormat::Text => registry
@@ -16,4 +15,26 @@ pub fn start(settings: &Settings) -> Result<(), String> {
             .try_init(),
     };
     started.map_err(|error| error.to_string())
+}
+
+fn filter(log: &str) -> Result<EnvFilter, String> {
+    // First, so that a filter that names it wins: what this says at `error` are strangers' broken requests.
+    EnvFilter::try_new(format!("actix_http=off,{log}"))
+        .map_err(|error| format!("log: {error}; write for example info or callboard=debug"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_strangers_send_is_not_logged_unless_it_is_asked_for() {
+        let shown = |log: &str| filter(log).unwrap().to_string();
+        assert!(shown("info").contains("actix_http=off"));
+        let asked = shown("info,actix_http=debug");
+        assert!(
+            asked.contains("actix_http=debug") && !asked.contains("actix_http=off"),
+            "{asked}"
+        );
+    }
 }

@@ -47,6 +47,7 @@ pub struct Settings {
     pub log: String,
     pub log_format: LogFormat,
     pub webhook_allow_targets: String,
+    pub webhook_allow_ports: String,
     pub webhook_ca_file: String,
     pub webhook_timeout_ms: i32,
     pub webhook_retry_schedule: String,
@@ -322,8 +323,17 @@ impl Settings {
         let allowed = list(&self.webhook_allow_targets)
             .map(str::parse::<AllowedTarget>)
             .collect::<Result<_, _>>();
+        let ports = list(&self.webhook_allow_ports).map(|text| {
+            let port = text.parse().ok().filter(|port: &u16| *port > 0);
+            port.ok_or_else(|| {
+                BadSetting(format!(
+                    "webhook_allow_ports: `{text}` is not a port; write numbers with commas between, as 80,444"
+                ))
+            })
+        });
         Ok(Policy {
             dev: self.dev,
+            ports: ports.collect::<Result<_, _>>()?,
             allowed: allowed.map_err(|why| BadSetting(format!("webhook_allow_targets: {why}")))?,
         })
     }
@@ -733,6 +743,7 @@ mod tests {
             ("bind", "8080"),
             ("base_url", "callboard"),
             ("webhook_allow_targets", "nonsense"),
+            ("webhook_allow_ports", "80,x"),
             ("webhook_retry_schedule", "5,x"),
             ("max_concurrency", "0"),
             ("max_calls_per_second", "0"),

@@ -57,6 +57,7 @@ pub mod purpose {
     pub const UNSUBSCRIBE_LINK: Purpose = "emails.unsubscribe";
     pub const IDEMPOTENT_ANSWER: Purpose = "idempotency_keys.body";
     pub const EVENT_BODY: Purpose = "events.body";
+    pub const DEVICE: Purpose = "devices.cookie";
 }
 
 /// What binds a sealed text to its place, so that it cannot be moved to another column.

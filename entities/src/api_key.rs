@@ -5,7 +5,7 @@ use crate::{
     page::{self, Listed, Page},
     values::{Env, Moment, Scopes},
 };
-use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -54,6 +54,30 @@ pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Re
         page,
     )
     .await
+}
+
+/// How many keys of a workspace are neither revoked nor expired. Until the transaction ends no other process counts them.
+pub async fn count_active(db: &impl ConnectionTrait, tenant: TenantId, now: Moment) -> Result<u64> {
+    crate::tenant::hold(db, tenant).await?;
+    let in_time = Condition::any()
+        .add(Column::ExpiresAt.is_null())
+        .add(Column::ExpiresAt.gt(now));
+    let active = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::RevokedAt.is_null())
+        .filter(in_time);
+    Ok(active.count(db).await?)
+}
+
+/// Those of them that are still there, revoked and expired ones too.
+pub async fn of_ids(db: &impl ConnectionTrait, ids: &[ApiKeyId]) -> Result<Vec<Model>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(Entity::find()
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .all(db)
+        .await?)
 }
 
 /// Revokes at once. A second time changes nothing.

@@ -4,7 +4,7 @@ use crate::{
     ids::TenantId,
     values::{Env, Moment, Zone},
 };
-use sea_orm::{Order, QueryOrder, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
@@ -37,6 +37,13 @@ pub async fn load(db: &impl ConnectionTrait, id: TenantId) -> Result<Model> {
         .one(db)
         .await?
         .ok_or(Error::NotFound("workspace"))
+}
+
+/// Keeps other processes from holding the workspace until the transaction ends. (On SQLite one transaction writes at a time
+/// anyway.)
+pub async fn hold(db: &impl ConnectionTrait, id: TenantId) -> Result<()> {
+    let held = Entity::find_by_id(id).lock_exclusive().one(db).await?;
+    held.map(drop).ok_or(Error::NotFound("workspace"))
 }
 
 /// Is it as it was known, and does nothing keep it from dialling? Asked inside the transaction that commits a dial.

@@ -327,14 +327,14 @@ impl Keys {
                     },
                     clock.now(),
                 );
-                write(
-                    &db,
-                    Changes {
-                        api_keys: vec![key.clone()],
-                        ..Changes::default()
-                    },
-                )
-                .await?;
+                let changes = Changes {
+                    api_keys: vec![key.clone()],
+                    ..Changes::default()
+                };
+                let transaction = db.begin().await.map_err(Error::from)?;
+                access::check_room_for_key(&transaction, tenant.id, clock.now()).await?;
+                changes.apply(&transaction, clock.now()).await?;
+                transaction.commit().await.map_err(Error::from)?;
                 let mut view = ApiKeyView::from(key);
                 view.plaintext = Some(plaintext.to_string());
                 // For people, too: it is the API's creation answer.

@@ -1,5 +1,6 @@
 //! What agents ask, and what people answered.
 use super::{
+    csv_cell,
     error::ApiResult,
     extract::{Id, Params},
     gate::Caller,
@@ -13,7 +14,6 @@ use actix_web::{
 };
 use actors::deps::Deps;
 use bytes::Bytes;
-use csv::WriterBuilder;
 use entities::{
     Error, Result, agent,
     agent::{Question, QuestionType},
@@ -215,7 +215,7 @@ impl Export {
         self.ended = (rows.len() as u64) < PAGE;
         let sessions: Vec<SessionId> = rows.iter().map(|row| row.session_id).collect();
         let hidden = recording::opted_out(db, &sessions).await?;
-        let mut writer = WriterBuilder::new().from_writer(Vec::new());
+        let mut writer = csv_cell::writer();
         let broken = |error: csv::Error| Error::Internal(error.to_string());
         if std::mem::take(&mut self.header) {
             writer.write_record(COLUMNS).map_err(broken)?;
@@ -242,9 +242,9 @@ fn record(row: Model) -> [String; 10] {
         row.agent_id.to_string(),
         id(row.campaign_id.map(Into::into)),
         id(row.contact_id.map(Into::into)),
-        row.question_key,
-        report::plain(&row.question),
-        report::plain(&value),
+        csv_cell::plain(&row.question_key),
+        csv_cell::plain(&row.question),
+        csv_cell::plain(&value),
         report::word(row.source),
         row.created_at.to_string(),
     ]

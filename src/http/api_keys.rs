@@ -1,7 +1,7 @@
 //! API keys, managed by signed-in members. Source: specification, "Key management".
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Id, Json, Params},
+    extract::{Id, Json, Params, SMALL},
     gate::Member,
     views::{ApiKeyView, List},
 };
@@ -37,8 +37,13 @@ fn live() -> Env {
 }
 
 /// POST /v1/_internal/t/{slug}/api-keys
-pub async fn create(state: web::Data<State>, member: Member, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
-    let now = state.deps.clock.now();
+pub async fn create(
+    state: web::Data<State>,
+    member: Member,
+    Json(asked): Json<Create, SMALL>,
+) -> ApiResult<HttpResponse> {
+    let (tenant, now) = (member.tenant()?.id, state.deps.clock.now());
+    state.limits.key_made(tenant)?;
     if asked.expires_at.is_some_and(|at| at <= now) {
         return Err(ApiError::validation("expires_at", "lies in the past"));
     }
@@ -50,7 +55,7 @@ pub async fn create(state: web::Data<State>, member: Member, Json(asked): Json<C
     } = asked;
     let (key, plaintext) = access::new_key(
         state.deps.ids.next(),
-        member.tenant()?.id,
+        tenant,
         NewKey {
             name,
             env,
@@ -59,9 +64,17 @@ pub async fn create(state: web::Data<State>, member: Member, Json(asked): Json<C
         },
         now,
     );
-    let mut commit = Commit::default();
-    commit.changes.api_keys.push(key.clone());
-    state.deps.writer.commit(commit).await?;
+    let row = key.clone();
+    let made = state.deps.writer.run(move |db| {
+        let row = row.clone();
+        Box::pin(async move {
+            access::check_room_for_key(db, tenant, now).await?;
+            let mut commit = Commit::default();
+            commit.changes.api_keys.push(row);
+            Ok(((), commit))
+        })
+    });
+    made.await?;
     let mut view = ApiKeyView::from(key);
     view.plaintext = Some(plaintext.to_string());
     Ok(HttpResponse::Created().json(view))

@@ -21,6 +21,8 @@ pub enum ApiError {
     Frame(StatusCode, &'static str, String, Option<String>),
     /// 429 with the seconds to wait.
     TooMany(&'static str, String, u64),
+    /// 503: others use what this would need.
+    Busy(String),
 }
 
 impl From<Error> for ApiError {
@@ -54,6 +56,14 @@ impl ApiError {
         let message = format!("the body is larger than {limit} bytes; send less at once");
         ApiError::Frame(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message, None)
     }
+    pub fn body_too_slow() -> Self {
+        let message = "the body did not arrive in time; send it faster, or less at once".into();
+        ApiError::Frame(StatusCode::REQUEST_TIMEOUT, "request_timeout", message, None)
+    }
+    /// What no program means to send.
+    pub fn invalid_request(message: impl Into<String>) -> Self {
+        ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_request", message.into(), None)
+    }
     pub fn unsupported_media_type(wanted: &str) -> Self {
         let message = format!("send it with `Content-Type: {wanted}`");
         ApiError::Frame(
@@ -77,6 +87,10 @@ impl ApiError {
                 );
             }
             ApiError::TooMany(code, message, _) => return (S::TOO_MANY_REQUESTS, code, message.clone(), None),
+            ApiError::Busy(message) => {
+                let message = format!("{message}; try again shortly");
+                return (S::SERVICE_UNAVAILABLE, "unavailable", message, None);
+            }
             ApiError::Service(error) => error,
         };
         match error {
@@ -160,6 +174,7 @@ impl fmt::Display for ApiError {
             ApiError::Frame(_, code, message, _) | ApiError::TooMany(code, message, _) => {
                 write!(f, "{code}: {message}")
             }
+            ApiError::Busy(message) => write!(f, "unavailable: {message}"),
         }
     }
 }
@@ -171,13 +186,17 @@ impl ResponseError for ApiError {
     fn error_response(&self) -> HttpResponse {
         let (status, code, message, param) = self.public();
         let request_id = request_id();
-        if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED {
-            tracing::error!(error = %self, request_id, "a request failed");
+        // Anybody can ask for more than there is: only what is our fault is an error.
+        match status {
+            StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(error = %self, request_id, "a request failed"),
+            StatusCode::SERVICE_UNAVAILABLE => tracing::warn!(error = %self, request_id, "a request was put off"),
+            _ => {}
         }
         let mut response = HttpResponse::build(status);
         match self {
             ApiError::TooMany(_, _, seconds) => response.insert_header(("Retry-After", seconds.to_string())),
-            ApiError::Service(
+            ApiError::Busy(_)
+            | ApiError::Service(
                 Error::Unavailable(_) | Error::Fenced | Error::Collision(_) | Error::ConcurrencyFull { .. },
             ) => response.insert_header(("Retry-After", "1")),
             _ => &mut response,

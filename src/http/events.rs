@@ -3,18 +3,19 @@ use super::{
     error::{ApiError, ApiResult},
     extract::{Id, OptionalJson, Params, header_text},
     gate::Caller,
+    streams::StreamPlace,
     views::{DeliveryView, EventTypeView, EventView, List},
 };
-use crate::{access, app::State};
+use crate::app::State;
 use actix_web::{
     HttpRequest, HttpResponse,
     web::{Bytes, Data, Json},
 };
 use actors::{at_rest, delivery::replay, event::CATALOGUE, writer::Committed};
 use entities::{
-    api_key, delivery, delivery_attempt,
+    delivery, delivery_attempt,
     event::{self, Filter},
-    ids::{ApiKeyId, EndpointId, EventId, TenantId},
+    ids::{EndpointId, EventId, TenantId},
     page::Listed,
     values::Env,
 };
@@ -23,7 +24,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::{
     collections::{HashMap, VecDeque},
-    sync::PoisonError,
     time::Duration,
 };
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
@@ -146,21 +146,21 @@ pub async fn stream(
         None => None,
     };
     let slot = slot(&state)?;
-    let place = StreamPlace::take(&state, caller.tenant_id())?;
+    let place = StreamPlace::take(&state, &caller)?;
     // Subscribed before the backlog is read, so that nothing falls between the two.
     let watching = Watching {
         live: state.deps.writer.watch(),
         ending: state.streams.ending.subscribe(),
         tenant: caller.tenant_id(),
         env: caller.env(),
-        key: caller.key.id,
         behind: last.is_some(),
         // Without one: the newest of all, so that a stream which lags knows where it stands.
         last: match last {
             Some(last) => Some(last),
             None => event::last_id(&state.deps.db.read).await?,
         },
-        look_at_key: tokio::time::Instant::now() + HEARTBEAT,
+        beat: tokio::time::Instant::now() + HEARTBEAT,
+        key_ended: place.key_ended(),
         ready: VecDeque::from([Bytes::from_static(b": connected\n\n")]),
         state: state.clone(),
         _slot: slot,
@@ -191,8 +191,8 @@ struct Watching {
     ending: watch::Receiver<bool>,
     tenant: TenantId,
     env: Env,
-    key: ApiKeyId,
-    look_at_key: tokio::time::Instant,
+    beat: tokio::time::Instant,
+    key_ended: watch::Receiver<bool>,
     /// The last event sent.
     last: Option<EventId>,
     /// There may be events in the database that were not sent.
@@ -209,6 +209,9 @@ impl Watching {
     /// The next piece of the stream; `None` ends it.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if *self.key_ended.borrow() {
+                return None;
+            }
             if let Some(chunk) = self.ready.pop_front() {
                 return Some(chunk);
             }
@@ -218,10 +221,9 @@ impl Watching {
             }
             tokio::select! {
                 _ = self.ending.changed() => return None,
-                () = heartbeat(self.look_at_key) => {
-                    // A stream ends with its key.
-                    self.key_is_valid().await.then_some(())?;
-                    self.look_at_key = tokio::time::Instant::now() + HEARTBEAT;
+                _ = self.key_ended.changed() => return None,
+                () = heartbeat(self.beat) => {
+                    self.beat = tokio::time::Instant::now() + HEARTBEAT;
                     return Some(Bytes::from_static(b": heartbeat\n\n"));
                 }
                 received = self.live.recv() => match received {
@@ -231,11 +233,6 @@ impl Watching {
                 },
             }
         }
-    }
-
-    async fn key_is_valid(&self) -> bool {
-        let key = api_key::load(&self.state.deps.db.read, self.tenant, self.key).await;
-        key.is_ok_and(|key| access::is_valid(&key, self.state.deps.clock.now()))
     }
 
     fn take(&mut self, event: &event::Model) {
@@ -281,46 +278,4 @@ impl Watching {
 )]
 pub async fn heartbeat(at: tokio::time::Instant) {
     tokio::time::sleep_until(at).await;
-}
-
-/// One of a tenant's streams, so that no tenant takes all there are.
-pub struct StreamPlace {
-    state: Data<State>,
-    tenant: TenantId,
-}
-
-/// Event streams of one tenant at once.
-const MAX_STREAMS_OF_TENANT: usize = 50;
-
-impl StreamPlace {
-    pub fn take(state: &Data<State>, tenant: TenantId) -> ApiResult<Self> {
-        let mut by_tenant = state.streams.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = by_tenant.entry(tenant).or_insert(0);
-        if *open >= MAX_STREAMS_OF_TENANT {
-            let message = format!("a workspace has at most {MAX_STREAMS_OF_TENANT} open streams");
-            return Err(ApiError::TooMany("rate_limited", message, 5));
-        }
-        *open += 1;
-        Ok(StreamPlace {
-            state: state.clone(),
-            tenant,
-        })
-    }
-}
-
-impl Drop for StreamPlace {
-    fn drop(&mut self) {
-        let mut by_tenant = self
-            .state
-            .streams
-            .by_tenant
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = by_tenant.get_mut(&self.tenant) {
-            *open -= 1;
-            if *open == 0 {
-                by_tenant.remove(&self.tenant);
-            }
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! Reading requests: bodies, ids and query parameters, each with an error that names the field and says what to do.
-use super::error::ApiError;
+use super::{bodies::Room, error::ApiError};
 use actix_web::{
     FromRequest, HttpMessage, HttpRequest,
     dev::Payload,
+    error::PayloadError,
     http::{Method, header},
-    web::BytesMut,
+    web::{Bytes, BytesMut},
 };
 use actors::{
     event::CATALOGUE,
@@ -12,7 +13,7 @@ use actors::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{page::Page, values::Moment};
-use futures_util::{StreamExt, future::LocalBoxFuture};
+use futures_util::{Stream, StreamExt, future::LocalBoxFuture};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::{
     borrow::Cow,
@@ -24,6 +25,8 @@ use std::{
 use uuid::Uuid;
 
 pub const MIB: usize = 1024 * 1024;
+/// For bodies that anybody may send, and that hold a few short fields.
+pub const SMALL: usize = 4 * 1024;
 
 /// A JSON body of at most `LIMIT` bytes.
 pub struct Json<T, const LIMIT: usize = MIB>(pub T);
@@ -33,10 +36,10 @@ impl<T: DeserializeOwned, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let declared = check_declared(request, LIMIT);
-        let mut payload = payload.take();
+        let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
             declared?;
-            let body = read(&mut payload, LIMIT).await?;
+            let body = read(&request, &mut payload, LIMIT).await?;
             parse(&body).map(Json)
         })
     }
@@ -50,9 +53,9 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let declared = check_declared(request, MIB);
-        let mut payload = payload.take();
+        let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let body = read(&mut payload, MIB).await?;
+            let body = read(&request, &mut payload, MIB).await?;
             if body.is_empty() {
                 return Ok(OptionalJson(T::default()));
             }
@@ -70,12 +73,12 @@ impl<const LIMIT: usize> FromRequest for Csv<LIMIT> {
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_csv = request.content_type().eq_ignore_ascii_case("text/csv");
-        let mut payload = payload.take();
+        let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
             if !is_csv {
                 return Err(ApiError::unsupported_media_type("text/csv"));
             }
-            let body = read(&mut payload, LIMIT).await?;
+            let body = read(&request, &mut payload, LIMIT).await?;
             let text = String::from_utf8(body.to_vec());
             text.map(Csv)
                 .map_err(|_| ApiError::validation("", "the file is no UTF-8: save it as CSV UTF-8"))
@@ -93,9 +96,9 @@ impl FromRequest for Form {
         const TYPE: &str = "application/x-www-form-urlencoded";
         const MAX_FIELDS: usize = 100;
         let is_form = request.content_type().eq_ignore_ascii_case(TYPE);
-        let mut payload = payload.take();
+        let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let body = read(&mut payload, MIB / 16).await?;
+            let body = read(&request, &mut payload, MIB / 16).await?;
             // What has no field has no type either.
             if !is_form && !body.is_empty() {
                 return Err(ApiError::unsupported_media_type(TYPE));
@@ -118,13 +121,13 @@ pub struct Nothing;
 impl FromRequest for Nothing {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
-    fn from_request(_: &HttpRequest, payload: &mut Payload) -> Self::Future {
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Empty {}
-        let mut payload = payload.take();
+        let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let body = read(&mut payload, MIB).await?;
+            let body = read(&request, &mut payload, MIB).await?;
             if !body.is_empty() {
                 parse::<Empty>(&body)?;
             }
@@ -152,30 +155,47 @@ fn check_declared(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
     }
 }
 
-/// A body must have arrived by then.
-const BODY_DEADLINE: Duration = Duration::from_secs(30);
+/// Without a byte of a body.
+const IDLE: Duration = Duration::from_secs(10);
+/// A body has so long, and as much again as [`LEAST_PER_SECOND`] allows it.
+const GRACE: Duration = Duration::from_secs(15);
+/// Bytes of a body. One that comes more slowly holds what others could use.
+const LEAST_PER_SECOND: u64 = 64 * 1024;
 
 /// Reads a body, `limit` bytes at most.
-pub async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
-    let reading = async {
-        let mut body = BytesMut::new();
-        while let Some(chunk) = payload.next().await {
-            let chunk =
-                chunk.map_err(|error| ApiError::invalid_json(format!("the body could not be read: {error}")))?;
-            if body.len() + chunk.len() > limit {
-                return Err(ApiError::too_large(limit));
-            }
-            body.extend_from_slice(&chunk);
+pub async fn read(request: &HttpRequest, payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
+    let mut room = Room::of(request)?;
+    let body = read_into(&mut room, payload, limit, patience).await?;
+    room.keep_for(request);
+    Ok(body)
+}
+
+/// `patience`: how long the next bytes are waited for, after so long and so many bytes.
+async fn read_into(
+    room: &mut Room,
+    payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
+    limit: usize,
+    patience: fn(Duration, usize) -> Duration,
+) -> Result<BytesMut, ApiError> {
+    let begun = tokio::time::Instant::now();
+    let mut body = BytesMut::new();
+    loop {
+        let next = tokio::time::timeout(patience(begun.elapsed(), body.len()), payload.next());
+        let Some(chunk) = next.await.map_err(|_| ApiError::body_too_slow())? else {
+            return Ok(body);
+        };
+        let chunk = chunk.map_err(|error| ApiError::invalid_json(format!("the body could not be read: {error}")))?;
+        if body.len() + chunk.len() > limit {
+            return Err(ApiError::too_large(limit));
         }
-        Ok(body)
-    };
-    let late = || {
-        ApiError::invalid_json(format!(
-            "the body did not arrive within {} seconds",
-            BODY_DEADLINE.as_secs()
-        ))
-    };
-    tokio::time::timeout(BODY_DEADLINE, reading).await.map_err(|_| late())?
+        room.take(chunk.len())?;
+        body.extend_from_slice(&chunk);
+    }
+}
+
+fn patience(elapsed: Duration, arrived: usize) -> Duration {
+    let earned = Duration::from_secs(arrived as u64 / LEAST_PER_SECOND);
+    (GRACE + earned).saturating_sub(elapsed).min(IDLE)
 }
 
 /// JSON to a value. What is no JSON is a 400; what is JSON of another shape a 422 that names the field.
@@ -266,6 +286,10 @@ impl FromRequest for Params {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let mut given = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+            // PostgreSQL cannot look for it.
+            if value.contains('\0') {
+                return ready(Err(ApiError::validation(name, "must not contain NUL characters")));
+            }
             if given.insert(name.to_string(), value.into_owned()).is_some() {
                 return ready(Err(ApiError::validation(name, "is given twice")));
             }
@@ -385,6 +409,48 @@ mod tests {
             ApiError::Frame(_, code, _, param) => (code, param),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_body_that_stalls_or_drips_is_waited_for_no_longer() {
+        for (elapsed, arrived, expected) in [
+            (0, 0, 10),
+            (4, 1, 10),
+            (12, 1, 3),
+            (15, 1, 0),
+            (20, 5 * 64 * 1024, 0),
+            (20, 10 * MIB, 10),
+            (170, 10 * MIB, 5),
+            (200, 10 * MIB, 0),
+        ] {
+            let left = patience(Duration::from_secs(elapsed), arrived);
+            assert_eq!(left, Duration::from_secs(expected), "{elapsed} s, {arrived} bytes");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_holds_room_while_it_comes_and_none_when_its_sender_is_gone() {
+        use super::super::bodies::{Bodies, Owner};
+        use futures_util::{FutureExt, stream};
+        let bodies = std::sync::Arc::<Bodies>::default();
+        let owner = Owner::Workspace(Uuid::from_u128(1).into());
+        let half = || {
+            let bytes = Bytes::from(vec![b'x'; MIB]);
+            stream::iter([Ok(bytes)]).chain(stream::pending())
+        };
+        let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
+        let reading = read_into(&mut room, &mut payload, 10 * MIB, patience).now_or_never();
+        assert!(reading.is_none(), "it waits for the rest");
+        assert!(bodies.held() >= MIB);
+        drop(room);
+        assert_eq!(bodies.held(), 0);
+        let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
+        let late = read_into(&mut room, &mut payload, 10 * MIB, |_, _| Duration::ZERO).await;
+        let status = actix_web::ResponseError::status_code(&late.unwrap_err());
+        assert_eq!(status.as_u16(), 408);
+        let mut payload = half();
+        let large = read_into(&mut room, &mut payload, MIB - 1, patience).await;
+        assert_eq!(actix_web::ResponseError::status_code(&large.unwrap_err()).as_u16(), 413);
     }
 
     #[test]

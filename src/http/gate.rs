@@ -3,38 +3,35 @@ use super::{
     error::{ApiError, ApiResult, REQUEST_ID},
     extract::header_text,
     idempotency,
+    rate_limits::Left,
 };
 use crate::{access, app::State};
 use actix_web::{
     Error as ActixError, FromRequest, HttpMessage, HttpRequest, ResponseError,
-    body::{BoxBody, MessageBody},
+    body::{BodySize, BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     error::InternalError,
     http::{
         Method,
-        header::{self, HeaderName, HeaderValue},
+        header::{self, HeaderMap, HeaderName, HeaderValue},
     },
     middleware::Next,
-    web::Data,
+    web::{Bytes, Data},
 };
 use entities::{
     api_key,
-    ids::{ApiKeyId, Owned, RoomId, TenantId, UserId},
+    ids::{Owned, TenantId, UserId},
     tenant, user,
     values::{Env, Role, Scope},
 };
 use futures_util::FutureExt;
-use governor::{
-    Quota, RateLimiter,
-    middleware::{NoOpMiddleware, StateInformationMiddleware},
-    nanos::Nanos,
-    state::keyed::DashMapStateStore,
-};
 use std::{
+    convert::Infallible,
     future::{Ready, ready},
-    net::IpAddr,
-    num::NonZeroU32,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     panic::AssertUnwindSafe,
+    pin::Pin,
+    task::{Context, Poll},
 };
 
 /// What a route asks of its caller. Part of the route's declaration: there is no route without one.
@@ -112,131 +109,6 @@ macro_rules! from_extensions { ($($type:ty),*) => {$(
 )*} }
 from_extensions!(Caller, Member);
 
-type Keyed<K> = RateLimiter<K, DashMapStateStore<K>, actors::clock::Clock, StateInformationMiddleware>;
-
-/// Limits on how often.
-pub struct Limits {
-    per_key: Keyed<ApiKeyId>,
-    /// Keys that nobody has, by address.
-    unknown_keys: Keyed<IpAddr>,
-    /// Sign-ins and sign-ups, by address and by e-mail: guessing from many places gains nothing.
-    logins: Keyed<IpAddr>,
-    logins_by_email: Keyed<String>,
-    /// Requests to peers that a workspace names.
-    trunk_tests: Keyed<TenantId>,
-    /// Characters of previews of voices, by workspace.
-    previews: Keyed<TenantId>,
-    /// Offers to join, by room.
-    joins: Keyed<RoomId>,
-}
-
-/// Source: CONTRACT §1.
-const REQUESTS_PER_SECOND: u32 = 50;
-const BURST: u32 = 100;
-/// Unknown keys of one address, and its sign-ins: so many at once, and one more every second.
-const GUESSES: u32 = 60;
-/// Sign-ins of one e-mail address: so many at once, and one more every five seconds.
-const GUESSES_BY_EMAIL: u32 = 20;
-/// Tests of a workspace's trunks: so many at once, and as many more every minute.
-const TRUNK_TESTS: u32 = 20;
-/// Offers to join a room: so many at once, and one more every second. A page whose network comes and goes needs fewer.
-const JOINS: u32 = 30;
-/// Characters that a workspace can have spoken in a minute: twenty of the longest previews.
-const PREVIEW_CHARACTERS: u32 = 10_000;
-
-impl Limits {
-    pub fn new(clock: &actors::clock::Clock) -> Self {
-        let count = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
-        let per_key = Quota::per_second(count(REQUESTS_PER_SECOND)).allow_burst(count(BURST));
-        let guesses = Quota::per_second(count(1)).allow_burst(count(GUESSES));
-        let by_email = Quota::per_minute(count(12)).allow_burst(count(GUESSES_BY_EMAIL));
-        Limits {
-            per_key: keyed(per_key, clock),
-            unknown_keys: keyed(guesses, clock),
-            logins: keyed(guesses, clock),
-            logins_by_email: keyed(by_email, clock),
-            trunk_tests: keyed(Quota::per_minute(count(TRUNK_TESTS)), clock),
-            previews: keyed(Quota::per_minute(count(PREVIEW_CHARACTERS)), clock),
-            joins: keyed(Quota::per_second(count(1)).allow_burst(count(JOINS)), clock),
-        }
-    }
-
-    /// Forgets keys and addresses that have been quiet.
-    pub fn tidy(&self) {
-        self.per_key.retain_recent();
-        self.unknown_keys.retain_recent();
-        self.logins.retain_recent();
-        self.logins_by_email.retain_recent();
-        self.trunk_tests.retain_recent();
-        self.previews.retain_recent();
-        self.joins.retain_recent();
-    }
-
-    /// A key that nobody has; `Err` when there were too many from this address.
-    pub fn unknown_key(&self, address: Option<IpAddr>) -> ApiResult<()> {
-        let allowed = address.is_none_or(|address| self.unknown_keys.check_key(&address).is_ok());
-        if allowed {
-            Ok(())
-        } else {
-            Err(ApiError::TooMany(
-                "rate_limited",
-                "too many unknown keys from this address".into(),
-                1,
-            ))
-        }
-    }
-
-    /// A request to the peer of a trunk.
-    pub fn trunk_test(&self, caller: &Caller) -> ApiResult<()> {
-        if self.trunk_tests.check_key(&caller.tenant_id()).is_ok() {
-            return Ok(());
-        }
-        let message = format!("at most {TRUNK_TESTS} tests of trunks a minute");
-        Err(ApiError::TooMany("rate_limited", message, 60 / u64::from(TRUNK_TESTS)))
-    }
-
-    /// Somebody with the room's link offers to join it: each offer is work, also one that is refused.
-    pub fn join(&self, room: RoomId) -> ApiResult<()> {
-        if self.joins.check_key(&room).is_ok() {
-            return Ok(());
-        }
-        let message = "too many offers to join this room".into();
-        Err(ApiError::TooMany("rate_limited", message, 1))
-    }
-
-    /// A preview of so many characters.
-    pub fn preview(&self, tenant: TenantId, characters: usize) -> ApiResult<()> {
-        let characters = u32::try_from(characters).ok().and_then(NonZeroU32::new);
-        let allowed = characters.is_none_or(|n| matches!(self.previews.check_key_n(&tenant, n), Ok(Ok(_))));
-        if allowed {
-            Ok(())
-        } else {
-            let message = format!("at most {PREVIEW_CHARACTERS} characters of previews a minute");
-            Err(ApiError::TooMany("rate_limited", message, 5))
-        }
-    }
-
-    /// A try to sign in or up.
-    pub fn login(&self, address: Option<IpAddr>, email: &str) -> ApiResult<()> {
-        let by_address = address.is_none_or(|address| self.logins.check_key(&address).is_ok());
-        let by_email = self.logins_by_email.check_key(&email.trim().to_lowercase()).is_ok();
-        if by_address && by_email {
-            Ok(())
-        } else {
-            Err(ApiError::TooMany(
-                "rate_limited",
-                "too many tries; wait a little".into(),
-                5,
-            ))
-        }
-    }
-}
-
-fn keyed<K: std::hash::Hash + Eq + Clone>(quota: Quota, clock: &actors::clock::Clock) -> Keyed<K> {
-    RateLimiter::<_, _, _, NoOpMiddleware<Nanos>>::new(quota, DashMapStateStore::default(), clock.clone())
-        .with_middleware()
-}
-
 /// Outermost: gives the request its id, turns panics into answers, adds what every answer carries.
 pub async fn frame(
     request: ServiceRequest,
@@ -288,7 +160,24 @@ pub async fn frame(
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
+    if method == Method::HEAD {
+        // Dropped here: what is streamed would otherwise go on for nobody.
+        return Ok(response.map_body(|_, body| BoxBody::new(LeftOut(body.size()))));
+    }
     Ok(response)
+}
+
+/// In the place of a body of that size: HEAD is answered as GET is, without it.
+struct LeftOut(BodySize);
+
+impl MessageBody for LeftOut {
+    type Error = Infallible;
+    fn size(&self) -> BodySize {
+        self.0
+    }
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Infallible>>> {
+        Poll::Ready(None)
+    }
 }
 
 /// In front of one route.
@@ -298,20 +187,20 @@ pub async fn gate(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let state = state_of(request.request());
-    let mut remaining = None;
+    let mut left = None;
     let admitted = match access {
         Access::Public => Ok(()),
-        Access::AnyKey => admit_key(&state, &mut request, None, &mut remaining).await,
-        Access::Needs(scope) => admit_key(&state, &mut request, Some(scope), &mut remaining).await,
+        Access::AnyKey => admit_key(&state, &mut request, None, &mut left).await,
+        Access::Needs(scope) => admit_key(&state, &mut request, Some(scope), &mut left).await,
         Access::NeedsOrLink(_) if request.query_string().contains("sig=") => Ok(()),
-        Access::NeedsOrLink(scope) => admit_key(&state, &mut request, Some(scope), &mut remaining).await,
-        Access::SignedIn => admit_user(&state, &request, None).await,
-        Access::Member(role) => admit_user(&state, &request, Some(role)).await,
+        Access::NeedsOrLink(scope) => admit_key(&state, &mut request, Some(scope), &mut left).await,
+        Access::SignedIn => admit_user(&state, &request, None, &mut left).await,
+        Access::Member(role) => admit_user(&state, &request, Some(role), &mut left).await,
     };
     if let Err(error) = admitted {
         // Not `Err`: that would skip what the outer layers add.
         let mut response = request.into_response(error.error_response());
-        show_rate(&mut response, remaining);
+        show_rate(&mut response, left);
         return Ok(response);
     }
     let caller = request.extensions().get::<Caller>().cloned();
@@ -323,7 +212,7 @@ pub async fn gate(
         (&Method::POST, Some(caller), Some(key)) => idempotency::once(&state, caller, key, request, next).await?,
         _ => next.call(request).await?.map_into_boxed_body(),
     };
-    show_rate(&mut response, remaining);
+    show_rate(&mut response, left);
     Ok(response)
 }
 
@@ -340,24 +229,21 @@ fn idempotency_key(request: &HttpRequest) -> ApiResult<Option<String>> {
     }
 }
 
-/// What is left of the key's rate.
-fn show_rate(response: &mut ServiceResponse<BoxBody>, remaining: Option<u32>) {
-    let Some(remaining) = remaining else { return };
-    let reset = f64::from(BURST - remaining) / f64::from(REQUESTS_PER_SECOND);
-    let headers = response.headers_mut();
-    headers.insert(HeaderName::from_static("ratelimit-limit"), HeaderValue::from(BURST));
-    headers.insert(
-        HeaderName::from_static("ratelimit-remaining"),
-        HeaderValue::from(remaining),
-    );
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2 seconds")]
-    headers.insert(
-        HeaderName::from_static("ratelimit-reset"),
-        HeaderValue::from(reset.ceil() as u32),
-    );
+/// What is left of the caller's rate.
+fn show_rate(response: &mut ServiceResponse<BoxBody>, left: Option<Left>) {
+    let Some(left) = left else { return };
+    let shown = [
+        ("ratelimit-limit", left.burst),
+        ("ratelimit-remaining", left.remaining),
+        ("ratelimit-reset", left.reset),
+    ];
+    for (name, value) in shown {
+        let headers = response.headers_mut();
+        headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
+    }
 }
 
-fn state_of(request: &HttpRequest) -> Data<State> {
+pub fn state_of(request: &HttpRequest) -> Data<State> {
     request
         .app_data::<Data<State>>()
         .cloned()
@@ -368,18 +254,10 @@ async fn admit_key(
     state: &State,
     request: &mut ServiceRequest,
     scope: Option<Scope>,
-    remaining: &mut Option<u32>,
+    left: &mut Option<Left>,
 ) -> ApiResult<()> {
     let key = authenticate(state, request.request()).await?;
-    match state.limits.per_key.check_key(&key.id) {
-        Ok(snapshot) => *remaining = Some(snapshot.remaining_burst_capacity()),
-        Err(not_yet) => {
-            *remaining = Some(0);
-            let wait = not_yet.wait_time_from(governor::clock::Clock::now(&state.deps.clock));
-            let message = format!("at most {REQUESTS_PER_SECOND} requests a second per key, bursts of {BURST}");
-            return Err(ApiError::TooMany("rate_limited", message, wait.as_secs() + 1));
-        }
-    }
+    state.limits.request(key.id, key.tenant_id, left)?;
     if let Some(scope) = scope
         && !key.scopes.contains(scope)
     {
@@ -394,6 +272,10 @@ async fn admit_key(
 
 /// The key that the request shows. One message for every wrong key: it tells nobody which keys exist.
 async fn authenticate(state: &State, request: &HttpRequest) -> ApiResult<api_key::Model> {
+    if request.headers().get_all("authorization").nth(1).is_some() {
+        // Which of them counts would be anybody's guess.
+        return Err(ApiError::invalid_request("send one Authorization header, not several"));
+    }
     let header = header_text(request, "authorization")
         .ok_or_else(|| ApiError::unauthenticated("no API key: send `Authorization: Bearer vk_…`"))?;
     let key = match header.split_once(' ') {
@@ -410,7 +292,7 @@ async fn authenticate(state: &State, request: &HttpRequest) -> ApiResult<api_key
         false => None,
     };
     let Some(found) = found else {
-        state.limits.unknown_key(peer(state, request))?;
+        state.limits.unknown_key(peer(state, request), key)?;
         return Err(invalid());
     };
     // Not counted as guessing: a revoked key is answered 401, however often it comes.
@@ -421,14 +303,20 @@ async fn authenticate(state: &State, request: &HttpRequest) -> ApiResult<api_key
     }
 }
 
-async fn admit_user(state: &State, request: &ServiceRequest, role: Option<Role>) -> ApiResult<()> {
+async fn admit_user(
+    state: &State,
+    request: &ServiceRequest,
+    role: Option<Role>,
+    left: &mut Option<Left>,
+) -> ApiResult<()> {
     let http = request.request();
-    if *http.method() != Method::GET {
+    if !http.method().is_safe() {
         same_origin(http)?;
     }
     let signed_out = || ApiError::unauthenticated("you are not signed in");
     let token = http.cookie(state.cookie_name()).ok_or_else(signed_out)?;
     let (user, login_hash) = access::signed_in(state, token.value()).await?.ok_or_else(signed_out)?;
+    state.limits.dashboard(user.id, left)?;
     let mut workspace = None;
     if let Some(role) = role {
         let slug = http.match_info().get("slug").unwrap_or_default();
@@ -473,21 +361,77 @@ pub fn same_origin(request: &HttpRequest) -> ApiResult<()> {
     if same { Ok(()) } else { Err(foreign()) }
 }
 
-/// The client's address, for limits.
-pub fn peer(state: &State, request: &HttpRequest) -> Option<IpAddr> {
-    if state.settings.trusted_proxy
-        && let Some(forwarded) = header_text(request, "x-forwarded-for")
-        && let Some(address) = forwarded.rsplit(',').next().and_then(|last| last.trim().parse().ok())
-    {
-        return Some(whole_network(address));
-    }
-    request.peer_addr().map(|address| whole_network(address.ip()))
+/// The client's network, for limits: its address, or the /64 of an IPv6 client, which has all of that to choose from.
+pub fn peer(state: &State, request: &HttpRequest) -> IpAddr {
+    let forwarded = state.settings.trusted_proxy.then(|| forwarded_for(request.headers()));
+    let address = forwarded
+        .flatten()
+        .or_else(|| request.peer_addr().map(|address| address.ip()));
+    network(address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
 }
 
-/// An IPv6 client has a /64 to choose addresses from: counted as one.
-fn whole_network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
+/// What the proxy in front of us has added: the last entry of the last line. What stands before it is the client's own word.
+fn forwarded_for(headers: &HeaderMap) -> Option<IpAddr> {
+    let line = headers.get_all("x-forwarded-for").next_back()?.to_str().ok()?;
+    address_in(line.rsplit(',').next()?.trim())
+}
+
+/// An address as proxies write it: with or without a port, brackets and quotes.
+fn address_in(text: &str) -> Option<IpAddr> {
+    let text = text.trim_matches('"');
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    bare.unwrap_or(text).parse().ok().or_else(with_port)
+}
+
+/// On a socket that takes both kinds of address, IPv4 clients come as IPv6 ones.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & !u128::from(u64::MAX)).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_apart_by_their_network() {
+        for (address, expected) in [
+            ("203.0.113.7", "203.0.113.7"),
+            ("::ffff:203.0.113.7", "203.0.113.7"),
+            ("::ffff:203.0.113.8", "203.0.113.8"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ] {
+            assert_eq!(network(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
+        }
+    }
+
+    #[test]
+    fn the_last_entry_of_the_last_line_is_the_proxys_own() {
+        for (lines, expected) in [
+            (&["203.0.113.7"][..], Some("203.0.113.7")),
+            (&["10.0.0.1, 203.0.113.7"], Some("203.0.113.7")),
+            (&["198.51.100.1", "203.0.113.7"], Some("203.0.113.7")),
+            (
+                &["198.51.100.1, 198.51.100.2", "10.0.0.1 ,203.0.113.7 "],
+                Some("203.0.113.7"),
+            ),
+            (&["203.0.113.7:4711"], Some("203.0.113.7")),
+            (&["2001:db8::7"], Some("2001:db8::7")),
+            (&["[2001:db8::7]"], Some("2001:db8::7")),
+            (&["\"[2001:db8::7]:4711\""], Some("2001:db8::7")),
+            (&["203.0.113.7, unknown"], None),
+            (&["203.0.113.7", ""], None),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(HeaderName::from_static("x-forwarded-for"), line.parse().unwrap());
+            }
+            let expected = expected.map(|text| text.parse().unwrap());
+            assert_eq!(forwarded_for(&headers), expected, "{lines:?}");
+        }
     }
 }

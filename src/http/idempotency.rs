@@ -65,7 +65,8 @@ pub async fn once(
     if Form::is_one(request.request()) {
         return once_streamed(state, caller, key, request, next).await;
     }
-    let body = match extract::read(&mut request.take_payload(), LARGEST).await {
+    let mut payload = request.take_payload();
+    let body = match extract::read(request.request(), &mut payload, LARGEST).await {
         Ok(body) => body.freeze(),
         Err(error) => return Ok(request.into_response(error.error_response())),
     };

@@ -84,7 +84,7 @@ pub async fn join(
         return Err(ApiError::unsupported_media_type(SDP));
     }
     state.limits.join(row.id)?;
-    let body = extract::read(&mut payload.into_inner(), MAX_SDP).await?;
+    let body = extract::read(&request, &mut payload.into_inner(), MAX_SDP).await?;
     let sdp = std::str::from_utf8(&body).map_err(|_| ApiError::validation("sdp", "is no UTF-8 text"))?;
     let Joining { participant, answer } = join::join(&state.deps, &row, again_as, sdp).await?;
     Ok(HttpResponse::Created()
@@ -136,7 +136,7 @@ async fn behind(
     let proved = id.and_then(|id| Some((id, link::open(&state.deps.keyring, id, &signature)?)));
     let Some((id, proved)) = proved else {
         // Guessing links is guessing keys.
-        state.limits.unknown_key(peer(state, request))?;
+        state.limits.bad_link(peer(state, request))?;
         return Err(Error::NotFound("room").into());
     };
     let found = room::behind_link(&state.deps.db.read, id).await?;

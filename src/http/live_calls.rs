@@ -1,9 +1,10 @@
 //! A call while it is live, and what was said in it.
 use super::{
     error::{ApiError, ApiResult},
-    events::{HEARTBEAT, StreamPlace, heartbeat, slot},
+    events::{HEARTBEAT, heartbeat, slot},
     extract::{Id, Json, OptionalJson, Params},
     gate::Caller,
+    streams::StreamPlace,
     views::{SessionView, TimelineView, TranscriptView},
 };
 use crate::app::State;
@@ -233,7 +234,7 @@ pub async fn stream_turns(
 ) -> ApiResult<HttpResponse> {
     params.finish()?;
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
-    let place = StreamPlace::take(&state, caller.tenant_id())?;
+    let place = StreamPlace::take(&state, &caller)?;
     let slot = slot(&state)?;
     // First listened, then looked: nothing falls in between, and what comes twice is told by its number.
     let live = state.deps.listeners.listen(id);
@@ -244,6 +245,7 @@ pub async fn stream_turns(
         over: false,
         live,
         ending,
+        key_ended: place.key_ended(),
     };
     let (turns, over) = match look(&state, &caller, &row).await? {
         Look::Live(session) => (session.log.turns, false),
@@ -271,11 +273,15 @@ struct Hearing {
     over: bool,
     live: broadcast::Receiver<(usize, Turn)>,
     ending: watch::Receiver<bool>,
+    key_ended: watch::Receiver<bool>,
 }
 
 impl Hearing {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if *self.key_ended.borrow() {
+                return None;
+            }
             if let Some(chunk) = self.ready.pop_front() {
                 return Some(chunk);
             }
@@ -285,6 +291,7 @@ impl Hearing {
             let beat = tokio::time::Instant::now() + HEARTBEAT;
             tokio::select! {
                 _ = self.ending.changed() => return None,
+                _ = self.key_ended.changed() => return None,
                 () = heartbeat(beat) => return Some(Bytes::from_static(b": heartbeat\n\n")),
                 heard = self.live.recv() => match heard {
                     Ok((place, turn)) if place >= self.next => {

@@ -1,7 +1,8 @@
 //! Signing up, in and out of the dashboard.
 use super::{
+    device,
     error::{ApiError, ApiResult},
-    extract::Json,
+    extract::{Json, SMALL},
     gate::{self, Member},
     views::{MembershipView, SignedInView, UserView},
 };
@@ -40,9 +41,13 @@ fn united_states() -> String {
 }
 
 /// POST /v1/_internal/signup
-pub async fn sign_up(state: Data<State>, request: HttpRequest, Json(asked): Json<SignUp>) -> ApiResult<HttpResponse> {
+pub async fn sign_up(
+    state: Data<State>,
+    request: HttpRequest,
+    Json(asked): Json<SignUp, SMALL>,
+) -> ApiResult<HttpResponse> {
     gate::same_origin(&request)?;
-    state.limits.login(gate::peer(&state, &request), &asked.email)?;
+    device::admit_new(&state, &request, &asked.email)?;
     let token = asked.token.clone().map(Zeroizing::new);
     let with_token = match &token {
         Some(token) => meta::get(&state.deps.db.read, meta::SETUP_TOKEN)
@@ -83,7 +88,7 @@ pub async fn sign_up(state: Data<State>, request: HttpRequest, Json(asked): Json
         })
     });
     let owner = owner.await?;
-    signed_in(&state, &owner, HttpResponse::Created()).await
+    signed_in(&state, &request, &owner, HttpResponse::Created()).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -94,16 +99,19 @@ pub struct LogIn {
 }
 
 /// POST /v1/_internal/login
-pub async fn log_in(state: Data<State>, request: HttpRequest, Json(asked): Json<LogIn>) -> ApiResult<HttpResponse> {
+pub async fn log_in(
+    state: Data<State>,
+    request: HttpRequest,
+    Json(asked): Json<LogIn, SMALL>,
+) -> ApiResult<HttpResponse> {
     gate::same_origin(&request)?;
     // Counted before the password is looked at, so that guessing in parallel gains nothing.
-    state.limits.login(gate::peer(&state, &request), &asked.email)?;
-    let found = user::by_email(&state.deps.db.read, asked.email.trim()).await?;
+    let found = device::admit(&state, &request, &asked.email).await?;
     let stored = found.as_ref().map(|user| user.password_hash.clone());
     let password = Zeroizing::new(asked.password);
     let matches = blocking(move || Ok(access::password_matches(&password, stored.as_deref()))).await?;
     match found.filter(|_| matches) {
-        Some(user) => signed_in(&state, &user, HttpResponse::Ok()).await,
+        Some(user) => signed_in(&state, &request, &user, HttpResponse::Ok()).await,
         None => Err(ApiError::unauthenticated("e-mail or password is wrong")),
     }
 }
@@ -123,12 +131,14 @@ pub async fn me(state: Data<State>, member: Member) -> ApiResult<web::Json<Signe
 
 async fn signed_in(
     state: &State,
+    request: &HttpRequest,
     user: &user::Model,
     mut answer: actix_web::HttpResponseBuilder,
 ) -> ApiResult<HttpResponse> {
     let token = access::sign_in(&state.deps, user).await?;
     let view = view(state, user).await?;
-    Ok(answer.cookie(cookie(state, token)).json(view))
+    let device = device::cookie(state, request, user.id);
+    Ok(answer.cookie(cookie(state, token)).cookie(device).json(view))
 }
 
 async fn view(state: &State, user: &user::Model) -> ApiResult<SignedInView> {

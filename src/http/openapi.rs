@@ -192,6 +192,13 @@ fn parameters(route: &Route) -> Vec<Value> {
     all
 }
 
+/// By status.
+const CODES: &str = "400 invalid_json, invalid_request, invalid_signature; 401 unauthenticated; 402 insufficient_credits; \
+    403 forbidden, number_not_verified, plan_limit; 404 not_found; 405 method_not_allowed; 408 request_timeout; \
+    409 invalid_state, in_use, already_exists, recipient_on_dnc, outside_calling_hours, daily_cap_reached, idempotency_in_progress; \
+    413 payload_too_large; 415 unsupported_media_type; 422 validation_failed, idempotency_key_reused; \
+    429 rate_limited, concurrency_full; 500 internal_error; 501 not_configured; 503 unavailable.";
+
 fn error_schema() -> Value {
     json!({
         "type": "object",
@@ -200,7 +207,7 @@ fn error_schema() -> Value {
             "type": "object",
             "required": ["code", "message", "request_id"],
             "properties": {
-                "code": { "type": "string" },
+                "code": { "type": "string", "description": CODES },
                 "message": { "type": "string", "description": "What is wrong and what to do." },
                 "param": { "type": "string", "description": "The field that is wrong." },
                 "request_id": { "type": "string" },

@@ -180,7 +180,7 @@ pub async fn audio(
             let owner = store::owner_of(&state.deps.db.read, id).await?.ok_or_else(no_such)?;
             if check_link(&state, owner, expires, signature).is_none() {
                 // Guessing links is guessing keys.
-                state.limits.unknown_key(peer(&state, &request))?;
+                state.limits.bad_link(peer(&state, &request))?;
                 return Err(no_such());
             }
             (store::load(&state.deps.db.read, owner).await?, None)

@@ -1,5 +1,6 @@
 //! A campaign's report: all its contacts with their last call, as a CSV file that is made while it is sent.
 use super::{
+    csv_cell,
     error::ApiResult,
     extract::{Id, Params},
     gate::Caller,
@@ -8,7 +9,6 @@ use crate::app::State;
 use actix_web::{HttpResponse, web::Data};
 use actors::{contact::machine::state_of, deps::Deps, recording::studio, session::machine::code};
 use bytes::Bytes;
-use csv::WriterBuilder;
 use entities::{
     Error, Result, campaign,
     contact::{self, Model as Contact},
@@ -118,7 +118,7 @@ impl Progress {
         let sessions: HashMap<SessionId, Session> = sessions.into_iter().map(|row| (row.id, row)).collect();
         // A recording that is kept only until its purge is in no export.
         let linked = recording::linked(db, self.key.tenant_id, &ids).await?;
-        let mut writer = WriterBuilder::new().from_writer(Vec::new());
+        let mut writer = csv_cell::writer();
         let written = self
             .header
             .then_some(COLUMNS.map(str::to_owned))
@@ -142,12 +142,12 @@ impl Progress {
 }
 
 fn line(contact: &Contact, session: Option<&Session>, recording_url: Option<String>) -> [String; 22] {
-    let text = |text: &Option<String>| plain(text.as_deref().unwrap_or_default());
+    let text = |text: &Option<String>| csv_cell::plain(text.as_deref().unwrap_or_default());
     let of_session = |value: fn(&Session) -> Option<String>| session.and_then(value).unwrap_or_default();
     [
         contact.id.to_string(),
         text(&contact.external_id),
-        plain(&contact.phone_number),
+        csv_cell::plain(&contact.phone_number),
         text(&contact.email),
         text(&contact.first_name),
         text(&contact.last_name),
@@ -175,36 +175,5 @@ pub fn word(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(_) | Err(_) => String::new(),
-    }
-}
-
-/// A spreadsheet takes texts with these beginnings for formulas: a quote makes them texts. Phone numbers stay as they are.
-pub fn plain(text: &str) -> String {
-    let is_number = text
-        .strip_prefix('+')
-        .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_cell_is_a_formula() {
-        for (text, expected) in [
-            ("=1+1", "'=1+1"),
-            ("+cmd|x", "'+cmd|x"),
-            ("+15002345670", "+15002345670"),
-            ("Ann", "Ann"),
-            ("@x", "'@x"),
-            ("", ""),
-        ] {
-            assert_eq!(plain(text), expected);
-        }
     }
 }

@@ -130,6 +130,9 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<TopupId>) -> Api
     Ok(web::Json(row.into()))
 }
 
+/// Bytes of a notice. They have a few KiB.
+const MAX_NOTICE: usize = MIB / 4;
+
 /// POST /v1/_internal/stripe/webhook. A 2xx says that the notice needs not come again, whatever it was about.
 pub async fn webhook(
     state: Data<State>,
@@ -145,7 +148,7 @@ pub async fn webhook(
         ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_signature", why.to_string(), None)
     };
     let header = header_text(&request, "stripe-signature").unwrap_or_default();
-    let body = extract::read(&mut payload.into_inner(), MIB).await?;
+    let body = extract::read(&request, &mut payload.into_inner(), MAX_NOTICE).await?;
     if let Err(why) = secrets.verify(&header, &body, state.deps.clock.unix_seconds()) {
         tracing::warn!(%why, "a payment notice was refused");
         return Err(unproved(&why));

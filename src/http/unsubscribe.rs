@@ -43,7 +43,7 @@ pub async fn press(
     payload: Payload,
 ) -> ApiResult<HttpResponse> {
     // Whatever it says: the link is the proof, and the method the wish.
-    extract::read(&mut payload.into_inner(), MAX_BODY).await?;
+    extract::read(&request, &mut payload.into_inner(), MAX_BODY).await?;
     let row = message(&state, &request, &token).await?;
     let entry = Entry {
         id: state.deps.ids.next(),
@@ -68,7 +68,7 @@ async fn message(state: &State, request: &HttpRequest, token: &str) -> ApiResult
     };
     if found.is_none() {
         // Guessing links is guessing keys.
-        state.limits.unknown_key(peer(state, request))?;
+        state.limits.bad_link(peer(state, request))?;
     }
     found.ok_or_else(|| ApiError::not_found("there is no such page"))
 }

@@ -74,7 +74,7 @@ fn ips(addresses: &[&str]) -> Vec<IpAddr> {
 fn dev() -> Policy {
     Policy {
         dev: true,
-        allowed: Vec::new(),
+        ..Policy::default()
     }
 }
 

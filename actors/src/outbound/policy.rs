@@ -44,6 +44,8 @@ pub struct Policy {
     /// Development: `http://` and loopback are open.
     pub dev: bool,
     pub allowed: Vec<AllowedTarget>,
+    /// Ports beside 443 and those from 1024 on.
+    pub ports: Vec<u16>,
 }
 
 /// Why a target was refused.
@@ -65,6 +67,10 @@ impl Policy {
             "http" if self.dev || named => {}
             scheme => return Err(Blocked(format!("scheme `{scheme}` is not allowed; use https"))),
         }
+        if !self.dev && !named {
+            self.check_port(port)?;
+            self.check_name(&host)?;
+        }
         if Uri::try_from(url.as_str()).is_err() {
             return Err(Blocked(
                 "the URL has characters that HTTP cannot carry; percent-encode them".into(),
@@ -75,6 +81,31 @@ impl Policy {
             Ok(ip) if !self.permits(ip, named) => Err(Blocked(format!("address {ip} is not public"))),
             _ => Ok(()),
         }
+    }
+
+    /// What else listens below 1024 is no receiver, and shall not hear from us.
+    fn check_port(&self, port: u16) -> Result<(), Blocked> {
+        if port == 443 || port >= 1024 || self.ports.contains(&port) {
+            return Ok(());
+        }
+        Err(Blocked(format!(
+            "port {port} is not allowed; use 443, or 1024 and above"
+        )))
+    }
+
+    /// A name that cannot lead anywhere we may go. Where the operator has opened a network, names of inner networks can.
+    fn check_name(&self, host: &str) -> Result<(), Blocked> {
+        if host.parse::<IpAddr>().is_ok() {
+            return Ok(());
+        }
+        let opened = self
+            .allowed
+            .iter()
+            .any(|target| matches!(target, AllowedTarget::Network(_)));
+        if leads_nowhere(host) || (!opened && is_inner(host)) {
+            return Err(Blocked(format!("`{host}` is not a public host name")));
+        }
+        Ok(())
     }
 
     /// May this host, in lower case and without brackets, be reached on this port? Answers whether it was opened by its name.
@@ -115,6 +146,26 @@ impl Policy {
             .any(|target| matches!(target, AllowedTarget::Network(network) if network.contains(&ip)));
         named || opened || (self.dev && ip.is_loopback()) || is_public(ip)
     }
+}
+
+fn is_below(host: &str, domains: &[&str]) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let below = |domain: &&str| {
+        host.strip_suffix(*domain)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    domains.iter().any(below)
+}
+
+/// Names that no name system answers. Source: RFC 6761, RFC 7686.
+fn leads_nowhere(host: &str) -> bool {
+    is_below(host, &["example", "invalid", "onion"])
+}
+
+/// Names that mean something in one network only. Source: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`.
+fn is_inner(host: &str) -> bool {
+    let is_single = !host.strip_suffix('.').unwrap_or(host).contains('.');
+    is_single || is_below(host, &["localhost", "local", "internal", "test", "home.arpa"])
 }
 
 /// The IPv4 address that an IPv6 address carries, if it carries one.
@@ -201,6 +252,40 @@ mod tests {
     }
 
     #[test]
+    fn what_can_never_be_delivered_is_closed() {
+        let policy = Policy::default();
+        let names = "https://localhost/ https://LOCALHOST./ https://a.localhost/ https://printer.local/ https://db.internal/ \
+            https://a.test/ https://a.example/ https://example/ https://a.invalid/ https://a.onion/ https://home.arpa/ \
+            https://nas.home.arpa/ https://intranet/ https://intranet./";
+        let ports = "https://hooks.example.com:22/ https://hooks.example.com:25/ https://hooks.example.com:80/ https://8.8.8.8:1023/";
+        for url in names.split_whitespace().chain(ports.split_whitespace()) {
+            assert!(!allows(&policy, url), "{url}");
+        }
+        let open = "https://hooks.example.com:1024/ https://hooks.example.com:8443/ https://localhost.example.com/ \
+            https://mylocal.com/ https://notinternal.dev/ https://hooks.example.com./ https://home.arpa.example.org/";
+        for url in open.split_whitespace() {
+            assert!(allows(&policy, url), "{url}");
+        }
+        let opened = Policy {
+            ports: vec![25],
+            allowed: vec!["10.0.0.0/8".parse().unwrap(), "hooks.onion:22".parse().unwrap()],
+            ..Policy::default()
+        };
+        assert!(allows(&opened, "https://hooks.example.com:25/") && !allows(&opened, "https://hooks.example.com:26/"));
+        assert!(
+            allows(&opened, "https://a.svc.cluster.local/"),
+            "it may lead into the network that was opened"
+        );
+        assert!(allows(&opened, "http://hooks.onion:22/"), "opened by its name");
+        assert!(!allows(&opened, "https://a.invalid/"));
+        let dev = Policy {
+            dev: true,
+            ..Policy::default()
+        };
+        assert!(allows(&dev, "http://localhost:80/") && allows(&dev, "http://receiver:25/"));
+    }
+
+    #[test]
     fn dev_opens_loopback_and_the_operator_opens_targets_but_never_metadata() {
         let dev = Policy {
             dev: true,
@@ -210,6 +295,7 @@ mod tests {
         assert!(!allows(&dev, "http://10.0.0.1/"));
         let opened = Policy {
             dev: false,
+            ports: Vec::new(),
             allowed: vec![
                 "10.1.0.0/16".parse().unwrap(),
                 "hooks.internal:8443".parse().unwrap(),

@@ -15,6 +15,7 @@ pub struct WebhookUrl(String);
 
 impl WebhookUrl {
     pub fn parse(text: &str) -> Result<Self, String> {
+        check_written(text)?;
         let url = Url::parse(text).map_err(|error| format!("is no URL ({error}); write https://host/path"))?;
         if !matches!(url.scheme(), "https" | "http") {
             return Err(format!("scheme `{}` is not allowed; use https", url.scheme()));
@@ -46,6 +47,27 @@ impl WebhookUrl {
         self.0.starts_with("https:")
     }
 }
+/// What browsers forgive and mend is refused here: the address would lead elsewhere than it says.
+fn check_written(text: &str) -> Result<(), String> {
+    if text.contains(|letter: char| letter.is_control() || letter.is_whitespace()) {
+        return Err("must not contain blanks, tabs or line breaks; percent-encode them".into());
+    }
+    if text.contains('\\') {
+        return Err("must not contain a backslash; write https://host/path".into());
+    }
+    let Some((_, rest)) = text.split_once("://") else {
+        return Err("is no URL; write https://host/path".into());
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.is_empty() {
+        return Err("has no host; write https://host/path".into());
+    }
+    if authority.contains('@') {
+        return Err("must not carry a user name or password; use `headers` for a credential".into());
+    }
+    Ok(())
+}
+
 impl fmt::Display for WebhookUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -83,6 +105,21 @@ mod tests {
             "https://u:p@a.example/",
             "https://a.example/#x",
             "https://a.example:0/",
+            "https:///a.example/",
+            "https:////a.example/",
+            "https:a.example/",
+            "https:/a.example/",
+            "https://@a.example/",
+            "https://u@a.example/",
+            "https://a.example\\@b.example/",
+            "https:\\\\a.example/",
+            "https://a.exa\nmple/",
+            "https://a.example/\r\nX: y",
+            "https://a.example/\tx",
+            " https://a.example/",
+            "https://a.example/ ",
+            "https://a.example/a b",
+            "https://a.example/\u{2028}",
         ] {
             assert!(WebhookUrl::parse(text).is_err(), "{text}");
         }

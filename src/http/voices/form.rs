@@ -1,5 +1,5 @@
 //! Multipart forms with large files, read part by part: never more than one file is in memory.
-use super::super::error::ApiError;
+use super::super::{bodies::Room, error::ApiError};
 use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::{HttpMessage, HttpRequest, error::PayloadError, http::header};
 use actors::{
@@ -60,6 +60,8 @@ pub struct Form {
     hash: Sha256,
     fingerprint: Fingerprint,
     begun: tokio::time::Instant,
+    /// For what is in memory of it: a file at a time.
+    room: Room,
 }
 
 impl Form {
@@ -90,11 +92,13 @@ impl Form {
             hash,
             fingerprint,
             begun: tokio::time::Instant::now(),
+            room: Room::of(request)?,
         })
     }
 
     /// None: the end.
     pub async fn next(&mut self) -> Result<Option<Part>, ApiError> {
+        self.room.free();
         let Some(field) = in_time(self.begun, self.parts.next()).await? else {
             *self.fingerprint.0.borrow_mut() = Some(format!("form:{}", hex(&self.hash.clone().finalize())));
             return Ok(None);
@@ -131,6 +135,7 @@ impl Form {
             if content.len() + chunk.len() > limit {
                 return Err(None);
             }
+            self.room.take(chunk.len())?;
             content.extend_from_slice(&chunk);
         }
         Ok(content)
@@ -153,7 +158,7 @@ impl Form {
     pub async fn drain(self) {
         let mut source = self.source;
         let most = source.state.total.get().saturating_add(MAX_DRAINED);
-        drop(self.parts);
+        drop((self.parts, self.room));
         while source.state.total.get() < most
             && let Ok(Some(Ok(_))) = tokio::time::timeout(IDLE, source.next()).await
         {
@@ -184,7 +189,7 @@ fn shown(file_name: &str) -> String {
 }
 
 async fn in_time<T>(begun: tokio::time::Instant, reading: impl Future<Output = T>) -> Result<T, ApiError> {
-    let late = |_| ApiError::invalid_json("the body did not arrive in time");
+    let late = |_| ApiError::body_too_slow();
     let left = DEADLINE.saturating_sub(begun.elapsed());
     tokio::time::timeout(IDLE.min(left), reading).await.map_err(late)
 }

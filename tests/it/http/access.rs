@@ -31,6 +31,16 @@ on_both! {
         }
     }
 
+    async fn two_authorization_headers_are_refused_in_any_order(world: &mut World) {
+        let tenant = world.tenant().await;
+        let good = format!("Bearer {}", tenant.api.key);
+        for (first, second) in [(&*good, "Bearer x"), ("Bearer x", &*good), (&*good, &*good)] {
+            let request = tenant.api.client.get(format!("{}/v1/me", world.url));
+            let answer = tenant.api.send(request.header("Authorization", first).header("Authorization", second)).await;
+            assert_eq!(answer.error(), (400, "invalid_request", None), "{first} {second}");
+        }
+    }
+
     async fn a_revoked_or_expired_key_is_refused_at_its_next_request(world: &mut World) {
         let tenant = world.tenant().await;
         let deps = world.deps();

@@ -60,6 +60,27 @@ on_both! {
         assert_eq!(tenant.api.get(&format!("/v1/agents/{agent}")).await.ok()["version"], 1);
     }
 
+    async fn an_address_that_could_never_be_reached_is_not_registered(world: &mut World) {
+        world.change_setting("dev", json!(false)).await;
+        let tenant = world.tenant().await;
+        let addresses = [
+            "https://localhost/", "https://a.internal/", "https://a.example/", "https://a.onion/", "https://intranet/", "https://nas.home.arpa/",
+            "https://hooks.example.com:25/", "https:///hooks.example.com/", "https://hooks.example.com\\x/", "https://hooks.example.com/\n", "https://u@hooks.example.com/",
+        ];
+        let function = |url: &str| json!({ "name": "look_up", "description": "Looks up.", "parameters": { "type": "object" }, "url": url });
+        let endpoint = |url: &str| json!({ "url": url, "event_types": ["*"] });
+        for url in addresses {
+            for (path, body) in [("/v1/webhook_endpoints", endpoint(url)), ("/v1/functions", function(url))] {
+                assert_eq!(tenant.api.post(path, body).await.error(), (422, "validation_failed", Some("url")), "{path} {url}");
+            }
+            world.advance(std::time::Duration::from_secs(1)).await;
+        }
+        tenant.api.post("/v1/webhook_endpoints", endpoint("https://hooks.example.com:8443/x")).await.ok();
+        tenant.api.post("/v1/functions", function("https://hooks.example.com/x")).await.ok();
+        world.change_setting("webhook_allow_ports", json!("25")).await;
+        tenant.api.post("/v1/webhook_endpoints", endpoint("https://hooks.example.com:25/")).await.ok();
+    }
+
     async fn what_is_no_json_too_large_or_of_another_type_is_told_apart(world: &mut World) {
         let tenant = world.tenant().await;
         let post = async |content_type: &str, body: String| {

@@ -35,6 +35,29 @@ on_both! {
         }
     }
 
+    /// Streams too: they would go on for nobody.
+    async fn head_answers_as_get_does_without_a_body(world: &mut World) {
+        let tenant = world.tenant().await;
+        let told = |route: &Route, response: &reqwest::Response| {
+            // These differ from one answer to the next.
+            let changes = |name: &str| matches!(name, "date" | "x-request-id" | "ratelimit-remaining" | "ratelimit-reset")
+                || name == "content-length" && matches!(route.path, "/metrics" | "/readyz");
+            let headers = response.headers().iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
+            let mut headers: Vec<_> = headers.filter(|(name, _)| !changes(name)).collect();
+            headers.sort();
+            (response.status(), headers)
+        };
+        for route in routes::all().iter().filter(|route| route.method == "GET") {
+            let ask = async |method| tenant.api.request(method, &path(route, NOBODY, NOBODY)).send().await.unwrap();
+            let get = ask(reqwest::Method::GET).await;
+            let head = ask(reqwest::Method::HEAD).await;
+            assert_eq!(told(route, &head), told(route, &get), "{}", route.path);
+            assert_eq!(head.bytes().await.unwrap().len(), 0, "{}", route.path);
+            drop(get);
+            world.advance(std::time::Duration::from_secs(2)).await;
+        }
+    }
+
     /// Refused before anything is looked up: an id that does not exist makes no difference.
     async fn without_the_scope_a_route_is_forbidden(world: &mut World) {
         let tenant = world.tenant().await;

@@ -1,8 +1,9 @@
 //! Server-sent events.
 use crate::{
     on_both,
-    world::{Tenant, World},
+    world::{Api, Tenant, World, minutes, seconds},
 };
+use entities::values::{Env, Scopes, Text};
 use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -43,7 +44,54 @@ async fn read(
         .collect()
 }
 
+/// Reads on to the end of a stream that has begun.
+async fn ends(response: reqwest::Response) -> bool {
+    let mut body = response.bytes_stream();
+    let whole = async { while body.next().await.is_some_and(|chunk| chunk.is_ok()) {} };
+    // Well below what its heartbeat takes.
+    tokio::time::timeout(std::time::Duration::from_secs(10), whole)
+        .await
+        .is_ok()
+}
+
 on_both! {
+    async fn a_stream_ends_with_its_key(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = tenant.agent().await;
+        let call = json!({ "to_number": "+15002340000", "agent_id": agent });
+        let session = tenant.api.post("/v1/sessions", call).await.ok()["id"].as_str().unwrap().to_owned();
+        let deps = world.deps();
+        let now = deps.clock.now();
+        let key = async |expires_at| {
+            let asked = callboard::access::NewKey { name: Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), expires_at };
+            let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
+            let mut commit = actors::writer::Commit::default();
+            commit.changes.api_keys.push(row.clone());
+            deps.writer.commit(commit).await.unwrap();
+            (row.id, Api { key: plaintext.to_string(), ..tenant.api.clone() })
+        };
+        let (revoked, first) = key(None).await;
+        let (_, second) = key(Some(now.plus_seconds(1))).await;
+        let open = async |api: &Api, path: &str| api.request(Method::GET, path).send().await.unwrap();
+        let of_a_call = format!("/v1/sessions/{session}/stream");
+        let streams = [open(&first, "/v1/events/stream").await, open(&first, &of_a_call).await, open(&second, "/v1/events/stream").await];
+        let kept = open(&tenant.api, "/v1/events/stream").await;
+        deps.writer.run(move |db| Box::pin(async move {
+            entities::api_key::revoke(db, tenant.id, revoked, now).await?;
+            Ok(((), actors::writer::Commit::default()))
+        })).await.unwrap();
+        world.advance(seconds(3)).await;
+        for stream in streams {
+            assert!(ends(stream).await);
+        }
+        let mut body = kept.bytes_stream();
+        assert!(body.next().await.unwrap().unwrap().starts_with(b": connected"));
+        tenant.api.post("/v1/campaigns", json!({ "name": "x" })).await.ok();
+        assert!(body.next().await.unwrap().is_ok(), "the others go on");
+        drop(body);
+        world.advance(minutes(2)).await;
+    }
+
     async fn events_are_streamed_live_and_from_where_a_client_left_off(world: &mut World) {
         let (tenant, other) = (world.tenant().await, world.tenant().await);
         let create = async |tenant: &Tenant, name: &str| {

@@ -4,8 +4,8 @@ use super::*;
 /// Not in development; the operator opened loopback alone.
 fn loopback_opened() -> Policy {
     Policy {
-        dev: false,
         allowed: vec!["127.0.0.1/32".parse().unwrap()],
+        ..Policy::default()
     }
 }
 
@@ -65,6 +65,7 @@ async fn inner_addresses_in_every_dress_even_in_development() {
     let everything_opened = Policy {
         dev: true,
         allowed: vec!["0.0.0.0/0".parse().unwrap(), "::/0".parse().unwrap()],
+        ..Policy::default()
     };
     for address in [
         "169.254.169.254",

@@ -86,10 +86,7 @@ pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session
         return Ok((session, Vec::new()));
     };
     if now < talk.ends_at(&session.call) {
-        return match talk.hold_ends_at {
-            Some(at) if now >= at => ask_for_more(session, now),
-            Some(_) | None => Ok((session, Vec::new())),
-        };
+        return look_at_the_hold(session, now);
     }
     let status = talk.status();
     let reason = match &talk.course {
@@ -98,12 +95,22 @@ pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session
         Course::Transferring { .. } => {
             let (session, mut effects) = take_back(session, "nobody answered in time", now)?;
             effects.push(Effect::TransferEnded { session: session.key() });
+            let (session, more) = look_at_the_hold(session, now)?;
+            effects.extend(more);
             return Ok((session, effects));
         }
         Course::Talking => EndReason::SilenceTimeout,
         Course::LeavingMessage => EndReason::MaxDuration,
     };
     finish(session, (status, reason), EndedBy::System, None, now)
+}
+
+/// What was set aside may be used up.
+fn look_at_the_hold(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    match &session.phase {
+        Phase::Conversing(talk) if talk.hold_ends_at.is_some_and(|at| now >= at) => ask_for_more(session, now),
+        _ => Ok((session, Vec::new())),
+    }
 }
 
 pub(super) fn hang_up(session: Session, by: EndedBy, now: Moment) -> Result<(Session, Vec<Effect>)> {

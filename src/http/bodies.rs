@@ -1,0 +1,196 @@
+//! Bytes of requests' bodies in memory, counted as they arrive: of a workspace, of a stranger's network, and of all together.
+//! Who has no room is refused and frees what they hold, so that others go on.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::MIB,
+    gate::{self, Caller},
+};
+use actix_web::{HttpMessage, HttpRequest};
+use entities::ids::TenantId;
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Of all bodies.
+const ALL: usize = 256 * MIB;
+/// Of all bodies of people whom no key has named.
+const STRANGERS: usize = 32 * MIB;
+/// Of one workspace.
+const OF_A_WORKSPACE: usize = 64 * MIB;
+/// Of one network of strangers.
+const OF_A_NETWORK: usize = 4 * MIB;
+/// A body counts as that many at least, so that bodies which never come are limited in number, too.
+const LEAST: usize = 4 * 1024;
+
+/// Whose bodies they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    Workspace(TenantId),
+    Network(IpAddr),
+}
+
+/// Who holds how much.
+#[derive(Default)]
+pub struct Bodies(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    all: usize,
+    strangers: usize,
+    /// Only who holds something is in it.
+    by_owner: HashMap<Owner, usize>,
+}
+
+impl Bodies {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes in memory.
+    pub fn held(&self) -> usize {
+        self.lock().all
+    }
+}
+
+/// What one body takes; free again when this is dropped.
+pub struct Room {
+    bodies: Arc<Bodies>,
+    owner: Owner,
+    bytes: usize,
+}
+
+impl Room {
+    /// For a body that begins.
+    pub fn begin(bodies: &Arc<Bodies>, owner: Owner) -> ApiResult<Self> {
+        let mut room = Room {
+            bodies: bodies.clone(),
+            owner,
+            bytes: 0,
+        };
+        room.take(LEAST)?;
+        Ok(room)
+    }
+
+    /// For the body of this request.
+    pub fn of(request: &HttpRequest) -> ApiResult<Self> {
+        let state = gate::state_of(request);
+        let tenant = request.extensions().get::<Caller>().map(Caller::tenant_id);
+        let owner = tenant.map_or_else(|| Owner::Network(gate::peer(&state, request)), Owner::Workspace);
+        Room::begin(&state.bodies, owner)
+    }
+
+    /// For so many more bytes.
+    pub fn take(&mut self, bytes: usize) -> ApiResult<()> {
+        let mut held = self.bodies.lock();
+        let own = held.by_owner.get(&self.owner).copied().unwrap_or(0);
+        let (most, whose) = match self.owner {
+            Owner::Workspace(_) => (OF_A_WORKSPACE, "of the workspace"),
+            Owner::Network(_) => (OF_A_NETWORK, "from this address"),
+        };
+        if own.saturating_add(bytes) > most {
+            let message = format!(
+                "the requests {whose} that are under way have bodies of {} MiB together; send fewer at once",
+                most / MIB
+            );
+            return Err(ApiError::TooMany("rate_limited", message, 1));
+        }
+        let is_stranger = matches!(self.owner, Owner::Network(_));
+        if held.all.saturating_add(bytes) > ALL || (is_stranger && held.strangers.saturating_add(bytes) > STRANGERS) {
+            return Err(ApiError::Busy("too many large requests are under way".into()));
+        }
+        held.all += bytes;
+        held.strangers += if is_stranger { bytes } else { 0 };
+        held.by_owner.insert(self.owner, own + bytes);
+        drop(held);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// What was read is no longer in memory; more may come.
+    pub fn free(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let mut held = self.bodies.lock();
+        held.all -= bytes;
+        if matches!(self.owner, Owner::Network(_)) {
+            held.strangers -= bytes;
+        }
+        if let Some(own) = held.by_owner.get_mut(&self.owner) {
+            *own -= bytes;
+            if *own == 0 {
+                held.by_owner.remove(&self.owner);
+            }
+        }
+    }
+
+    /// Keeps it until the request was answered: what was made of the body takes about as much.
+    pub fn keep_for(self, request: &HttpRequest) {
+        let mut extensions = request.extensions_mut();
+        let mut rooms = extensions.remove::<Rooms>().unwrap_or_default();
+        rooms.0.push(self);
+        extensions.insert(rooms);
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
+/// Of one request: its body may be read twice.
+#[derive(Default)]
+struct Rooms(Vec<Room>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn workspace(n: u128) -> Owner {
+        Owner::Workspace(Uuid::from_u128(n).into())
+    }
+    fn network(n: u32) -> Owner {
+        Owner::Network(std::net::Ipv4Addr::from(n).into())
+    }
+    /// As a body of a MiB after the other, as long as there is room; all of them are under way.
+    fn fill(bodies: &Arc<Bodies>, owner: Owner) -> (Vec<Room>, ApiError) {
+        let mut rooms = Vec::new();
+        loop {
+            match Room::begin(bodies, owner).and_then(|mut room| room.take(MIB - LEAST).map(|()| room)) {
+                Ok(room) => rooms.push(room),
+                Err(error) => return (rooms, error),
+            }
+        }
+    }
+
+    #[test]
+    fn each_has_so_much_room_and_all_have_so_much_together() {
+        let bodies = Arc::<Bodies>::default();
+        let (first, error) = fill(&bodies, workspace(1));
+        assert!(first.len() == 64 && matches!(error, ApiError::TooMany(..)), "{error:?}");
+        let others: Vec<_> = (2..=4).map(|n| fill(&bodies, workspace(n)).0).collect();
+        assert!(others.iter().all(|rooms| rooms.len() == 64));
+        assert_eq!(bodies.held(), ALL);
+        let (none, error) = fill(&bodies, workspace(5));
+        assert!(none.is_empty() && matches!(error, ApiError::Busy(_)), "{error:?}");
+        drop(first);
+        assert_eq!(fill(&bodies, workspace(5)).0.len(), 64);
+        drop(others);
+        assert_eq!((bodies.held(), bodies.lock().by_owner.len()), (0, 0));
+    }
+
+    #[test]
+    fn strangers_leave_room_for_workspaces() {
+        let bodies = Arc::<Bodies>::default();
+        let rooms: Vec<_> = (0..100).map(|n| fill(&bodies, network(n)).0).collect();
+        assert_eq!((rooms[0].len(), bodies.held()), (4, STRANGERS));
+        assert_eq!(fill(&bodies, workspace(1)).0.len(), 64);
+        drop(rooms);
+        let empty: Vec<_> = std::iter::repeat_with(|| Room::begin(&bodies, network(1)))
+            .take(2_000)
+            .collect();
+        assert_eq!(empty.iter().filter(|room| room.is_ok()).count(), OF_A_NETWORK / LEAST);
+    }
+}

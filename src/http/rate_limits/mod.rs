@@ -1,0 +1,397 @@
+//! How often: by key, by workspace, by user, and for strangers by their network.
+//!
+//! Strangers choose what they are counted by (addresses, e-mails, made-up keys), so each limit holds at most 50,000
+//! buckets of a fixed size: about 4 MiB each, 64 MiB for all limits together, whatever is sent.
+mod buckets;
+
+use super::{
+    error::{ApiError, ApiResult},
+    gate::Caller,
+};
+use actors::clock::Clock;
+use buckets::Keyed;
+use entities::ids::{ApiKeyId, RoomId, TenantId, UserId};
+use governor::{NotUntil, Quota, nanos::Nanos};
+use sha2::{Digest, Sha256};
+use std::{hash::Hash, net::IpAddr, num::NonZeroU32, time::Duration};
+use uuid::Uuid;
+
+/// So many at once, and so many more every second.
+#[derive(Clone, Copy)]
+struct Pace {
+    burst: u32,
+    per_second: u32,
+}
+
+/// Requests of one key. Source: CONTRACT §1.
+const KEY: Pace = Pace {
+    burst: 100,
+    per_second: 50,
+};
+/// Requests of all keys of a workspace together: more keys bring no more than four do.
+const WORKSPACE: Pace = Pace {
+    burst: 400,
+    per_second: 200,
+};
+/// Requests of one user of the dashboard.
+const USER: Pace = Pace {
+    burst: 100,
+    per_second: 20,
+};
+/// Requests with one made-up key, links that are not good, and sign-ins, each of one network.
+const STRANGER: Pace = Pace {
+    burst: 60,
+    per_second: 1,
+};
+/// Requests of one network with made-up keys of any kind: many clients may share a proxy's address, and what one of them
+/// repeats is counted above.
+const STRANGERS: Pace = Pace {
+    burst: 600,
+    per_second: 10,
+};
+/// Sign-ins with one e-mail from one network, or from a browser that has signed in before: so many at once, and 12 more a
+/// minute.
+const TRIES: (u32, u32) = (20, 12);
+/// Sign-ins with one e-mail from all networks together, but for such browsers: 200 at once, and 30 more a minute. More than
+/// two networks can use up by themselves.
+const TRIES_FROM_EVERYWHERE: (u32, u32) = (200, 30);
+/// Keys made in a workspace: so many at once, and as many more every minute.
+const KEYS_MADE: u32 = 20;
+/// Tests of a workspace's trunks: so many at once, and as many more every minute.
+const TRUNK_TESTS: u32 = 20;
+/// Offers to join a room. A page whose network comes and goes needs fewer.
+const JOINS: Pace = Pace {
+    burst: 30,
+    per_second: 1,
+};
+/// Characters that a workspace can have spoken in a minute: twenty of the longest previews.
+const PREVIEW_CHARACTERS: u32 = 10_000;
+
+/// A text of any length, as a bucket's name.
+type Digest16 = [u8; 16];
+
+/// Limits on how often.
+pub struct RateLimits {
+    clock: Clock,
+    by_key: Keyed<ApiKeyId>,
+    by_workspace: Keyed<TenantId>,
+    by_user: Keyed<UserId>,
+    keys_made: Keyed<TenantId>,
+    unknown_keys: Keyed<(IpAddr, Digest16)>,
+    unknown_keys_of_network: Keyed<IpAddr>,
+    bad_links: Keyed<IpAddr>,
+    sign_ins: Keyed<IpAddr>,
+    sign_ins_by_email: Keyed<(IpAddr, Digest16)>,
+    sign_ins_from_everywhere: Keyed<Digest16>,
+    sign_ins_by_device: Keyed<Uuid>,
+    /// Requests to peers that a workspace names.
+    trunk_tests: Keyed<TenantId>,
+    /// Characters of previews of voices.
+    previews: Keyed<TenantId>,
+    /// Offers to join, by room.
+    joins: Keyed<RoomId>,
+}
+
+/// What is left to a caller, for the `RateLimit-*` headers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    pub burst: u32,
+    pub remaining: u32,
+    /// Seconds until all of the burst is there again.
+    pub reset: u32,
+}
+
+impl Pace {
+    fn quota(self) -> Quota {
+        Quota::per_second(count(self.per_second)).allow_burst(count(self.burst))
+    }
+
+    fn left(self, remaining: u32) -> Left {
+        let used = self.burst.saturating_sub(remaining);
+        Left {
+            burst: self.burst,
+            remaining,
+            reset: used.div_ceil(self.per_second),
+        }
+    }
+}
+
+fn per_minute((burst, per_minute): (u32, u32)) -> Quota {
+    Quota::per_minute(count(per_minute)).allow_burst(count(burst))
+}
+
+fn count(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
+}
+
+impl RateLimits {
+    pub fn new(clock: &Clock) -> Self {
+        RateLimits {
+            clock: clock.clone(),
+            by_key: Keyed::new(KEY.quota(), clock),
+            by_workspace: Keyed::new(WORKSPACE.quota(), clock),
+            by_user: Keyed::new(USER.quota(), clock),
+            keys_made: Keyed::new(per_minute((KEYS_MADE, KEYS_MADE)), clock),
+            unknown_keys: Keyed::new(STRANGER.quota(), clock),
+            unknown_keys_of_network: Keyed::new(STRANGERS.quota(), clock),
+            bad_links: Keyed::new(STRANGER.quota(), clock),
+            sign_ins: Keyed::new(STRANGER.quota(), clock),
+            sign_ins_by_email: Keyed::new(per_minute(TRIES), clock),
+            sign_ins_from_everywhere: Keyed::new(per_minute(TRIES_FROM_EVERYWHERE), clock),
+            sign_ins_by_device: Keyed::new(per_minute(TRIES), clock),
+            trunk_tests: Keyed::new(per_minute((TRUNK_TESTS, TRUNK_TESTS)), clock),
+            previews: Keyed::new(per_minute((PREVIEW_CHARACTERS, PREVIEW_CHARACTERS)), clock),
+            joins: Keyed::new(JOINS.quota(), clock),
+        }
+    }
+
+    /// Forgets who has been quiet.
+    pub fn tidy(&self) {
+        self.by_key.tidy();
+        self.by_workspace.tidy();
+        self.by_user.tidy();
+        self.keys_made.tidy();
+        self.unknown_keys.tidy();
+        self.unknown_keys_of_network.tidy();
+        self.bad_links.tidy();
+        self.sign_ins.tidy();
+        self.sign_ins_by_email.tidy();
+        self.sign_ins_from_everywhere.tidy();
+        self.sign_ins_by_device.tidy();
+        self.trunk_tests.tidy();
+        self.previews.tidy();
+        self.joins.tidy();
+    }
+
+    /// Buckets in use, of all limits.
+    pub fn buckets(&self) -> usize {
+        [
+            self.by_key.count(),
+            self.by_workspace.count(),
+            self.by_user.count(),
+            self.keys_made.count(),
+            self.unknown_keys.count(),
+            self.unknown_keys_of_network.count(),
+            self.bad_links.count(),
+            self.sign_ins.count(),
+            self.sign_ins_by_email.count(),
+            self.sign_ins_from_everywhere.count(),
+            self.sign_ins_by_device.count(),
+            self.trunk_tests.count(),
+            self.previews.count(),
+            self.joins.count(),
+        ]
+        .iter()
+        .sum()
+    }
+
+    /// A request with a key. What is left is that of the key or of its workspace, whichever is used up first; it is noted
+    /// in `left` also when there is nothing.
+    pub fn request(&self, key: ApiKeyId, tenant: TenantId, left: &mut Option<Left>) -> ApiResult<()> {
+        let of_key = self.admit(&self.by_key, &key, KEY, left, "key")?;
+        let of_workspace = self.admit(&self.by_workspace, &tenant, WORKSPACE, left, "workspace")?;
+        *left = Some(if of_workspace.remaining < of_key.remaining {
+            of_workspace
+        } else {
+            of_key
+        });
+        Ok(())
+    }
+
+    /// A request of somebody who is signed in.
+    pub fn dashboard(&self, user: UserId, left: &mut Option<Left>) -> ApiResult<()> {
+        *left = Some(self.admit(&self.by_user, &user, USER, left, "user")?);
+        Ok(())
+    }
+
+    fn admit<K: Hash + Eq + Clone>(
+        &self,
+        limit: &Keyed<K>,
+        key: &K,
+        pace: Pace,
+        left: &mut Option<Left>,
+        whose: &str,
+    ) -> ApiResult<Left> {
+        match limit.check(key) {
+            Ok(snapshot) => Ok(pace.left(snapshot.remaining_burst_capacity())),
+            Err(not_yet) => {
+                *left = Some(pace.left(0));
+                let Pace { burst, per_second } = pace;
+                let message = format!("at most {per_second} requests a second per {whose}, bursts of {burst}");
+                Err(self.too_many(message, &not_yet))
+            }
+        }
+    }
+
+    fn too_many(&self, message: impl Into<String>, not_yet: &NotUntil<Nanos>) -> ApiError {
+        let wait = not_yet.wait_time_from(governor::clock::Clock::now(&self.clock));
+        ApiError::TooMany("rate_limited", message.into(), seconds(wait))
+    }
+
+    /// A key that is to be made.
+    pub fn key_made(&self, tenant: TenantId) -> ApiResult<()> {
+        let allowed = self.keys_made.check(&tenant);
+        allowed.map(drop).map_err(|not_yet| {
+            let message = format!("at most {KEYS_MADE} keys are made a minute in one workspace");
+            self.too_many(message, &not_yet)
+        })
+    }
+
+    /// A key that nobody has. `Err` for who has shown it too often, or for a network that shows very many.
+    pub fn unknown_key(&self, network: IpAddr, key: &str) -> ApiResult<()> {
+        let same = self.unknown_keys.check(&(network, digest(key)));
+        let any = same.and_then(|_| self.unknown_keys_of_network.check(&network));
+        any.map(drop)
+            .map_err(|not_yet| self.too_many("too many requests with unknown keys from this address", &not_yet))
+    }
+
+    /// A link that is not good: guessing links is guessing keys.
+    pub fn bad_link(&self, network: IpAddr) -> ApiResult<()> {
+        let allowed = self.bad_links.check(&network);
+        allowed
+            .map(drop)
+            .map_err(|not_yet| self.too_many("too many links from this address that are not good", &not_yet))
+    }
+
+    /// A try to sign in or up. Who guesses somebody's password keeps out nobody else in other networks; and guessing from
+    /// many networks is slowed down too.
+    pub fn sign_in(&self, network: IpAddr, email: &str) -> ApiResult<()> {
+        let email = digest(&email.trim().to_lowercase());
+        // The narrow ones first: who has used up theirs takes nothing from others.
+        let allowed = self
+            .sign_ins_by_email
+            .check(&(network, email))
+            .and_then(|_| self.sign_ins.check(&network))
+            .and_then(|_| self.sign_ins_from_everywhere.check(&email));
+        allowed
+            .map(drop)
+            .map_err(|not_yet| self.too_many("too many tries; wait a little", &not_yet))
+    }
+
+    /// A try to sign in from a browser that has signed in before: counted by itself. `false`: it has used that up.
+    pub fn known_device(&self, device: Uuid) -> bool {
+        self.sign_ins_by_device.check(&device).is_ok()
+    }
+
+    /// A request to the peer of a trunk.
+    pub fn trunk_test(&self, caller: &Caller) -> ApiResult<()> {
+        let allowed = self.trunk_tests.check(&caller.tenant_id());
+        allowed.map(drop).map_err(|not_yet| {
+            let message = format!("at most {TRUNK_TESTS} tests of trunks a minute");
+            self.too_many(message, &not_yet)
+        })
+    }
+
+    /// Somebody with the room's link offers to join it: each offer is work, also one that is refused.
+    pub fn join(&self, room: RoomId) -> ApiResult<()> {
+        let allowed = self.joins.check(&room);
+        allowed
+            .map(drop)
+            .map_err(|not_yet| self.too_many("too many offers to join this room", &not_yet))
+    }
+
+    /// A preview of so many characters.
+    pub fn preview(&self, tenant: TenantId, characters: usize) -> ApiResult<()> {
+        let characters = u32::try_from(characters).ok().and_then(NonZeroU32::new);
+        if characters.is_none_or(|n| self.previews.allows(&tenant, n)) {
+            Ok(())
+        } else {
+            let message = format!("at most {PREVIEW_CHARACTERS} characters of previews a minute");
+            Err(ApiError::TooMany("rate_limited", message, 5))
+        }
+    }
+}
+
+/// For `Retry-After`.
+fn seconds(wait: Duration) -> u64 {
+    wait.as_secs() + 1
+}
+
+fn digest(text: &str) -> Digest16 {
+    let mut short = Digest16::default();
+    short.copy_from_slice(&Sha256::digest(text.as_bytes())[..16]);
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entities::values::Moment;
+    use std::net::Ipv4Addr;
+
+    fn clock() -> Clock {
+        Clock::manual(Moment::parse("2027-03-02T13:00:00Z").unwrap())
+    }
+
+    fn pass_time(clock: &Clock, seconds: i64) {
+        clock.set(clock.now().plus_seconds(seconds));
+    }
+
+    fn network(n: u32) -> IpAddr {
+        Ipv4Addr::from(0x0a00_0000 + n).into()
+    }
+
+    #[test]
+    fn a_guesser_keeps_nobody_out_in_another_network() {
+        let limits = RateLimits::new(&clock());
+        let allowed = |n: u32, email: &str| limits.sign_in(network(n), email).is_ok();
+        assert_eq!((0..100).filter(|_| allowed(1, "ann@example.com")).count(), 20);
+        assert!(allowed(2, " ANN@example.com"), "the owner is elsewhere");
+        assert!(allowed(1, "bob@example.com"), "and so is bob's password");
+    }
+
+    #[test]
+    fn guessing_from_many_networks_is_slowed_down_but_for_known_devices() {
+        let clock = clock();
+        let limits = RateLimits::new(&clock);
+        let guessed = |n: u32| limits.sign_in(network(n), "ann@example.com").is_ok();
+        assert_eq!((0..1_000).filter(|n| guessed(*n)).count(), 200);
+        assert_eq!((0..30).filter(|_| limits.known_device(Uuid::from_u128(1))).count(), 20);
+        assert!(limits.known_device(Uuid::from_u128(2)));
+        pass_time(&clock, 60);
+        assert_eq!((0..1_000).filter(|n| guessed(*n)).count(), 30);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_as_such_while_others_guess_from_the_same_address() {
+        let limits = RateLimits::new(&clock());
+        let proxy = network(1);
+        assert_eq!(
+            (0..500)
+                .filter(|_| limits.unknown_key(proxy, "vk_test_a").is_ok())
+                .count(),
+            60
+        );
+        assert!(limits.unknown_key(proxy, "vk_test_b").is_ok());
+        let guessed = |n: u32| limits.unknown_key(proxy, &format!("vk_test_{n}")).is_ok();
+        assert_eq!(
+            (0..1_000).filter(|n| guessed(*n)).count(),
+            539,
+            "600 of an address in all"
+        );
+        assert!(limits.unknown_key(network(2), "vk_test_b").is_ok());
+    }
+
+    #[test]
+    fn many_keys_bring_a_workspace_no_more_than_four() {
+        let limits = RateLimits::new(&clock());
+        let tenant = TenantId::from(Uuid::from_u128(1));
+        let mut left = None;
+        let mut allowed = 0;
+        for n in 0..900 {
+            let key = ApiKeyId::from(Uuid::from_u128(n % 10));
+            allowed += u32::from(limits.request(key, tenant, &mut left).is_ok());
+        }
+        assert_eq!(allowed, 400);
+        assert_eq!(left, Some(WORKSPACE.left(0)));
+        let other = TenantId::from(Uuid::from_u128(2));
+        let key = ApiKeyId::from(Uuid::from_u128(99));
+        assert!(limits.request(key, other, &mut left).is_ok());
+        let expected = Left {
+            burst: 100,
+            remaining: 99,
+            reset: 1,
+        };
+        assert_eq!(left, Some(expected), "the key's is used up first");
+    }
+}

@@ -1,0 +1,161 @@
+//! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with their keys.
+use super::{
+    error::{ApiError, ApiResult},
+    gate::Caller,
+};
+use crate::{access, app::State};
+use actix_web::web::Data;
+use actors::clock::Busy;
+use entities::{
+    api_key,
+    ids::{ApiKeyId, TenantId},
+};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::sync::{Notify, Semaphore, watch};
+
+/// Event streams at once.
+const MAX_STREAMS: usize = 1_000;
+/// Event streams of one tenant at once.
+const MAX_STREAMS_OF_TENANT: usize = 50;
+/// How often the keys of open streams are looked at: another process may revoke them, too.
+const LOOK_AT_KEYS: Duration = Duration::from_secs(2);
+
+pub struct Streams {
+    pub slots: Arc<Semaphore>,
+    pub ending: watch::Sender<bool>,
+    open: Mutex<Open>,
+    /// The first one was opened.
+    opened: Notify,
+}
+
+#[derive(Default)]
+struct Open {
+    by_tenant: HashMap<TenantId, usize>,
+    /// How many there are of each key, and what tells them that it is no longer valid.
+    by_key: HashMap<ApiKeyId, (usize, watch::Sender<bool>)>,
+    /// Held from the opening of the first one until the alarm for its key stands.
+    busy: Busy,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Streams {
+            slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            ending: watch::channel(false).0,
+            open: Mutex::default(),
+            opened: Notify::new(),
+        }
+    }
+}
+
+impl Streams {
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The keys of open streams.
+    fn keys(&self) -> Vec<ApiKeyId> {
+        self.lock().by_key.keys().copied().collect()
+    }
+
+    fn end_all_but(&self, valid: &HashSet<ApiKeyId>) {
+        for (key, (_, ended)) in &self.lock().by_key {
+            if !valid.contains(key) {
+                ended.send_replace(true);
+            }
+        }
+    }
+}
+
+/// Ends streams whose keys are no longer valid. Sets no alarm while there are none.
+pub fn watch_keys(state: Arc<State>) {
+    state.deps.runtime.clone().spawn(async move {
+        let (streams, clock) = (&state.streams, &state.deps.clock);
+        loop {
+            streams.opened.notified().await;
+            let mut keys = streams.keys();
+            let mut busy = std::mem::take(&mut streams.lock().busy);
+            while !keys.is_empty() {
+                busy = clock.busy_until(clock.now().plus(LOOK_AT_KEYS), busy).await;
+                let now = clock.now();
+                let valid = match api_key::of_ids(&state.deps.db.read, &streams.keys()).await {
+                    Ok(rows) => rows
+                        .into_iter()
+                        .filter(|row| access::is_valid(row, now))
+                        .map(|row| row.id)
+                        .collect(),
+                    Err(error) => {
+                        tracing::warn!(%error, "the keys of event streams cannot be looked at: the streams end, and their clients resume");
+                        HashSet::new()
+                    }
+                };
+                streams.end_all_but(&valid);
+                keys = streams.keys();
+                // Of one that was the first again meanwhile.
+                drop(std::mem::take(&mut streams.lock().busy));
+            }
+        }
+    });
+}
+
+/// One of a tenant's streams, so that no tenant takes all there are.
+pub struct StreamPlace {
+    state: Data<State>,
+    tenant: TenantId,
+    key: ApiKeyId,
+    ended: watch::Receiver<bool>,
+}
+
+impl StreamPlace {
+    pub fn take(state: &Data<State>, caller: &Caller) -> ApiResult<Self> {
+        let (tenant, key) = (caller.tenant_id(), caller.key.id);
+        let mut open = state.streams.lock();
+        let of_tenant = open.by_tenant.entry(tenant).or_insert(0);
+        if *of_tenant >= MAX_STREAMS_OF_TENANT {
+            let message = format!("a workspace has at most {MAX_STREAMS_OF_TENANT} open streams");
+            return Err(ApiError::TooMany("rate_limited", message, 5));
+        }
+        *of_tenant += 1;
+        if open.by_key.is_empty() {
+            open.busy = state.deps.clock.busy();
+            state.streams.opened.notify_one();
+        }
+        let (of_key, ended) = open.by_key.entry(key).or_insert_with(|| (0, watch::channel(false).0));
+        *of_key += 1;
+        let ended = ended.subscribe();
+        drop(open);
+        Ok(StreamPlace {
+            state: state.clone(),
+            tenant,
+            key,
+            ended,
+        })
+    }
+
+    /// Turns true when the key is no longer valid.
+    pub fn key_ended(&self) -> watch::Receiver<bool> {
+        self.ended.clone()
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        let mut open = self.state.streams.lock();
+        if let Some(of_tenant) = open.by_tenant.get_mut(&self.tenant) {
+            *of_tenant -= 1;
+            if *of_tenant == 0 {
+                open.by_tenant.remove(&self.tenant);
+            }
+        }
+        if let Some((of_key, _)) = open.by_key.get_mut(&self.key) {
+            *of_key -= 1;
+            if *of_key == 0 {
+                open.by_key.remove(&self.key);
+            }
+        }
+    }
+}
