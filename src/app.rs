@@ -10,6 +10,7 @@ use actors::{
     carrier::{Carriers, Sandbox, SandboxOptions},
     clock::Clock,
     deps::{Deps, Shared},
+    holds,
     housekeeping::{self, KeysUsed},
     ids::Ids,
     keyring::purpose,
@@ -115,6 +116,10 @@ impl App {
         .await
         .map_err(|why| CannotStart(format!("database_url: {why}")))?;
         check_secret_key(&db, &keyring).await?;
+        // Before anything takes its time from it.
+        holds::begin(&db, &clock, settings.start_paused)
+            .await
+            .map_err(|error| about("cannot be read", &error))?;
 
         let ids = Arc::new(Ids::new(clock.clone()));
         if let Some(newest) = entities::event::last_id(&db.read)
@@ -164,6 +169,7 @@ impl App {
             cloning: settings.cloning()?,
             listeners: Default::default(),
             board: Default::default(),
+            holds: Default::default(),
             limits: settings.limits()?,
             base_url: settings.public_url().into(),
             runtime: handle,

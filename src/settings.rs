@@ -104,6 +104,7 @@ pub struct Settings {
     pub topup_min_cents: i64,
     pub topup_max_cents: i64,
     pub drain_seconds: u64,
+    pub start_paused: bool,
     pub trusted_proxy: bool,
 }
 

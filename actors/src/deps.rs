@@ -9,6 +9,7 @@ use crate::{
     dispatcher::Board,
     email::Emails,
     evaluate::Evaluations,
+    holds::Holds,
     ids::Ids,
     job::Running,
     keyring::Keyring,
@@ -73,6 +74,8 @@ pub struct Shared {
     pub listeners: Listeners,
     /// What holds each campaign up.
     pub board: Board,
+    /// What holds everybody up.
+    pub holds: Holds,
     pub limits: Limits,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,

@@ -19,6 +19,7 @@ pub mod email;
 pub mod endpoint;
 pub mod evaluate;
 pub mod event;
+pub mod holds;
 pub mod hours;
 pub mod housekeeping;
 pub mod ids;

@@ -380,7 +380,7 @@ impl Engine {
             }
         }
         self.book(&transaction, &mut changes, &mut draught).await?;
-        let applied = changes.apply(&transaction, self.clock.now()).await?;
+        let applied = changes.apply(&transaction, self.clock.times()).await?;
         transaction.commit().await?;
         self.committed(draught, applied);
         Ok(())

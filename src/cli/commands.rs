@@ -149,7 +149,7 @@ pub(super) async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock
 
 pub(super) async fn write(db: &Db, changes: Changes) -> Result<(), Error> {
     let transaction = db.begin().await?;
-    changes.apply(&transaction, Clock::wall().now()).await?;
+    changes.apply(&transaction, Clock::wall().times()).await?;
     Ok(transaction.commit().await?)
 }
 

@@ -130,6 +130,7 @@ impl ApiError {
                 "the service cannot do this now; try again shortly".into(),
                 None,
             ),
+            Error::Held(why) => (S::SERVICE_UNAVAILABLE, "unavailable", (*why).into(), None),
             Error::Corrupt { .. } | Error::Internal(_) => (
                 S::INTERNAL_SERVER_ERROR,
                 "internal_error",
@@ -171,7 +172,9 @@ impl ResponseError for ApiError {
     fn error_response(&self) -> HttpResponse {
         let (status, code, message, param) = self.public();
         let request_id = request_id();
-        if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED {
+        // What is held is held by will, and told once where it begins.
+        let is_held = matches!(self, ApiError::Service(Error::Held(_)));
+        if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED && !is_held {
             tracing::error!(error = %self, request_id, "a request failed");
         }
         let mut response = HttpResponse::build(status);
@@ -180,6 +183,7 @@ impl ResponseError for ApiError {
             ApiError::Service(Error::Unavailable(_) | Error::ConcurrencyFull { .. }) => {
                 response.insert_header(("Retry-After", "1"))
             }
+            ApiError::Service(Error::Held(_)) => response.insert_header(("Retry-After", "30")),
             _ => &mut response,
         };
         if status == StatusCode::UNAUTHORIZED {

@@ -235,7 +235,7 @@ impl Watching {
 
     async fn key_is_valid(&self) -> bool {
         let key = api_key::load(&self.state.deps.db.read, self.tenant, self.key).await;
-        key.is_ok_and(|key| access::is_valid(&key, self.state.deps.clock.now()))
+        key.is_ok_and(|key| access::is_valid(&key, self.state.deps.clock.times().later()))
     }
 
     fn take(&mut self, event: &event::Model) {

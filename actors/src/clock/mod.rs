@@ -9,6 +9,7 @@ mod steady_tests;
 
 use entities::values::{Moment, Times};
 use governor::nanos::Nanos;
+use serde::{Deserialize, Serialize};
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
@@ -37,7 +38,7 @@ enum Source {
 }
 
 /// The wall clock has stepped, and nobody knows yet whether it is right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
     /// By our time; no two steps have the same.
     pub since: Moment,
