@@ -181,7 +181,7 @@ impl Clock {
 
     /// Our time: never goes back, and does not follow a wall clock of which nobody knows whether it is right.
     pub fn now(&self) -> Moment {
-        self.reading(|steady, ..| moment(steady.ours()))
+        self.reading(|steady, _, _| moment(steady.ours()))
     }
 
     /// Our time, and what the wall clock shows.
@@ -199,7 +199,7 @@ impl Clock {
     }
 
     pub fn doubt(&self) -> Option<Doubt> {
-        self.reading(|steady, ..| {
+        self.reading(|steady, _, _| {
             let (doubt, believed_at) = (steady.in_doubt()?, steady.believed_at()?);
             Some(Doubt {
                 since: moment(doubt.since),
