@@ -17,6 +17,7 @@ use actors::{
     clock::Clock,
     deps::{Deps, Shared},
     fence::Fence,
+    holds,
     housekeeping::{self, KeysUsed},
     ids::Ids,
     keyring::purpose,
@@ -112,6 +113,10 @@ impl App {
         .await
         .map_err(|why| CannotStart(format!("database_url: {why}")))?;
         check_secret_key(&db, &keyring).await?;
+        // Before anything takes its time from it.
+        holds::begin(&db, &clock, settings.start_paused)
+            .await
+            .map_err(|error| about("cannot be read", &error))?;
 
         let ids = Arc::new(Ids::new(clock.clone()));
         if let Some(newest) = entities::event::last_id(&db.read)
@@ -162,6 +167,7 @@ impl App {
             cloning: settings.cloning()?,
             listeners: Default::default(),
             board: Default::default(),
+            holds: Default::default(),
             limits: settings.limits()?,
             base_url: settings.public_url().into(),
             runtime: handle,

@@ -22,6 +22,8 @@ fn main() -> ExitCode {
             Command::Keys(command) => command.run(cli.config, cli.json).await,
             Command::Tenant(command) => command.run(cli.config, cli.json).await,
             Command::Credits(command) => command.run(cli.config, cli.json).await,
+            Command::Dispatch(command) => command.run(cli.config, cli.json).await,
+            Command::Clock(command) => command.run(cli.config, cli.json).await,
             Command::Secrets(command) => command.run(cli.config, cli.json).await,
             Command::Audit(command) => command.run(cli.config).await,
             Command::Migrate => cli::commands::migrate(cli.config, cli.json).await,

@@ -106,6 +106,7 @@ pub struct Settings {
     pub topup_max_cents: i64,
     pub drain_seconds: u64,
     pub commit_timeout_seconds: u64,
+    pub start_paused: bool,
     pub trusted_proxy: bool,
 }
 

@@ -10,6 +10,7 @@ use crate::{
     email::Emails,
     evaluate::Evaluations,
     fence::Fence,
+    holds::Holds,
     ids::Ids,
     job::Running,
     keyring::Keyring,
@@ -76,6 +77,8 @@ pub struct Shared {
     pub listeners: Listeners,
     /// What holds each campaign up.
     pub board: Board,
+    /// What holds everybody up.
+    pub holds: Holds,
     pub limits: Limits,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,

@@ -41,6 +41,8 @@ pub struct Terms<'a> {
     pub ring_ms: i64,
     pub suspended_since: Option<Moment>,
     pub credits_gone: bool,
+    /// How far the wall clock is behind our time: caps and hours must hold by it, too.
+    pub behind_ms: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -128,9 +130,12 @@ fn suspension(terms: &Terms<'_>, now: Moment) -> Verdict {
 
 fn capped(person: &Person, terms: &Terms<'_>, now: Moment) -> Verdict {
     let caps = terms.caps;
-    let frees = |cap: Option<i32>, days: i64| cap.and_then(|cap| frees_at(&person.recent, cap, days, now));
+    let behind_ms = terms.behind_ms.max(0);
+    let wall = now.plus_millis(-behind_ms);
+    let frees = |cap: Option<i32>, days: i64| cap.and_then(|cap| frees_at(&person.recent, cap, days, wall));
     let until =
         frees(caps.per_number_24h.map(|cap| cap.get()), 1).max(frees(caps.per_number_7d.map(|cap| cap.get()), 7));
+    let until = until.map(|until| until.plus_millis(behind_ms));
     match until {
         None => Verdict::Yes,
         Some(until) if caps.on_cap == OnCap::Skip || terms.ends_at.is_some_and(|end| until >= end) => {
@@ -157,7 +162,7 @@ fn hours(standing: &Standing, terms: &Terms<'_>, now: Moment) -> Verdict {
     if terms.ends_at.is_some_and(|end| now >= end) {
         return Verdict::Never(SkipReason::QuietHoursExpired);
     }
-    match hours.next_opening(now, terms.ring_ms) {
+    match hours.next_opening_by_both(now, terms.ring_ms, terms.behind_ms) {
         Some(at) if at <= now => Verdict::Yes,
         Some(at) if terms.ends_at.is_none_or(|end| at < end) => Verdict::Wait(Some(at)),
         Some(_) | None => Verdict::Never(SkipReason::QuietHoursExpired),
@@ -201,6 +206,7 @@ mod tests {
             ring_ms: 30_000,
             suspended_since: None,
             credits_gone: false,
+            behind_ms: 0,
         }
     }
     fn always() -> Standing {
@@ -354,5 +360,40 @@ mod tests {
             ),
             None
         );
+    }
+
+    /// Our time, and a wall clock that shows so many hours less.
+    #[test]
+    fn what_only_one_clock_allows_is_not_allowed() {
+        let once = caps(1, 7, OnCap::Defer);
+        let behind = |hours: i64| Terms {
+            behind_ms: hours * HOUR * 1000,
+            ..terms(&once)
+        };
+        let from = |hours: i64| now().plus_seconds(hours * HOUR);
+        let called = called(&[25]);
+        for (hours, expected) in [(0, Verdict::Yes), (2, Verdict::Wait(Some(from(1)))), (-2, Verdict::Yes)] {
+            assert_eq!(
+                ask(Rule::Caps, &called, &always(), &behind(hours), now()),
+                expected,
+                "{hours}"
+            );
+        }
+        // By our time it is 05:30 in New York.
+        let early =
+            serde_json::from_value(serde_json::json!({ "windows": [{ "start": "05:00", "end": "06:00" }] })).unwrap();
+        let early = Rules::new(&early, Env::Test, Zone::NEW_YORK).of("America/New_York");
+        let half_past = now().plus_seconds(5 * HOUR / 2);
+        for (hours, expected) in [
+            (0, Verdict::Yes),
+            (2, Verdict::Wait(Some(from(4)))),
+            (-2, Verdict::Wait(Some(from(24)))),
+        ] {
+            assert_eq!(
+                ask(Rule::Hours, &called, &early, &behind(hours), half_past),
+                expected,
+                "{hours}"
+            );
+        }
     }
 }

@@ -1,5 +1,12 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
-use crate::{delivery::prune, deps::Deps, supervise::panic_text, tree, writer::Commit};
+use crate::{
+    delivery::prune,
+    deps::Deps,
+    holds::{self, ClockStatus},
+    supervise::panic_text,
+    tree,
+    writer::Commit,
+};
 use entities::{Result, delivery, ids::ApiKeyId, values::Moment};
 use futures_util::FutureExt;
 use std::{
@@ -60,10 +67,19 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, RECONCILE_EVERY, "reconcile", |deps| async move {
         tree::reconcile(&deps).await
     });
-    every(deps, FLUSH_EVERY, "last use of keys", move |deps| {
-        let keys_used = keys_used.clone();
-        async move { keys_used.flush(&deps).await }
-    });
+    // One alarm for both: neither keeps the other from its work.
+    every(
+        deps,
+        FLUSH_EVERY,
+        "last use of keys, or a look at the clock",
+        move |deps| {
+            let keys_used = keys_used.clone();
+            async move {
+                let flushed = keys_used.flush(&deps).await;
+                holds::watch(&deps).await.and(flushed)
+            }
+        },
+    );
     every(deps, TIDY_EVERY, "measuring the queues", |deps| async move {
         measure(&deps).await
     });
@@ -138,11 +154,18 @@ async fn clear_away(deps: &Deps) -> Result<()> {
 }
 
 async fn tidy(deps: &Deps) -> Result<()> {
-    let now = deps.clock.now();
+    let (times, clock) = (deps.clock.times(), ClockStatus::of(&deps.clock).text());
+    // What is deleted does not come back: by the clock that shows less.
+    let now = times.earlier();
     let before = move |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     deps.writer
         .run(move |db| {
+            let clock = clock.clone();
             Box::pin(async move {
+                entities::meta::set(db, entities::meta::CLOCK, &clock).await?;
+                if times.in_doubt {
+                    return Ok(((), Commit::default()));
+                }
                 entities::idempotency::prune(db, before(KEEP_IDEMPOTENCY_KEYS)).await?;
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
                 entities::inbound_call::prune(db, before(KEEP_INBOUND_CALLS)).await?;

@@ -20,6 +20,7 @@ pub mod endpoint;
 pub mod evaluate;
 pub mod event;
 pub mod fence;
+pub mod holds;
 pub mod hours;
 pub mod housekeeping;
 pub mod ids;

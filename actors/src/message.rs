@@ -134,7 +134,7 @@ pub async fn of_campaign(
     send_by: Option<Moment>,
 ) -> Result<Option<Obstacle>> {
     let Some(id) = campaign else { return Ok(None) };
-    if send_by.is_some_and(|at| deps.clock.now() > at) {
+    if send_by.is_some_and(|at| deps.clock.times().later() > at) {
         return Ok(Some(Obstacle::Bar(Bar::TooLate)));
     }
     let row = match campaign::load_even_deleted(&deps.db.read, Owned::new(tenant, env, id)).await {

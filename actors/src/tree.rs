@@ -21,6 +21,7 @@ use crate::{
     delivery::lane::{Arrived, Lane, Wake as LaneWake},
     deps::Deps,
     dispatcher::{Dispatcher, Wake},
+    holds,
     mail::{Mailer, Wake as MailWake},
     registry::{Parked, Registry},
     room::machine::{Command as RoomCommand, Room},
@@ -200,17 +201,21 @@ async fn imports(deps: &Deps) -> Result<()> {
     Ok(())
 }
 
-/// Recordings that wait to be stored, or whose time has come.
+/// Recordings that wait to be stored, or whose time has come: by both clocks, for what is erased does not come back.
 async fn recordings(deps: &Deps, tree: &Tree) -> Result<()> {
-    for recording in entities::recording::due(&deps.db.read, deps.clock.now(), 1000).await? {
+    for recording in entities::recording::due(&deps.db.read, deps.clock.times().earlier(), 1000).await? {
         tree.recordings.tell(recording, Do::tell(Recording::TICK, &deps.clock));
     }
     Ok(())
 }
 
-/// Messages whose time has come. Far more than are handed over in 30 seconds; the rest follows then.
+/// Messages whose time has come. Far more than are handed over in 30 seconds; the rest follows then. While nothing may leave they
+/// wait as rows.
 async fn messages(deps: &Deps, tree: &Tree) -> Result<()> {
     const AT_ONCE: u64 = 5_000;
+    if holds::look(deps).await?.is_some() {
+        return Ok(());
+    }
     let now = deps.clock.now();
     for message in entities::sms_message::due(&deps.db.read, now, AT_ONCE).await? {
         tree.sms.tell(message, Do::tell(Sms::TICK, &deps.clock));

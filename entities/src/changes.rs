@@ -4,13 +4,13 @@ use crate::{
     bulk::OnConflict,
     campaign, campaign_hour, campaign_move, contact,
     delivery::{self, PutAway},
-    delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
+    delivery_attempt, dial, dispatch_block, dispatch_pause, dnc, email_message, endpoint_health, endpoint_hour,
     error::{Error, Result},
     evaluation, event, function,
     ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId, VoiceId},
     inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sms_message, tally, tenant,
     topup, transcript, user,
-    values::{E164, Env, Moment},
+    values::{E164, Env, Moment, Times},
     voice, webhook_endpoint,
 };
 use sea_orm::ConnectionTrait;
@@ -53,6 +53,8 @@ pub struct Callable {
     pub dialed_at: Moment,
     /// Between these the call may start, by the hours of everybody concerned.
     pub hours: (Moment, Moment),
+    /// The same for the wall clock, where that shows another time than ours.
+    pub wall_hours: (Moment, Moment),
     /// Calls to the number in any 24 hours and in any 7 days, this one included.
     pub caps: (Option<i32>, Option<i32>),
 }
@@ -78,6 +80,8 @@ pub struct Writable {
     pub at: Moment,
     /// Between these it may be written.
     pub hours: (Moment, Moment),
+    /// The same for the wall clock, where that shows another time than ours.
+    pub wall_hours: (Moment, Moment),
     /// Messages of that channel in any 24 hours and in any 7 days, this one included.
     pub caps: (Option<i32>, Option<i32>),
 }
@@ -401,7 +405,7 @@ impl Changes {
     }
 
     /// Writes it all. The caller's transaction makes it one.
-    pub async fn apply(&self, db: &impl ConnectionTrait, now: Moment) -> Result<Applied> {
+    pub async fn apply(&self, db: &impl ConnectionTrait, now: Times) -> Result<Applied> {
         self.check_guards(db, now).await?;
         bulk::save(db, &self.tenants, OnConflict::ReplacePredecessor).await?;
         bulk::save(db, &self.users, OnConflict::Fail).await?;
@@ -484,7 +488,7 @@ impl Changes {
         Ok(applied)
     }
 
-    async fn check_guards(&self, db: &impl ConnectionTrait, now: Moment) -> Result<()> {
+    async fn check_guards(&self, db: &impl ConnectionTrait, now: Times) -> Result<()> {
         let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         let mut running = BTreeSet::new();
         let mut written = Vec::new();
@@ -528,6 +532,10 @@ impl Changes {
                 return Err(Error::Stale);
             }
         }
+        let leaves = !(people.is_empty() && written.is_empty() && calls.is_empty());
+        if leaves && (now.in_doubt || dispatch_pause::lasts(db).await?) {
+            return Err(Error::Stale);
+        }
         check_people(db, &people).await?;
         check_written(db, &written, now).await?;
         check_calls(db, &calls, now).await
@@ -536,13 +544,18 @@ impl Changes {
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
+/// Do the hours hold now and at that moment, by our time and by the wall clock?
+fn in_hours(now: Times, at: Moment, hours: (Moment, Moment), wall_hours: (Moment, Moment)) -> bool {
+    let within = |at: Moment, (opens, closes): (Moment, Moment)| opens <= at && at <= closes;
+    let wall_at = at.plus_millis(-now.behind_ms());
+    within(now.ours, hours) && within(at, hours) && within(now.wall, wall_hours) && within(wall_at, wall_hours)
+}
+
 /// Hours, the do-not-call list and the caps of everybody who is to be called.
-async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Moment) -> Result<()> {
-    let in_hours = |call: &&Callable| {
-        let (opens, closes) = call.hours;
-        [now, call.dialed_at].iter().all(|at| opens <= *at && *at <= closes)
-    };
-    if !calls.iter().all(in_hours) {
+async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Times) -> Result<()> {
+    let behind_ms = now.behind_ms().max(0);
+    let open = |call: &&Callable| in_hours(now, call.dialed_at, call.hours, call.wall_hours);
+    if !calls.iter().all(open) {
         return Err(Error::Stale);
     }
     let mut by_owner: BTreeMap<(TenantId, Env), Vec<&Callable>> = BTreeMap::new();
@@ -562,11 +575,11 @@ async fn check_calls(db: &impl ConnectionTrait, calls: &[&Callable], now: Moment
             continue;
         };
         let numbers: Vec<E164> = capped.iter().map(|call| call.phone_number.clone()).collect();
-        let mut recent = dial::recent(db, owner, &numbers, first.plus_millis(-7 * DAY_MS)).await?;
+        let mut recent = dial::recent(db, owner, &numbers, first.plus_millis(-7 * DAY_MS - behind_ms)).await?;
         for call in capped {
             // Two calls to one number may meet in one transaction: each counts for the next.
             let before = recent.entry(call.phone_number.clone()).or_default();
-            if call.is_capped(before) {
+            if call.is_capped(before, behind_ms) {
                 return Err(Error::Stale);
             }
             before.push(dial::Dialed {
@@ -597,11 +610,11 @@ async fn check_people(db: &impl ConnectionTrait, people: &[&Reachable]) -> Resul
 }
 
 /// Hours and caps of everybody whom a campaign is to write to.
-async fn check_written(db: &impl ConnectionTrait, messages: &[&Writable], now: Moment) -> Result<()> {
+async fn check_written(db: &impl ConnectionTrait, messages: &[&Writable], now: Times) -> Result<()> {
+    let behind_ms = now.behind_ms().max(0);
     let mut by_channel: BTreeMap<_, Vec<&Writable>> = BTreeMap::new();
     for message in messages {
-        let (opens, closes) = message.hours;
-        if [now, message.at].iter().any(|at| *at < opens || closes < *at) {
+        if !in_hours(now, message.at, message.hours, message.wall_hours) {
             return Err(Error::Stale);
         }
         if message.caps != (None, None) {
@@ -614,12 +627,12 @@ async fn check_written(db: &impl ConnectionTrait, messages: &[&Writable], now: M
         let Some(first) = messages.iter().map(|message| message.at).min() else {
             continue;
         };
-        let since = first.plus_millis(-7 * DAY_MS);
+        let since = first.plus_millis(-7 * DAY_MS - behind_ms);
         let mut recent = message_send::recent(db, (tenant, env), channel, &addresses, since).await?;
         for message in messages {
             // Two messages to one address may meet in one transaction: each counts for the next.
             let before = recent.entry(message.address.clone()).or_default();
-            if message.is_capped(before) {
+            if message.is_capped(before, behind_ms) {
                 return Err(Error::Stale);
             }
             before.push(message_send::Sent {
@@ -632,9 +645,10 @@ async fn check_written(db: &impl ConnectionTrait, messages: &[&Writable], now: M
 }
 
 impl Writable {
-    fn is_capped(&self, before: &[message_send::Sent]) -> bool {
+    /// `behind_ms`: the wall clock counts from so much earlier on, and by it too the cap must hold.
+    fn is_capped(&self, before: &[message_send::Sent], behind_ms: i64) -> bool {
         let reached = |cap: Option<i32>, days: i64| {
-            let since = self.at.plus_millis(-days * DAY_MS);
+            let since = self.at.plus_millis(-days * DAY_MS - behind_ms);
             let others = before.iter().filter(|sent| sent.message_id != self.message_id);
             let count = others.filter(|sent| sent.at > since).count();
             cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
@@ -644,10 +658,11 @@ impl Writable {
 }
 
 impl Callable {
-    /// Was the number called too often already? A call that a trunk sent back does not count against itself.
-    pub fn is_capped(&self, before: &[dial::Dialed]) -> bool {
+    /// Was the number called too often already? A call that a trunk sent back does not count against itself. `behind_ms`: the
+    /// wall clock counts from so much earlier on, and by it too the cap must hold.
+    pub fn is_capped(&self, before: &[dial::Dialed], behind_ms: i64) -> bool {
         let reached = |cap: Option<i32>, days: i64| {
-            let since = self.dialed_at.plus_millis(-days * DAY_MS);
+            let since = self.dialed_at.plus_millis(-days * DAY_MS - behind_ms);
             let others = before.iter().filter(|call| call.session_id != self.session_id);
             let count = others.filter(|call| call.at > since).count();
             cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))

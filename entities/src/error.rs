@@ -62,6 +62,9 @@ pub enum Error {
     /// The database does not answer, is busy or full, or the part is restarting: try again.
     #[error("temporarily unavailable: {0}")]
     Unavailable(String),
+    /// The operator, or a clock in doubt, keeps everything from leaving for people: try again when that is over.
+    #[error("{0}")]
+    Held(&'static str),
     /// A stored value cannot be read; names table, column and id.
     #[error("bad value in {table}.{column} of {id}")]
     Corrupt {
@@ -101,7 +104,11 @@ impl Error {
     /// May the same command succeed later without a change by the caller?
     pub fn retryable(&self) -> bool {
         match self {
-            Error::Stale | Error::Collision(_) | Error::Unavailable(_) | Error::ConcurrencyFull { .. } => true,
+            Error::Stale
+            | Error::Collision(_)
+            | Error::Unavailable(_)
+            | Error::Held(_)
+            | Error::ConcurrencyFull { .. } => true,
             Error::NotFound(_)
             | Error::Invalid { .. }
             | Error::InvalidState { .. }

@@ -25,6 +25,7 @@ pub mod delivery;
 pub mod delivery_attempt;
 pub mod dial;
 pub mod dispatch_block;
+pub mod dispatch_pause;
 pub mod dnc;
 pub mod email_message;
 pub mod endpoint_health;

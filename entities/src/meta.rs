@@ -25,6 +25,13 @@ pub const PRUNED_SEQ: &str = "pruned_seq";
 /// The last delivery of which the answers were forgotten.
 pub const FORGOTTEN_ANSWERS: &str = "forgotten_answers";
 
+/// Since when the operator has paused all dispatch, ISO 8601; no row: there is no pause.
+pub const DISPATCH_PAUSED: &str = "dispatch_paused";
+/// The clock as the running service last saw it, in JSON: the next start compares its own with it.
+pub const CLOCK: &str = "clock";
+/// The step of the wall clock that the operator has found good, by its `since`.
+pub const CLOCK_ACCEPTED: &str = "clock_accepted";
+
 pub async fn get(db: &impl ConnectionTrait, key: &str) -> Result<Option<String>> {
     Ok(Entity::find_by_id(key.to_owned()).one(db).await?.map(|row| row.value))
 }
@@ -45,4 +52,9 @@ pub async fn take(db: &impl ConnectionTrait, key: &str, value: &str) -> Result<b
         .exec(db)
         .await?;
     Ok(removed.rows_affected == 1)
+}
+
+/// Answers whether it was there.
+pub async fn remove(db: &impl ConnectionTrait, key: &str) -> Result<bool> {
+    Ok(Entity::delete_by_id(key.to_owned()).exec(db).await?.rows_affected > 0)
 }

@@ -149,7 +149,7 @@ pub(super) async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock
 
 pub(super) async fn write(db: &Db, changes: Changes) -> Result<(), Error> {
     let transaction = db.begin().await?;
-    changes.apply(&transaction, Clock::wall().now()).await?;
+    changes.apply(&transaction, Clock::wall().times()).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -333,7 +333,7 @@ impl Keys {
                 };
                 let transaction = db.begin().await.map_err(Error::from)?;
                 access::check_room_for_key(&transaction, tenant.id, clock.now()).await?;
-                changes.apply(&transaction, clock.now()).await?;
+                changes.apply(&transaction, clock.times()).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 let mut view = ApiKeyView::from(key);
                 view.plaintext = Some(plaintext.to_string());

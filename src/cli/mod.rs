@@ -1,8 +1,10 @@
 //! The command line.
 pub mod audit;
+pub mod clock;
 pub mod commands;
 pub mod credits;
 pub mod demo;
+pub mod dispatch;
 pub mod listen;
 pub mod serve;
 pub mod tenant;
@@ -54,6 +56,12 @@ pub enum Command {
     /// Give credits to a workspace, or show what it has
     #[command(subcommand)]
     Credits(credits::Credits),
+    /// Stop all that leaves for people, of all workspaces, or let it go on
+    #[command(subcommand)]
+    Dispatch(dispatch::Dispatch),
+    /// Look at the running server's clock, or say that it is right
+    #[command(subcommand)]
+    Clock(clock::Clock),
     /// Seal stored secrets anew
     #[command(subcommand)]
     Secrets(commands::Secrets),

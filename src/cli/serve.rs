@@ -20,6 +20,9 @@ pub struct Serve {
     /// sqlite://FILE or postgres://…
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
+    /// Let no call and no message leave until `callboard dispatch resume`: for a restored backup
+    #[arg(long)]
+    paused: bool,
 }
 
 impl Serve {
@@ -27,6 +30,9 @@ impl Serve {
         let mut flags = Vec::new();
         if self.dev {
             flags.push(("dev", "true".to_owned()));
+        }
+        if self.paused {
+            flags.push(("start_paused", "true".to_owned()));
         }
         flags.extend(self.bind.map(|bind| ("bind", bind)));
         flags.extend(self.database_url.map(|url| ("database_url", url)));

@@ -25,7 +25,7 @@ use actors::{
 use entities::{
     Error, agent,
     campaign::{self as store, AgentSnapshot, Channel, Plan},
-    campaign_hour, contact, dispatch_block,
+    campaign_hour, contact, dispatch_block, dispatch_pause,
     ids::CampaignId,
     session, tally,
     values::Text,
@@ -406,6 +406,7 @@ impl Blocked {
         let blocks = blocks.into_iter().filter(|block| block.env == caller.env());
         Ok(Blocked {
             workspace: blocks.map(|block| block.reason).collect(),
+            is_paused: dispatch_pause::lasts(&state.deps.db.read).await?,
             board: state.deps.clone(),
         })
     }

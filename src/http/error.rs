@@ -144,6 +144,7 @@ impl ApiError {
                 "the service cannot do this now; try again shortly".into(),
                 None,
             ),
+            Error::Held(why) => (S::SERVICE_UNAVAILABLE, "unavailable", (*why).into(), None),
             Error::Corrupt { .. } | Error::Internal(_) => (
                 S::INTERNAL_SERVER_ERROR,
                 "internal_error",
@@ -189,6 +190,8 @@ impl ResponseError for ApiError {
         // Anybody can ask for more than there is: only what is our fault is an error.
         match status {
             StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(error = %self, request_id, "a request failed"),
+            // What is held is held by will, and told once where it begins.
+            _ if matches!(self, ApiError::Service(Error::Held(_))) => {}
             StatusCode::SERVICE_UNAVAILABLE => tracing::warn!(error = %self, request_id, "a request was put off"),
             _ => {}
         }
@@ -199,6 +202,7 @@ impl ResponseError for ApiError {
             | ApiError::Service(
                 Error::Unavailable(_) | Error::Fenced | Error::Collision(_) | Error::ConcurrencyFull { .. },
             ) => response.insert_header(("Retry-After", "1")),
+            ApiError::Service(Error::Held(_)) => response.insert_header(("Retry-After", "30")),
             _ => &mut response,
         };
         if status == StatusCode::UNAUTHORIZED {

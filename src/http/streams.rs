@@ -81,7 +81,7 @@ pub fn watch_keys(state: Arc<State>) {
             let mut busy = std::mem::take(&mut streams.lock().busy);
             while !keys.is_empty() {
                 busy = clock.busy_until(clock.now().plus(LOOK_AT_KEYS), busy).await;
-                let now = clock.now();
+                let now = clock.times().later();
                 let valid = match api_key::of_ids(&state.deps.db.read, &streams.keys()).await {
                     Ok(rows) => rows
                         .into_iter()

@@ -2,6 +2,7 @@
 use super::error::{ApiError, ApiResult};
 use crate::app::State;
 use actix_web::{HttpRequest, HttpResponse, web::Data};
+use actors::holds::{self, ClockStatus, Hold};
 use actors::writer::Health;
 use serde_json::json;
 
@@ -24,12 +25,21 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
         // Why stands in the log: the answer is for everybody.
         Health::Failing(_) => "failing",
     };
+    let clock = ClockStatus::of(&state.deps.clock);
+    // Neither makes it unready: requests are answered, and calls that come in, all the same.
+    let dispatch = match holds::known(&state.deps) {
+        None => "running",
+        Some(Hold::Operator) => "paused",
+        Some(Hold::Clock) => "held_by_clock",
+    };
     let ready = database.is_ok() && commits == "ok" && !draining;
     let body = json!({
         "status": if ready { "ready" } else { "unavailable" },
         "database": if database.is_ok() { "ok" } else { "unavailable" },
         "commits": commits,
         "draining": draining,
+        "dispatch": dispatch,
+        "clock": { "trusted": clock.doubt.is_none(), "gap_ms": clock.gap_ms, "doubt": clock.doubt },
         "actors": actors,
         "parked": parked,
     });
@@ -51,6 +61,7 @@ pub async fn metrics(state: Data<State>) -> ApiResult<HttpResponse> {
         }
         metrics::gauge!("callboard_actors_parked").set(tree.parked().len() as f64);
     }
+    holds::measure(deps);
     metrics::gauge!("callboard_calls_live").set(deps.calls.count() as f64);
     metrics::gauge!("callboard_media_connections").set(deps.carriers.rooms.media.connections() as f64);
     state.metrics.run_upkeep();

@@ -290,6 +290,7 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         ring_ms: RING_MS,
         suspended_since: since(Reason::Suspension),
         credits_gone: since(Reason::Credits).is_some(),
+        behind_ms: deps.clock.times().behind_ms(),
     };
     let verdicts = Rule::ALL.map(|rule| (rule, eligibility::ask(rule, &person, &standing, &terms, now)));
     Ok(Eligibility {

@@ -79,6 +79,8 @@ struct Attempted {
 
 /// How long an idle lane stays, so that a trickle of events does not start it anew for each.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(30);
+/// While the clock is in doubt the lane looks again after this; it is woken when that is over.
+const DOUBT_LOOK: std::time::Duration = std::time::Duration::from_secs(30);
 /// Outcomes that may wait for their commit; beyond that nothing more is sent.
 const MAX_UNSETTLED: usize = 2048;
 /// The same, for each attempt at once: what is not committed is sent again after a crash, so it is kept in proportion.
@@ -218,6 +220,10 @@ impl Lane {
 
     fn paused_until(&self) -> Option<Moment> {
         let now = self.deps.clock.now();
+        // A signature with a wrong time would be refused, for good, and count as a failure.
+        if self.deps.clock.is_in_doubt() {
+            return Some(now.plus(DOUBT_LOOK));
+        }
         self.standing.health.paused_until.filter(|until| *until > now)
     }
 

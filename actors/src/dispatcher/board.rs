@@ -33,6 +33,10 @@ pub enum LimitingFactor {
     Budget,
     Credits,
     Suspension,
+    /// The operator has paused all dispatch.
+    OperatorPause,
+    /// The service's clock is in doubt.
+    Clock,
     /// Everybody is being called or has been.
     NoneLeft,
 }

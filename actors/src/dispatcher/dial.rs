@@ -1,5 +1,5 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
-use super::queue::{Queue, Turn};
+use super::queue::{Queue, Turn, Within};
 use crate::{
     calls::Call,
     carrier::Leg,
@@ -115,7 +115,7 @@ pub fn dial_queued(
     known: Known,
     session: Session,
     agent: Arc<AgentSnapshot>,
-    (at, hold, hours): (Moment, Cents, (Moment, Moment)),
+    (at, hold, hours): (Moment, Cents, Within),
     caps: (Option<i32>, Option<i32>),
     campaign: Option<(CampaignId, i32)>,
     now: Moment,
@@ -160,7 +160,7 @@ fn intent(
     known: Known,
     session: &Session,
     at: Moment,
-    hours: (Moment, Moment),
+    hours: Within,
     caps: (Option<i32>, Option<i32>),
 ) -> Result<Commit> {
     let call = &session.call;
@@ -174,7 +174,8 @@ fn intent(
             session_id: call.id,
             phone_number: to_number.clone(),
             dialed_at: at,
-            hours,
+            hours: hours.ours,
+            wall_hours: hours.wall,
             caps,
         }),
     ]);

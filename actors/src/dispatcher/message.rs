@@ -116,7 +116,7 @@ pub async fn write(
                 campaign: Some((queue.id, contact.id)),
             };
             let mut row = sms::row(deps, owner, new, now);
-            row.send_by = Some(turn.hours.1);
+            row.send_by = Some(turn.hours.ours.1);
             let (row, effects) = sms::machine::begin(row, at.max(now));
             commit.changes.sms_messages.push(row.clone());
             (Message::Sms(Box::new(row)), DeliveryRowId(id.0), Channel::Sms, effects)
@@ -143,7 +143,7 @@ pub async fn write(
                 campaign: Some((queue.id, contact.id)),
             };
             let (mut row, content) = email::rows(deps, owner, new, now);
-            row.send_by = Some(turn.hours.1);
+            row.send_by = Some(turn.hours.ours.1);
             let (row, effects) = email::machine::begin(row, at.max(now));
             commit.changes.email_messages.push(row.clone());
             commit.changes.email_contents.push(content);
@@ -166,7 +166,8 @@ pub async fn write(
         address: turn.address.as_str().to_owned(),
         message_id: row.0,
         at,
-        hours: turn.hours,
+        hours: turn.hours.ours,
+        wall_hours: turn.hours.wall,
         caps: (
             caps.per_number_24h.map(|cap| cap.get()),
             caps.per_number_7d.map(|cap| cap.get()),

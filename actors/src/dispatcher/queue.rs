@@ -62,6 +62,8 @@ pub struct Queue {
     dearest: Cents,
     /// As many of its messages as may be are on their way.
     pub door_is_shut: bool,
+    /// How far the wall clock was behind our time when the hours were last looked at.
+    behind_ms: i64,
     groups: BTreeMap<String, Group>,
     /// Read because their time had come.
     due: VecDeque<Candidate>,
@@ -123,7 +125,31 @@ pub struct Candidate {
 pub struct Turn {
     pub contact: Contact,
     pub address: Address,
-    pub hours: (Moment, Moment),
+    pub hours: Within,
+}
+
+/// Between which moments something may start: by our time, and by the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    pub ours: (Moment, Moment),
+    pub wall: (Moment, Moment),
+}
+
+impl Within {
+    /// What starts at `at` and rings for `ring_ms`, while the wall clock is `behind_ms` behind our time.
+    pub fn of(standing: &Standing, at: Moment, ours: (Moment, Moment), (ring_ms, behind_ms): (i64, i64)) -> Self {
+        let wall = match standing {
+            _ if behind_ms == 0 => Some(ours),
+            Standing::Hours(hours) => hours.wall_spell(at.plus_millis(-behind_ms), ring_ms),
+            Standing::Uncallable => None,
+        };
+        // A span that nothing lies in: the guard refuses it, and whoever planned it looks again.
+        let never = (at, at.plus_millis(-1));
+        Within {
+            ours,
+            wall: wall.unwrap_or(never),
+        }
+    }
 }
 
 /// What the tenant's own state says to all its campaigns.
@@ -155,7 +181,10 @@ impl Queue {
         }
         let rules = Rules::new(&row.plan.schedule, row.env, zone);
         let db = &deps.db.read;
-        let (begins, ends) = hours::day_of(rules.zone, deps.clock.now());
+        let times = deps.clock.times();
+        // By the clock whose day began earlier, and ends later.
+        let (begins, ends) = hours::day_of(rules.zone, times.earlier());
+        let ends = ends.plus_millis(times.behind_ms().max(0));
         let dialed = match row.plan.caps.campaign_per_day {
             Some(_) => campaign_hour::dialed_since(db, row.id, begins).await?,
             None => 0,
@@ -212,6 +241,7 @@ impl Queue {
                 spent_cents,
                 reserved_cents: 0,
             },
+            behind_ms: times.behind_ms(),
             groups: BTreeMap::new(),
             due: VecDeque::new(),
             next_due_at: None,
@@ -255,6 +285,7 @@ impl Queue {
     /// Reads the next contacts of everybody who may be called now, if none of them are at hand.
     pub async fn refill(&mut self, deps: &Deps, now: Moment, so: Circumstances) -> Result<()> {
         let db = &deps.db.read;
+        self.behind_ms = deps.clock.times().behind_ms();
         if self.look_for_costs {
             self.budget.spent_cents = entities::tally::load(db, self.id).await?.cost_cents;
             self.look_for_costs = false;
@@ -283,7 +314,7 @@ impl Queue {
         }
         let ends_at = self.rules.ends_at;
         for group in self.groups.values_mut() {
-            group.look(now, ends_at);
+            group.look(now, ends_at, self.behind_ms);
         }
         let wanting = |group: &Group| !group.exhausted && group.fresh.is_empty() && !group.is_closed();
         let names: Vec<String> = self
@@ -326,6 +357,7 @@ impl Queue {
             ring_ms: RING_MS,
             suspended_since: so.suspended_since,
             credits_gone: so.credits_gone,
+            behind_ms: self.behind_ms,
         };
         let judged = contacts.into_iter().zip(addresses).map(|(contact, address)| {
             let mut person = address
@@ -441,10 +473,15 @@ impl Queue {
             }
         };
         self.turn_since = None;
+        let ours = (spell.from, self.last_start(spell));
+        let hours = match self.behind_ms {
+            0 => Within { ours, wall: ours },
+            behind_ms => Within::of(&self.rules.of(&candidate.contact.zone), at, ours, (RING_MS, behind_ms)),
+        };
         Some(Turn {
             address: candidate.address?,
             contact: candidate.contact,
-            hours: (spell.from, self.last_start(spell)),
+            hours,
         })
     }
 
@@ -479,7 +516,7 @@ impl Queue {
         let mut opens = self.groups.values().filter_map(Group::opens_at).min();
         for zone in contact::due_zones(&deps.db.read, self.id).await? {
             match self.rules.of(&zone) {
-                Standing::Hours(hours) => match hours.next_opening(now, RING_MS) {
+                Standing::Hours(hours) => match hours.next_opening_by_both(now, RING_MS, self.behind_ms) {
                     Some(at) if at > now => opens = Some(opens.map_or(at, |opens| opens.min(at))),
                     Some(_) | None => return Ok(None),
                 },
@@ -603,7 +640,7 @@ fn rank(candidate: &Candidate) -> (i32, std::cmp::Reverse<entities::ids::Contact
 
 impl Group {
     /// Looks at the clock, if what is known of the hours is over.
-    fn look(&mut self, now: Moment, ends_at: Option<Moment>) {
+    fn look(&mut self, now: Moment, ends_at: Option<Moment>, behind_ms: i64) {
         let known = match self.hours {
             HoursNow::Unknown => false,
             HoursNow::Open(spell) => now.plus_millis(RING_MS) <= spell.until,
@@ -617,7 +654,7 @@ impl Group {
         if known {
             return;
         }
-        self.hours = match hours.next_opening(now, RING_MS) {
+        self.hours = match hours.next_opening_by_both(now, RING_MS, behind_ms) {
             Some(at) if ends_at.is_some_and(|end| at >= end) => HoursNow::Never,
             Some(at) if at > now => HoursNow::Closed { until: at },
             Some(_) => hours.spell(now).map_or(HoursNow::Never, HoursNow::Open),
@@ -710,7 +747,9 @@ async fn recent(
     texts: &[String],
     (itself, now): (Option<SessionId>, Moment),
 ) -> Result<HashMap<String, Vec<Moment>>> {
-    let (db, week_ago) = (&deps.db.read, now.plus_seconds(-7 * 24 * 3600));
+    // By the wall clock too, where that is behind.
+    let behind_ms = deps.clock.times().behind_ms().max(0);
+    let (db, week_ago) = (&deps.db.read, now.plus_seconds(-7 * 24 * 3600).plus_millis(-behind_ms));
     Ok(match channel.of_messages() {
         None => entities::dial::recent(db, owner, numbers, week_ago)
             .await?

@@ -7,7 +7,7 @@ use super::{
     gate::Gate,
     message::{self, Letters},
     pace::{LEAD, Pace},
-    queue::{Allowance, Circumstances, Queue, Turn, people, ring_ms},
+    queue::{Allowance, Circumstances, Queue, Turn, Within, people, ring_ms},
     room::{Room, Slot},
     trunk::Trunk,
 };
@@ -16,6 +16,7 @@ use crate::{
     campaign::machine::Command as CampaignCommand,
     deps::Deps,
     eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict},
+    holds::{self, Hold},
     hours::{self, Rules, Standing},
     message::Permit,
     session::machine::{Bar, Command as SessionCommand, PLACED_WITHIN_MS, Session},
@@ -82,6 +83,11 @@ pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result
     };
     let mut wake_at = WakeAt::default();
     if deps.is_draining() {
+        return Ok((state, Next::Wait(wake_at)));
+    }
+    if let Some(hold) = holds::still(deps).await? {
+        // Woken when it ends, and by each reconcile.
+        state.held(deps, hold);
         return Ok((state, Next::Wait(wake_at)));
     }
     if state.sees_lifted(deps).await? {
@@ -176,6 +182,8 @@ impl State {
     /// Reads the tenant, its campaigns and its live calls; paces of campaigns that run on do too.
     pub async fn read(deps: &Deps, tenant: TenantId, known: Option<State>) -> Result<State> {
         let db = &deps.db.read;
+        // Of a pause that began a moment ago a dial is told only that something has changed.
+        holds::look(deps).await?;
         let row = entities::tenant::load(db, tenant).await?;
         let running = campaigns::dispatchable(db, tenant).await?;
         let live = sessions::live(db, tenant).await?;
@@ -264,6 +272,15 @@ impl State {
         }
         let blocks = dispatch_block::of(&deps.db.read, self.known.tenant).await?;
         Ok(std::mem::replace(&mut self.blocks, blocks) != self.blocks)
+    }
+
+    /// Nothing leaves, whoever's turn it is.
+    fn held(&mut self, deps: &Deps, hold: Hold) {
+        for queue in self.campaigns.values_mut() {
+            // Who finds no slot waits for one from the end of it on.
+            queue.turn_since = None;
+            deps.board.limited(queue.id, hold.into());
+        }
     }
 
     fn is_blocked(&self, env: Env) -> bool {
@@ -386,12 +403,14 @@ impl State {
         };
         let caps = if queue.is_some() { &lifted } else { &direct };
         let ring_ms = ring_ms(row.ring_timeout_seconds);
+        let behind_ms = deps.clock.times().behind_ms();
         let terms = Terms {
             caps,
             ends_at: rules.ends_at,
             ring_ms,
             suspended_since: None,
             credits_gone: false,
+            behind_ms,
         };
         let to_number = row.callee()?;
         let standing = rules.of(&hours::group(to_number, row.timezone));
@@ -413,7 +432,12 @@ impl State {
                     caps.per_number_24h.map(|cap| cap.get()),
                     caps.per_number_7d.map(|cap| cap.get()),
                 );
-                let hours = (spell.0, spell.1.plus_millis(-ring_ms));
+                let hours = Within::of(
+                    &standing,
+                    at,
+                    (spell.0, spell.1.plus_millis(-ring_ms)),
+                    (ring_ms, behind_ms),
+                );
                 let session = Session::from_row(row, deps.base_url.clone())?;
                 return dial::dial_queued(self.known, session, agent, (at, hold, hours), caps, campaign, now).map(Some);
             }

@@ -2,7 +2,7 @@
 use super::{link, machine::Command, message, tell};
 use crate::{
     deps::Deps,
-    job,
+    holds, job,
     mail::{
         post::{keep, mailbox},
         smtp::Failure,
@@ -33,6 +33,10 @@ pub fn send(deps: &Deps, key: Owned<EmailId>) {
 
 async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
     let Some(tree) = deps.tree() else { return Ok(()) };
+    // It waits in the queue: its lease ends, and it is looked at again.
+    if holds::look(deps).await?.is_some() {
+        return Ok(());
+    }
     let _permit = deps.email.permits.take(key.tenant_id).await?;
     if deps.is_draining() {
         return Ok(());

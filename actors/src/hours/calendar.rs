@@ -146,6 +146,24 @@ impl Hours {
             .map(|(_, start)| start)
     }
 
+    /// The first moment from `at` on at which this may be so both by our time and by a wall clock that is `behind_ms` behind it;
+    /// `at` itself if it is so now. A later one is to be asked again then: the two draw nearer.
+    pub fn next_opening_by_both(&self, at: Moment, room_ms: i64, behind_ms: i64) -> Option<Moment> {
+        let ours = self.next_opening(at, room_ms)?;
+        if behind_ms == 0 {
+            return Some(ours);
+        }
+        let wall = self.next_opening(at.plus_millis(-behind_ms), wall_ms(room_ms))?;
+        Some(ours.max(wall.plus_millis(behind_ms)))
+    }
+
+    /// Between which moments of the wall clock a call may start and ring for `room_ms`, if it may at `at`.
+    pub fn wall_spell(&self, at: Moment, room_ms: i64) -> Option<(Moment, Moment)> {
+        let spell = self.spell(at)?;
+        let closes = spell.until.plus_millis(-wall_ms(room_ms));
+        (at <= closes).then_some((spell.from, closes))
+    }
+
     /// May a call start at `at` and ring for `room_ms`, all within one open spell? More than 8 days never fit.
     pub fn is_open(&self, at: Moment, room_ms: i64) -> bool {
         let spell = self.spell_within(at, AHEAD);
@@ -194,6 +212,11 @@ fn instant(
 ) -> Option<Moment> {
     let instant = choice(zone.from_local_datetime(&wall)).or_else(|| GapInfo::new(&wall, &zone)?.end)?;
     Some(Moment::from(instant.to_utc()))
+}
+
+/// How long something takes by the wall clock at most, while our time is led back to it: that runs at half speed then.
+fn wall_ms(ours_ms: i64) -> i64 {
+    2 * ours_ms
 }
 
 /// Half-open ranges in the order of their starts, with those that overlap or touch made one.

@@ -11,6 +11,7 @@ use crate::{
     },
     effect,
     eligibility::{self, Rule, Terms, Verdict},
+    holds,
     hours::{self, Rules},
     writer::Commit,
 };
@@ -84,6 +85,11 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         ring_ms: ring_ms(row.ring_timeout_seconds),
         suspended_since: None,
         credits_gone: false,
+        behind_ms: match row.scheduled_at {
+            // Asked once more when its time has come.
+            Some(_) => 0,
+            None => deps.clock.times().behind_ms(),
+        },
     };
     let starts = row.scheduled_at.map_or(now, |at| at.max(now));
     match eligibility::first_no(
@@ -107,8 +113,12 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
     }
 }
 
-/// Is there a slot for a call that does not want to wait, and room in the queue for one that does?
+/// Is there a slot for a call that does not want to wait, and room in the queue for one that does? One that is to leave now is
+/// refused while nothing may leave.
 pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
+    if row.scheduled_at.is_none() {
+        holds::check(deps).await?;
+    }
     let db = &deps.db.read;
     let tenant = tenant::load(db, row.tenant_id).await?;
     let room = Room::of(&tenant, &deps.limits);

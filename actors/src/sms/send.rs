@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     deps::Deps,
-    job,
+    holds, job,
     message::{self, Permit, TOO_LATE},
     shell::{Adopt, Do},
     writer::Commit,
@@ -57,6 +57,10 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
         tell(deps, key, Command::Bar(Bar::NotConfigured));
         return Ok(());
     };
+    // It waits in the queue: its lease ends, and it is looked at again.
+    if holds::look(deps).await?.is_some() {
+        return Ok(());
+    }
     let _permit = door.permits.take(key.tenant_id).await?;
     if deps.is_draining() {
         return Ok(());
@@ -143,6 +147,7 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
     let (tenant_id, env) = owner;
     let from = super::from_number(deps, owner, None).await?;
     check_blocks(deps, owner).await?;
+    holds::check(deps).await?;
     let number = std::slice::from_ref(&to);
     if !dnc::barred(&deps.db.read, owner, DncChannel::Sms, number)
         .await?

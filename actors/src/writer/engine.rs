@@ -211,11 +211,11 @@ impl Engine {
             }
         }
         self.book(&transaction, &mut changes, &mut draught).await?;
-        let now = self.setup.clock.now();
-        let applied = changes.apply(&transaction, now).await?;
+        let times = self.setup.clock.times();
+        let applied = changes.apply(&transaction, times).await?;
         if items.is_empty() {
             // A commit of nothing would stand on a full disk too.
-            meta::set(&transaction, meta::LAST_PROBE, &now.to_string()).await?;
+            meta::set(&transaction, meta::LAST_PROBE, &self.setup.clock.now().to_string()).await?;
         }
         transaction.commit().await?;
         self.committed(draught, applied);

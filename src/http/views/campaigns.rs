@@ -52,11 +52,15 @@ pub enum BlockedBy {
     Concurrency,
     Trunk,
     Suspension,
+    /// The operator has paused all dispatch.
+    OperatorPause,
 }
 
 /// What is known of that, for a tenant's campaigns.
 pub struct Blocked {
     pub workspace: Vec<dispatch_block::Reason>,
+    /// The operator has paused all dispatch.
+    pub is_paused: bool,
     pub board: Deps,
 }
 
@@ -73,6 +77,9 @@ impl Blocked {
                 dispatch_block::Reason::Suspension => BlockedBy::Suspension,
             })
             .collect();
+        if self.is_paused {
+            all.push(BlockedBy::OperatorPause);
+        }
         if row.status == Status::Running {
             match self.board.board.limiting(row.id) {
                 Some(LimitingFactor::Concurrency) => all.push(BlockedBy::Concurrency),

@@ -2,6 +2,7 @@
 mod a_call_ends;
 mod a_campaign_runs;
 mod a_room_is_talked_in;
+mod a_wrong_clock;
 mod an_endpoint_is_suspended;
 mod an_event_is_delivered;
 mod calls_by_the_api;
@@ -9,6 +10,7 @@ mod campaign_by_hand;
 mod campaign_messages;
 mod catalogue;
 mod credits;
+mod dispatch_is_paused;
 mod faults;
 mod mended;
 mod messages;

@@ -1,9 +1,15 @@
-//! Time. In production the wall clock; in tests a clock that stands still until it is advanced.
+//! Time. In production two clocks of the machine, of which [`steady`] makes one that never goes back; in tests the same, of
+//! clocks that stand still until they are advanced.
 //!
 //! Advancing it runs every alarm on the way, in order, and waits after each until all is quiet: until no command, commit,
 //! delivery or call step is under way. What is under way holds a [`Busy`], so the service needs no polling to be tested.
-use entities::values::Moment;
+pub mod steady;
+#[cfg(test)]
+mod steady_tests;
+
+use entities::values::{Moment, Times};
 use governor::nanos::Nanos;
+use serde::{Deserialize, Serialize};
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
@@ -13,6 +19,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use steady::Steady;
 use tokio::sync::{Notify, oneshot};
 
 /// Where everything gets its time from. Cloning is cheap.
@@ -20,38 +27,62 @@ use tokio::sync::{Notify, oneshot};
 pub struct Clock(Arc<Source>);
 
 enum Source {
-    /// Never goes back: when the wall clock is set back, ours runs on from where it was.
-    Wall { started: Instant, steady: Mutex<Steady> },
+    Wall {
+        started: Instant,
+        steady: Mutex<Steady>,
+    },
     Manual {
         stand: Mutex<Stand>,
         activity: Arc<Activity>,
     },
 }
 
-/// The wall clock, made never to go back.
-#[derive(Default)]
-struct Steady {
-    last: i64,
-    /// Milliseconds that we are ahead of a clock that was set back.
-    ahead: i64,
+/// The wall clock has stepped, and nobody knows yet whether it is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// By our time; no two steps have the same.
+    pub since: Moment,
+    /// By how much the wall clock is off; negative: it was set back.
+    pub step_ms: i64,
+    /// By our time: when it is believed if it stands still until then.
+    pub believed_at: Moment,
 }
 
-impl Steady {
-    /// A small step back, as of a clock that is being corrected, is waited out; after a large one we run on from where we were.
-    fn follow(&mut self, wall: i64) -> i64 {
-        const WAITED_OUT: i64 = 1_000;
-        if wall + self.ahead < self.last - WAITED_OUT {
-            self.ahead = self.last - wall;
+/// What moves a manual clock, in microseconds.
+struct Stand {
+    /// The monotonic clock: the only one that `advance` moves.
+    mono: i64,
+    /// How far the wall clock was set ahead of it.
+    offset: i64,
+    steady: Steady,
+    alarms: BinaryHeap<Reverse<Alarm>>,
+    next_number: u64,
+}
+
+impl Stand {
+    fn follow(&mut self) -> &mut Steady {
+        self.steady.follow(self.mono + self.offset, self.mono);
+        &mut self.steady
+    }
+    fn now(&mut self) -> Moment {
+        moment(self.follow().ours())
+    }
+    /// Runs until our time has come to `at`, or the monotonic clock to `target`. Answers whether it has come there.
+    fn run_to(&mut self, at: Moment, target: i64) -> bool {
+        // Our time may run slower than the clock below it, or leap.
+        while self.now() < at && self.mono < target {
+            let short = micros(at) - self.steady.ours();
+            self.mono = (self.mono + short.max(1)).min(target);
         }
-        self.last = self.last.max(wall + self.ahead);
-        self.last
+        self.now() >= at
     }
 }
 
-struct Stand {
-    now: Moment,
-    alarms: BinaryHeap<Reverse<Alarm>>,
-    next_number: u64,
+fn moment(micros: i64) -> Moment {
+    Moment::from_millis(micros.div_euclid(1000))
+}
+fn micros(moment: Moment) -> i64 {
+    moment.millis().saturating_mul(1000)
 }
 
 struct Alarm {
@@ -110,14 +141,17 @@ impl Clock {
     pub fn wall() -> Self {
         Clock(Arc::new(Source::Wall {
             started: Instant::now(),
-            steady: Mutex::default(),
+            steady: Mutex::new(Steady::new(wall_micros(), 0)),
         }))
     }
 
     /// A clock that tests advance.
     pub fn manual(now: Moment) -> Self {
+        let mono = micros(now);
         let stand = Mutex::new(Stand {
-            now,
+            mono,
+            offset: 0,
+            steady: Steady::new(mono, mono),
             alarms: BinaryHeap::new(),
             next_number: 0,
         });
@@ -127,22 +161,67 @@ impl Clock {
         }))
     }
 
-    pub fn now(&self) -> Moment {
+    /// Reads both clocks and hands on our time as it is then, with what the wall clock shows.
+    fn reading<T>(&self, look: impl FnOnce(&mut Steady, i64, i64) -> T) -> T {
         match &*self.0 {
-            Source::Wall { steady, .. } => {
-                let mut steady = steady.lock().unwrap_or_else(PoisonError::into_inner);
-                Moment::from_millis(steady.follow(wall_millis()))
+            Source::Wall { started, steady } => {
+                let mut steady = lock(steady);
+                // Read with the lock in hand, so that readings come in their order.
+                let (wall, mono) = (wall_micros(), mono_micros(*started));
+                steady.follow(wall, mono);
+                look(&mut steady, wall, mono)
             }
-            Source::Manual { stand, .. } => lock(stand).now,
+            Source::Manual { stand, .. } => {
+                let mut stand = lock(stand);
+                let (wall, mono) = (stand.mono + stand.offset, stand.mono);
+                look(stand.follow(), wall, mono)
+            }
         }
+    }
+
+    /// Our time: never goes back, and does not follow a wall clock of which nobody knows whether it is right.
+    pub fn now(&self) -> Moment {
+        self.reading(|steady, _, _| moment(steady.ours()))
+    }
+
+    /// Our time, and what the wall clock shows.
+    pub fn times(&self) -> Times {
+        self.reading(|steady, wall, _| Times {
+            ours: moment(steady.ours()),
+            wall: moment(wall),
+            in_doubt: steady.in_doubt().is_some(),
+        })
+    }
+
+    /// Nobody knows whether the wall clock is right.
+    pub fn is_in_doubt(&self) -> bool {
+        self.doubt().is_some()
+    }
+
+    pub fn doubt(&self) -> Option<Doubt> {
+        self.reading(|steady, _, _| {
+            let (doubt, believed_at) = (steady.in_doubt()?, steady.believed_at()?);
+            Some(Doubt {
+                since: moment(doubt.since),
+                step_ms: doubt.step / 1000,
+                believed_at: moment(believed_at),
+            })
+        })
+    }
+
+    /// The operator says that the wall clock is right. Answers whether that was in doubt.
+    pub fn accept(&self) -> bool {
+        self.reading(Steady::accept)
+    }
+
+    /// At a start, before anything is stored: the latest moment that the last run is known to have come to.
+    pub fn start_after(&self, last: Moment) {
+        self.reading(|steady, wall, mono| steady.start_after(micros(last), wall, mono));
     }
 
     /// Unix seconds as the world's clocks show them, for what others compare with theirs.
     pub fn unix_seconds(&self) -> i64 {
-        match &*self.0 {
-            Source::Wall { .. } => wall_millis().div_euclid(1000),
-            Source::Manual { stand, .. } => lock(stand).now.millis().div_euclid(1000),
-        }
+        self.times().wall.millis().div_euclid(1000)
     }
 
     /// Marks work as under way until the answer is dropped.
@@ -182,7 +261,7 @@ impl Clock {
             Source::Manual { stand, .. } => {
                 let woken = {
                     let mut stand = lock(stand);
-                    if stand.now >= at {
+                    if stand.now() >= at {
                         drop(stand);
                         return self.busy();
                     }
@@ -218,18 +297,20 @@ impl Clock {
         let Source::Manual { stand, activity } = &*self.0 else {
             return;
         };
-        let target = lock(stand).now.plus(by);
+        let target = lock(stand).mono + i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 2);
         loop {
             quiet(activity).await;
             let alarm = {
                 let mut stand = lock(stand);
-                if stand.alarms.peek().is_none_or(|Reverse(next)| next.at > target) {
+                let Some(next) = stand.alarms.peek().map(|Reverse(next)| next.at) else {
+                    break;
+                };
+                if !stand.run_to(next, target) {
                     break;
                 }
                 let Some(Reverse(alarm)) = stand.alarms.pop() else {
                     break;
                 };
-                stand.now = stand.now.max(alarm.at);
                 alarm
             };
             // An alarm nobody waits for any more hands the `Busy` back, which drops it.
@@ -237,15 +318,28 @@ impl Clock {
         }
         {
             let mut stand = lock(stand);
-            stand.now = stand.now.max(target);
+            stand.mono = stand.mono.max(target);
+            stand.follow();
         }
         quiet(activity).await;
     }
 
-    /// Sets a manual clock without running anything, backwards too: what an operator or a time server may do.
+    /// Sets a manual clock, all of it, without running anything: as if it had been there all along.
     pub fn set(&self, now: Moment) {
         if let Source::Manual { stand, .. } = &*self.0 {
-            lock(stand).now = now;
+            let mut stand = lock(stand);
+            (stand.mono, stand.offset) = (micros(now), 0);
+            stand.steady = Steady::new(stand.mono, stand.mono);
+        }
+    }
+
+    /// Sets only the wall clock of a manual clock, ahead or back: what an operator or a time server may do.
+    pub fn step_wall(&self, by_ms: i64) {
+        if let Source::Manual { stand, .. } = &*self.0 {
+            let mut stand = lock(stand);
+            stand.offset += by_ms * 1000;
+            // Somebody always reads it soon.
+            stand.follow();
         }
     }
 
@@ -258,8 +352,12 @@ impl Clock {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
-fn wall_millis() -> i64 {
-    chrono::Utc::now().timestamp_millis()
+fn wall_micros() -> i64 {
+    chrono::Utc::now().timestamp_micros()
+}
+
+fn mono_micros(started: Instant) -> i64 {
+    i64::try_from(started.elapsed().as_micros()).unwrap_or(i64::MAX)
 }
 
 async fn quiet(activity: &Activity) {
@@ -275,17 +373,17 @@ async fn quiet(activity: &Activity) {
     }
 }
 
-fn lock(stand: &Mutex<Stand>) -> MutexGuard<'_, Stand> {
-    stand.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `governor` limiters run on our clock.
+/// `governor` limiters run on the monotonic clock.
 impl governor::clock::Clock for Clock {
     type Instant = Nanos;
     fn now(&self) -> Nanos {
         match &*self.0 {
             Source::Wall { started, .. } => Nanos::from(started.elapsed()),
-            Source::Manual { stand, .. } => Nanos::from(Duration::from_millis(lock(stand).now.millis().unsigned_abs())),
+            Source::Manual { stand, .. } => Nanos::from(Duration::from_micros(lock(stand).mono.unsigned_abs())),
         }
     }
 }
@@ -293,14 +391,6 @@ impl governor::clock::Clock for Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wall_clock_that_steps_back_does_not_take_us_along() {
-        let mut steady = Steady::default();
-        let walls = [5_000, 6_000, 5_990, 6_010, 2_000, 2_500, 9_000];
-        let seen: Vec<i64> = walls.map(|wall| steady.follow(wall)).to_vec();
-        assert_eq!(seen, [5_000, 6_000, 6_000, 6_010, 6_010, 6_510, 13_010]);
-    }
 
     #[tokio::test]
     async fn alarms_fire_in_order_and_each_is_worked_off_before_the_next() {
@@ -318,5 +408,42 @@ mod tests {
         clock.advance(Duration::from_millis(25)).await;
         assert_eq!(*log.lock().unwrap(), [(10, 10), (20, 20)]);
         assert_eq!(clock.now().millis(), 25);
+    }
+
+    #[tokio::test]
+    async fn a_step_of_the_wall_moves_no_alarm() {
+        const HOUR: i64 = 3_600_000;
+        let clock = Clock::manual(Moment::from_millis(0));
+        let rung = Arc::new(Mutex::new(None));
+        let (its, out) = (clock.clone(), rung.clone());
+        tokio::spawn(async move {
+            let _busy = its.sleep_until(Moment::from_millis(60_000)).await;
+            *out.lock().unwrap() = Some(its.times());
+        });
+        tokio::task::yield_now().await;
+        clock.step_wall(2 * HOUR);
+        let doubt = clock.doubt().unwrap();
+        assert_eq!(
+            (doubt.since.millis(), doubt.step_ms, doubt.believed_at.millis()),
+            (0, 2 * HOUR, 600_000)
+        );
+        clock.advance(Duration::from_secs(59)).await;
+        assert_eq!(*rung.lock().unwrap(), None);
+        clock.advance(Duration::from_secs(1)).await;
+        let times = rung.lock().unwrap().unwrap();
+        assert_eq!(
+            (times.ours.millis(), times.wall.millis(), times.in_doubt),
+            (60_000, 2 * HOUR + 60_000, true)
+        );
+        assert_eq!((times.earlier(), times.later()), (times.ours, times.wall));
+        // Accepted, and set back: our time stays where it is, and the wall clock is led there.
+        assert!(clock.accept() && !clock.accept());
+        assert_eq!(clock.now().millis(), 2 * HOUR + 60_000);
+        clock.step_wall(-2 * HOUR);
+        clock.advance(Duration::from_secs(600)).await;
+        assert!(!clock.is_in_doubt(), "it has stood still");
+        assert_eq!(clock.times().behind_ms(), 2 * HOUR);
+        clock.advance(Duration::from_secs(3600)).await;
+        assert_eq!(clock.times().behind_ms(), 2 * HOUR - 1_800_000);
     }
 }

@@ -1,0 +1,39 @@
+//! The operator's pause: while it lasts nothing leaves for people, of no workspace. A row of `meta`, so that it outlives a restart.
+use crate::{
+    error::{Error, Result},
+    meta::{self, DISPATCH_PAUSED},
+    values::Moment,
+};
+use sea_orm::ConnectionTrait;
+
+/// `None`: there is no pause.
+pub async fn since(db: &impl ConnectionTrait) -> Result<Option<Moment>> {
+    let Some(text) = meta::get(db, DISPATCH_PAUSED).await? else {
+        return Ok(None);
+    };
+    let bad = |_| Error::Corrupt {
+        table: "meta",
+        column: "value",
+        id: DISPATCH_PAUSED.into(),
+    };
+    Moment::parse(&text).map(Some).map_err(bad)
+}
+
+/// Asked inside the transaction of all that leaves: that there is a row is enough.
+pub async fn lasts(db: &impl ConnectionTrait) -> Result<bool> {
+    Ok(meta::get(db, DISPATCH_PAUSED).await?.is_some())
+}
+
+/// A second time keeps the moment of the first, and answers with it.
+pub async fn begin(db: &impl ConnectionTrait, now: Moment) -> Result<Moment> {
+    if let Some(since) = since(db).await? {
+        return Ok(since);
+    }
+    meta::set(db, DISPATCH_PAUSED, &now.to_string()).await?;
+    Ok(now)
+}
+
+/// Answers whether there was one.
+pub async fn lift(db: &impl ConnectionTrait) -> Result<bool> {
+    meta::remove(db, DISPATCH_PAUSED).await
+}

@@ -1,0 +1,57 @@
+//! `callboard dispatch`: all that leaves for people, of all workspaces. Works beside a running `serve`, which looks at the same row:
+//! inside the transaction of all that leaves, and every few seconds.
+use super::commands::{open, print};
+use crate::app::CannotStart;
+use clap::Subcommand;
+use entities::{Error, dispatch_pause};
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Subcommand)]
+pub enum Dispatch {
+    /// Let no call and no message leave, from the next one on; live calls run on, and calls that come in are answered
+    Pause,
+    /// End the pause, also one that `serve --paused` began
+    Resume,
+    /// Say whether there is a pause
+    Show,
+}
+
+impl Dispatch {
+    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        let (_, db, clock, _) = open(config).await?;
+        let (paused_since, words) = match self {
+            Dispatch::Pause => {
+                let transaction = db.begin().await.map_err(Error::from)?;
+                let since = dispatch_pause::begin(&transaction, clock.now()).await?;
+                transaction.commit().await.map_err(Error::from)?;
+                (
+                    Some(since),
+                    format!("Dispatch is paused since {since}, until `callboard dispatch resume`"),
+                )
+            }
+            Dispatch::Resume => {
+                let transaction = db.begin().await.map_err(Error::from)?;
+                let was_paused = dispatch_pause::lift(&transaction).await?;
+                transaction.commit().await.map_err(Error::from)?;
+                let words = if was_paused {
+                    "Dispatch goes on, within some seconds"
+                } else {
+                    "Dispatch was not paused"
+                };
+                (None, words.to_owned())
+            }
+            Dispatch::Show => match dispatch_pause::since(&db.read).await? {
+                Some(since) => (Some(since), format!("Dispatch is paused since {since}")),
+                None => (None, "Dispatch is not paused".to_owned()),
+            },
+        };
+        if json {
+            print(&json!({ "paused": paused_since.is_some(), "paused_since": paused_since }));
+        } else {
+            println!("{words}");
+        }
+        db.close().await;
+        Ok(())
+    }
+}
