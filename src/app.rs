@@ -1,7 +1,7 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
 use crate::{
     access,
-    http::{gate, idempotency, routes},
+    http::{account, gate, idempotency, members, routes},
     settings::{BadSetting, Settings},
 };
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
@@ -39,6 +39,9 @@ pub struct State {
     pub deps: Deps,
     pub settings: Settings,
     pub limits: gate::Limits,
+    /// At passwords, by those who are signed in.
+    pub tries: account::Tries,
+    pub member_changes: members::Changes,
     pub running: idempotency::Running,
     pub keys_used: KeysUsed,
     pub metrics: PrometheusHandle,
@@ -194,6 +197,8 @@ impl App {
 
         let state = web::Data::new(State {
             limits: gate::Limits::new(&clock),
+            tries: account::Tries::new(&clock),
+            member_changes: members::Changes::new(&clock),
             running: idempotency::Running::default(),
             keys_used,
             metrics: recorder,
@@ -417,6 +422,8 @@ fn keep_up(state: Arc<State>) {
         loop {
             let _busy = state.deps.clock.sleep(Duration::from_secs(60)).await;
             state.limits.tidy();
+            state.tries.tidy();
+            state.member_changes.tidy();
             state.metrics.run_upkeep();
         }
     });

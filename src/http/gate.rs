@@ -52,6 +52,8 @@ pub enum Access {
     SignedIn,
     /// A member of the workspace in the path, with at least this role.
     Member(Role),
+    /// The same, who has given the password within the last ten minutes: what gives others access.
+    Fresh(Role),
 }
 
 /// The key behind a request.
@@ -112,7 +114,7 @@ macro_rules! from_extensions { ($($type:ty),*) => {$(
 )*} }
 from_extensions!(Caller, Member);
 
-type Keyed<K> = RateLimiter<K, DashMapStateStore<K>, actors::clock::Clock, StateInformationMiddleware>;
+pub(super) type Keyed<K> = RateLimiter<K, DashMapStateStore<K>, actors::clock::Clock, StateInformationMiddleware>;
 
 /// Limits on how often.
 pub struct Limits {
@@ -232,7 +234,7 @@ impl Limits {
     }
 }
 
-fn keyed<K: std::hash::Hash + Eq + Clone>(quota: Quota, clock: &actors::clock::Clock) -> Keyed<K> {
+pub(super) fn keyed<K: std::hash::Hash + Eq + Clone>(quota: Quota, clock: &actors::clock::Clock) -> Keyed<K> {
     RateLimiter::<_, _, _, NoOpMiddleware<Nanos>>::new(quota, DashMapStateStore::default(), clock.clone())
         .with_middleware()
 }
@@ -305,8 +307,9 @@ pub async fn gate(
         Access::Needs(scope) => admit_key(&state, &mut request, Some(scope), &mut remaining).await,
         Access::NeedsOrLink(_) if request.query_string().contains("sig=") => Ok(()),
         Access::NeedsOrLink(scope) => admit_key(&state, &mut request, Some(scope), &mut remaining).await,
-        Access::SignedIn => admit_user(&state, &request, None).await,
-        Access::Member(role) => admit_user(&state, &request, Some(role)).await,
+        Access::SignedIn => admit_user(&state, &request, None, false).await,
+        Access::Member(role) => admit_user(&state, &request, Some(role), false).await,
+        Access::Fresh(role) => admit_user(&state, &request, Some(role), true).await,
     };
     if let Err(error) = admitted {
         // Not `Err`: that would skip what the outer layers add.
@@ -421,14 +424,14 @@ async fn authenticate(state: &State, request: &HttpRequest) -> ApiResult<api_key
     }
 }
 
-async fn admit_user(state: &State, request: &ServiceRequest, role: Option<Role>) -> ApiResult<()> {
+async fn admit_user(state: &State, request: &ServiceRequest, role: Option<Role>, fresh: bool) -> ApiResult<()> {
     let http = request.request();
     if *http.method() != Method::GET {
         same_origin(http)?;
     }
     let signed_out = || ApiError::unauthenticated("you are not signed in");
     let token = http.cookie(state.cookie_name()).ok_or_else(signed_out)?;
-    let (user, login_hash) = access::signed_in(state, token.value()).await?.ok_or_else(signed_out)?;
+    let (user, login) = access::signed_in(state, token.value()).await?.ok_or_else(signed_out)?;
     let mut workspace = None;
     if let Some(role) = role {
         let slug = http.match_info().get("slug").unwrap_or_default();
@@ -442,9 +445,13 @@ async fn admit_user(state: &State, request: &ServiceRequest, role: Option<Role>)
         }
         workspace = Some((tenant, has));
     }
+    // After the role: whoever may not do it at all is not asked for a password.
+    if fresh && !access::is_fresh(&login, state.deps.clock.now()) {
+        return Err(ApiError::password_wanted());
+    }
     request.extensions_mut().insert(Member {
         user,
-        login_hash,
+        login_hash: login.token_hash,
         workspace,
     });
     Ok(())

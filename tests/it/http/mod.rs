@@ -3,5 +3,7 @@ mod access;
 mod bad_input;
 mod dashboard;
 mod every_route;
+mod members;
 mod room_page;
 mod streams;
+mod workspace;

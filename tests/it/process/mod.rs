@@ -1,4 +1,5 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
+mod access;
 mod kills;
 mod recorded;
 mod rooms;
