@@ -9,6 +9,7 @@ use actors::{
     clock::Clock,
     ids::Ids,
     keyring::{Keyring, purpose},
+    link_keys,
     recording::{studio, vault::Vault},
     voice_clone::samples,
 };
@@ -276,7 +277,12 @@ impl Secrets {
         let functions = reseal_functions(&transaction, &keyring).await?;
         let trunks = reseal_trunks(&transaction, &keyring).await?;
         reseal_codes(&transaction, &keyring).await?;
-        for (key, purpose) in [(entities::meta::SECRET_CHECK, purpose::SECRET_CHECK)] {
+        // A database from before they were stored gets them now: the old key is here for the last time.
+        link_keys::stored(&transaction, &keyring).await?;
+        for (key, purpose) in [
+            (entities::meta::SECRET_CHECK, purpose::SECRET_CHECK),
+            (entities::meta::LINK_KEYS, purpose::LINK_KEYS),
+        ] {
             if let Some(sealed) = entities::meta::get(&transaction, key).await?
                 && let Some(again) = keyring.reseal(purpose, &sealed)?
             {
