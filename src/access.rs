@@ -1,4 +1,11 @@
 //! Who may come in: passwords, dashboard sessions, API keys, and how workspaces and users are made.
+pub mod account;
+mod audit;
+pub mod members;
+pub mod workspace;
+
+pub use audit::Author;
+
 use crate::app::State;
 use actors::{
     deps::Deps,
@@ -13,13 +20,15 @@ use argon2::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{
     Error, Result, api_key,
+    audit_log::Action,
     changes::Changes,
     db::Db,
-    ids::TenantId,
+    ids::{ApiKeyId, TenantId},
     login, membership, meta, tenant, user,
     values::{Country, Env, Moment, Role, Scopes, Text, Zone},
 };
 use sea_orm::ConnectionTrait;
+use serde_json::json;
 use zeroize::Zeroizing;
 
 /// 256 random bits, as text.
@@ -58,6 +67,27 @@ pub struct NewKey {
     pub env: Env,
     pub scopes: Scopes,
     pub expires_at: Option<Moment>,
+}
+
+/// Notes what was done to a key; its text and its hash are kept out of it.
+pub async fn note_key(db: &impl ConnectionTrait, by: &Author, action: Action, key: &api_key::Model) -> Result<()> {
+    let details = [
+        ("name", json!(key.name)),
+        ("prefix", json!(key.key_prefix)),
+        ("env", json!(key.env)),
+        ("scopes", json!(key.scopes)),
+        ("expires_at", json!(key.expires_at)),
+    ];
+    by.note(db, key.tenant_id, action, &key.id.to_string(), &details).await
+}
+
+/// Revokes a key: its next request is refused. A second time changes nothing and is not noted.
+pub async fn revoke_key(db: &impl ConnectionTrait, by: &Author, tenant: TenantId, id: ApiKeyId) -> Result<()> {
+    let key = api_key::load(db, tenant, id).await?;
+    if api_key::revoke(db, tenant, id, by.now()).await? {
+        note_key(db, by, Action::KeyRevoked, &key).await?;
+    }
+    Ok(())
 }
 
 /// Neither revoked nor expired.
@@ -270,8 +300,17 @@ pub const DEFAULT_CONCURRENCY: i32 = 20;
 
 // --- Dashboard sessions ---
 
-/// Signs a user in; answers the cookie's token, of which only the hash is kept.
-pub async fn sign_in(deps: &Deps, user: &user::Model) -> Result<String> {
+/// A password that was given within this time opens what asks for it again. Source: PROMISES, "Hostile hands" 7.
+pub const FRESH: std::time::Duration = std::time::Duration::from_secs(10 * 60);
+
+/// Was the session's password given a moment ago? Not if that lies ahead: then a clock was wrong.
+pub fn is_fresh(login: &login::Model, now: Moment) -> bool {
+    login.authenticated_at <= now && now.since(login.authenticated_at) < FRESH
+}
+
+/// Signs a user in whose password was found right; answers the cookie's token, of which only the hash is kept. `None`: the
+/// password was changed since it was looked at.
+pub async fn sign_in(deps: &Deps, user: &user::Model) -> Result<Option<String>> {
     let token = random_token();
     let now = deps.clock.now();
     let row = login::Model {
@@ -279,21 +318,25 @@ pub async fn sign_in(deps: &Deps, user: &user::Model) -> Result<String> {
         user_id: user.id,
         created_at: now,
         last_seen_at: now,
+        authenticated_at: now,
     };
-    deps.writer
-        .run(move |db| {
-            let row = row.clone();
-            Box::pin(async move {
+    let password_hash = user.password_hash.clone();
+    let begun = deps.writer.run(move |db| {
+        let (row, password_hash) = (row.clone(), password_hash.clone());
+        Box::pin(async move {
+            // Else a password that was just replaced would leave a session behind.
+            let still = user::still_has(db, row.user_id, &password_hash).await?;
+            if still {
                 entities::bulk::save(db, &[row], entities::bulk::OnConflict::Fail).await?;
-                Ok(((), Commit::default()))
-            })
+            }
+            Ok((still, Commit::default()))
         })
-        .await?;
-    Ok(token)
+    });
+    Ok(begun.await?.then_some(token))
 }
 
 /// The user behind a cookie, unless the session has ended by time.
-pub async fn signed_in(state: &State, token: &str) -> Result<Option<(user::Model, String)>> {
+pub async fn signed_in(state: &State, token: &str) -> Result<Option<(user::Model, login::Model)>> {
     let hash = sha256_hex(token.as_bytes());
     let Some((login, user)) = login::find(&state.deps.db.read, &hash).await? else {
         return Ok(None);
@@ -317,7 +360,7 @@ pub async fn signed_in(state: &State, token: &str) -> Result<Option<(user::Model
             })
             .await?;
     }
-    Ok(Some((user, hash)))
+    Ok(Some((user, login)))
 }
 
 pub async fn sign_out(deps: &Deps, login_hash: String) -> Result<()> {

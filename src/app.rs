@@ -20,7 +20,8 @@ use actors::{
     holds,
     housekeeping::{self, KeysUsed},
     ids::Ids,
-    keyring::purpose,
+    keyring::{Keyring, purpose},
+    link_keys::{self, LinkKeys},
     outbound::{Options, Outbound},
     recording::studio::Studio,
     room::{house::House, media::Media},
@@ -112,7 +113,7 @@ impl App {
         })
         .await
         .map_err(|why| CannotStart(format!("database_url: {why}")))?;
-        check_secret_key(&db, &keyring).await?;
+        let links = open_secrets(&db, &keyring).await?;
         // Before anything takes its time from it.
         holds::begin(&db, &clock, settings.start_paused)
             .await
@@ -154,6 +155,7 @@ impl App {
                 rooms: rooms(&settings)?,
             },
             keyring,
+            links,
             outbound: outbound(&settings, &handle)?,
             post: settings.post()?,
             sms: settings.sms()?,
@@ -377,24 +379,31 @@ async fn spawn_on<T: Send + 'static>(
     }
 }
 
-/// Is it the key that the stored secrets were sealed with?
-async fn check_secret_key(db: &Db, keyring: &actors::keyring::Keyring) -> Result<(), CannotStart> {
+/// Is it the key that the stored secrets were sealed with? Answers the keys of links that it opens; the first start makes them.
+async fn open_secrets(db: &Db, keyring: &Keyring) -> Result<LinkKeys, CannotStart> {
     let about = |error: Error| CannotStart(format!("database_url: cannot be read: {error}"));
-    match meta::get(&db.read, meta::SECRET_CHECK).await.map_err(about)? {
-        Some(sealed) => keyring.open(purpose::SECRET_CHECK, &sealed).map(drop).map_err(|_| {
+    let check = meta::get(&db.read, meta::SECRET_CHECK).await.map_err(about)?;
+    if let Some(sealed) = &check {
+        keyring.open(purpose::SECRET_CHECK, sealed).map(drop).map_err(|_| {
             let wanted = sealed.split_once('.').map_or("another key", |(id, _)| id);
             CannotStart(format!(
                 "secret_key: this database's secrets were sealed with key {wanted}, and the configured key is {}. \
                  Set CALLBOARD_SECRET_KEY to the key that was used, or list it in CALLBOARD_SECRET_KEYS_PREVIOUS and run `callboard secrets rotate`.",
                 keyring.key_id()
             ))
-        }),
-        None => {
-            let transaction = db.begin().await.map_err(|error| about(error.into()))?;
-            meta::set(&transaction, meta::SECRET_CHECK, &keyring.seal(purpose::SECRET_CHECK, "callboard")).await.map_err(about)?;
-            transaction.commit().await.map_err(|error| about(error.into()))
-        }
+        })?;
     }
+    let transaction = db.begin().await.map_err(|error| about(error.into()))?;
+    // Before the check is stored: a database without one has never sent a link.
+    let links = link_keys::stored(&transaction, keyring).await.map_err(about)?;
+    if check.is_none() {
+        let sealed = keyring.seal(purpose::SECRET_CHECK, "callboard");
+        meta::set(&transaction, meta::SECRET_CHECK, &sealed)
+            .await
+            .map_err(about)?;
+    }
+    transaction.commit().await.map_err(|error| about(error.into()))?;
+    Ok(links)
 }
 
 /// Looks every second whether another process has taken the database over. The lock on a server's database goes with its

@@ -19,6 +19,7 @@ fn main() -> ExitCode {
             Command::Listen(listen) => listen.run(cli.json).await,
             Command::Webhook(command) => command.run(cli.json),
             Command::Workspace(command) => command.run(cli.config, cli.json).await,
+            Command::User(command) => command.run(cli.config, cli.json).await,
             Command::Keys(command) => command.run(cli.config, cli.json).await,
             Command::Tenant(command) => command.run(cli.config, cli.json).await,
             Command::Credits(command) => command.run(cli.config, cli.json).await,

@@ -14,6 +14,7 @@ use crate::{
     ids::Ids,
     job::Running,
     keyring::Keyring,
+    link_keys::LinkKeys,
     mail::Post,
     outbound::Outbound,
     recording::studio::Studio,
@@ -52,6 +53,8 @@ pub struct Shared {
     pub calls: Calls,
     pub carriers: Carriers,
     pub keyring: Arc<Keyring>,
+    /// What proves links of ours.
+    pub links: LinkKeys,
     pub outbound: Outbound,
     /// Where e-mails go.
     pub post: Post,

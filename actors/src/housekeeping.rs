@@ -169,6 +169,7 @@ async fn tidy(deps: &Deps) -> Result<()> {
                 entities::idempotency::prune(db, before(KEEP_IDEMPOTENCY_KEYS)).await?;
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
                 entities::inbound_call::prune(db, before(KEEP_INBOUND_CALLS)).await?;
+                entities::audit_log::prune(db, before(KEEP_AUDIT_LOG)).await?;
                 entities::db::optimize(db).await?;
                 Ok(((), Commit::default()))
             })
@@ -178,3 +179,5 @@ async fn tidy(deps: &Deps) -> Result<()> {
 
 /// Their numbers' rates look back a day.
 const KEEP_INBOUND_CALLS: Duration = Duration::from_secs(31 * 24 * 3600);
+/// Who changed whose access.
+const KEEP_AUDIT_LOG: Duration = Duration::from_secs(400 * 24 * 3600);

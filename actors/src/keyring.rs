@@ -28,11 +28,15 @@ struct Key {
 impl Key {
     /// A key of its own for one purpose.
     fn derived(&self, purpose: Purpose) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&*self.bytes)
-            .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
-        mac.update(purpose.as_bytes());
-        mac.finalize().into_bytes().into()
+        derived_from(&self.bytes, purpose)
     }
+}
+
+/// A key for one purpose, from one for many.
+pub fn derived_from(key: &[u8; 32], purpose: Purpose) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    mac.update(purpose.as_bytes());
+    mac.finalize().into_bytes().into()
 }
 
 impl fmt::Debug for Keyring {
@@ -51,6 +55,8 @@ pub mod purpose {
     pub const FUNCTION_HEADERS: Purpose = "functions.headers";
     pub const TRUNK_PASSWORD: Purpose = "sip_trunks.password";
     pub const VERIFICATION_CODE: Purpose = "verified_numbers.code";
+    pub const CODE_HASH: Purpose = "verified_numbers.code_hash";
+    pub const LINK_KEYS: Purpose = "meta.link_keys";
     pub const RECORDINGS: Purpose = "recordings";
     pub const RECORDING_LINK: Purpose = "recordings.link";
     pub const ROOM_LINK: Purpose = "rooms.link";

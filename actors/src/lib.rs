@@ -28,6 +28,7 @@ pub mod import;
 pub mod inbound;
 pub mod job;
 pub mod keyring;
+pub mod link_keys;
 pub mod mail;
 pub mod message;
 pub mod outbound;

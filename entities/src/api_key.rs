@@ -80,17 +80,17 @@ pub async fn of_ids(db: &impl ConnectionTrait, ids: &[ApiKeyId]) -> Result<Vec<M
         .await?)
 }
 
-/// Revokes at once. A second time changes nothing.
-pub async fn revoke(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId, now: Moment) -> Result<()> {
+/// Revokes at once. A second time changes nothing, and answers `false`.
+pub async fn revoke(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId, now: Moment) -> Result<bool> {
     load(db, tenant, id).await?;
     let update = Entity::update_many().col_expr(Column::RevokedAt, Expr::value(now));
-    update
+    let revoked = update
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Id.eq(id))
         .filter(Column::RevokedAt.is_null())
         .exec(db)
         .await?;
-    Ok(())
+    Ok(revoked.rows_affected == 1)
 }
 
 pub async fn touch(db: &impl ConnectionTrait, used: &[(ApiKeyId, Moment)]) -> Result<()> {

@@ -34,6 +34,8 @@ ids! {
     TenantId,
     /// A person who signs in to the dashboard.
     UserId,
+    /// One act that is told of in the audit log.
+    AuditLogId,
     /// One API key.
     ApiKeyId,
     /// A conversational agent.

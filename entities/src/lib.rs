@@ -17,6 +17,7 @@ pub mod agent;
 pub mod agent_version;
 pub mod answer;
 pub mod api_key;
+pub mod audit_log;
 pub mod campaign;
 pub mod campaign_hour;
 pub mod campaign_move;

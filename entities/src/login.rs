@@ -12,6 +12,8 @@ pub struct Model {
     pub user_id: UserId,
     pub created_at: Moment,
     pub last_seen_at: Moment,
+    /// When the password was last given: at the sign-in, or again since.
+    pub authenticated_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
@@ -29,6 +31,23 @@ pub async fn touch(db: &impl ConnectionTrait, token_hash: &str, now: Moment) -> 
         .filter(Column::TokenHash.eq(token_hash));
     update.exec(db).await?;
     Ok(())
+}
+
+/// The password was given again; `false`: the session is over.
+pub async fn authenticate(db: &impl ConnectionTrait, token_hash: &str, now: Moment) -> Result<bool> {
+    let update = Entity::update_many()
+        .col_expr(Column::AuthenticatedAt, Expr::value(now))
+        .filter(Column::TokenHash.eq(token_hash));
+    Ok(update.exec(db).await?.rows_affected == 1)
+}
+
+/// Ends the user's sessions, all but the one that is kept; answers how many.
+pub async fn remove_of(db: &impl ConnectionTrait, user: UserId, keep: Option<&str>) -> Result<u64> {
+    let mut delete = Entity::delete_many().filter(Column::UserId.eq(user));
+    if let Some(keep) = keep {
+        delete = delete.filter(Column::TokenHash.ne(keep));
+    }
+    Ok(delete.exec(db).await?.rows_affected)
 }
 
 pub async fn remove(db: &impl ConnectionTrait, token_hash: &str) -> Result<()> {

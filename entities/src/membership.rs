@@ -1,11 +1,14 @@
 //! Who belongs to which workspace, as what.
 use crate::{
-    error::Result,
+    bulk,
+    bulk::OnConflict,
+    error::{Error, Result},
     ids::{TenantId, UserId},
+    page::{self, Listed, Page},
     tenant, user,
     values::Role,
 };
-use sea_orm::entity::prelude::*;
+use sea_orm::{QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -50,4 +53,63 @@ pub async fn owners(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<S
         .all(db)
         .await?;
     Ok(users.into_iter().map(|user| user.email).collect())
+}
+
+/// A workspace's members with their roles, by when they became users.
+pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<(user::Model, Role)>> {
+    let members = Entity::find()
+        .select_only()
+        .column(Column::UserId)
+        .filter(Column::TenantId.eq(tenant))
+        .into_query();
+    let select = user::Entity::find().filter(user::Column::Id.in_subquery(members));
+    let listed = page::fetch(db, select, user::Column::Id, user::Column::CreatedAt, page).await?;
+    let rows = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::UserId.is_in(listed.rows.iter().map(|user| user.id)))
+        .all(db)
+        .await?;
+    let role_of = |user: &user::Model| rows.iter().find(|row| row.user_id == user.id).map(|row| row.role);
+    let with_role = |user: user::Model| role_of(&user).map(|role| (user, role));
+    Ok(Listed {
+        rows: listed.rows.into_iter().filter_map(with_role).collect(),
+        has_more: listed.has_more,
+    })
+}
+
+/// Nobody else changes who belongs to the workspace until the transaction's end. (On SQLite there is one writer anyway.)
+pub async fn lock(db: &impl ConnectionTrait, tenant: TenantId) -> Result<()> {
+    let found = tenant::Entity::find_by_id(tenant).lock_exclusive().one(db).await?;
+    found.map(drop).ok_or(Error::NotFound("workspace"))
+}
+
+pub async fn role_of(db: &impl ConnectionTrait, tenant: TenantId, user: UserId) -> Result<Option<Role>> {
+    Ok(Entity::find_by_id((user, tenant)).one(db).await?.map(|row| row.role))
+}
+
+/// How many others own the workspace.
+pub async fn other_owners(db: &impl ConnectionTrait, tenant: TenantId, user: UserId) -> Result<u64> {
+    let others = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Role.eq(Role::Owner))
+        .filter(Column::UserId.ne(user));
+    Ok(others.count(db).await?)
+}
+
+pub async fn add(db: &impl ConnectionTrait, row: Model) -> Result<()> {
+    bulk::save(db, &[row], OnConflict::Fail).await.map(drop)
+}
+
+pub async fn set_role(db: &impl ConnectionTrait, tenant: TenantId, user: UserId, role: Role) -> Result<()> {
+    let update = Entity::update_many()
+        .col_expr(Column::Role, Expr::value(role))
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::UserId.eq(user));
+    update.exec(db).await?;
+    Ok(())
+}
+
+pub async fn remove(db: &impl ConnectionTrait, tenant: TenantId, user: UserId) -> Result<()> {
+    Entity::delete_by_id((user, tenant)).exec(db).await?;
+    Ok(())
 }

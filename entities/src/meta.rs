@@ -1,4 +1,4 @@
-//! Facts about the installation itself: the secret key's check value, the set-up link's hash.
+//! Facts about the installation itself: the secret key's check value, the keys of links, the set-up link's hash.
 use crate::{bulk, bulk::OnConflict, error::Result};
 use sea_orm::entity::prelude::*;
 
@@ -14,6 +14,8 @@ impl ActiveModelBehavior for ActiveModel {}
 
 /// A sealed constant: opens only with the secret key that the data was sealed with.
 pub const SECRET_CHECK: &str = "secret_check";
+/// The keys that links are signed with, sealed.
+pub const LINK_KEYS: &str = "link_keys";
 /// SHA-256 of the one-time set-up token, hex.
 pub const SETUP_TOKEN: &str = "setup_token_sha256";
 

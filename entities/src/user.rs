@@ -1,6 +1,12 @@
 //! People who sign in to the dashboard.
-use crate::{error::Result, ids::UserId, values::Moment};
-use sea_orm::entity::prelude::*;
+use crate::{
+    bulk,
+    bulk::OnConflict,
+    error::{Error, Result},
+    ids::UserId,
+    values::Moment,
+};
+use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -26,4 +32,39 @@ pub async fn by_email(db: &impl ConnectionTrait, email: &str) -> Result<Option<M
 
 pub async fn exist(db: &impl ConnectionTrait) -> Result<bool> {
     Ok(Entity::find().one(db).await?.is_some())
+}
+
+pub async fn load(db: &impl ConnectionTrait, id: UserId) -> Result<Model> {
+    Entity::find_by_id(id).one(db).await?.ok_or(Error::NotFound("user"))
+}
+
+/// Oldest first, a page at a time.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<UserId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// Is this still the user's password? Until the transaction's end nobody else changes it.
+pub async fn still_has(db: &impl ConnectionTrait, id: UserId, password_hash: &str) -> Result<bool> {
+    let found = Entity::find_by_id(id).lock_exclusive().one(db).await?;
+    Ok(found.is_some_and(|user| user.password_hash == password_hash))
+}
+
+pub async fn set_password(db: &impl ConnectionTrait, id: UserId, password_hash: &str) -> Result<()> {
+    let update = Entity::update_many()
+        .col_expr(Column::PasswordHash, Expr::value(password_hash))
+        .filter(Column::Id.eq(id));
+    match update.exec(db).await?.rows_affected {
+        0 => Err(Error::NotFound("user")),
+        _ => Ok(()),
+    }
+}
+
+pub async fn add(db: &impl ConnectionTrait, user: &Model) -> Result<()> {
+    bulk::save(db, std::slice::from_ref(user), OnConflict::Fail)
+        .await
+        .map(drop)
 }

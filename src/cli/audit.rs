@@ -2,6 +2,7 @@
 //!
 //! Everything is read a page at a time, each page for itself: a running `serve` waits for none of it, however slowly the
 //! lines are taken. What a busy one commits meanwhile may be in one kind and not yet in another.
+mod log;
 mod messages;
 mod postings;
 mod rooms;
@@ -41,17 +42,27 @@ pub enum Audit {
         #[arg(long, value_name = "SLUG")]
         tenant: Option<String>,
     },
+    /// Print who changed whose access as JSON lines, oldest first: members, roles, passwords, keys, settings
+    Log {
+        /// Only what was done in this workspace
+        #[arg(long, value_name = "SLUG")]
+        tenant: Option<String>,
+    },
 }
 
 impl Audit {
     pub async fn run(self, config: Option<PathBuf>) -> Result<(), CannotStart> {
-        let Audit::Dump { tenant } = self;
+        let (Audit::Dump { tenant } | Audit::Log { tenant }) = &self;
         let db = open(&Settings::load(config, &[])?.location()?).await?;
         let only = match tenant {
-            Some(slug) => Some(tenant::by_slug(&db, &slug).await?.id),
+            Some(slug) => Some(tenant::by_slug(&db, slug).await?.id),
             None => None,
         };
-        write(&db, only, BufWriter::new(io::stdout().lock())).await?;
+        let out = BufWriter::new(io::stdout().lock());
+        match self {
+            Audit::Dump { .. } => write(&db, only, out).await?,
+            Audit::Log { .. } => log::write(&db, only, out).await?,
+        }
         // A failed close loses nothing: nothing was written.
         let _ = db.close().await;
         Ok(())

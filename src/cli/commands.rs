@@ -1,29 +1,28 @@
 //! The operator's commands. They work on the database itself, beside a running `serve`.
 use crate::{
-    access::{self, DEFAULT_CONCURRENCY, NewKey, NewWorkspace},
+    access::{self, Author, NewKey},
     app::CannotStart,
-    http::{
-        openapi as document,
-        views::{ApiKeyView, WorkspaceView},
-    },
+    http::{openapi as document, views::ApiKeyView},
     settings::{DEFAULTS, Settings},
 };
 use actors::{
     clock::Clock,
     ids::Ids,
     keyring::{Keyring, purpose},
+    link_keys,
     recording::{studio, vault::Vault},
     voice_clone::samples,
 };
 use clap::Subcommand;
 use entities::{
     Error, api_key,
+    audit_log::Action,
     changes::Changes,
     db::Db,
-    function, membership,
+    function,
     page::Page,
-    recording, sip_trunk, tenant, user,
-    values::{Country, E164, Env, Moment, Role, Scopes, Text, Zone},
+    recording, sip_trunk, tenant,
+    values::{Env, Moment, Scopes, Text},
     verified_number,
     voice::sample,
     webhook_endpoint,
@@ -36,50 +35,6 @@ use std::{
     path::PathBuf,
 };
 use zeroize::Zeroizing;
-
-#[derive(Subcommand)]
-pub enum Workspace {
-    /// Make a workspace with its owner
-    Create {
-        #[arg(long)]
-        slug: String,
-        #[arg(long)]
-        name: String,
-        #[arg(long)]
-        owner_email: String,
-        /// Read the owner's password from standard input
-        #[arg(long, required = true)]
-        owner_password_stdin: bool,
-        /// How numbers without + are read: ISO 3166-1 alpha-2
-        #[arg(long, default_value = "US")]
-        country: String,
-        /// Where calls are placed whose zone is unknown, as Europe/Berlin; default: the country's
-        #[arg(long)]
-        timezone: Option<Zone>,
-    },
-    /// Let somebody into a workspace: a viewer reads, an admin also changes, an owner also manages members
-    AddMember {
-        #[arg(long)]
-        workspace: String,
-        #[arg(long)]
-        email: String,
-        /// owner, admin or viewer
-        #[arg(long, value_parser = parse_role)]
-        role: Role,
-        /// Read the password from standard input; one who is a user already keeps the old one
-        #[arg(long, required = true)]
-        password_stdin: bool,
-    },
-    /// List workspaces
-    List,
-    /// Let the workspace's test keys call a number outside the sandbox block
-    VerifyNumber {
-        #[arg(long)]
-        workspace: String,
-        #[arg(long)]
-        number: String,
-    },
-}
 
 #[derive(Subcommand)]
 pub enum Keys {
@@ -119,10 +74,6 @@ pub enum Secrets {
     Generate,
 }
 
-fn parse_role(text: &str) -> Result<Role, String> {
-    serde_json::from_value(json!(text)).map_err(|_| format!("`{text}` is no role: use owner, admin or viewer"))
-}
-
 impl From<Error> for CannotStart {
     fn from(error: Error) -> Self {
         CannotStart(match error {
@@ -158,121 +109,7 @@ pub(super) fn print(value: &impl serde::Serialize) {
     println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
-impl Workspace {
-    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
-        let (settings, db, clock, ids) = open(config).await?;
-        match self {
-            Workspace::Create {
-                slug,
-                name,
-                owner_email,
-                owner_password_stdin: _,
-                country,
-                timezone,
-            } => {
-                let password = password_from_stdin()?;
-                let mut new = NewWorkspace::parse(&slug, &name, &country, &owner_email, &password)?;
-                new.timezone = timezone.unwrap_or(new.timezone);
-                let limit = DEFAULT_CONCURRENCY.min(settings.max_concurrency);
-                let (tenant, owner, changes) = new.rows(&db.read, &ids, clock.now(), limit).await?;
-                write(&db, changes).await?;
-                if json {
-                    print(
-                        &json!({ "workspace": WorkspaceView::from(&tenant), "owner": { "id": owner.id, "email": owner.email } }),
-                    );
-                } else {
-                    println!(
-                        "Workspace {} is ready; {} signs in at {}/login",
-                        tenant.slug,
-                        owner.email,
-                        settings.public_url()
-                    );
-                }
-            }
-            Workspace::AddMember {
-                workspace,
-                email,
-                role,
-                password_stdin: _,
-            } => {
-                let tenant = tenant::by_slug(&db.read, &workspace).await?;
-                let password = password_from_stdin()?;
-                access::check_password(&password)?;
-                let email = access::parse_email(&email)?;
-                let mut changes = Changes::default();
-                let known = user::by_email(&db.read, &email).await?;
-                let member = match known.clone() {
-                    Some(user) => user,
-                    None => {
-                        let password_hash = access::hash_password(&password)?;
-                        let user = user::Model {
-                            id: ids.next(),
-                            email,
-                            password_hash,
-                            created_at: clock.now(),
-                        };
-                        changes.users.push(user.clone());
-                        user
-                    }
-                };
-                changes.memberships.push(membership::Model {
-                    user_id: member.id,
-                    tenant_id: tenant.id,
-                    role,
-                });
-                write(&db, changes).await.map_err(|error| match error {
-                    Error::AlreadyExists { .. } => {
-                        CannotStart(format!("{} is a member of {workspace} already", member.email))
-                    }
-                    other => other.into(),
-                })?;
-                if json {
-                    print(
-                        &json!({ "workspace": workspace, "email": member.email, "role": role, "password_kept": known.is_some() }),
-                    );
-                } else {
-                    let kept = if known.is_some() {
-                        "; the password stays as it was"
-                    } else {
-                        ""
-                    };
-                    println!("{} is a member of {workspace}{kept}", member.email);
-                }
-            }
-            Workspace::List => {
-                let tenants = tenant::all(&db.read).await?;
-                if json {
-                    print(&tenants.iter().map(WorkspaceView::from).collect::<Vec<_>>());
-                } else {
-                    tenants
-                        .iter()
-                        .for_each(|tenant| println!("{:<24}  {}", tenant.slug, tenant.name));
-                }
-            }
-            Workspace::VerifyNumber { workspace, number } => {
-                let tenant = tenant::by_slug(&db.read, &workspace).await?;
-                let country: Country = tenant
-                    .country
-                    .parse()
-                    .map_err(|why: String| Error::invalid("country", why))?;
-                let number = E164::parse(&number, country).map_err(|why| Error::invalid("number", why))?;
-                let row = verified_number::Model::vouched(ids.next(), tenant.id, number.clone(), clock.now());
-                let transaction = db.begin().await.map_err(Error::from)?;
-                verified_number::add(&transaction, row).await?;
-                transaction.commit().await.map_err(Error::from)?;
-                if json {
-                    print(&json!({ "phone_number": number }));
-                } else {
-                    println!("Test keys of {workspace} may call {number}");
-                }
-            }
-        }
-        db.close().await;
-        Ok(())
-    }
-}
-
-fn password_from_stdin() -> Result<Zeroizing<String>, CannotStart> {
+pub(super) fn password_from_stdin() -> Result<Zeroizing<String>, CannotStart> {
     if std::io::stdin().is_terminal() {
         eprint!("Password (at least 12 characters; it is shown as you type, better pipe it): ");
     }
@@ -331,9 +168,11 @@ impl Keys {
                     api_keys: vec![key.clone()],
                     ..Changes::default()
                 };
+                let by = Author::operator(ids, clock.now());
                 let transaction = db.begin().await.map_err(Error::from)?;
-                access::check_room_for_key(&transaction, tenant.id, clock.now()).await?;
+                access::check_room_for_key(&transaction, tenant.id, by.now()).await?;
                 changes.apply(&transaction, clock.times()).await?;
+                access::note_key(&transaction, &by, Action::KeyCreated, &key).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 let mut view = ApiKeyView::from(key);
                 view.plaintext = Some(plaintext.to_string());
@@ -364,7 +203,8 @@ impl Keys {
             Keys::Revoke { workspace, id } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
                 let transaction = db.begin().await.map_err(Error::from)?;
-                api_key::revoke(&transaction, tenant.id, id, clock.now()).await?;
+                let by = Author::operator(ids, clock.now());
+                access::revoke_key(&transaction, &by, tenant.id, id).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 if json {
                     print(&json!({ "id": id, "revoked": true }));
@@ -438,7 +278,12 @@ impl Secrets {
         let functions = reseal_functions(&transaction, &keyring).await?;
         let trunks = reseal_trunks(&transaction, &keyring).await?;
         reseal_codes(&transaction, &keyring).await?;
-        for (key, purpose) in [(entities::meta::SECRET_CHECK, purpose::SECRET_CHECK)] {
+        // A database from before they were stored gets them now: the old key is here for the last time.
+        link_keys::stored(&transaction, &keyring).await?;
+        for (key, purpose) in [
+            (entities::meta::SECRET_CHECK, purpose::SECRET_CHECK),
+            (entities::meta::LINK_KEYS, purpose::LINK_KEYS),
+        ] {
             if let Some(sealed) = entities::meta::get(&transaction, key).await?
                 && let Some(again) = keyring.reseal(purpose, &sealed)?
             {

@@ -8,7 +8,9 @@ pub mod dispatch;
 pub mod listen;
 pub mod serve;
 pub mod tenant;
+pub mod user;
 pub mod webhook;
+pub mod workspace;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -44,9 +46,12 @@ pub enum Command {
     /// Find out why a received webhook does not verify
     #[command(subcommand)]
     Webhook(webhook::Webhook),
-    /// Make a workspace with its owner, list them, or open a number for test calls
+    /// Make a workspace with its owner, say who belongs to it as what, list them, or open a number for test calls
     #[command(subcommand)]
-    Workspace(commands::Workspace),
+    Workspace(workspace::Workspace),
+    /// Set a user's password anew, or list the users
+    #[command(subcommand)]
+    User(user::User),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(commands::Keys),
@@ -65,7 +70,7 @@ pub enum Command {
     /// Seal stored secrets anew
     #[command(subcommand)]
     Secrets(commands::Secrets),
-    /// Show what is stored to a program that checks whether it is right
+    /// Show what is stored to a program that checks whether it is right, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
     /// Bring the database's schema up to date

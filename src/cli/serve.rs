@@ -54,6 +54,12 @@ impl Serve {
                 "webhooks may reach these targets although they are not public"
             );
         }
+        let is_open = !settings.socket_address()?.ip().is_loopback();
+        if is_open && settings.secure_cookies() && !settings.public_url().starts_with("https://") {
+            tracing::warn!(
+                "people sign in to the dashboard over TLS, or on this machine, only: put a TLS proxy in front and set CALLBOARD_BASE_URL"
+            );
+        }
         match settings.post()? {
             Post::Smtp { .. } => {}
             Post::Folder { folder, .. } => {

@@ -1,15 +1,21 @@
 //! `callboard tenant`: workspaces as their operator sees them. Works beside a running `serve`, which looks at the same rows:
 //! inside the transaction of each dial, and every 30 seconds.
-use super::commands::{open, print, write};
-use crate::{app::CannotStart, http::views::WorkspaceView};
-use clap::Subcommand;
+use super::commands::{open, print};
+use crate::{
+    access::{
+        Author,
+        workspace::{Change, change},
+    },
+    app::CannotStart,
+    http::views::WorkspaceView,
+};
+use clap::{ArgAction, Subcommand};
 use entities::{
     Error,
-    changes::Changes,
     db::Db,
     suspension,
     tenant::{self, Model},
-    values::{Moment, Text},
+    values::{Country, Moment, Text, Zone},
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -36,14 +42,25 @@ pub enum Tenant {
         #[arg(long)]
         workspace: String,
     },
-    /// Decide what a workspace's plan allows
+    /// Say where a workspace is, or what its plan allows; what is not named stays
     Set {
         #[arg(long)]
         workspace: String,
+        /// How numbers without + are read from now on: ISO 3166-1 alpha-2. The time zone stays, unless it is named too
+        #[arg(long, value_parser = parse_country)]
+        country: Option<Country>,
+        /// Where calls are placed whose zone is unknown, as Europe/Berlin
+        #[arg(long)]
+        timezone: Option<Zone>,
         /// May it train clones of voices? `on` or `off`; trainings that begin then see it
-        #[arg(long, value_parser = on_or_off)]
-        voice_clones: bool,
+        // A `bool` alone would be a flag without a value.
+        #[arg(long, action = ArgAction::Set, value_parser = on_or_off, required_unless_present_any = ["country", "timezone"])]
+        voice_clones: Option<bool>,
     },
+}
+
+fn parse_country(text: &str) -> Result<Country, String> {
+    text.parse()
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {
@@ -92,7 +109,7 @@ impl TenantView {
 
 impl Tenant {
     pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
-        let (_, db, clock, _) = open(config).await?;
+        let (_, db, clock, ids) = open(config).await?;
         match self {
             Tenant::Suspend { workspace, reason } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
@@ -136,19 +153,21 @@ impl Tenant {
             }
             Tenant::Set {
                 workspace,
+                country,
+                timezone,
                 voice_clones,
             } => {
-                let before = tenant::by_slug(&db.read, &workspace).await?;
-                let tenant = Model {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let by = Author::operator(ids, clock.now());
+                let asked = Change {
+                    country,
+                    timezone,
                     voice_clones,
-                    version: before.version + 1,
-                    ..before
+                    ..Change::default()
                 };
-                let changes = Changes {
-                    tenants: vec![tenant.clone()],
-                    ..Changes::default()
-                };
-                write(&db, changes).await?;
+                let transaction = db.begin().await.map_err(Error::from)?;
+                let tenant = change(&transaction, &by, tenant.id, &asked).await?;
+                transaction.commit().await.map_err(Error::from)?;
                 let suspension = suspension::of(&db.read, tenant.id).await?;
                 told(&TenantView::of(&tenant, suspension.as_ref()), json);
             }

@@ -1,4 +1,5 @@
-import { ApiError, api, byId, clearErrors, copyText, onSubmit } from './common.js';
+import { call, callFresh, showAccount } from './account.js';
+import { ApiError, byId, clearErrors, copyText, onSubmit } from './common.js';
 
 const READ_WRITE = ['read', 'write'];
 const SCOPES = {
@@ -18,17 +19,6 @@ let nextCursor = null;
 const keysPath = (suffix = '') => `/t/${encodeURIComponent(workspace.slug)}/api-keys${suffix}`;
 const canWrite = () => workspace.role !== 'viewer';
 
-/** Like `api`, but a session that has ended leads to the login page. */
-async function call(...request) {
-  try {
-    return await api(...request);
-  } catch (error) {
-    if (error.status !== 401) throw error;
-    location.replace('/login');
-    return new Promise(() => {}); // the page is going away
-  }
-}
-
 /** Runs something outside a form; its error goes to the top of the page. */
 async function attempt(action) {
   byId('page-error').textContent = '';
@@ -43,8 +33,7 @@ async function attempt(action) {
 
 async function start() {
   const me = await call('GET', '/me');
-  byId('user-email').textContent = me.user.email;
-  byId('account').hidden = false;
+  showAccount(me.user.email);
   workspaces = me.workspaces;
   if (!workspaces.length) throw new ApiError('You belong to no workspace yet. Ask someone who manages one to add you.');
   const select = byId('workspace-select');
@@ -162,7 +151,7 @@ onSubmit(byId('create'), async (form) => {
   const request = { name: form.get('name'), env: form.get('env'), scopes };
   const days = Number(form.get('expires_at'));
   if (days) request.expires_at = new Date(Date.now() + days * DAY_MS).toISOString();
-  const { plaintext } = await call('POST', keysPath(), request);
+  const { plaintext } = await callFresh('POST', keysPath(), request);
   byId('create-dialog').close();
   showSecret(plaintext);
   await attempt(() => loadKeys());

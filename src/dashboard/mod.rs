@@ -40,6 +40,7 @@ pub async fn asset(name: Path<String>) -> ApiResult<HttpResponse> {
     let (kind, text) = match name.as_str() {
         "style.css" => ("text/css", include_str!("style.css")),
         "docs.css" => ("text/css", include_str!("docs.css")),
+        "account.js" => ("text/javascript", include_str!("account.js")),
         "common.js" => ("text/javascript", include_str!("common.js")),
         "setup.js" => ("text/javascript", include_str!("setup.js")),
         "login.js" => ("text/javascript", include_str!("login.js")),

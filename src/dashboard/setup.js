@@ -25,6 +25,34 @@ byId('name').addEventListener('input', () => {
   slug.value = suggestion;
 });
 
+// --- Country and time zone ---
+
+const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+let zoneOf = new Map();
+let zoneByHand = false;
+
+/** Fills both lists. The browser's own zone says best where somebody sits, and mostly in which country. */
+async function offerPlaces() {
+  const countries = (await api('GET', '/countries')).data;
+  zoneOf = new Map(countries.map(({ country, timezone }) => [country, timezone]));
+  const names = new Intl.DisplayNames(['en'], { type: 'region' });
+  const named = countries.map(({ country }) => ({ country, name: names.of(country) ?? country }));
+  named.sort((a, b) => a.name.localeCompare(b.name, 'en'));
+  byId('country').replaceChildren(new Option('Choose…', ''), ...named.map(({ country, name }) => new Option(name, country)));
+  const zones = new Set([...(Intl.supportedValuesOf?.('timeZone') ?? []), ...zoneOf.values(), here].filter(Boolean));
+  byId('timezone').replaceChildren(...[...zones].sort().map((zone) => new Option(zone.replaceAll('_', ' '), zone)));
+  const spoken = navigator.languages.map((language) => new Intl.Locale(language).region).find((region) => zoneOf.has(region));
+  const main = countries.find(({ timezone }) => timezone === here);
+  byId('country').value = (zoneOf.get(spoken) === here ? spoken : main?.country ?? spoken) ?? '';
+  byId('timezone').value = here || zoneOf.get(byId('country').value) || 'UTC';
+}
+
+byId('country').addEventListener('change', () => {
+  const zone = zoneOf.get(byId('country').value);
+  if (zone && !zoneByHand) byId('timezone').value = zone;
+});
+byId('timezone').addEventListener('change', () => { zoneByHand = true; });
+
 onSubmit(byId('setup'), async (form) => {
   await api('POST', '/signup', { token, ...Object.fromEntries(form) });
   location.replace('/');
@@ -32,3 +60,6 @@ onSubmit(byId('setup'), async (form) => {
 
 addEventListener('hashchange', takeToken);
 takeToken();
+offerPlaces().catch((error) => {
+  byId('setup').querySelector('[data-error="form"]').textContent = error.message;
+});

@@ -6,13 +6,14 @@ use super::{
     views::{ApiKeyView, List},
 };
 use crate::{
-    access::{self, NewKey},
+    access::{self, Author, NewKey},
     app::State,
 };
 use actix_web::{HttpResponse, web};
 use actors::writer::Commit;
 use entities::{
     api_key,
+    audit_log::Action,
     ids::ApiKeyId,
     values::{Env, Moment, Scopes, Text},
 };
@@ -64,17 +65,18 @@ pub async fn create(
         },
         now,
     );
-    let row = key.clone();
-    let made = state.deps.writer.run(move |db| {
-        let row = row.clone();
+    let (by, made) = (Author::user(&state.deps, &member.user), key.clone());
+    let stored = state.deps.writer.run(move |db| {
+        let (by, made) = (by.clone(), made.clone());
         Box::pin(async move {
             access::check_room_for_key(db, tenant, now).await?;
+            access::note_key(db, &by, Action::KeyCreated, &made).await?;
             let mut commit = Commit::default();
-            commit.changes.api_keys.push(row);
+            commit.changes.api_keys.push(made);
             Ok(((), commit))
         })
     });
-    made.await?;
+    stored.await?;
     let mut view = ApiKeyView::from(key);
     view.plaintext = Some(plaintext.to_string());
     Ok(HttpResponse::Created().json(view))
@@ -103,10 +105,12 @@ pub async fn get(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) 
 
 /// DELETE /v1/_internal/t/{slug}/api-keys/{id}: the next request with the key is refused.
 pub async fn revoke(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) -> ApiResult<HttpResponse> {
-    let (tenant, now) = (member.tenant()?.id, state.deps.clock.now());
+    let tenant = member.tenant()?.id;
+    let by = Author::user(&state.deps, &member.user);
     let revoked = state.deps.writer.run(move |db| {
+        let by = by.clone();
         Box::pin(async move {
-            api_key::revoke(db, tenant, id, now).await?;
+            access::revoke_key(db, &by, tenant, id).await?;
             Ok(((), Commit::default()))
         })
     });

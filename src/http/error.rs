@@ -38,6 +38,22 @@ impl ApiError {
     pub fn forbidden(message: impl Into<String>) -> Self {
         ApiError::Frame(StatusCode::FORBIDDEN, "forbidden", message.into(), None)
     }
+    /// A password in the body is not the user's. Not 401: the session is a good one.
+    pub fn wrong_password(param: &str) -> Self {
+        let message = "the password is wrong".into();
+        ApiError::Frame(StatusCode::FORBIDDEN, "forbidden", message, Some(param.into()))
+    }
+    /// The session is a good one, but its password was given too long ago for this. `param` tells it from a role that does
+    /// not suffice.
+    pub fn password_wanted() -> Self {
+        let message = "give your password once more (POST /v1/_internal/reauthenticate), then repeat this request";
+        ApiError::Frame(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            message.into(),
+            Some("password".into()),
+        )
+    }
     pub fn invalid_json(message: impl Into<String>) -> Self {
         ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_json", message.into(), None)
     }

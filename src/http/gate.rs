@@ -49,6 +49,8 @@ pub enum Access {
     SignedIn,
     /// A member of the workspace in the path, with at least this role.
     Member(Role),
+    /// The same, who has given the password within the last ten minutes: what gives others access.
+    Fresh(Role),
 }
 
 /// The key behind a request.
@@ -194,8 +196,9 @@ pub async fn gate(
         Access::Needs(scope) => admit_key(&state, &mut request, Some(scope), &mut left).await,
         Access::NeedsOrLink(_) if request.query_string().contains("sig=") => Ok(()),
         Access::NeedsOrLink(scope) => admit_key(&state, &mut request, Some(scope), &mut left).await,
-        Access::SignedIn => admit_user(&state, &request, None, &mut left).await,
-        Access::Member(role) => admit_user(&state, &request, Some(role), &mut left).await,
+        Access::SignedIn => admit_user(&state, &request, None, false, &mut left).await,
+        Access::Member(role) => admit_user(&state, &request, Some(role), false, &mut left).await,
+        Access::Fresh(role) => admit_user(&state, &request, Some(role), true, &mut left).await,
     };
     if let Err(error) = admitted {
         // Not `Err`: that would skip what the outer layers add.
@@ -308,6 +311,7 @@ async fn admit_user(
     state: &State,
     request: &ServiceRequest,
     role: Option<Role>,
+    fresh: bool,
     left: &mut Option<Left>,
 ) -> ApiResult<()> {
     let http = request.request();
@@ -316,7 +320,7 @@ async fn admit_user(
     }
     let signed_out = || ApiError::unauthenticated("you are not signed in");
     let token = http.cookie(state.cookie_name()).ok_or_else(signed_out)?;
-    let (user, login_hash) = access::signed_in(state, token.value()).await?.ok_or_else(signed_out)?;
+    let (user, login) = access::signed_in(state, token.value()).await?.ok_or_else(signed_out)?;
     state.limits.dashboard(user.id, left)?;
     let mut workspace = None;
     if let Some(role) = role {
@@ -331,9 +335,13 @@ async fn admit_user(
         }
         workspace = Some((tenant, has));
     }
+    // After the role: whoever may not do it at all is not asked for a password.
+    if fresh && !access::is_fresh(&login, state.deps.clock.now()) {
+        return Err(ApiError::password_wanted());
+    }
     request.extensions_mut().insert(Member {
         user,
-        login_hash,
+        login_hash: login.token_hash,
         workspace,
     });
     Ok(())

@@ -133,7 +133,7 @@ async fn behind(
         Err(_) => Default::default(),
     };
     let id: Option<RoomId> = id.parse().ok();
-    let proved = id.and_then(|id| Some((id, link::open(&state.deps.keyring, id, &signature)?)));
+    let proved = id.and_then(|id| Some((id, link::open(&state.deps.links, id, &signature)?)));
     let Some((id, proved)) = proved else {
         // Guessing links is guessing keys.
         state.limits.bad_link(peer(state, request))?;

@@ -4,6 +4,7 @@ use super::{
     error::{ApiError, ApiResult},
     extract::{Json, SMALL},
     gate::{self, Member},
+    transport,
     views::{MembershipView, SignedInView, UserView},
 };
 use crate::{
@@ -16,7 +17,7 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{housekeeping::LOGIN_ABSOLUTE, keyring::sha256_hex, writer::Commit};
-use entities::{meta, user};
+use entities::{meta, user, values::Zone};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -35,6 +36,9 @@ pub struct SignUp {
     /// ISO 3166-1 alpha-2: how numbers without `+` are read.
     #[serde(default = "united_states")]
     pub country: String,
+    /// Where calls are placed whose zone is unknown. Default: where most people of the country are.
+    #[serde(default)]
+    pub timezone: Option<Zone>,
 }
 fn united_states() -> String {
     "US".into()
@@ -47,6 +51,7 @@ pub async fn sign_up(
     Json(asked): Json<SignUp, SMALL>,
 ) -> ApiResult<HttpResponse> {
     gate::same_origin(&request)?;
+    transport::keeps_cookies(&state, &request)?;
     device::admit_new(&state, &request, &asked.email)?;
     let token = asked.token.clone().map(Zeroizing::new);
     let with_token = match &token {
@@ -60,9 +65,11 @@ pub async fn sign_up(
             "this set-up link is not valid (any more); restart the server for a new one, or ask an owner",
         ));
     }
-    let new =
+    let timezone = asked.timezone;
+    let mut new =
         blocking(move || NewWorkspace::parse(&asked.slug, &asked.name, &asked.country, &asked.email, &asked.password))
             .await?;
+    new.timezone = timezone.unwrap_or(new.timezone);
     let limit = DEFAULT_CONCURRENCY.min(state.deps.limits.max_concurrency);
     let (ids, now) = (state.deps.ids.clone(), state.deps.clock.now());
     let owner = state.deps.writer.run(move |db| {
@@ -105,6 +112,7 @@ pub async fn log_in(
     Json(asked): Json<LogIn, SMALL>,
 ) -> ApiResult<HttpResponse> {
     gate::same_origin(&request)?;
+    transport::keeps_cookies(&state, &request)?;
     // Counted before the password is looked at, so that guessing in parallel gains nothing.
     let found = device::admit(&state, &request, &asked.email).await?;
     let stored = found.as_ref().map(|user| user.password_hash.clone());
@@ -112,16 +120,26 @@ pub async fn log_in(
     let matches = blocking(move || Ok(access::password_matches(&password, stored.as_deref()))).await?;
     match found.filter(|_| matches) {
         Some(user) => signed_in(&state, &request, &user, HttpResponse::Ok()).await,
-        None => Err(ApiError::unauthenticated("e-mail or password is wrong")),
+        None => Err(wrong()),
     }
+}
+
+/// The same for whatever is wrong: it tells nobody which users exist.
+fn wrong() -> ApiError {
+    ApiError::unauthenticated("e-mail or password is wrong")
 }
 
 /// POST /v1/_internal/logout
 pub async fn log_out(state: Data<State>, member: Member) -> ApiResult<HttpResponse> {
     access::sign_out(&state.deps, member.login_hash).await?;
-    let mut over = cookie(&state, String::new());
+    Ok(HttpResponse::NoContent().cookie(over(&state)).finish())
+}
+
+/// Takes the cookie back.
+pub(super) fn over(state: &State) -> Cookie<'static> {
+    let mut over = cookie(state, String::new());
     over.set_max_age(time::Duration::ZERO);
-    Ok(HttpResponse::NoContent().cookie(over).finish())
+    over
 }
 
 /// GET /v1/_internal/me
@@ -135,7 +153,7 @@ async fn signed_in(
     user: &user::Model,
     mut answer: actix_web::HttpResponseBuilder,
 ) -> ApiResult<HttpResponse> {
-    let token = access::sign_in(&state.deps, user).await?;
+    let token = access::sign_in(&state.deps, user).await?.ok_or_else(wrong)?;
     let view = view(state, user).await?;
     let device = device::cookie(state, request, user.id);
     Ok(answer.cookie(cookie(state, token)).cookie(device).json(view))
@@ -169,7 +187,9 @@ fn cookie(state: &State, token: String) -> Cookie<'static> {
 }
 
 /// Hashing passwords takes a while: not on a thread that serves others.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> entities::Result<T> + Send + 'static) -> ApiResult<T> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> entities::Result<T> + Send + 'static,
+) -> ApiResult<T> {
     // Each takes some 20 MiB: only a few at once, and nobody waits for long.
     static SLOTS: Semaphore = Semaphore::const_new(4);
     let busy = || ApiError::from(entities::Error::Unavailable("too many sign-ins at once".into()));

@@ -1,4 +1,5 @@
 //! The API: routes, the gate in front of them, and one file per resource.
+pub mod account;
 pub mod agents;
 pub mod answers;
 pub mod api_keys;
@@ -23,6 +24,7 @@ pub mod landing;
 pub mod live_calls;
 pub mod login;
 pub mod me;
+pub mod members;
 pub mod numbers;
 pub mod openapi;
 pub mod rate_limits;
@@ -37,9 +39,11 @@ pub mod streams;
 pub mod system;
 pub mod target;
 pub mod topups;
+pub mod transport;
 pub mod twilio;
 pub mod unsubscribe;
 pub mod verified_numbers;
 pub mod views;
 pub mod voices;
 pub mod webhook_endpoints;
+pub mod workspace;

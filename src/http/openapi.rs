@@ -72,7 +72,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         Access::AnyKey => json!([{ "key": [] }]),
         Access::Needs(scope) => json!([{ "key": [scope] }]),
         Access::NeedsOrLink(scope) => json!([{ "key": [scope] }, {}]),
-        Access::SignedIn | Access::Member(_) => json!([{ "session": [] }]),
+        Access::SignedIn | Access::Member(_) | Access::Fresh(_) => json!([{ "session": [] }]),
     };
     if let Some(request) = route.request {
         let schema = request(generator);

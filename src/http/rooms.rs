@@ -122,7 +122,7 @@ fn view(state: &State, row: Model, call: session::Model) -> RoomView {
     RoomView {
         id: row.id,
         session_id: row.session_id,
-        room_url: link::url(&state.deps.keyring, &state.deps.base_url, &row),
+        room_url: link::url(&state.deps.links, &state.deps.base_url, &row),
         status: row.status,
         expires_at: row.expires_at,
         agent_id: row.agent_id,
@@ -212,7 +212,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         expires_at: now.plus_seconds(asked.expires_in_seconds.get().into()),
         ..Model::new(owner, id, link::nonce(), now)
     };
-    let url = link::url(&deps.keyring, &deps.base_url, &row);
+    let url = link::url(&deps.links, &deps.base_url, &row);
     let (session, mut effects) = Session::awaiting(call, deps.base_url.clone());
     let (room, more) = Room::created(row, url);
     effects.extend(more);

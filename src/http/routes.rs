@@ -3,10 +3,11 @@
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
 use super::{
-    agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions,
+    account, agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events,
+    functions,
     gate::{self, Access, Access::*},
-    imports, landing, live_calls, login, me, numbers, recordings, report, rooms, sessions, sip_trunks, sms_messages,
-    system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints,
+    imports, landing, live_calls, login, me, members, numbers, recordings, report, rooms, sessions, sip_trunks,
+    sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -214,7 +215,18 @@ table! {
     POST "/v1/_internal/login" Public, login::log_in, "Sign in to the dashboard.", takes login::LogIn, gives views::SignedInView, 200;
     POST "/v1/_internal/logout" SignedIn, login::log_out, "Sign out.", 204;
     GET "/v1/_internal/me" SignedIn, login::me, "Who is signed in.", gives views::SignedInView, 200;
-    POST "/v1/_internal/t/{slug}/api-keys" Member(Role::Admin), api_keys::create, "Create an API key. The answer holds its `plaintext`, once.", takes api_keys::Create, gives views::ApiKeyView, 201;
+    POST "/v1/_internal/logout-everywhere" SignedIn, account::sign_out_everywhere, "End every session of the one who is signed in, this one too.", 204;
+    POST "/v1/_internal/reauthenticate" SignedIn, account::reauthenticate, "Give the password again: for ten minutes it opens what asks for it.", takes account::Reauthenticate, gives account::ReauthenticatedView, 200;
+    POST "/v1/_internal/password" SignedIn, account::change_password, "Choose another password. The user's other sessions end.", takes account::ChangePassword, 204;
+    GET "/v1/_internal/countries" Public, workspace::countries, "The countries that a workspace can be in, each with its time zone.", gives views::List<workspace::CountryView>, 200;
+    GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings.", gives views::WorkspaceView, 200;
+    PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::openapi::Patch<workspace::Settings>, gives views::WorkspaceView, 200;
+    GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
+    POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Let somebody who has an account into a workspace.", takes members::Add, gives members::MemberView, 201;
+    PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;
+    DELETE "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::remove, "Remove a member. The member's sessions end.", 204;
+    GET "/v1/_internal/t/{slug}/audit-log" Member(Role::Owner), members::log, "List who changed whose access: members, roles, passwords, keys, settings.", gives views::List<members::AuditView>, 200;
+    POST "/v1/_internal/t/{slug}/api-keys" Fresh(Role::Admin), api_keys::create, "Create an API key. The answer holds its `plaintext`, once.", takes api_keys::Create, gives views::ApiKeyView, 201;
     GET "/v1/_internal/t/{slug}/api-keys" Member(Role::Viewer), api_keys::list, "List API keys.", gives views::List<views::ApiKeyView>, 200;
     GET "/v1/_internal/t/{slug}/api-keys/{id}" Member(Role::Viewer), api_keys::get, "Get an API key.", gives views::ApiKeyView, 200;
     DELETE "/v1/_internal/t/{slug}/api-keys/{id}" Member(Role::Admin), api_keys::revoke, "Revoke an API key: its next request is refused.", 204;

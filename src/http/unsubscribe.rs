@@ -62,7 +62,7 @@ pub async fn press(
 
 /// One answer for every token that is not ours, and for messages that are gone.
 async fn message(state: &State, request: &HttpRequest, token: &str) -> ApiResult<Model> {
-    let found = match link::open(&state.deps.keyring, token) {
+    let found = match link::open(&state.deps.links, token) {
         Some(id) => email_message::behind_link(&state.deps.db.read, id).await?,
         None => None,
     };

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod audit;
+mod commands;
 mod http;
 mod outbound;
 mod process;

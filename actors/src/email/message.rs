@@ -132,7 +132,7 @@ impl Header for ListUnsubscribePost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keyring::Keyring;
+    use crate::link_keys::LinkKeys;
     use entities::{
         email_message::{Phase, content::Attachments},
         ids::{EmailId, TenantId},
@@ -187,8 +187,8 @@ mod tests {
             }]),
         };
         let sender = "Callboard <c@sender.example>".parse().unwrap();
-        let keyring = Keyring::new(&Keyring::generate(), &[]).unwrap();
-        let link = crate::email::link::url(&keyring, "https://callboard.example.com", row.id);
+        let keys = LinkKeys::generate();
+        let link = crate::email::link::url(&keys, "https://callboard.example.com", row.id);
         let message = build(row, &content, &sender, &link).unwrap();
         String::from_utf8(message.formatted()).unwrap()
     }

@@ -80,7 +80,7 @@ pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
 async fn built(deps: &Deps, row: &Model) -> Result<Result<Message, String>> {
     let content = content::load(&deps.db.read, row.key()).await?;
     Ok(sender(deps, row.env).and_then(|sender| {
-        let link = link::url(&deps.keyring, &deps.base_url, row.id);
+        let link = link::url(&deps.links, &deps.base_url, row.id);
         message::build(row, &content, &sender, &link)
     }))
 }

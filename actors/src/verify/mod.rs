@@ -5,7 +5,8 @@ pub mod machine;
 
 use crate::{
     deps::Deps,
-    keyring::{self, Keyring, Purpose, purpose},
+    keyring::{self, purpose},
+    link_keys::LinkKeys,
     sms,
     writer::Commit,
 };
@@ -108,7 +109,7 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                     method: asked.method,
                     label: asked.label.map(Text::into_string).or(before.label.clone()),
                     env,
-                    code_hash: Some(hashed(&deps.keyring, &code)),
+                    code_hash: Some(hashed(&deps.links, &code)),
                     sealed_code: match env {
                         Env::Test => Some(deps.keyring.seal(purpose::VERIFICATION_CODE, &code)),
                         Env::Live => None,
@@ -186,7 +187,7 @@ pub async fn confirm(
             Box::pin(async move {
                 let before = store::load(db, tenant, id).await?;
                 let hash = before.code_hash.as_deref();
-                let right = hash.is_some_and(|hash| fits(&deps.keyring, hash, &code));
+                let right = hash.is_some_and(|hash| fits(&deps.links, hash, &code));
                 let was = phase(&before)?;
                 let (phase, said) = machine::transition(Some(was), Command::Confirm { right }, deps.clock.now())?;
                 let row = match phase == was {
@@ -269,26 +270,25 @@ fn new_code() -> Zeroizing<String> {
 }
 
 /// `<salt>.<HMAC>` in hex, under a key of its own: a million codes are soon tried by one who has only the database.
-const HASH: Purpose = "verified_numbers.code_hash";
-
-fn hashed(keyring: &Keyring, code: &str) -> String {
+/// The key outlives the secret key, as a code does that was just sent.
+fn hashed(keys: &LinkKeys, code: &str) -> String {
     let salt = rand::random::<[u8; 16]>();
-    let (key, _) = keyring.derived(HASH);
-    let hash = mac(&key, &keyring::hex(&salt), code).finalize().into_bytes();
+    let hash = mac(&keys.signing(purpose::CODE_HASH), &keyring::hex(&salt), code)
+        .finalize()
+        .into_bytes();
     format!("{}.{}", keyring::hex(&salt), keyring::hex(&hash))
 }
 
-fn fits(keyring: &Keyring, hash: &str, code: &str) -> bool {
+fn fits(keys: &LinkKeys, hash: &str, code: &str) -> bool {
     let Some((salt, hash)) = hash.split_once('.') else {
         return false;
     };
     let Some(hash) = keyring::from_hex(hash) else {
         return false;
     };
-    let (current, previous) = keyring.derived(HASH);
     // In constant time.
-    let one = |key: &[u8; 32]| mac(key, salt, code).verify_slice(&hash).is_ok();
-    one(&current) || previous.iter().any(one)
+    keys.proving(purpose::CODE_HASH)
+        .any(|key| mac(&key, salt, code).verify_slice(&hash).is_ok())
 }
 
 fn mac(key: &[u8; 32], salt: &str, code: &str) -> Hmac<Sha256> {
@@ -305,20 +305,16 @@ mod tests {
 
     #[test]
     fn a_hash_fits_its_code_alone_and_differs_each_time() {
-        let secret = Keyring::generate();
-        let ring = Keyring::new(&secret, &[]).unwrap();
-        let hash = hashed(&ring, "012345");
-        assert!(fits(&ring, &hash, "012345"));
+        let keys = LinkKeys::generate();
+        let hash = hashed(&keys, "012345");
+        assert!(fits(&keys, &hash, "012345"));
         for wrong in ["012346", "12345", "", "0123450"] {
-            assert!(!fits(&ring, &hash, wrong), "{wrong}");
+            assert!(!fits(&keys, &hash, wrong), "{wrong}");
         }
-        assert_ne!(hash, hashed(&ring, "012345"));
+        assert_ne!(hash, hashed(&keys, "012345"));
         assert!(!hash.contains("012345"));
-        let rotated = Keyring::new(&Keyring::generate(), &[secret]).unwrap();
-        assert!(fits(&rotated, &hash, "012345"), "the key was replaced meanwhile");
-        let other = Keyring::new(&Keyring::generate(), &[]).unwrap();
-        assert!(!fits(&other, &hash, "012345"));
-        assert!(!fits(&ring, "damaged", "012345") && !fits(&ring, "a.xyz", "012345"));
+        assert!(!fits(&LinkKeys::generate(), &hash, "012345"));
+        assert!(!fits(&keys, "damaged", "012345") && !fits(&keys, "a.xyz", "012345"));
     }
 
     #[test]

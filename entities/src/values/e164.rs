@@ -121,6 +121,14 @@ pub struct Country(phonenumber::country::Id);
 impl Country {
     pub const US: Country = Country(phonenumber::country::US);
 
+    /// All that have numbers of their own, by their letters.
+    pub fn all() -> Vec<Country> {
+        let ids = phonenumber::metadata::DATABASE.iter().map(|country| country.id());
+        let mut all: Vec<Country> = ids.filter_map(|id| id.parse().ok()).collect();
+        all.sort_by_key(Country::to_string);
+        all
+    }
+
     /// The digits with which its numbers begin.
     pub fn calling_code(self) -> Option<String> {
         let metadata = phonenumber::metadata::DATABASE.by_id(self.0.as_ref())?;
@@ -162,6 +170,17 @@ mod tests {
         assert_eq!(us("+49 30 901820").unwrap(), "+4930901820");
         let german: Country = "DE".parse().unwrap();
         assert_eq!(E164::parse("030 901820", german).unwrap().as_str(), "+4930901820");
+    }
+    #[test]
+    fn every_country_is_listed_once_and_can_be_read_again() {
+        let all: Vec<String> = Country::all().iter().map(Country::to_string).collect();
+        assert!(all.len() > 200 && all.windows(2).all(|two| two[0] < two[1]), "{all:?}");
+        assert!(
+            ["AT", "DE", "GB", "US"]
+                .iter()
+                .all(|wanted| all.iter().any(|it| it == wanted))
+        );
+        assert!(all.iter().all(|it| it.parse::<Country>().is_ok()));
     }
     #[test]
     fn refuses_what_is_no_number() {

@@ -13,3 +13,13 @@ pub enum Role {
     Admin,
     Owner,
 }
+
+impl Role {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Role::Viewer => "viewer",
+            Role::Admin => "admin",
+            Role::Owner => "owner",
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! How often: by key, by workspace, by user, and for strangers by their network.
 //!
 //! Strangers choose what they are counted by (addresses, e-mails, made-up keys), so each limit holds at most 50,000
-//! buckets of a fixed size: about 4 MiB each, 64 MiB for all limits together, whatever is sent.
+//! buckets of a fixed size: about 4 MiB each, 72 MiB for all limits together, whatever is sent.
 mod buckets;
 
 use super::{
@@ -57,6 +57,12 @@ const TRIES: (u32, u32) = (20, 12);
 const TRIES_FROM_EVERYWHERE: (u32, u32) = (200, 30);
 /// Keys made in a workspace: so many at once, and as many more every minute.
 const KEYS_MADE: u32 = 20;
+/// Tries of those who are signed in at their own password: so many at once, and one more every minute. Counted apart from
+/// sign-ins, so that strangers who use these up keep nobody out who is in.
+const OWN_PASSWORD: (u32, u32) = (10, 1);
+/// Changes of a workspace's members: so many at once, and as many more in an hour. Each ends somebody's sessions, also those
+/// for other workspaces.
+const MEMBER_CHANGES: u32 = 60;
 /// Tests of a workspace's trunks: so many at once, and as many more every minute.
 const TRUNK_TESTS: u32 = 20;
 /// Offers to join a room. A page whose network comes and goes needs fewer.
@@ -84,6 +90,8 @@ pub struct RateLimits {
     sign_ins_by_email: Keyed<(IpAddr, Digest16)>,
     sign_ins_from_everywhere: Keyed<Digest16>,
     sign_ins_by_device: Keyed<Uuid>,
+    own_passwords: Keyed<UserId>,
+    member_changes: Keyed<TenantId>,
     /// Requests to peers that a workspace names.
     trunk_tests: Keyed<TenantId>,
     /// Characters of previews of voices.
@@ -139,6 +147,8 @@ impl RateLimits {
             sign_ins_by_email: Keyed::new(per_minute(TRIES), clock),
             sign_ins_from_everywhere: Keyed::new(per_minute(TRIES_FROM_EVERYWHERE), clock),
             sign_ins_by_device: Keyed::new(per_minute(TRIES), clock),
+            own_passwords: Keyed::new(per_minute(OWN_PASSWORD), clock),
+            member_changes: Keyed::new(Quota::per_hour(count(MEMBER_CHANGES)), clock),
             trunk_tests: Keyed::new(per_minute((TRUNK_TESTS, TRUNK_TESTS)), clock),
             previews: Keyed::new(per_minute((PREVIEW_CHARACTERS, PREVIEW_CHARACTERS)), clock),
             joins: Keyed::new(JOINS.quota(), clock),
@@ -158,6 +168,8 @@ impl RateLimits {
         self.sign_ins_by_email.tidy();
         self.sign_ins_from_everywhere.tidy();
         self.sign_ins_by_device.tidy();
+        self.own_passwords.tidy();
+        self.member_changes.tidy();
         self.trunk_tests.tidy();
         self.previews.tidy();
         self.joins.tidy();
@@ -177,6 +189,8 @@ impl RateLimits {
             self.sign_ins_by_email.count(),
             self.sign_ins_from_everywhere.count(),
             self.sign_ins_by_device.count(),
+            self.own_passwords.count(),
+            self.member_changes.count(),
             self.trunk_tests.count(),
             self.previews.count(),
             self.joins.count(),
@@ -271,6 +285,23 @@ impl RateLimits {
     /// A try to sign in from a browser that has signed in before: counted by itself. `false`: it has used that up.
     pub fn known_device(&self, device: Uuid) -> bool {
         self.sign_ins_by_device.check(&device).is_ok()
+    }
+
+    /// A try of somebody who is signed in at their own password.
+    pub fn own_password(&self, user: UserId) -> ApiResult<()> {
+        let allowed = self.own_passwords.check(&user);
+        allowed
+            .map(drop)
+            .map_err(|not_yet| self.too_many("too many tries at this password; wait a little", &not_yet))
+    }
+
+    /// Somebody is let in, given another role, or let go.
+    pub fn member_change(&self, tenant: TenantId) -> ApiResult<()> {
+        let allowed = self.member_changes.check(&tenant);
+        allowed.map(drop).map_err(|not_yet| {
+            let message = format!("at most {MEMBER_CHANGES} changes of members an hour");
+            self.too_many(message, &not_yet)
+        })
     }
 
     /// A request to the peer of a trunk.

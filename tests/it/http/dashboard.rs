@@ -8,13 +8,13 @@ use reqwest::{Method, header::SET_COOKIE};
 use serde_json::{Value, json};
 
 /// A browser: keeps its cookie, and says where its requests come from.
-struct Browser {
-    api: Api,
-    cookie: Option<String>,
+pub(super) struct Browser {
+    pub(super) api: Api,
+    pub(super) cookie: Option<String>,
 }
 
 impl Browser {
-    fn new(world: &World) -> Self {
+    pub(super) fn new(world: &World) -> Self {
         Browser {
             api: Api {
                 client: client(),
@@ -24,7 +24,7 @@ impl Browser {
             cookie: None,
         }
     }
-    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+    pub(super) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let mut request = self
             .api
             .client
@@ -35,24 +35,24 @@ impl Browser {
         }
         request
     }
-    async fn send(&mut self, request: reqwest::RequestBuilder) -> Answer {
+    pub(super) async fn send(&mut self, request: reqwest::RequestBuilder) -> Answer {
         let answer = self.api.send(request).await;
         if let Some(cookie) = answer.headers.get(SET_COOKIE) {
             self.cookie = Some(cookie.to_str().unwrap().split(';').next().unwrap().to_owned());
         }
         answer
     }
-    async fn post(&mut self, path: &str, body: Value) -> Answer {
+    pub(super) async fn post(&mut self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::POST, path).json(&body)).await
     }
-    async fn get(&mut self, path: &str) -> Answer {
+    pub(super) async fn get(&mut self, path: &str) -> Answer {
         self.send(self.request(Method::GET, path)).await
     }
 }
 
-const PASSWORD: &str = "correct horse battery";
+pub(super) const PASSWORD: &str = "correct horse battery";
 
-async fn set_up(world: &World) -> (Browser, Answer) {
+pub(super) async fn set_up(world: &World) -> (Browser, Answer) {
     let token = callboard::access::set_up_token(&world.deps().db)
         .await
         .unwrap()
@@ -194,6 +194,8 @@ on_both! {
             assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
             let html = answer.body.as_str().unwrap().to_owned();
             assert!(!html.contains(" style=") && !html.contains("<script>") && !html.contains(" onclick="), "{page} has inline parts");
+            // What a script of the page asks for.
+            assert_eq!(browser.get("/assets/account.js").await.status.as_u16(), 200);
             for asset in html.split("\"/assets/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
                 assert_eq!(browser.get(&format!("/assets/{asset}")).await.status.as_u16(), 200, "{asset}");
             }

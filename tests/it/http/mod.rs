@@ -4,6 +4,8 @@ mod bad_input;
 mod dashboard;
 mod every_route;
 mod limits;
+mod members;
 mod room_page;
 mod strangers;
 mod streams;
+mod workspace;

@@ -1,4 +1,5 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
+mod access;
 mod held;
 mod kills;
 mod recorded;
@@ -332,6 +333,8 @@ fn secrets_are_sealed_anew_with_a_new_key() {
         assert_eq!(numbers["data"][0]["sandbox_code"], number["sandbox_code"], "{numbers}");
         let told = api.get("/v1/events?type=room.created").await;
         assert_eq!(told["data"][0]["data"]["room_url"], room["room_url"], "{told}");
+        let link = client().get(room["room_url"].as_str().unwrap()).send().await.unwrap();
+        assert_eq!(link.status().as_u16(), 200, "who has the link comes in still");
         let test = api
             .post(
                 &format!("/v1/webhook_endpoints/{}/test", endpoint["id"].as_str().unwrap()),

@@ -80,3 +80,76 @@ fn a_workspace_is_suspended_and_resumed_on_sqlite() {
 fn a_workspace_is_suspended_and_resumed_on_postgres() {
     suspended_and_resumed(Backend::Postgres);
 }
+
+/// What the operator's command decides, the running service does; there is no other way to this refusal.
+fn a_plan_without_clones(backend: Backend) {
+    on(backend, async |place: Place| {
+        let key = place.workspace();
+        let set = |arguments: &[&str]| {
+            let arguments: Vec<&str> = ["--json", "tenant", "set", "--workspace", "acme"]
+                .iter()
+                .chain(arguments)
+                .copied()
+                .collect();
+            place.run(&arguments)
+        };
+        let mut serving = place.serve(&[]);
+        let api = Calls {
+            client: client(),
+            url: format!("http://{}", place.bind),
+            key,
+        };
+        let off = set(&["--voice-clones", "off"]);
+        assert_eq!(json_of(&off)["voice_clones"], false, "{}", stderr(&off));
+        let form = reqwest::multipart::Form::new()
+            .text("name", "Ann")
+            .text("consent_attested", "true");
+        let clone = api
+            .client
+            .post(format!("{}/v1/voices/clones", api.url))
+            .bearer_auth(&api.key);
+        let clone: Value = clone.multipart(form).send().await.unwrap().json().await.unwrap();
+        let voice = format!("/v1/voices/{}", clone["id"].as_str().unwrap());
+        let refused = api.until(&voice, |voice| voice["status"] == "failed").await;
+        assert_eq!(refused["error_code"], "voice_clone_disabled_on_plan", "{refused}");
+        let on = set(&["--voice-clones", "on"]);
+        assert_eq!(json_of(&on)["voice_clones"], true, "{}", stderr(&on));
+        api.post(&format!("{voice}/train"), json!({})).await;
+        api.until(&voice, |voice| voice["error_code"] == "insufficient_samples")
+            .await;
+
+        // Where it is: from then on, in the running service too.
+        let add = async || {
+            let number = json!({ "phone_number": "030 901820" });
+            let request = api.client.post(format!("{}/v1/dnc", api.url)).bearer_auth(&api.key);
+            request.json(&number).send().await.unwrap().status().as_u16()
+        };
+        assert_eq!(add().await, 422, "no number of the United States");
+        let moved = json_of(&set(&["--country", "DE", "--timezone", "Europe/Berlin"]));
+        assert_eq!(
+            (
+                &moved["workspace"]["country"],
+                &moved["workspace"]["timezone"],
+                &moved["voice_clones"]
+            ),
+            (&json!("DE"), &json!("Europe/Berlin"), &json!(true))
+        );
+        assert_eq!(add().await, 201);
+        let unknown = set(&["--country", "Germany"]);
+        assert!(
+            !unknown.status.success() && stderr(&unknown).contains("ISO 3166-1"),
+            "{}",
+            stderr(&unknown)
+        );
+        terminate(&mut serving);
+    });
+}
+
+#[test]
+fn a_plan_without_clones_on_sqlite() {
+    a_plan_without_clones(Backend::Sqlite);
+}
+#[test]
+fn a_plan_without_clones_on_postgres() {
+    a_plan_without_clones(Backend::Postgres);
+}

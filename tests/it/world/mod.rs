@@ -189,6 +189,36 @@ impl World {
         self.restart().await;
     }
 
+    pub fn secret_key(&self) -> String {
+        let settings = serde_json::to_value(&self.settings).unwrap();
+        settings["secret_key"].as_str().unwrap().to_owned()
+    }
+
+    /// Replaces the secret key as an operator does: the service is stopped, the command seals everything anew, and from then on
+    /// there is the new key alone.
+    pub async fn replace_secret_key(&mut self) {
+        self.server.take().unwrap().stop(false).await;
+        self.app.take().unwrap().abandon().await;
+        let (old, new) = (self.secret_key(), actors::keyring::Keyring::generate());
+        let rotated = std::process::Command::new(env!("CARGO_BIN_EXE_callboard"))
+            .args(["secrets", "rotate"])
+            .env_clear()
+            .env("CALLBOARD_DEV", "true")
+            .env("CALLBOARD_VOICE", "tones")
+            .env("CALLBOARD_DATABASE_URL", &self.database.url)
+            .env("CALLBOARD_RECORDINGS", self.database.recordings_folder())
+            .env("CALLBOARD_SECRET_KEY", &new)
+            .env("CALLBOARD_SECRET_KEYS_PREVIOUS", old)
+            .output()
+            .unwrap();
+        assert!(rotated.status.success(), "{}", String::from_utf8_lossy(&rotated.stderr));
+        let mut settings = serde_json::to_value(&self.settings).unwrap();
+        settings["secret_key"] = new.into();
+        self.settings = serde_json::from_value(settings).unwrap();
+        let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
+        self.build(listener).await;
+    }
+
     /// The `.eml` files that `--dev` has written, oldest name first.
     pub fn mail_files(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.database.mail_folder()).into_iter().flatten();

@@ -1,0 +1,108 @@
+//! Who changed whose access: passwords, members, roles, keys, a workspace's settings. Rows are added, in the transaction of
+//! the act that they tell of, and forgotten when their time is over; none is ever changed.
+use crate::{
+    bulk,
+    bulk::OnConflict,
+    error::Result,
+    ids::{AuditLogId, TenantId, UserId},
+    page::{self, Listed, Page},
+    values::Moment,
+};
+use schemars::JsonSchema;
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
+    sea_query::StringLen,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "audit_log")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: AuditLogId,
+    /// None: an act on an account that belongs to no workspace.
+    pub tenant_id: Option<TenantId>,
+    pub actor: Actor,
+    /// The user who did it; none for the operator.
+    pub user_id: Option<UserId>,
+    /// The address that this user had then.
+    pub user_email: Option<String>,
+    pub action: Action,
+    /// Whom or what it was done to: an e-mail address, an API key's id, a workspace's slug.
+    pub subject: String,
+    /// Never a secret.
+    #[sea_orm(column_type = "JsonBinary")]
+    pub details: Details,
+    pub at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Who acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "AuditActor")]
+pub enum Actor {
+    /// Somebody signed in to the dashboard.
+    User,
+    /// Somebody at the server's command line.
+    Operator,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(32))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "AuditAction")]
+pub enum Action {
+    MemberAdded,
+    RoleChanged,
+    MemberRemoved,
+    /// By its user, who knew the old one.
+    PasswordChanged,
+    /// By the operator.
+    PasswordSet,
+    SignedOutEverywhere,
+    KeyCreated,
+    KeyRevoked,
+    WorkspaceChanged,
+}
+
+/// What else is to be known of an act: names and values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[serde(transparent)]
+#[schemars(rename = "AuditDetails")]
+pub struct Details(pub BTreeMap<String, serde_json::Value>);
+
+pub async fn add(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
+    bulk::save(db, rows, OnConflict::Fail).await.map(drop)
+}
+
+/// What was done in a workspace.
+pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+    page::fetch(
+        db,
+        Entity::find().filter(Column::TenantId.eq(tenant)),
+        Column::Id,
+        Column::At,
+        page,
+    )
+    .await
+}
+
+/// All rows, oldest first, a page at a time.
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<AuditLogId>, limit: u64) -> Result<Vec<Model>> {
+    let mut select = Entity::find();
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// Forgets what is older.
+pub async fn prune(db: &impl ConnectionTrait, before: Moment) -> Result<()> {
+    let over = Column::Id.lt(AuditLogId::floor(before));
+    Entity::delete_many().filter(over).exec(db).await?;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Who did what to access, noted in the transaction that does it.
+use actors::{deps::Deps, ids::Ids};
+use entities::{
+    Result,
+    audit_log::{self, Action, Actor, Details},
+    ids::{TenantId, UserId},
+    membership, user,
+    values::Moment,
+};
+use sea_orm::ConnectionTrait;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Who acts, and when. Cloning is cheap.
+#[derive(Clone)]
+pub struct Author {
+    /// None: the operator.
+    user: Option<(UserId, Arc<str>)>,
+    ids: Arc<Ids>,
+    now: Moment,
+}
+
+impl Author {
+    /// Somebody at the server's command line.
+    pub fn operator(ids: Ids, now: Moment) -> Self {
+        Author {
+            user: None,
+            ids: Arc::new(ids),
+            now,
+        }
+    }
+
+    /// Somebody who is signed in.
+    pub fn user(deps: &Deps, user: &user::Model) -> Self {
+        Author {
+            user: Some((user.id, user.email.as_str().into())),
+            ids: deps.ids.clone(),
+            now: deps.clock.now(),
+        }
+    }
+
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// Notes an act in a workspace.
+    pub async fn note(
+        &self,
+        db: &impl ConnectionTrait,
+        tenant: TenantId,
+        action: Action,
+        subject: &str,
+        details: &[(&str, Value)],
+    ) -> Result<()> {
+        let row = self.row(Some(tenant), action, subject, details);
+        audit_log::add(db, &[row]).await
+    }
+
+    /// Notes an act on an account: in each workspace that it belongs to, for their owners; once if it belongs to none.
+    pub async fn note_of_account(
+        &self,
+        db: &impl ConnectionTrait,
+        account: &user::Model,
+        action: Action,
+        details: &[(&str, Value)],
+    ) -> Result<()> {
+        let memberships = membership::of_user(db, account.id).await?;
+        let row = |tenant| self.row(tenant, action, &account.email, details);
+        let mut rows: Vec<_> = memberships.iter().map(|(tenant, _)| row(Some(tenant.id))).collect();
+        if rows.is_empty() {
+            rows.push(row(None));
+        }
+        audit_log::add(db, &rows).await
+    }
+
+    fn row(
+        &self,
+        tenant_id: Option<TenantId>,
+        action: Action,
+        subject: &str,
+        details: &[(&str, Value)],
+    ) -> audit_log::Model {
+        let details = details.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        audit_log::Model {
+            id: self.ids.next(),
+            tenant_id,
+            actor: if self.user.is_some() {
+                Actor::User
+            } else {
+                Actor::Operator
+            },
+            user_id: self.user.as_ref().map(|(id, _)| *id),
+            user_email: self.user.as_ref().map(|(_, email)| email.to_string()),
+            action,
+            subject: subject.to_owned(),
+            details: Details(details.collect()),
+            at: self.now,
+        }
+    }
+}

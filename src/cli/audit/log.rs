@@ -1,0 +1,38 @@
+//! `callboard audit log`: who changed whose access.
+use super::{PAGE, unwritten};
+use crate::app::CannotStart;
+use entities::{
+    audit_log::{self, Model},
+    ids::TenantId,
+};
+use sea_orm::DatabaseConnection;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Writes a line for each act, oldest first, of one workspace or of all.
+pub async fn write(db: &DatabaseConnection, only: Option<TenantId>, mut out: impl Write) -> Result<(), CannotStart> {
+    let mut after = None;
+    loop {
+        let rows = audit_log::all_after(db, after, PAGE).await?;
+        let Some(last) = rows.last() else { break };
+        after = Some(last.id);
+        for row in rows.iter().filter(|row| only.is_none() || row.tenant_id == only) {
+            writeln!(out, "{}", line(row)).map_err(unwritten)?;
+        }
+    }
+    out.flush().map_err(unwritten)
+}
+
+fn line(row: &Model) -> Value {
+    json!({
+        "id": row.id,
+        "at": row.at,
+        "tenant": row.tenant_id,
+        "actor": row.actor,
+        "user_id": row.user_id,
+        "user_email": row.user_email,
+        "action": row.action,
+        "subject": row.subject,
+        "details": row.details,
+    })
+}

@@ -1,0 +1,116 @@
+//! What somebody who is signed in does with the own account: the password again, another password, the end of all sessions.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::Json,
+    gate::Member,
+    login::{blocking, over},
+};
+use crate::{
+    access::{self, Author, FRESH, account},
+    app::State,
+};
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::writer::Commit;
+use entities::{login, user, values::Moment};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reauthenticate {
+    pub password: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ReauthenticatedView {
+    /// Until then this session may do what asks for the password.
+    pub fresh_until: Moment,
+}
+
+/// POST /v1/_internal/reauthenticate
+pub async fn reauthenticate(
+    state: Data<State>,
+    member: Member,
+    Json(asked): Json<Reauthenticate>,
+) -> ApiResult<web::Json<ReauthenticatedView>> {
+    check(&state, &member.user, asked.password, "password").await?;
+    let (login_hash, now) = (member.login_hash, state.deps.clock.now());
+    let noted = state.deps.writer.run(move |db| {
+        let login_hash = login_hash.clone();
+        Box::pin(async move { Ok((login::authenticate(db, &login_hash, now).await?, Commit::default())) })
+    });
+    if !noted.await? {
+        return Err(ApiError::unauthenticated("you are not signed in any more"));
+    }
+    Ok(web::Json(ReauthenticatedView {
+        fresh_until: now.plus(FRESH),
+    }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePassword {
+    /// The one that holds now.
+    pub current_password: String,
+    /// 12 to 200 characters.
+    pub new_password: String,
+}
+
+/// POST /v1/_internal/password: every other session of the user ends.
+pub async fn change_password(
+    state: Data<State>,
+    member: Member,
+    Json(asked): Json<ChangePassword>,
+) -> ApiResult<HttpResponse> {
+    let new = Zeroizing::new(asked.new_password);
+    access::check_password(&new).map_err(|error| renamed(error, "new_password"))?;
+    check(&state, &member.user, asked.current_password, "current_password").await?;
+    let hash = blocking(move || access::hash_password(&new)).await?;
+    let by = Author::user(&state.deps, &member.user);
+    let changed = state.deps.writer.run(move |db| {
+        let (by, hash, member) = (by.clone(), hash.clone(), member.clone());
+        Box::pin(async move {
+            account::change_password(db, &by, &member.user, &hash, &member.login_hash).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    changed.await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// POST /v1/_internal/logout-everywhere: this session ends too.
+pub async fn sign_out_everywhere(state: Data<State>, member: Member) -> ApiResult<HttpResponse> {
+    let by = Author::user(&state.deps, &member.user);
+    let ended = state.deps.writer.run(move |db| {
+        let (by, user) = (by.clone(), member.user.clone());
+        Box::pin(async move {
+            account::sign_out_everywhere(db, &by, &user).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    ended.await?;
+    Ok(HttpResponse::NoContent().cookie(over(&state)).finish())
+}
+
+/// Is this the user's password? Counted before it is looked at, so that guessing in parallel gains nothing.
+async fn check(state: &State, user: &user::Model, password: String, param: &'static str) -> ApiResult<()> {
+    let password = Zeroizing::new(password);
+    state.limits.own_password(user.id)?;
+    let stored = user.password_hash.clone();
+    match blocking(move || Ok(access::password_matches(&password, Some(stored.as_str())))).await? {
+        true => Ok(()),
+        false => Err(ApiError::wrong_password(param)),
+    }
+}
+
+/// An error about a password, under the name that this request has for it.
+fn renamed(error: entities::Error, param: &str) -> ApiError {
+    match error {
+        entities::Error::Invalid { reason, .. } => entities::Error::invalid(param, reason).into(),
+        other => other.into(),
+    }
+}

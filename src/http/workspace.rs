@@ -1,0 +1,98 @@
+//! A workspace's own settings, and the countries that it can be in.
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{self, Json},
+    gate::Member,
+    views::{List, WorkspaceView},
+};
+use crate::{
+    access::{self, Author, workspace},
+    app::State,
+};
+use actix_web::web::{self, Data};
+use actors::{
+    effect::{self, Effect},
+    writer::Commit,
+};
+use entities::{
+    Error,
+    values::{Country, Text, Zone},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+/// A country, and where most of its people are.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct CountryView {
+    /// ISO 3166-1 alpha-2.
+    pub country: String,
+    pub timezone: Zone,
+}
+
+/// GET /v1/_internal/countries
+pub async fn countries() -> web::Json<List<CountryView>> {
+    static ALL: LazyLock<Vec<CountryView>> = LazyLock::new(|| {
+        let view = |country: Country| CountryView {
+            country: country.to_string(),
+            timezone: access::zone_of(country),
+        };
+        Country::all().into_iter().map(view).collect()
+    });
+    web::Json(List::whole(ALL.clone()))
+}
+
+/// GET /v1/_internal/t/{slug}
+pub async fn get(member: Member) -> ApiResult<web::Json<WorkspaceView>> {
+    Ok(web::Json(member.tenant()?.into()))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "WorkspaceSettings")]
+pub struct Settings {
+    pub name: Text<1, 100>,
+    /// ISO 3166-1 alpha-2: how numbers without `+` are read.
+    pub country: String,
+    /// Where calls are placed whose zone is unknown. Stays as it is when only the country is changed.
+    pub timezone: Zone,
+}
+
+/// PATCH /v1/_internal/t/{slug}: a JSON merge patch. Holds from the next dial on, and for numbers that are read from then on.
+pub async fn change(
+    state: Data<State>,
+    member: Member,
+    Json(patch): Json<serde_json::Value>,
+) -> ApiResult<web::Json<WorkspaceView>> {
+    let before = member.tenant()?;
+    let mut settings =
+        serde_json::json!({ "name": before.name, "country": before.country, "timezone": before.timezone });
+    extract::merge(&mut settings, patch);
+    let asked: Settings = extract::parse_value(settings)?;
+    let country: Country = asked
+        .country
+        .parse()
+        .map_err(|why: String| ApiError::validation("country", why))?;
+    let change = workspace::Change {
+        name: Some(asked.name.into_string()),
+        country: Some(country),
+        timezone: Some(asked.timezone),
+        voice_clones: None,
+    };
+    let (id, known) = (before.id, before.version);
+    let by = Author::user(&state.deps, &member.user);
+    let changed = state.deps.writer.run(move |db| {
+        let (by, change) = (by.clone(), change.clone());
+        Box::pin(async move {
+            let tenant = workspace::change(db, &by, id, &change).await?;
+            // What was patched is what was read: a change that came between is not undone.
+            if tenant.version > known + 1 {
+                return Err(Error::Stale);
+            }
+            Ok((tenant, Commit::default()))
+        })
+    });
+    let tenant = changed.await?;
+    effect::perform(&state.deps, vec![Effect::CampaignsChanged(tenant.id)]).await;
+    Ok(web::Json((&tenant).into()))
+}
