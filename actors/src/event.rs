@@ -105,12 +105,13 @@ catalogue! {
         session_id: SessionId,
         /// Null: a room has no number.
         to_number: Option<E164>,
+        /// Null for a room, and for a caller who hides the number.
         from_number: Option<E164>,
         #[serde(skip_serializing_if = "Option::is_none")]
         campaign_id: Option<CampaignId>,
         #[serde(skip_serializing_if = "Option::is_none")]
         contact_id: Option<ContactId>,
-        voice_id: Option<String>,
+        voice_id: String,
         /// Always `queued`.
         status: Status,
     }
@@ -203,7 +204,13 @@ catalogue! {
     }
     /// The agent transferred the live call to a human operator.
     "session.transfer_initiated" SessionTransferInitiated { subject: session_id;
-        session_id: SessionId, to_number: Option<E164>, from_number: Option<E164>, transfer_number: E164, transferred_at: Moment }
+        session_id: SessionId,
+        to_number: E164,
+        /// Null for a caller who hides the number.
+        from_number: Option<E164>,
+        transfer_number: E164,
+        transferred_at: Moment,
+    }
     /// The other side asked not to be called again; the number is on the do-not-call list.
     "session.opt_out_detected" SessionOptOutDetected { subject: session_id; session_id: SessionId, phone_number: E164, detected_at: Moment }
     /// A recording is kept only until `purge_after`, because of an opt-out.

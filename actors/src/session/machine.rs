@@ -29,6 +29,7 @@ use crate::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
         SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,
     },
+    voice_clone::builtin::ALWAYS_THERE,
 };
 use entities::{
     Error, Result,
@@ -331,7 +332,8 @@ impl Session {
             from_number: call.from_number.clone(),
             campaign_id: call.campaign_id,
             contact_id: call.contact_id,
-            voice_id: call.voice_id.clone(),
+            // Whoever makes a session says who speaks in it.
+            voice_id: call.voice_id.clone().unwrap_or_else(|| ALWAYS_THERE.to_owned()),
             status: Status::Queued,
         };
         Effect::Emit(created.into())

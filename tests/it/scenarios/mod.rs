@@ -17,6 +17,7 @@ mod races;
 mod rooms;
 mod the_call;
 mod the_law;
+mod the_letter;
 mod topups;
 mod voices;
 mod webhooks_in_detail;
