@@ -253,6 +253,7 @@ impl World {
         let db = &self.deps().db.read;
         let open_deliveries = entities::delivery::count_open(db).await.unwrap();
         let open_sessions = entities::session::open(db, None, 10).await.unwrap().len();
+        let wrongly_told = self.wrongly_told().await;
         self.server.take().unwrap().stop(false).await;
         self.app.take().unwrap().abandon().await;
         self.database.drop().await;
@@ -261,6 +262,19 @@ impl World {
             (0, 0),
             "undone work: open deliveries, open sessions"
         );
+        assert_eq!(wrongly_told, Vec::<String>::new(), "not as the specification says");
+    }
+
+    /// What of all that was told is not as the specification says.
+    async fn wrongly_told(&self) -> Vec<String> {
+        use sea_orm::EntityTrait;
+        let told = entities::event::Entity::find().all(&self.deps().db.read).await.unwrap();
+        let opened = told
+            .into_iter()
+            .map(|event| actors::at_rest::opened(&self.deps().keyring, event).unwrap());
+        opened
+            .flat_map(|event| crate::specification::faults(&serde_json::from_str(&event.body).unwrap()))
+            .collect()
     }
 
     /// A workspace with a test key that has all scopes.

@@ -85,7 +85,7 @@ fn event_contact_and_transcript_tell_how_it_went() {
         told.duration_seconds,
         told.actual_cost_cents,
     );
-    assert_eq!(times, (Some(at(10)), at(40), 30, Cents(5)));
+    assert_eq!(times, (at(10), at(40), 30, Cents(5)));
     assert_eq!(
         (told.phone_number.clone(), told.first_name.as_deref()),
         (call().to_number, Some("Ada"))
