@@ -367,6 +367,14 @@ impl Session {
 }
 
 impl End {
+    /// Did the service itself cut it off, for it stopped, before anybody picked up? Nothing else of ours ends a call that was
+    /// dialled and not answered as canceled.
+    pub fn is_given_back(&self) -> bool {
+        (self.reason, self.by) == (EndReason::Canceled, EndedBy::System)
+            && self.dialed_at.is_some()
+            && self.started_at.is_none()
+    }
+
     /// Whole seconds of conversation.
     pub fn duration_seconds(&self) -> i32 {
         self.started_at.map_or(0, |started_at| {

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     on_both,
-    world::{World, minutes},
+    world::{Tenant, World, minutes, seconds},
 };
 use actors::session::caller_id;
 use entities::values::{Env, Scopes};
@@ -107,7 +107,7 @@ on_both! {
             let found = caller_id::of_call(&world.deps().db.read, owner, asked).await;
             found.map(|number| number.to_string()).map_err(|error| error.to_string())
         };
-        let number = async |tenant: &crate::world::Tenant, number: &str, trunk: &Value| {
+        let number = async |tenant: &Tenant, number: &str, trunk: &Value| {
             tenant.api.post("/v1/numbers", json!({ "phone_number": number, "trunk_id": trunk })).await.ok()["id"].as_str().unwrap().to_owned()
         };
         let trunk = json!({ "name": "Carrier", "host": "sip.example.com" });
@@ -132,5 +132,45 @@ on_both! {
         assert_eq!(refused.error(), (422, "validation_failed", Some("from_numbers")));
         live.post("/v1/campaigns", draft("+12025550125")).await.ok();
         assert_eq!(tenant.api.post("/v1/campaigns", draft("+12025550123")).await.status, 201, "the sandbox shows any");
+    }
+
+    /// Who was being called when the service stopped in order is called again after its start, once, as the same attempt.
+    async fn a_planned_restart_spends_no_attempt(world: &mut World) {
+        let tenant = world.tenant().await;
+        let ann = tenant.agent().await;
+        let own = call(&tenant, &ann, "+15002345700", json!({})).await;
+        let id = tenant.run_campaign(&["+15002345600", "+15002345602"], json!({ "agent_id": ann })).await;
+        let capped = tenant.run_campaign(&["+15002345610"], json!({ "agent_id": ann, "caps": { "per_number_24h": 1 } })).await;
+        world.advance(seconds(1)).await;
+        let sessions = async |tenant: &Tenant| tenant.api.get("/v1/sessions?order=asc").await.ok()["data"].as_array().unwrap().clone();
+        assert!(sessions(&tenant).await.iter().all(|call| call["phase"] == "ringing"), "everybody's phone rings");
+        world.restart_in_order().await;
+        world.advance(seconds(1)).await;
+
+        let contacts = async |campaign: &str| tenant.api.get(&format!("/v1/campaigns/{campaign}/contacts?order=asc")).await.ok()["data"].as_array().unwrap().clone();
+        for contact in contacts(&id).await {
+            assert_eq!((contact["status"].as_str(), contact["attempts"].as_i64()), (Some("dispatched"), Some(1)), "{contact}");
+        }
+        // The phone has rung: the call counts for whoever limits those.
+        let contact = &contacts(&capped).await[0];
+        assert_eq!((contact["status"].as_str(), contact["wait_reason"].as_str(), contact["attempts"].as_i64()), (Some("waiting"), Some("cap"), Some(0)), "{contact}");
+        world.advance(minutes(3)).await;
+        assert_eq!(session(&tenant, &own).await["end_reason"], "canceled", "a call of nobody's list is its program's affair");
+        let of_campaign: Vec<Value> = sessions(&tenant).await.into_iter().filter(|call| call["campaign_id"] == *id).collect();
+        let how: Vec<_> = of_campaign.iter().map(|call| (call["attempt"].as_i64().unwrap(), call["status"].as_str().unwrap(), call["end_reason"].as_str().unwrap())).collect();
+        assert_eq!(how[..2], [(1, "failed", "canceled"); 2], "{how:?}");
+        let mut again = how[2..].to_vec();
+        again.sort_unstable();
+        assert_eq!(again, [(1, "completed", "completed"), (1, "no_answer", "no_answer")]);
+        let ends: Vec<(String, usize)> = ["dispatched", "completed", "failed"].map(|end| format!("campaign.contact_{end}")).into_iter().zip([4, 1, 1]).collect();
+        for (kind, count) in ends {
+            let told = told(&tenant, &kind).await;
+            assert_eq!(told.iter().filter(|told| told["campaign_id"] == *id).count(), count, "{kind}");
+        }
+        let completed = &told(&tenant, "campaign.completed").await[0];
+        assert_eq!(["total_contacts", "completed_sessions", "failed_sessions"].map(|count| completed[count].as_i64()), [Some(2), Some(1), Some(3)]);
+
+        world.advance(minutes(24 * 60)).await;
+        assert_eq!(contacts(&capped).await[0]["status"], "completed");
     }
 }

@@ -169,6 +169,14 @@ impl World {
         self.build(listener).await;
     }
 
+    /// Stops the service in order, as `SIGTERM` does, with no time for calls to end, and starts it again on the same database.
+    pub async fn restart_in_order(&mut self) {
+        self.server.take().unwrap().stop(false).await;
+        self.app.take().unwrap().stop(Duration::ZERO).await;
+        let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
+        self.build(listener).await;
+    }
+
     /// Starts the service again with another setting.
     pub async fn change_setting(&mut self, name: &str, value: Value) {
         let mut settings = serde_json::to_value(&self.settings).unwrap();

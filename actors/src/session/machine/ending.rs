@@ -200,7 +200,11 @@ pub(super) fn attempt(call: &Row, end: &End) -> Attempt {
         row: DeliveryRowId(call.id.0),
         dialed_at: end.dialed_at,
         answered: end.answered_by.is_some(),
-        ending: Ending::Call(end.status, end.reason),
+        ending: if end.is_given_back() {
+            Ending::GivenBack
+        } else {
+            Ending::Call(end.status, end.reason)
+        },
         // A message that was left may be as good as a talk.
         reached: end.status == Status::Completed
             || end.reason == EndReason::VoicemailLeft && call.options.voicemail.counts_as_reached,

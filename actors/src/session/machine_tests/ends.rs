@@ -156,6 +156,25 @@ fn a_call_that_came_in_is_counted_once_as_it_went() {
     );
 }
 
+/// A restart spends nobody's attempt: whom nobody but the service kept from answering is called again.
+#[test]
+fn a_call_cut_off_while_it_rang_gives_its_attempt_back() {
+    for (sample, command, given_back) in [
+        ("dialing", Command::Shutdown, true),
+        ("ringing", Command::Shutdown, true),
+        ("ringing", Command::End, false),
+        ("ringing", Command::Lose, false),
+        ("ringing", Command::Refuse(Refusal::NoAnswer), false),
+        ("ringing", Command::Refuse(Refusal::Declined), false),
+        ("answered", Command::Shutdown, false),
+        ("talking", Command::Shutdown, false),
+    ] {
+        let (_, effects) = transition(state(sample), command.clone(), at(20)).unwrap();
+        let ending = attempt_of(&effects).ending;
+        assert_eq!(ending == Ending::GivenBack, given_back, "{sample}, {command:?}");
+    }
+}
+
 /// Asynchronous classification is for campaign calls with dispositions that the agent has not chosen from.
 /// Source: specification, "session.disposition_set".
 #[test]
