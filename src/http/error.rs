@@ -177,9 +177,8 @@ impl ResponseError for ApiError {
         let mut response = HttpResponse::build(status);
         match self {
             ApiError::TooMany(_, _, seconds) => response.insert_header(("Retry-After", seconds.to_string())),
-            ApiError::Service(Error::Unavailable(_) | Error::ConcurrencyFull { .. }) => {
-                response.insert_header(("Retry-After", "1"))
-            }
+            ApiError::Service(Error::Unavailable(_) | Error::ConcurrencyFull { .. })
+            | ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, ..) => response.insert_header(("Retry-After", "1")),
             _ => &mut response,
         };
         if status == StatusCode::UNAUTHORIZED {

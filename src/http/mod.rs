@@ -22,6 +22,7 @@ pub mod login;
 pub mod me;
 pub mod numbers;
 pub mod openapi;
+pub mod patience;
 pub mod recordings;
 pub mod report;
 pub mod rooms;

@@ -43,7 +43,7 @@ pub fn document() -> Value {
         "info": {
             "title": "Callboard",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key.",
+            "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key. A request is answered within 30 seconds of its body, in the end with 503 `unavailable`: then it is not known what became of it, and it is repeated with the same Idempotency-Key; previews, simulations and tests take as long as whom they ask.",
         },
         "paths": paths,
         "webhooks": webhooks,
