@@ -19,7 +19,7 @@ use actors::{
     },
     room::media,
     sms::{Sms, twilio::Twilio},
-    voice_clone::{Cloning, Sandbox, elevenlabs::Elevenlabs},
+    voice_clone::{Cloning, Sandbox, builtin, elevenlabs::Elevenlabs},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use config::{Config, Environment, File, FileFormat};
@@ -28,6 +28,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use std::{
+    collections::HashSet,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     time::Duration,
@@ -86,6 +87,7 @@ pub struct Settings {
     pub realtime_url: String,
     pub realtime_api_key: Secret,
     pub realtime_model: String,
+    pub realtime_voices: String,
     pub transcription_url: String,
     pub transcription_api_key: Secret,
     pub transcription_model: String,
@@ -407,6 +409,7 @@ impl Settings {
             )
             .map_err(|why| BadSetting(format!("realtime_url: {why}")))
         });
+        let voices = voice_names(&self.realtime_voices)?;
         let transcription = (!self.transcription_url.is_empty()).then(|| {
             let key = key(&self.transcription_api_key);
             transcription::Provider::new(&self.transcription_url, key.as_deref(), &self.transcription_model)
@@ -414,7 +417,7 @@ impl Settings {
         });
         Ok(Providers {
             chat: chat.transpose()?,
-            realtime: realtime.transpose()?,
+            realtime: realtime.transpose()?.map(|realtime| realtime.with_voices(voices)),
             transcription: transcription.transpose()?,
         })
     }
@@ -704,6 +707,24 @@ fn write_private(path: &std::path::Path, text: &str) -> std::io::Result<()> {
     writeln!(file, "{text}")
 }
 
+/// What a provider calls its voices. Names that are the service's own, or look like a clone's, would never be told to it.
+fn voice_names(text: &str) -> Result<Vec<String>, BadSetting> {
+    let names: Vec<String> = list(text).map(str::to_owned).collect();
+    let is_good = |name: &String| name.chars().count() <= 100 && builtin::is_foreign(name);
+    if let Some(bad) = names.iter().find(|name| !is_good(name)) {
+        return Err(BadSetting(format!(
+            "realtime_voices: `{bad}` is not the name of a provider's voice"
+        )));
+    }
+    let distinct: HashSet<&String> = names.iter().collect();
+    if distinct.len() < names.len() || names.len() > 200 {
+        return Err(BadSetting(
+            "realtime_voices: needs at most 200 names, each of them once".into(),
+        ));
+    }
+    Ok(names)
+}
+
 fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
@@ -762,6 +783,8 @@ mod tests {
             ("smtp_url", "mail.example.com"),
             ("chat_url", "api.example.com"),
             ("realtime_url", "https://example.com"),
+            ("realtime_voices", "marin, builtin:tones"),
+            ("realtime_voices", "marin,marin"),
             ("transcription_url", "api.example.com"),
             ("voice", "opera"),
             ("voice_provider_url", "api.elevenlabs.io"),

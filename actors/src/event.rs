@@ -1,6 +1,7 @@
 //! The catalogue: all 36 event types and the shape of each one's `data`. Source: specification, "Events".
 //!
-//! `Option` with `skip_serializing_if` is a field that may be absent; a plain `Option` is one that may be null.
+//! `Option` with `skip_serializing_if` is a field that may be absent; a plain `Option` is one that may be null. The published
+//! schemas say exactly that.
 use entities::{
     agent::Channels,
     campaign::{Channel, SessionType},
@@ -14,8 +15,9 @@ use entities::{
     transcript::{Invocation, Turn},
     values::{Cents, E164, Env, Moment},
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde::Serialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 /// An event that is to be emitted; the writer gives it its id, its time and its place in the order.
@@ -50,8 +52,61 @@ pub struct EventType {
     pub name: &'static str,
     /// When it is emitted.
     pub when: &'static str,
-    /// JSON Schema of `data`.
-    pub schema: fn(&mut SchemaGenerator) -> Schema,
+    /// JSON Schema of `data`, which refers to nothing outside itself. Its `title` is its name.
+    pub schema: fn() -> Schema,
+}
+
+/// The schema of what is sent: what may be absent is never null, and what may be null is never absent.
+fn exact<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let settings = settings.with_transform(RecursiveTransform(never_null_where_absent));
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+fn never_null_where_absent(schema: &mut Schema) {
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    for (name, property) in properties {
+        if !required.iter().any(|field| field == name) {
+            without_null(property);
+        }
+    }
+}
+
+/// Takes back what `Option` adds to the schema of its value.
+fn without_null(property: &mut Value) {
+    if let Some(Value::Array(kinds)) = property.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [kind] = &kinds[..] {
+            property["type"] = kind.clone();
+        }
+    }
+    if let Some(Value::Array(values)) = property.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    let Some(Value::Array(forms)) = property.get_mut("anyOf") else {
+        return;
+    };
+    forms.retain(|form| form["type"] != "null");
+    if forms.len() != 1 {
+        return;
+    }
+    let form = forms.remove(0);
+    if let (Value::Object(property), Value::Object(form)) = (property, form) {
+        property.remove("anyOf");
+        for (name, value) in form {
+            property.entry(name).or_insert(value);
+        }
+    }
 }
 
 macro_rules! catalogue { ($($(#[doc = $when:literal])* $name:literal $variant:ident { subject: $subject:ident; $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)? })*) => {
@@ -75,7 +130,7 @@ macro_rules! catalogue { ($($(#[doc = $when:literal])* $name:literal $variant:id
         }
     }
     /// All types, in the specification's order.
-    pub const CATALOGUE: &[EventType] = &[$(EventType { name: $name, when: concat!($($when),*), schema: |generator| generator.subschema_for::<$variant>() }),*];
+    pub const CATALOGUE: &[EventType] = &[$(EventType { name: $name, when: concat!($($when),*), schema: exact::<$variant> }),*];
 } }
 
 /// A subject that has no UUID of its own is about its tenant.
@@ -105,13 +160,14 @@ catalogue! {
         session_id: SessionId,
         /// Null: a room has no number.
         to_number: Option<E164>,
+        /// Null for a room, and for a caller who hides the number.
         from_number: Option<E164>,
         #[serde(skip_serializing_if = "Option::is_none")]
         campaign_id: Option<CampaignId>,
         #[serde(skip_serializing_if = "Option::is_none")]
         contact_id: Option<ContactId>,
-        voice_id: Option<String>,
-        /// Always `queued`.
+        voice_id: String,
+        #[schemars(extend("enum" = ["queued"]))]
         status: Status,
     }
     /// The agent's conversation began.
@@ -128,10 +184,10 @@ catalogue! {
         email: Option<String>,
         first_name: Option<String>,
         last_name: Option<String>,
+        #[schemars(extend("enum" = ["completed"]))]
         status: Status,
         end_reason: EndReason,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        started_at: Option<Moment>,
+        started_at: Moment,
         ended_at: Moment,
         duration_seconds: i32,
         actual_cost_cents: Cents,
@@ -151,8 +207,10 @@ catalogue! {
         email: Option<String>,
         first_name: Option<String>,
         last_name: Option<String>,
+        #[schemars(extend("enum" = ["failed", "no_answer", "voicemail", "busy"]))]
         status: Status,
         end_reason: EndReason,
+        /// Absent where nobody picked up.
         #[serde(skip_serializing_if = "Option::is_none")]
         started_at: Option<Moment>,
         ended_at: Moment,
@@ -191,6 +249,7 @@ catalogue! {
         #[serde(skip_serializing_if = "Option::is_none")]
         last_name: Option<String>,
         recording_id: RecordingId,
+        #[schemars(extend("enum" = ["completed"]))]
         status: recording::Status,
         channels: Channels,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,7 +262,13 @@ catalogue! {
     }
     /// The agent transferred the live call to a human operator.
     "session.transfer_initiated" SessionTransferInitiated { subject: session_id;
-        session_id: SessionId, to_number: Option<E164>, from_number: Option<E164>, transfer_number: E164, transferred_at: Moment }
+        session_id: SessionId,
+        to_number: E164,
+        /// Null for a caller who hides the number.
+        from_number: Option<E164>,
+        transfer_number: E164,
+        transferred_at: Moment,
+    }
     /// The other side asked not to be called again; the number is on the do-not-call list.
     "session.opt_out_detected" SessionOptOutDetected { subject: session_id; session_id: SessionId, phone_number: E164, detected_at: Moment }
     /// A recording is kept only until `purge_after`, because of an opt-out.
@@ -219,7 +284,12 @@ catalogue! {
     /// Campaign moved from draft to running.
     "campaign.started" CampaignStarted { subject: campaign_id; campaign_id: CampaignId, started_at: Moment }
     /// Campaign paused by hand.
-    "campaign.paused" CampaignPaused { subject: campaign_id; campaign_id: CampaignId, paused_at: Moment, reason: entities::campaign::PauseReason }
+    "campaign.paused" CampaignPaused { subject: campaign_id;
+        campaign_id: CampaignId,
+        paused_at: Moment,
+        #[schemars(extend("enum" = ["manual"]))]
+        reason: entities::campaign::PauseReason,
+    }
     /// Every remaining contact is in its quiet hours; the campaign resumes by itself.
     "campaign.paused_quiet_hours" CampaignPausedQuietHours { subject: campaign_id; campaign_id: CampaignId, paused_at: Moment, next_open_at: Moment }
     /// Every contact reached a terminal state.
@@ -307,7 +377,13 @@ catalogue! {
 
     /// An inbound number's answer rate fell below 80 % over 24 hours.
     "number.answer_rate_degraded" NumberAnswerRateDegraded { subject: phone_number;
-        phone_number: InboundNumber, answer_rate: f64, window_start: Moment, window_end: Moment }
+        phone_number: InboundNumber,
+        /// From 0 to 1.
+        #[schemars(range(min = 0, max = 1))]
+        answer_rate: f64,
+        window_start: Moment,
+        window_end: Moment,
+    }
     /// A function call exceeded its `timeout_ms`; the conversation goes on.
     "function.timeout" FunctionTimeout { subject: session_id; session_id: SessionId, function_id: FunctionId, name: String, timeout_ms: i64 }
     /// Sent by POST /v1/webhook_endpoints/{id}/test.
@@ -318,7 +394,7 @@ catalogue! {
 }
 
 impl From<SessionEnded> for SessionFailed {
-    /// The two share their shape.
+    /// The two share their shape; only who has talked must have begun to.
     fn from(ended: SessionEnded) -> Self {
         let SessionEnded {
             session_id,
@@ -354,7 +430,7 @@ impl From<SessionEnded> for SessionFailed {
             last_name,
             status,
             end_reason,
-            started_at,
+            started_at: Some(started_at),
             ended_at,
             duration_seconds,
             actual_cost_cents,

@@ -11,6 +11,7 @@ use crate::{
         machine::Session,
         settings::{self, Asked},
     },
+    voice_clone::builtin,
     writer::Commit,
 };
 use entities::{
@@ -181,7 +182,11 @@ fn row(
         phase: session::Phase::Ringing,
         direction: session::Direction::Inbound,
         from_number,
-        voice_id: definition.voice_id.as_ref().map(|voice| voice.to_string()),
+        voice_id: Some(builtin::of_call(
+            deps,
+            [definition.voice_id.as_deref()],
+            &definition.language,
+        )),
         ring_timeout_seconds: RING_TIMEOUT_SECONDS,
         max_duration_seconds: definition.max_duration_seconds.get(),
         queue_ttl_seconds: 0,

@@ -278,14 +278,42 @@ async fn step<M: Stored>(
         // Stale again and again: what the command took for granted is no longer so.
         let passing = error.retryable() && !matches!(error, Error::Stale);
         if !(persistent && passing) {
-            if persistent && !matches!(error, Error::NotFound(_) | Error::Stale) {
-                tracing::error!(kind = M::KIND, %error, "a command failed for good");
+            if persistent {
+                lament::<M>(id, &command, &error, tries);
             }
             return ((None, memory), Err(error), busy);
         }
         // With the mailbox shut, so that what comes after keeps its order.
         deps.clock.back_off(tries).await;
     }
+}
+
+/// Nobody awaits the answer to a command that was told, so nobody else would ever hear that it came to nothing.
+fn lament<M: Stored>(id: Owned<M::Key>, command: &M::Command, error: &Error, tries: u32) {
+    let (kind, command) = (M::KIND, name(command));
+    match error {
+        // What it was for is gone.
+        Error::NotFound(_) => {}
+        Error::Stale => {
+            tracing::warn!(
+                kind,
+                ?id,
+                command,
+                tries,
+                "a command met other rows each time and was given up"
+            );
+        }
+        _ => tracing::error!(kind, ?id, command, %error, "a command failed for good"),
+    }
+}
+
+/// A command without what it carries: a log names it, and repeats nobody's words or numbers.
+fn name(command: &impl Debug) -> String {
+    let whole = format!("{command:?}");
+    let end = whole
+        .find(|letter: char| !letter.is_alphanumeric())
+        .unwrap_or(whole.len());
+    whole[..end].to_owned()
 }
 
 /// The state from the database, with whatever a crash has left to do done.
@@ -327,4 +355,23 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
     }
     effect::perform(deps, effects).await;
     Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+    use crate::session::machine::Command;
+
+    #[test]
+    fn a_log_names_a_command_and_not_what_it_carries() {
+        let to = "+15002345670".parse().unwrap();
+        for (command, is) in [
+            (Command::Tick, "Tick"),
+            (Command::Transfer { to }, "Transfer"),
+            (Command::Consent(true), "Consent"),
+            (Command::TransferFailed { why: "secret".into() }, "TransferFailed"),
+        ] {
+            assert_eq!(name(&command), is);
+        }
+    }
 }

@@ -130,6 +130,14 @@ pub async fn default_of(db: &impl ConnectionTrait, tenant: TenantId) -> Result<O
     Ok(select.one(db).await?.map(|row| row.phone_number))
 }
 
+/// Who calls live where nobody says otherwise: the oldest of the tenant's numbers that has a trunk.
+pub async fn default_on_trunk(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Option<E164>> {
+    use sea_orm::{Order, QueryOrder, QuerySelect};
+    let with_trunk = owned(tenant).filter(Column::TrunkId.is_not_null());
+    let select = with_trunk.order_by(Column::Id, Order::Asc).limit(1);
+    Ok(select.one(db).await?.map(|row| row.phone_number))
+}
+
 /// The workspace whose number it is; the one that had it first, should two claim it.
 pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option<TenantId>> {
     use sea_orm::{Order, QueryOrder, QuerySelect};

@@ -1,8 +1,8 @@
 //! What was said in a session, and what else happened in it.
-use crate::{error::Result, ids::SessionId, values::Moment};
+use crate::{error, ids::SessionId, values::Moment};
 use schemars::JsonSchema;
 use sea_orm::{FromJsonQueryResult, entity::prelude::*};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -20,16 +20,33 @@ pub struct Turn {
     /// Absent when only functions were called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Seconds since the session's `started_at`.
+    /// Seconds since the session's `started_at`, to the millisecond.
+    #[serde(serialize_with = "to_the_millisecond")]
     pub t: f64,
     /// When the words were spoken to their end, or cut off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "some_to_the_millisecond"
+    )]
     pub end_t: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     /// For `tool`: the call that this answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+}
+
+/// With three decimals at most: a number that was stored is not always read back to its last bit.
+fn to_the_millisecond<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((seconds * 1000.0).round() / 1000.0)
+}
+
+fn some_to_the_millisecond<S: Serializer>(seconds: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match seconds {
+        Some(seconds) => to_the_millisecond(seconds, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// A function that the agent called.
@@ -110,7 +127,46 @@ impl Model {
 }
 
 /// Empty before the session's end and for sessions without a conversation.
-pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> error::Result<Model> {
     let found = Entity::find_by_id(session).one(db).await?;
     Ok(found.unwrap_or_else(|| Model::empty(session)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(t: f64, end_t: Option<f64>) -> Turn {
+        Turn {
+            role: Speaker::Agent,
+            content: None,
+            t,
+            end_t,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        }
+    }
+
+    #[test]
+    fn times_have_three_decimals() {
+        for (turn, text) in [
+            (turn(65.537 + 2e-14, None), r#"{"role":"agent","t":65.537}"#),
+            (turn(0.0, Some(1.0 / 3.0)), r#"{"role":"agent","t":0.0,"end_t":0.333}"#),
+            (
+                turn(2.5, Some(7200.0014)),
+                r#"{"role":"agent","t":2.5,"end_t":7200.001}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&turn).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn times_survive_being_stored() {
+        for millis in (0..7_200_000).step_by(997) {
+            let written = serde_json::to_string(&turn(f64::from(millis) / 1000.0, None)).unwrap();
+            let read: Turn = serde_json::from_str(&written).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), written);
+        }
+    }
 }

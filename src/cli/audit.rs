@@ -508,6 +508,7 @@ fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
         "direction": row.direction,
         "status": row.status,
         "end_reason": row.end_reason,
+        "ended_by": row.ended_by,
         "created_at": row.created_at,
         "intent_seq": intent_seq,
         "dialed_at": row.dialed_at,

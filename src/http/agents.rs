@@ -31,6 +31,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(definition): Json<D
 
 async fn make(state: &State, caller: &Caller, definition: Definition) -> ApiResult<HttpResponse> {
     check(state, caller, &definition).await?;
+    check_voice(state, caller, &definition).await?;
     let now = state.deps.clock.now();
     let agent = Model {
         id: caller.new_id(state),
@@ -83,6 +84,10 @@ pub async fn change(
     extract::merge(&mut definition, patch);
     let definition: Definition = extract::parse_value(definition)?;
     check(&state, &caller, &definition).await?;
+    // One that the operator has taken away since keeps nothing else from being changed.
+    if definition.voice_id != before.definition.voice_id {
+        check_voice(&state, &caller, &definition).await?;
+    }
     if definition == before.definition {
         return Ok(web::Json(before.into()));
     }
@@ -231,9 +236,12 @@ async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiRe
         return Err(ApiError::validation("opt_out.phrases", "has more than 100 entries"));
     }
     check_functions(state, caller, definition).await?;
-    voices::check(state, caller, "voice_id", definition.voice_id.as_deref()).await?;
     // A live agent without its provider could never talk.
     Ok(state.deps.providers.check(definition, caller.env())?)
+}
+
+async fn check_voice(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
+    voices::check(state, caller, "voice_id", definition.voice_id.as_deref()).await
 }
 
 /// BCP 47: letters first, then letters and digits, with hyphens between.

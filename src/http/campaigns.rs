@@ -20,6 +20,7 @@ use actors::{
     contact::intake::{self, Added, Given},
     dispatcher::room::Room,
     effect,
+    session::caller_id,
     writer::Commit,
 };
 use entities::{
@@ -76,6 +77,7 @@ pub async fn run(
     }
     check(&state, &caller, &plan).await?;
     check_sender(&state, &caller, &plan)?;
+    check_caller(&state, &caller, &plan).await?;
     // It starts at once: it must have what it writes.
     Letter::read(&plan)?;
     let agent = agent_of(&state, &caller, &plan).await?;
@@ -194,6 +196,8 @@ pub async fn start(
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     check_sender(&state, &caller, &row.plan)?;
     check_from_numbers(&state, &caller, &row.plan).await?;
+    check_caller(&state, &caller, &row.plan).await?;
+    check_voice(&state, &caller, &row.plan).await?;
     let agent = agent_of(&state, &caller, &row.plan).await?;
     check_variables(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
@@ -313,6 +317,7 @@ pub async fn duplicate(
         Some(name) => name,
         None => copy().map_err(|why| ApiError::validation("name", why))?,
     };
+    check_voice(&state, &caller, &plan).await?;
     // A time that has passed says nothing of the new one.
     let now = state.deps.clock.now();
     plan.schedule.starts_at = plan.schedule.starts_at.filter(|at| *at > now);
@@ -466,21 +471,39 @@ fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     }
 }
 
-/// Texts are written from the workspace's own numbers; which ones a carrier takes for calls is its own affair.
+/// Texts are written from the workspace's own numbers, and live calls show one of them that has a trunk.
 async fn check_from_numbers(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    if plan.channel != Channel::Sms {
-        return Ok(());
-    }
-    let owner = (caller.tenant_id(), caller.env());
+    let (db, owner) = (&state.deps.db.read, (caller.tenant_id(), caller.env()));
     for number in &plan.from_numbers {
-        if let Err(Error::Invalid { .. }) = actors::sms::from_number(&state.deps, owner, Some(number.clone())).await {
-            return Err(ApiError::validation(
-                "from_numbers",
-                format!("has {number}, which is none of the workspace's numbers: see GET /v1/numbers"),
-            ));
+        let (is_good, which) = match plan.channel {
+            Channel::Sms => match actors::sms::from_number(&state.deps, owner, Some(number.clone())).await {
+                Err(Error::Invalid { .. }) => (false, "a number of the workspace"),
+                // Whether anybody hands texts over is asked at the start.
+                Ok(_) | Err(_) => (true, ""),
+            },
+            Channel::Phone => (
+                caller_id::may_show(db, owner, number).await?,
+                "a number of the workspace that has a trunk",
+            ),
+            Channel::Email => (true, ""),
+        };
+        if !is_good {
+            let why = format!("has {number}, which is not {which}: see GET /v1/numbers");
+            return Err(ApiError::validation("from_numbers", why));
         }
     }
     Ok(())
+}
+
+/// Is there a number that its calls can show?
+async fn check_caller(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
+    let owner = (caller.tenant_id(), caller.env());
+    let is_named = plan.channel != Channel::Phone || !plan.from_numbers.is_empty();
+    if is_named || caller_id::default_of(&state.deps.db.read, owner).await?.is_some() {
+        return Ok(());
+    }
+    let why = "is needed: the workspace has no number with a trunk; add one with POST /v1/numbers";
+    Err(ApiError::validation("from_numbers", why))
 }
 
 /// Has every contact what the template needs? Its settings may have changed since the contacts came in.

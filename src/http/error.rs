@@ -215,6 +215,7 @@ impl ResponseError for ApiError {
         match self {
             ApiError::TooMany(_, _, seconds) => response.insert_header(("Retry-After", seconds.to_string())),
             ApiError::Busy(_)
+            | ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, ..)
             | ApiError::Service(
                 Error::Unavailable(_) | Error::Fenced | Error::Collision(_) | Error::ConcurrencyFull { .. },
             ) => response.insert_header(("Retry-After", "1")),

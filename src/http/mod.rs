@@ -27,6 +27,7 @@ pub mod me;
 pub mod members;
 pub mod numbers;
 pub mod openapi;
+pub mod patience;
 pub mod rate_limits;
 pub mod recordings;
 pub mod report;

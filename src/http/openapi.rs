@@ -19,11 +19,15 @@ pub fn document() -> Value {
         let item = paths.entry(route.path).or_insert_with(|| json!({}));
         item[route.method.as_str().to_lowercase()] = operation(route, &mut generator);
     }
-    let mut webhooks = Map::new();
+    let (mut webhooks, mut told) = (Map::new(), Map::new());
     let envelope = generator.subschema_for::<Envelope>();
     for event in CATALOGUE {
-        let data = (event.schema)(&mut generator);
-        let schema = json!({ "allOf": [envelope], "properties": { "type": { "const": event.name }, "data": data } });
+        let data = (event.schema)().to_value();
+        let name = data["title"].as_str().unwrap_or(event.name).to_owned();
+        let reference = json!({ "$ref": format!("#/components/schemas/{name}") });
+        let schema =
+            json!({ "allOf": [envelope], "properties": { "type": { "const": event.name }, "data": reference } });
+        told.insert(name, data);
         let body = json!({ "content": { "application/json": { "schema": schema } } });
         let answers = json!({ "2XX": { "description": "Received. Anything else is tried again or refused; see docs/webhooks.md." } });
         webhooks.insert(
@@ -31,15 +35,15 @@ pub fn document() -> Value {
             json!({ "post": { "summary": event.when.trim(), "requestBody": body, "responses": answers } }),
         );
     }
-    let schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
-    let mut schemas = schemas;
+    let mut schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
+    schemas.extend(told);
     schemas.insert("Error".into(), error_schema());
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Callboard",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key.",
+            "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key. A request is answered within 30 seconds of its body, in the end with 503 `unavailable`: then it is not known what became of it, and it is repeated with the same Idempotency-Key; previews, simulations and tests take as long as whom they ask.",
         },
         "paths": paths,
         "webhooks": webhooks,

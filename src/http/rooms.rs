@@ -21,6 +21,7 @@ use actors::{
         machine::{Command as SessionCommand, Session},
         settings::{self, Asked, RecordingOverride},
     },
+    voice_clone::builtin,
     writer::Commit,
 };
 use entities::{
@@ -181,7 +182,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let owner = (caller.tenant_id(), caller.env());
     let session_id: SessionId = deps.ids.next();
     let max = definition.max_duration_seconds.get();
-    let voice_id = asked.voice_id.as_ref().or(definition.voice_id.as_ref());
+    let chosen = [asked.voice_id.as_deref(), definition.voice_id.as_deref()];
     let options = settings::options(
         definition,
         Asked {
@@ -193,7 +194,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         phase: session::Phase::Scheduled,
         direction: Direction::Inbound,
         room_id: Some(id),
-        voice_id: voice_id.map(|voice| voice.to_string()),
+        voice_id: Some(builtin::of_call(deps, chosen, &definition.language)),
         email: asked.participant.email.map(Text::into_string),
         first_name: asked.participant.first_name.map(Text::into_string),
         last_name: asked.participant.last_name.map(Text::into_string),

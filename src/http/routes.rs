@@ -5,9 +5,10 @@
 use super::{
     account, agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events,
     functions,
-    gate::{self, Access, Access::*},
-    imports, landing, live_calls, login, me, members, numbers, recordings, report, rooms, sessions, sip_trunks,
-    sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    gate::{Access, Access::*},
+    imports, landing, live_calls, login, me, members, numbers, patience, recordings, report, rooms, sessions,
+    sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints,
+    workspace,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -31,10 +32,12 @@ pub struct Route {
     pub status: u16,
     pub request: Option<SchemaOf>,
     pub response: Option<SchemaOf>,
+    /// Why its answer may take longer than others': it waits for somebody outside, for as long as they may take.
+    pub lasts: Option<&'static str>,
     service: fn() -> actix_web::Route,
 }
 
-macro_rules! table { ($($method:ident $path:literal $access:expr, $handler:path, $summary:literal $(, takes $request:ty)? $(, gives $response:ty)?, $status:literal;)*) => {
+macro_rules! table { ($($method:ident $path:literal $access:expr, $handler:path, $summary:literal $(, lasts $why:literal)? $(, takes $request:ty)? $(, gives $response:ty)?, $status:literal;)*) => {
     /// All of them, by subject.
     pub fn all() -> Vec<Route> {
         vec![$(Route {
@@ -45,6 +48,7 @@ macro_rules! table { ($($method:ident $path:literal $access:expr, $handler:path,
             status: $status,
             request: None$(.or(Some((|generator: &mut SchemaGenerator| generator.subschema_for::<$request>()) as SchemaOf)))?,
             response: None$(.or(Some((|generator: &mut SchemaGenerator| generator.subschema_for::<$response>()) as SchemaOf)))?,
+            lasts: None$(.or(Some($why)))?,
             service: || web::route().to($handler),
         }),*]
     }
@@ -60,7 +64,7 @@ table! {
     DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent that nothing waits for. Running campaigns keep it as it was at their start.", 204;
     GET "/v1/agents/{id}/versions" Needs(AgentsRead), agents::versions, "List an agent's versions.", gives views::List<views::AgentVersionView>, 200;
     POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
-    POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a talk in writing, with stubbed functions: nothing is stored, called or billed.", takes agents::Simulate, gives views::SimulationView, 200;
+    POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a talk in writing, with stubbed functions: nothing is stored, called or billed.", lasts "a talk of up to 120 s", takes agents::Simulate, gives views::SimulationView, 200;
 
     POST "/v1/functions" Needs(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::Settings, gives functions::FunctionView, 201;
     GET "/v1/functions" Needs(FunctionsRead), functions::list, "List functions.", gives views::List<functions::FunctionView>, 200;
@@ -68,14 +72,14 @@ table! {
     PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Calls that are live keep the old one.", takes super::openapi::Patch<functions::Settings>, gives functions::FunctionView, 200;
     DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
     POST "/v1/functions/{id}/rotate_secret" Needs(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
-    POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", takes functions::Test, gives functions::FunctionTestView, 200;
+    POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", lasts "a function of up to 120 s", takes functions::Test, gives functions::FunctionTestView, 200;
 
     GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; `type` and `status` narrow.", gives views::List<voices::VoiceView>, 200;
     POST "/v1/voices/clones" Needs(VoicesWrite), voices::create, "Clone a voice from samples (`multipart/form-data`); finishes later.", takes voices::CloneForm, gives voices::VoiceView, 202;
     GET "/v1/voices/{id}" Needs(VoicesRead), voices::get, "Get a voice, a clone with its samples.", gives voices::VoiceView, 200;
     PATCH "/v1/voices/{id}" Needs(VoicesWrite), voices::change, "Rename a clone (JSON merge patch).", takes super::openapi::Patch<voices::Settings>, gives voices::VoiceView, 200;
     DELETE "/v1/voices/{id}" Needs(VoicesWrite), voices::delete, "Delete a clone that no agent or campaign speaks with; its samples and the provider's copy go too.", 204;
-    POST "/v1/voices/{id}/preview" Needs(VoicesWrite), voices::preview, "Hear a voice say something, as `audio/wav`.", takes voices::Preview, 200;
+    POST "/v1/voices/{id}/preview" Needs(VoicesWrite), voices::preview, "Hear a voice say something, as `audio/wav`.", lasts "speech, here or at the provider", takes voices::Preview, 200;
     POST "/v1/voices/{id}/samples" Needs(VoicesWrite), voices::add_samples, "Add samples to a clone whose training failed (`multipart/form-data`).", takes voices::SamplesForm, gives voices::VoiceView, 200;
     POST "/v1/voices/{id}/train" Needs(VoicesWrite), voices::train, "Train a clone again after a failure; finishes later.", gives voices::VoiceView, 202;
 
@@ -90,7 +94,7 @@ table! {
     GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives sip_trunks::TrunkView, 200;
     PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is not named stays.", takes super::openapi::Patch<sip_trunks::Settings>, gives sip_trunks::TrunkView, 200;
     DELETE "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::delete, "Delete a SIP trunk that no number uses.", 204;
-    POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Ask the peer of a SIP trunk whether it is there (SIP OPTIONS); the result is in the answer.", gives sip_trunks::TrunkTestView, 200;
+    POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Ask the peer of a SIP trunk whether it is there (SIP OPTIONS); the result is in the answer.", lasts "the peer", gives sip_trunks::TrunkTestView, 200;
 
     POST "/v1/verified_numbers" Needs(NumbersWrite), verified_numbers::create, "Make a code that proves whose a number is; again for the same number: a new one.", takes verified_numbers::Create, gives verified_numbers::VerifiedNumberView, 201;
     GET "/v1/verified_numbers" Needs(NumbersRead), verified_numbers::list, "List verified numbers, and those that wait for their code; `status` narrows.", gives views::List<verified_numbers::VerifiedNumberView>, 200;
@@ -183,7 +187,7 @@ table! {
     GET "/v1/webhook_endpoints/{id}" Needs(WebhooksRead), webhook_endpoints::get, "Get a webhook endpoint.", gives views::EndpointView, 200;
     PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::openapi::Patch<webhook_endpoints::Settings>, gives views::EndpointView, 200;
     DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. What it has not received is cancelled.", 204;
-    POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), webhook_endpoints::test, "Send a `webhook.test` event once; the result is in the answer.", gives views::WebhookTestView, 200;
+    POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), webhook_endpoints::test, "Send a `webhook.test` event once; the result is in the answer.", lasts "a receiver of up to 30 s", gives views::WebhookTestView, 200;
 
     POST "/v1/webhook_endpoints/{id}/enable" Needs(WebhooksWrite), webhook_endpoints::enable, "End a suspension. What was held stays so until it is recovered.", gives views::EndpointView, 200;
     POST "/v1/webhook_endpoints/{id}/recover" Needs(WebhooksWrite), webhook_endpoints::recover, "Send again what was held or failed; finishes later. Progress: `recovery` in its stats.", takes webhook_endpoints::Recover, gives views::RecoveryView, 202;
@@ -256,14 +260,17 @@ pub fn configure(config: &mut ServiceConfig, _: &Data<State>) {
             .join(", ");
         let mut resource = web::resource(path);
         for route in same {
-            let access = route.access;
+            let (access, lasts) = (route.access, route.lasts);
             if route.method == Method::GET {
                 let head = (route.service)().method(Method::HEAD);
-                resource = resource.route(head.wrap(from_fn(move |request, next| gate::gate(access, request, next))));
+                let in_time = from_fn(move |request, next| patience::answered(lasts, access, request, next));
+                resource = resource.route(head.wrap(in_time));
             }
             let guarded = (route.service)()
                 .method(route.method)
-                .wrap(from_fn(move |request, next| gate::gate(access, request, next)));
+                .wrap(from_fn(move |request, next| {
+                    patience::answered(lasts, access, request, next)
+                }));
             resource = resource.route(guarded);
         }
         config.service(resource.default_service(web::to(move |request: HttpRequest| {

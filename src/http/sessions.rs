@@ -13,15 +13,16 @@ use actix_web::{
 use actors::{
     recording,
     session::{
+        caller_id,
         intake::{self, IfClosed},
         machine::{Command, Disposition, Evaluated},
         settings::{self, Asked, RecordingOverride},
     },
+    voice_clone::builtin,
 };
 use entities::{
     Error, agent, agent_version,
     ids::{AgentId, Owned, SessionId},
-    number,
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
     values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
 };
@@ -33,10 +34,10 @@ use serde::{Deserialize, Serialize};
 pub struct Create {
     pub to_number: E164,
     pub agent_id: AgentId,
-    /// Default: the workspace's oldest number, if it has one.
+    /// Default: the workspace's oldest number; in the sandbox, where it has none, +15001000000. Live: one with a trunk.
     #[serde(default)]
     pub from_number: Option<E164>,
-    /// Overrides the agent's voice.
+    /// In place of the agent's; by default the service's own for the agent's language.
     #[serde(default)]
     pub voice_id: Option<Text<1, 100>>,
     #[serde(default)]
@@ -128,14 +129,11 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     deps.providers.check(definition, caller.env())?;
     let owner = (caller.tenant_id(), caller.env());
     let id = caller.new_id(&state);
-    let from_number = match asked.from_number {
-        Some(number) => Some(number),
-        None => number::default_of(&deps.db.read, caller.tenant_id()).await?,
-    };
-    let voice_id = asked.voice_id.as_ref().or(definition.voice_id.as_ref());
+    let from_number = caller_id::of_call(&deps.db.read, owner, asked.from_number).await?;
+    let chosen = [asked.voice_id.as_deref(), definition.voice_id.as_deref()];
     let row = Model {
-        voice_id: voice_id.map(|voice| voice.to_string()),
-        from_number,
+        voice_id: Some(builtin::of_call(deps, chosen, &definition.language)),
+        from_number: Some(from_number),
         email: asked.contact.email.map(Text::into_string),
         first_name: asked.contact.first_name.map(Text::into_string),
         last_name: asked.contact.last_name.map(Text::into_string),

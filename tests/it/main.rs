@@ -9,5 +9,6 @@ mod outbound;
 mod process;
 mod scenarios;
 mod snippets;
+mod specification;
 mod vault;
 mod world;

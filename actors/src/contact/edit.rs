@@ -140,7 +140,7 @@ async fn check_unique(db: &DatabaseTransaction, before: &Contact, after: &Contac
             Channel::Phone | Channel::Sms => "phone_number",
             Channel::Email => "email",
         };
-        if before.attempts > 0 {
+        if before.last_row_id.is_some() {
             return Err(Error::invalid(field, "is fixed once the contact was called"));
         }
         if store::at_address(db, before.campaign_id, &after.address)
@@ -168,7 +168,7 @@ pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
                 if contact.status == Status::Skipped {
                     return Err(Error::InUse("the contact was told as skipped; its campaign can be deleted when it is over".into()));
                 }
-                if contact.attempts > 0 || contact.status == Status::Dispatched {
+                if contact.last_row_id.is_some() {
                     return Err(Error::InUse(
                         "the contact was called, and its calls refer to it; to keep it from being called again, put its \
                          number on the do-not-call list"

@@ -1,5 +1,6 @@
 //! A contact: pending -> dispatched -> completed | failed | waiting -> dispatched; pending -> skipped; pending, waiting -> canceled.
-//! A retry by hand opens failed, skipped and canceled ones again, for one attempt more.
+//! A retry by hand opens failed, skipped and canceled ones again, for one attempt more. A call that the service itself cut off
+//! while it rang gives its attempt back.
 //!
 //! A retry is a new session of the same contact: `contact_dispatched` comes once per attempt, `contact_completed` or
 //! `contact_failed` once per contact, `contact_skipped` only with zero attempts. Source: CONTRACT §4.
@@ -49,6 +50,8 @@ pub struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Call(session::Status, EndReason),
+    /// A call that the service itself cut off, for it stopped, before anybody picked up: no attempt was spent.
+    GivenBack,
     /// A message that arrived, as far as is known.
     Arrived,
     /// A message that did not arrive.
@@ -114,6 +117,9 @@ fn dispatch(contact: Contact, row: DeliveryRowId) -> (Contact, Vec<Event>) {
 }
 
 fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (Contact, Vec<Event>) {
+    if attempt.ending == Ending::GivenBack {
+        return (give_back(contact, now), Vec::new());
+    }
     let completed = CampaignContactCompleted {
         contact_id: contact.id,
         campaign_id: contact.campaign_id,
@@ -158,6 +164,16 @@ fn skip(contact: Contact, skip_reason: SkipReason) -> (Contact, Vec<Event>) {
     (contact, vec![skipped.into()])
 }
 
+/// It is called again as if it had not been, at once and as the same attempt. It waits, and is not pending: it was dispatched,
+/// so it is not skipped any more.
+fn give_back(contact: Contact, now: Moment) -> Contact {
+    let mut contact = step(contact, Status::Waiting);
+    contact.attempts = (contact.attempts - 1).max(0);
+    contact.wait_reason = Some(WaitReason::Retry);
+    contact.next_attempt_at = Some(now);
+    contact
+}
+
 /// A contact that was called in vain and may not be called again.
 fn give_up(contact: Contact) -> (Contact, Vec<Event>) {
     let failed = contact.last_row_id.map(|_| CampaignContactFailed {
@@ -187,7 +203,7 @@ fn defer(contact: Contact, until: Moment, reason: WaitReason) -> Contact {
 
 /// One attempt more than there were, or than there could be.
 fn reopen(contact: Contact, retry: &Retry, not_before: Moment, now: Moment) -> Contact {
-    if contact.attempts == 0 {
+    if contact.last_row_id.is_none() {
         let mut contact = step(contact, Status::Pending);
         contact.skip_reason = None;
         contact.next_attempt_at = contact.not_before.max(Some(not_before)).filter(|at| *at > now);
@@ -221,7 +237,9 @@ fn next_attempt(retry: &Retry, attempt: &Attempt, (attempts, most): (i32, i32), 
         Ending::Call(NoAnswer, _) => Outcome::NoAnswer,
         Ending::Call(Voicemail, _) => Outcome::Voicemail,
         Ending::Call(Failed, _) | Ending::NotArrived => Outcome::Failed,
-        Ending::Call(Queued | InProgress | Completed, _) | Ending::Arrived | Ending::Final => return None,
+        Ending::Call(Queued | InProgress | Completed, _) | Ending::GivenBack | Ending::Arrived | Ending::Final => {
+            return None;
+        }
     };
     let rule = retry.rules.get(&outcome).cloned().unwrap_or_default();
     let max_attempts = rule.max_attempts.map_or(most, |max| max.get().min(most));

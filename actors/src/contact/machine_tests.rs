@@ -128,6 +128,42 @@ fn after(contact: Contact, command: Command) -> Contact {
     transition(contact, command, &twice(), at(0)).unwrap().0
 }
 
+/// A call that the service itself cut off: at once once more, as the same attempt, also where there is only one.
+#[test]
+fn a_call_that_is_given_back_spends_no_attempt() {
+    let once = retry(1, 30, &[]);
+    let step = |contact, command| transition(contact, command, &once, at(5)).unwrap();
+    let given_back = |row| Attempt {
+        ending: Ending::GivenBack,
+        answered: false,
+        reached: false,
+        ..attempt(row, CANCELED)
+    };
+    let mut contact = pending();
+    for nth in 1..=5 {
+        contact = step(contact, dispatch_as(call(nth))).0;
+        assert_eq!((contact.attempts, contact.last_row_id), (1, Some(call(nth))));
+        let (after, told) = step(contact, Command::Finish(given_back(call(nth))));
+        assert_eq!(
+            (after.status, after.attempts, after.granted_attempts),
+            (Status::Waiting, 0, 0)
+        );
+        assert_eq!((after.next_attempt_at, told), (Some(at(5)), Vec::new()));
+        contact = after;
+    }
+    // It was dispatched: it is never told as skipped, not after a retry by hand either.
+    let (failed, told) = step(contact.clone(), Command::Skip(SkipReason::DncBlocked));
+    assert_eq!(
+        (failed.status, told.len(), told[0].event_type()),
+        (Status::Failed, 1, "campaign.contact_failed")
+    );
+    assert_eq!(step(failed, retry_at(9)).0.status, Status::Waiting);
+    // And then it has its one attempt.
+    let dispatched = step(contact, dispatch_as(call(6))).0;
+    let (busy, _) = step(dispatched, finish(call(6), BUSY));
+    assert_eq!((busy.status, busy.attempts), (Status::Failed, 1));
+}
+
 /// A message's end: what becomes of its contact, under these rules, as the nth attempt.
 #[test]
 fn a_message_that_ends_moves_its_contact() {

@@ -8,6 +8,7 @@ use crate::{
     effect::{self, Effect},
     hours,
     session::machine::{self, Session},
+    voice_clone::builtin,
     writer::Commit,
 };
 use entities::{
@@ -202,18 +203,14 @@ fn session_row(
     now: Moment,
 ) -> sessions::Model {
     let agent = &snapshot.definition;
-    let voice_id = queue
-        .plan
-        .voice_id
-        .as_ref()
-        .or(agent.voice_id.as_ref())
-        .map(|voice| voice.to_string());
+    let chosen = [queue.plan.voice_id.as_deref(), agent.voice_id.as_deref()];
+    let voice_id = builtin::of_call(deps, chosen, &agent.language);
     let max_duration_seconds = agent.max_duration_seconds.get();
     let (agent_id, agent_version) = (snapshot.id, snapshot.version);
     let owner = (contact.tenant_id, contact.env);
     sessions::Model {
         phase: sessions::Phase::Dialing,
-        voice_id,
+        voice_id: Some(voice_id),
         from_number: queue.next_from_number(),
         email: contact.email.clone(),
         first_name: contact.first_name.clone(),

@@ -9,6 +9,7 @@ use crate::{
     eligibility::{self, Person, Rule, Terms, Verdict},
     hours::{self, Rules, Spell, Standing},
     session::{
+        caller_id,
         machine::{PLACED_WITHIN_MS, cost},
         settings::{self, Asked},
     },
@@ -19,7 +20,7 @@ use entities::{
     campaign_hour,
     contact::{self, Address, Model as Contact, Status},
     ids::{CampaignId, SessionId, TenantId},
-    message_send, number, session,
+    message_send, session,
     values::{Cents, E164, Env, Moment, Zone},
 };
 use std::{
@@ -201,7 +202,8 @@ impl Queue {
         let options = agent.as_ref().map(|agent| settings::options(&agent.definition, asked));
         let mut plan = row.plan;
         if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
-            plan.from_numbers.extend(number::default_of(db, row.tenant_id).await?);
+            let default = caller_id::default_of(db, (row.tenant_id, row.env)).await?;
+            plan.from_numbers.extend(default);
         }
         let limits = &deps.limits;
         let (hold, dearest) = match (&letter, &agent) {
@@ -264,6 +266,11 @@ impl Queue {
             fresh: VecDeque::new(),
             exhausted: false,
         })
+    }
+
+    /// A live campaign whose last number with a trunk is gone: there is nobody to call as.
+    pub fn lacks_caller(&self) -> bool {
+        self.letter.is_none() && self.plan.from_numbers.is_empty()
     }
 
     pub fn weight(&self) -> i64 {

@@ -207,7 +207,12 @@ impl State {
         for campaign in running.into_iter().filter(|campaign| has_sender(deps, campaign)) {
             let id = campaign.id;
             let queue = Queue::of(campaign, old.remove(&id), row.timezone, deps).await?;
-            campaigns.insert(id, queue);
+            // It waits, and it alone.
+            if queue.lacks_caller() {
+                deps.board.limited(id, LimitingFactor::Trunk);
+            } else {
+                campaigns.insert(id, queue);
+            }
         }
         for gone in old.into_keys() {
             deps.board.forget(gone);

@@ -2,6 +2,9 @@
 use crate::{event::WebhookEndpointDisabledNotice, mail::Mail};
 use entities::webhook_endpoint::Model as Endpoint;
 
+/// The mail has the event's name: in a header, for filters, and in its text.
+const KIND: &str = "webhook.endpoint_disabled_notice";
+
 pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail {
     let WebhookEndpointDisabledNotice {
         endpoint_id,
@@ -22,6 +25,7 @@ pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail
     let body = format!(
         "Callboard has suspended a webhook endpoint of your workspace.\n\
          \n\
+         Notice       {KIND}\n\
          Endpoint     {endpoint_id}\n\
          URL          {url}\n\
          Environment  {env}\n\
@@ -40,7 +44,7 @@ pub fn mail(endpoint: &Endpoint, notice: &WebhookEndpointDisabledNotice) -> Mail
         env = endpoint.env.as_str(),
     );
     Mail {
-        kind: "webhook.endpoint_disabled_notice",
+        kind: KIND,
         subject: format!("Webhook endpoint suspended: {}", host(url)),
         body,
     }

@@ -3,9 +3,15 @@ use super::smtp::{Failure, Server};
 use entities::{mail::Model as Row, values::Moment};
 use lettre::{
     Message,
-    message::{Mailbox, header::ContentType},
+    message::{
+        Mailbox,
+        header::{ContentType, Header, HeaderName, HeaderValue},
+    },
 };
-use std::path::{Path, PathBuf};
+use std::{
+    error::Error as StdError,
+    path::{Path, PathBuf},
+};
 
 #[derive(Clone)]
 pub enum Post {
@@ -102,8 +108,25 @@ fn message(mail: &Row, from: &Mailbox) -> Result<Message, Undelivered> {
         .date(date(mail.created_at))
         .message_id(Some(format!("<{}@{}>", mail.id, from.email.domain())))
         .header(ContentType::TEXT_PLAIN)
+        .header(TellsOf(mail.kind.clone()))
         .body(mail.body.clone())
         .map_err(|error| bad(&error))
+}
+
+/// What a mail tells of, for whoever sorts them: the event's type.
+#[derive(Clone)]
+struct TellsOf(String);
+
+impl Header for TellsOf {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("X-Callboard-Event")
+    }
+    fn parse(text: &str) -> Result<Self, Box<dyn StdError + Send + Sync>> {
+        Ok(TellsOf(text.into()))
+    }
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), self.0.clone())
+    }
 }
 
 pub fn date(at: Moment) -> std::time::SystemTime {

@@ -29,6 +29,7 @@ use crate::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
         SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,
     },
+    voice_clone::builtin::ALWAYS_THERE,
 };
 use entities::{
     Error, Result,
@@ -341,7 +342,8 @@ impl Session {
             from_number: call.from_number.clone(),
             campaign_id: call.campaign_id,
             contact_id: call.contact_id,
-            voice_id: call.voice_id.clone(),
+            // Whoever makes a session says who speaks in it.
+            voice_id: call.voice_id.clone().unwrap_or_else(|| ALWAYS_THERE.to_owned()),
             status: Status::Queued,
         };
         Effect::Emit(created.into())
@@ -375,6 +377,14 @@ impl Session {
 }
 
 impl End {
+    /// Did the service itself cut it off, for it stopped, before anybody picked up? Nothing else of ours ends a call that was
+    /// dialled and not answered as canceled.
+    pub fn is_given_back(&self) -> bool {
+        (self.reason, self.by) == (EndReason::Canceled, EndedBy::System)
+            && self.dialed_at.is_some()
+            && self.started_at.is_none()
+    }
+
     /// Whole seconds of conversation.
     pub fn duration_seconds(&self) -> i32 {
         self.started_at.map_or(0, |started_at| {

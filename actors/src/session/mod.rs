@@ -1,5 +1,6 @@
 //! Sessions: calls.
 pub mod actor;
+pub mod caller_id;
 pub mod intake;
 pub mod log;
 pub mod machine;

@@ -2,13 +2,14 @@
 //!
 //! Their ids stay as they are. Which of this machine's there are depends on what the operator has installed.
 use crate::{brain::Providers, deps::Deps, recording::voice::Speaker};
+use std::borrow::Cow;
 
 /// A voice that is simply there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Builtin {
     /// As `builtin:espeak-ng-de`, or the realtime provider's name for it, as `marin`.
-    pub id: &'static str,
-    pub name: &'static str,
+    pub id: Cow<'static, str>,
+    pub name: Cow<'static, str>,
     pub provider: &'static str,
     /// BCP 47; none: any.
     pub language: Option<&'static str>,
@@ -23,8 +24,8 @@ const fn voice(
     speaker: Speaker,
 ) -> Builtin {
     Builtin {
-        id,
-        name,
+        id: Cow::Borrowed(id),
+        name: Cow::Borrowed(name),
         provider,
         language,
         speaker,
@@ -35,9 +36,12 @@ macro_rules! espeak { ($($language:literal $name:literal),* $(,)?) => {
     [$(voice("espeak-ng", concat!("builtin:espeak-ng-", $language), concat!("eSpeak NG, ", $name), Some($language), Speaker::Agent)),*]
 } }
 
-const TONES: Builtin = voice("tones", "builtin:tones", "Tones, no words", None, Speaker::Agent);
+/// Its id, wherever the service runs.
+pub const ALWAYS_THERE: &str = "builtin:tones";
 
-const FLITE: [Builtin; 2] = [
+static TONES: Builtin = voice("tones", ALWAYS_THERE, "Tones, no words", None, Speaker::Agent);
+
+static FLITE: [Builtin; 2] = [
     voice("flite", "builtin:flite-rms", "Flite, rms", Some("en-US"), Speaker::User),
     voice(
         "flite",
@@ -48,7 +52,7 @@ const FLITE: [Builtin; 2] = [
     ),
 ];
 
-const ESPEAK: [Builtin; 26] = espeak![
+static ESPEAK: [Builtin; 26] = espeak![
     "ar" "Arabic",
     "cs" "Czech",
     "da" "Danish",
@@ -77,15 +81,18 @@ const ESPEAK: [Builtin; 26] = espeak![
     "zh" "Chinese",
 ];
 
-macro_rules! realtime { ($($id:literal $name:literal),* $(,)?) => {
-    [$(voice("realtime", $id, $name, None, Speaker::Agent)),*]
-} }
-
-/// Of the OpenAI Realtime API. Source: platform.openai.com, "Voice options".
-const REALTIME: [Builtin; 10] = realtime![
-    "alloy" "Alloy", "ash" "Ash", "ballad" "Ballad", "cedar" "Cedar", "coral" "Coral", "echo" "Echo", "marin" "Marin",
-    "sage" "Sage", "shimmer" "Shimmer", "verse" "Verse",
-];
+/// One of the realtime provider's, by the name that it has there.
+fn provided(name: &str) -> Builtin {
+    let mut letters = name.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    Builtin {
+        id: Cow::Owned(name.to_owned()),
+        name: Cow::Owned(first.unwrap_or_default() + letters.as_str()),
+        provider: "realtime",
+        language: None,
+        speaker: Speaker::Agent,
+    }
+}
 
 impl Builtin {
     pub fn is_provided(&self) -> bool {
@@ -110,12 +117,44 @@ impl Builtin {
 
 /// All that there are here, in the order of their lists.
 pub fn all(program: &str, providers: &Providers) -> Vec<Builtin> {
-    let mut all = vec![TONES];
-    all.extend(ESPEAK.iter().chain(&FLITE).filter(|voice| voice.provider == program));
-    if providers.realtime.is_some() {
-        all.extend(REALTIME);
+    let mut all = vec![TONES.clone()];
+    let own = ESPEAK.iter().chain(&FLITE).filter(|voice| voice.provider == program);
+    all.extend(own.cloned());
+    if let Some(realtime) = &providers.realtime {
+        all.extend(realtime.voices().iter().map(|name| provided(name)));
     }
     all
+}
+
+/// The service's own voice for that language (BCP 47): the country's where there is one, else the language's, else English.
+pub fn default_of(program: &str, language: &str) -> &'static str {
+    let primary = |tag: &str| tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
+    let is_tag = |voice: &&Builtin, tag: &str| voice.language.is_some_and(|own| own.eq_ignore_ascii_case(tag));
+    let wanted = primary(language);
+    let speaks_it = |voice: &&Builtin| voice.language.is_some_and(|own| primary(own) == wanted);
+    let own: Vec<&'static Builtin> = ESPEAK.iter().filter(|voice| voice.provider == program).collect();
+    let own = || own.iter().copied();
+    let found = own()
+        .find(|voice| is_tag(voice, language))
+        .or_else(|| own().find(|voice| is_tag(voice, &wanted)))
+        // Of English there are several: plain `en` is America's.
+        .or_else(|| own().find(|voice| wanted != "en" && speaks_it(voice)))
+        .or_else(|| own().find(|voice| is_tag(voice, "en-US")))
+        .or_else(|| FLITE.iter().find(|voice| voice.provider == program && voice.speaker == Speaker::Agent));
+    match found.map(|voice| &voice.id) {
+        Some(Cow::Borrowed(id)) => id,
+        Some(Cow::Owned(_)) | None => ALWAYS_THERE,
+    }
+}
+
+/// Who speaks in a call, by the first of these that there is; a name that the operator has since taken away is passed over.
+pub fn of_call<'a>(deps: &Deps, chosen: impl IntoIterator<Item = Option<&'a str>>, language: &str) -> String {
+    let program = deps.studio.voice.name();
+    let is_builtin = |id: &str| all(program, &deps.providers).iter().any(|voice| voice.id == id);
+    // A clone that is spoken with is not deleted.
+    let is_there = |id: &&str| uuid::Uuid::parse_str(id).is_ok() || is_builtin(id);
+    let chosen = chosen.into_iter().flatten().find(is_there);
+    chosen.unwrap_or_else(|| default_of(program, language)).to_owned()
 }
 
 /// May it be told to a provider by that name? What is ours, it does not know.
@@ -131,7 +170,7 @@ mod tests {
     fn ids_are_those_of_this_machine_and_none_is_there_twice() {
         let ids = |program: &str| -> Vec<_> {
             let voices = all(program, &Providers::default());
-            voices.iter().map(|voice| voice.id).collect()
+            voices.into_iter().map(|voice| voice.id).collect()
         };
         assert_eq!(ids("tones"), ["builtin:tones"]);
         assert_eq!(
@@ -139,10 +178,43 @@ mod tests {
             ["builtin:tones", "builtin:flite-rms", "builtin:flite-slt"]
         );
         let mut espeak = ids("espeak-ng");
-        assert!(espeak.contains(&"builtin:espeak-ng-en-US"));
+        assert!(espeak.iter().any(|voice| voice == "builtin:espeak-ng-en-US"));
         espeak.sort();
         espeak.dedup();
         assert_eq!(espeak.len(), 1 + ESPEAK.len());
+    }
+
+    #[test]
+    fn a_language_has_its_default_voice() {
+        for (program, language, id) in [
+            ("espeak-ng", "de", "builtin:espeak-ng-de"),
+            ("espeak-ng", "de-AT", "builtin:espeak-ng-de"),
+            ("espeak-ng", "EN-gb", "builtin:espeak-ng-en-GB"),
+            ("espeak-ng", "en", "builtin:espeak-ng-en-US"),
+            ("espeak-ng", "en-AU", "builtin:espeak-ng-en-US"),
+            ("espeak-ng", "es", "builtin:espeak-ng-es-ES"),
+            ("espeak-ng", "pt", "builtin:espeak-ng-pt-BR"),
+            ("espeak-ng", "vi", "builtin:espeak-ng-en-US"),
+            ("flite", "de", "builtin:flite-slt"),
+            ("tones", "de", ALWAYS_THERE),
+        ] {
+            assert_eq!(default_of(program, language), id, "{program} {language}");
+        }
+    }
+
+    #[test]
+    fn the_realtime_providers_voices_are_those_that_the_operator_names() {
+        let provider = crate::brain::realtime::Provider::new("ws://127.0.0.1:9", "", "m").unwrap();
+        let providers = Providers {
+            realtime: Some(provider.with_voices(vec!["eve".into()])),
+            ..Providers::default()
+        };
+        let voices = all("tones", &providers);
+        let told: Vec<_> = voices
+            .iter()
+            .map(|voice| (&*voice.id, &*voice.name, voice.is_provided()))
+            .collect();
+        assert_eq!(told, [(ALWAYS_THERE, "Tones, no words", false), ("eve", "Eve", true)]);
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl E164 {
     pub fn is_sandbox(&self) -> bool {
         is_sandbox(&self.0)
     }
+    /// Who calls in the sandbox where a workspace has no number of its own. Nobody's: it cannot be given, or called.
+    /// Source: CONTRACT §10.
+    pub fn sandbox_caller() -> Self {
+        E164("+15001000000".to_owned())
+    }
     /// The kinds of numbers that are refused unless the operator allows them: calls to them cost a fortune.
     pub fn costly_kind(&self) -> Option<&'static str> {
         if ["+870", "+881", "+882", "+883"]

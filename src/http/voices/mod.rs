@@ -126,9 +126,9 @@ impl From<Model> for VoiceView {
 impl From<Builtin> for VoiceView {
     fn from(voice: Builtin) -> Self {
         VoiceView {
+            r#type: builtin_type(&voice),
             id: voice.id.into(),
             name: voice.name.into(),
-            r#type: builtin_type(&voice),
             provider: voice.provider.into(),
             language: voice.language.map(str::to_owned),
             status: Status::Ready,
@@ -233,9 +233,13 @@ async fn find(state: &State, caller: &Caller, id: &str) -> ApiResult<Found> {
         let row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
         return Ok(Found::Clone(Box::new(row)));
     }
-    let mut there = builtin::all(state.deps.studio.voice.name(), &state.deps.providers).into_iter();
-    let found = there.find(|voice| voice.id == id).map(Found::Builtin);
+    let found = builtin_of(state, id).map(Found::Builtin);
     found.ok_or_else(|| Error::NotFound("voice").into())
+}
+
+fn builtin_of(state: &State, id: &str) -> Option<Builtin> {
+    let mut there = builtin::all(state.deps.studio.voice.name(), &state.deps.providers).into_iter();
+    there.find(|voice| voice.id == id)
 }
 
 /// A clone of the workspace's; of others nothing can be changed.
@@ -373,15 +377,17 @@ fn not_configured() -> Error {
     Error::NotConfigured("no provider of voices is configured; use a test key for sandbox clones".into())
 }
 
-/// A `voice_id` that is a UUID must be a clone that can be used; any other text is a name that is not ours to judge.
+/// A `voice_id` is one that GET /v1/voices lists, and a clone that can be used.
 pub async fn check(state: &State, caller: &Caller, param: &str, voice_id: Option<&str>) -> ApiResult<()> {
-    let Some(Ok(id)) = voice_id.map(str::parse::<VoiceId>) else {
-        return Ok(());
+    let Some(text) = voice_id else { return Ok(()) };
+    let unknown = || ApiError::validation(param, "is not a voice of this workspace: see GET /v1/voices");
+    let Ok(id) = text.parse::<VoiceId>() else {
+        return builtin_of(state, text).map(drop).ok_or_else(unknown);
     };
     match store::load(&state.deps.db.read, caller.tenant_id(), id).await {
         Ok(row) if row.status == Status::Ready => Ok(()),
         Ok(_) => Err(ApiError::validation(param, "is a voice that is not ready to be used")),
-        Err(Error::NotFound(_)) => Err(ApiError::validation(param, "is no voice of this workspace")),
+        Err(Error::NotFound(_)) => Err(unknown()),
         Err(error) => Err(error.into()),
     }
 }

@@ -8,7 +8,8 @@ use super::{
 /// one contact never overlap, count <= max_attempts, gap >= min gap; a campaign holds one contact per normalised
 /// number".
 ///
-/// A call that the carrier never accepted reached nobody: it is no attempt, and needs no gap after it.
+/// A call that the carrier never accepted reached nobody: it is no attempt, and needs no gap after it. Nor is one that the
+/// service cut off itself, stopping while it rang; but each of its calls is another session, and none overlaps.
 pub fn dialed_at_most_once(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let calls = by(&facts.calls, |call| Some(call.session));
@@ -96,7 +97,7 @@ pub fn callers_are_not_called(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
 /// The clauses about the calls to one contact, which come in their order.
 fn attempts(facts: &Facts<'_>, contact: &Contact<'_>, sessions: &[&Session<'_>], found: &mut Vec<String>) {
     let Contact { id, max_attempts, .. } = contact;
-    let counted = |session: &&&Session<'_>| !facts.never_accepted.contains(session.id);
+    let counted = |session: &&&Session<'_>| !facts.never_accepted.contains(session.id) && !session.was_given_back();
     let attempts = sessions.iter().filter(counted).count();
     if attempts > *max_attempts {
         found.push(format!(

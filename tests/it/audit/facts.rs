@@ -103,6 +103,7 @@ pub struct Session<'a> {
     pub inbound: bool,
     pub status: &'a str,
     pub end_reason: Option<&'a str>,
+    pub ended_by: Option<&'a str>,
     pub consent: &'a str,
     pub recording: Option<&'a str>,
     pub opted_out_at: Option<i64>,
@@ -121,6 +122,13 @@ pub struct Session<'a> {
 impl Session<'_> {
     pub fn is_over(&self) -> bool {
         matches!(self.status, "completed" | "failed" | "no_answer" | "voicemail" | "busy")
+    }
+
+    /// Cut off by the service's own stop, while it rang: no attempt of its contact's, and so nothing that it must rest after.
+    pub fn was_given_back(&self) -> bool {
+        (self.end_reason, self.ended_by) == (Some("canceled"), Some("system"))
+            && self.dialed_at.is_some()
+            && self.started_at.is_none()
     }
 
     /// The number of the other side.

@@ -87,6 +87,14 @@ const STILL_SOUND: &[(&str, Change)] = &[
         contact(e, "a8")["max_attempts"] = json!(1);
         contact(e, "a8")["gap"] = json!(3_600);
     }),
+    ("after a call that the service cut off itself the same attempt", |e| {
+        contact(e, "a2")["max_attempts"] = json!(1);
+        contact(e, "a2")["gap"] = json!(3_600);
+        let cut = session(e, "a2.1");
+        for (name, value) in [("status", "failed"), ("end_reason", "canceled"), ("ended_by", "system")] {
+            cut[name] = json!(value);
+        }
+    }),
     ("what is no number may come twice", |e| {
         e.acknowledged.clear();
         contact(e, "b7")["number"] = json!("none");

@@ -126,6 +126,8 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
         })?,
         status: need(line, "status", Value::as_str)?,
         end_reason: or_null(line, "end_reason", Value::as_str)?,
+        // Of stories that tell nothing of it: nobody in particular.
+        ended_by: line.get("ended_by").and_then(Value::as_str),
         consent: need(line, "consent", Value::as_str)?,
         recording: or_null(line, "recording", Value::as_str)?,
         opted_out_at: time("opted_out_at")?,

@@ -97,12 +97,12 @@ on_both! {
         let id = draft(&tenant, json!({ "caps": { "per_number_24h": 2 } })).await;
         let path = format!("/v1/campaigns/{id}");
         let change = async |patch: Value| tenant.api.patch(&path, patch).await;
-        let changed = change(json!({ "name": "Other", "caps": { "per_number_7d": null }, "voice_id": "ann" })).await.ok();
+        let changed = change(json!({ "name": "Other", "caps": { "per_number_7d": null }, "voice_id": "builtin:tones" })).await.ok();
         assert_eq!((&changed["name"], &changed["caps"]["per_number_24h"], &changed["caps"]["per_number_7d"]), (&json!("Other"), &json!(2), &Value::Null));
         assert_eq!(change(json!({ "caps": null })).await.ok()["caps"]["per_number_7d"], 7, "a group goes back to its defaults");
         tenant.api.post(&format!("{path}/contacts"), json!({ "contacts": [{ "phone_number": "+15002340002" }] })).await.ok();
         tenant.api.post(&format!("{path}/start"), json!({})).await.ok();
-        assert_eq!(change(json!({ "voice_id": "bob" })).await.error(), (422, "validation_failed", Some("voice_id")));
+        assert_eq!(change(json!({ "voice_id": null })).await.error(), (422, "validation_failed", Some("voice_id")));
         assert_eq!(change(json!({ "pacing": { "weight": 50 } })).await.ok()["pacing"]["weight"], 50);
         assert_eq!(change(json!({ "pacing": { "weight": null } })).await.ok()["pacing"]["weight"], 10, "a value goes back to its default");
         let agent = changed["agent_id"].as_str().unwrap();

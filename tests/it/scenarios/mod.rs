@@ -21,6 +21,7 @@ mod rooms;
 mod the_call;
 mod the_database_fails;
 mod the_law;
+mod the_letter;
 mod topups;
 mod voices;
 mod webhooks_in_detail;

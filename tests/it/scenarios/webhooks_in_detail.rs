@@ -287,6 +287,9 @@ on_both! {
         assert_eq!(mails[0].to, [format!("{}@example.com", tenant.slug)]);
         assert!(mails[0].data.contains("Subject: Webhook endpoint suspended: 127.0.0.1"), "{}", mails[0].data);
         assert!(mails[0].data.contains("/enable") && mails[0].data.contains("Message-ID: <"), "{}", mails[0].data);
+        for line in ["X-Callboard-Event: webhook.endpoint_disabled_notice", "Notice       webhook.endpoint_disabled_notice"] {
+            assert!(mails[0].data.lines().any(|own| own.trim_end() == line), "{line}: {}", mails[0].data);
+        }
         world.leap(days(1)).await;
         assert_eq!(smtp.mails().len(), 1);
     }

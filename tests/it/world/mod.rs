@@ -171,6 +171,14 @@ impl World {
         self.build(listener).await;
     }
 
+    /// Stops the service in order, as `SIGTERM` does, with no time for calls to end, and starts it again on the same database.
+    pub async fn restart_in_order(&mut self) {
+        self.server.take().unwrap().stop(false).await;
+        self.app.take().unwrap().stop(Duration::ZERO).await;
+        let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
+        self.build(listener).await;
+    }
+
     /// Starts the service again with another setting.
     pub async fn change_setting(&mut self, name: &str, value: Value) {
         let mut settings = serde_json::to_value(&self.settings).unwrap();
@@ -298,6 +306,7 @@ impl World {
         let db = &self.deps().db.read;
         let open_deliveries = entities::delivery::count_open(db).await.unwrap();
         let open_sessions = entities::session::open(db, None, 10).await.unwrap().len();
+        let wrongly_told = self.wrongly_told().await;
         self.server.take().unwrap().stop(false).await;
         self.app.take().unwrap().abandon().await;
         self.database.drop().await;
@@ -306,6 +315,19 @@ impl World {
             (0, 0),
             "undone work: open deliveries, open sessions"
         );
+        assert_eq!(wrongly_told, Vec::<String>::new(), "not as the specification says");
+    }
+
+    /// What of all that was told is not as the specification says.
+    async fn wrongly_told(&self) -> Vec<String> {
+        use sea_orm::EntityTrait;
+        let told = entities::event::Entity::find().all(&self.deps().db.read).await.unwrap();
+        let opened = told
+            .into_iter()
+            .map(|event| actors::at_rest::opened(&self.deps().keyring, event).unwrap());
+        opened
+            .flat_map(|event| crate::specification::faults(&serde_json::from_str(&event.body).unwrap()))
+            .collect()
     }
 
     /// A workspace with a test key that has all scopes.

@@ -45,6 +45,8 @@ struct Reply {
 struct State {
     secret: Mutex<Option<String>>,
     requests: Mutex<Vec<Request>>,
+    /// What of it is not as the specification says.
+    faults: Mutex<Vec<String>>,
     /// Answers to the next requests; after them 200.
     answers: Mutex<VecDeque<Reply>>,
     arrived: tokio::sync::Notify,
@@ -127,6 +129,14 @@ impl Receiver {
     }
 }
 
+impl Drop for Receiver {
+    /// Whatever a scenario is about, what it was sent is as the specification says.
+    fn drop(&mut self) {
+        let faults = std::mem::take(&mut *self.state.faults.lock().unwrap());
+        assert!(std::thread::panicking() || faults.is_empty(), "{faults:?}");
+    }
+}
+
 async fn receive(state: Data<State>, request: HttpRequest, raw: Bytes) -> HttpResponse {
     let headers: BTreeMap<String, String> = request
         .headers()
@@ -140,6 +150,11 @@ async fn receive(state: Data<State>, request: HttpRequest, raw: Bytes) -> HttpRe
         .as_deref()
         .map(|secret| verify(secret, &headers, "x-webhook-signature", &raw));
     let event = serde_json::from_slice(&raw).unwrap();
+    state
+        .faults
+        .lock()
+        .unwrap()
+        .extend(crate::specification::faults(&event));
     state.requests.lock().unwrap().push(Request {
         headers,
         raw,

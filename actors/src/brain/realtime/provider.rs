@@ -29,6 +29,8 @@ pub struct Provider {
     /// Empty: it asks for none.
     api_key: Zeroizing<String>,
     model: String,
+    /// Its own names of those who speak there.
+    voices: Arc<[String]>,
     /// `None` where the URL asks for no TLS.
     tls: Option<Arc<ClientConfig>>,
 }
@@ -72,8 +74,20 @@ impl Provider {
             url,
             api_key: api_key.to_owned().into(),
             model: model.to_owned(),
+            voices: Arc::default(),
             tls,
         })
+    }
+
+    pub fn with_voices(self, voices: Vec<String>) -> Self {
+        Provider {
+            voices: voices.into(),
+            ..self
+        }
+    }
+
+    pub fn voices(&self) -> &[String] {
+        &self.voices
     }
 
     /// Opens the socket; `model` instead of the usual one. Errors are words for people.

@@ -174,7 +174,8 @@ pub(super) fn last_event(session: &Session, end: &End, log: &Log) -> Effect {
         last_name: call.last_name.clone(),
         status: end.status,
         end_reason: end.reason,
-        started_at: end.started_at,
+        // Who has talked has begun to; the others say below that they have not.
+        started_at: end.started_at.unwrap_or(end.at),
         ended_at: end.at,
         duration_seconds: end.duration_seconds(),
         actual_cost_cents: cost(call.price_cents_per_minute, end.duration_seconds()),
@@ -186,7 +187,11 @@ pub(super) fn last_event(session: &Session, end: &End, log: &Log) -> Effect {
     Effect::Emit(if end.status == Status::Completed {
         ended.into()
     } else {
-        SessionFailed::from(ended).into()
+        let failed = SessionFailed {
+            started_at: end.started_at,
+            ..ended.into()
+        };
+        failed.into()
     })
 }
 
@@ -195,7 +200,11 @@ pub(super) fn attempt(call: &Row, end: &End) -> Attempt {
         row: DeliveryRowId(call.id.0),
         dialed_at: end.dialed_at,
         answered: end.answered_by.is_some(),
-        ending: Ending::Call(end.status, end.reason),
+        ending: if end.is_given_back() {
+            Ending::GivenBack
+        } else {
+            Ending::Call(end.status, end.reason)
+        },
         // A message that was left may be as good as a talk.
         reached: end.status == Status::Completed
             || end.reason == EndReason::VoicemailLeft && call.options.voicemail.counts_as_reached,

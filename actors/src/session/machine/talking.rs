@@ -336,9 +336,10 @@ pub(super) fn transfer(mut session: Session, to: E164, now: Moment) -> Result<(S
     }
     session.log.note("transfer_initiated", Some(to.to_string()), now);
     let call = &session.call;
+    let to_number = call.callee()?.clone();
     let initiated = SessionTransferInitiated {
         session_id: call.id,
-        to_number: call.to_number.clone(),
+        to_number,
         from_number: call.from_number.clone(),
         transfer_number: to.clone(),
         transferred_at: now,

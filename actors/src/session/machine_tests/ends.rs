@@ -85,7 +85,7 @@ fn event_contact_and_transcript_tell_how_it_went() {
         told.duration_seconds,
         told.actual_cost_cents,
     );
-    assert_eq!(times, (Some(at(10)), at(40), 30, Cents(5)));
+    assert_eq!(times, (at(10), at(40), 30, Cents(5)));
     assert_eq!(
         (told.phone_number.clone(), told.first_name.as_deref()),
         (call().to_number, Some("Ada"))
@@ -154,6 +154,25 @@ fn a_call_that_came_in_is_counted_once_as_it_went() {
         after("ringing", Command::HangUp(EndedBy::Caller)).is_empty(),
         "a call of ours"
     );
+}
+
+/// A restart spends nobody's attempt: whom nobody but the service kept from answering is called again.
+#[test]
+fn a_call_cut_off_while_it_rang_gives_its_attempt_back() {
+    for (sample, command, given_back) in [
+        ("dialing", Command::Shutdown, true),
+        ("ringing", Command::Shutdown, true),
+        ("ringing", Command::End, false),
+        ("ringing", Command::Lose, false),
+        ("ringing", Command::Refuse(Refusal::NoAnswer), false),
+        ("ringing", Command::Refuse(Refusal::Declined), false),
+        ("answered", Command::Shutdown, false),
+        ("talking", Command::Shutdown, false),
+    ] {
+        let (_, effects) = transition(state(sample), command.clone(), at(20)).unwrap();
+        let ending = attempt_of(&effects).ending;
+        assert_eq!(ending == Ending::GivenBack, given_back, "{sample}, {command:?}");
+    }
 }
 
 /// Asynchronous classification is for campaign calls with dispositions that the agent has not chosen from.

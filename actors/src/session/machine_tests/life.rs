@@ -422,7 +422,11 @@ proptest! {
         for effect in life.effects() {
             if let Effect::FinishAttempt { attempt, .. } = effect {
                 let same = (attempt.ending, attempt.duration_seconds, attempt.actual_cost_cents);
-                let ending = Ending::Call(row.status, row.end_reason.unwrap());
+                let ending = if life.end().is_given_back() {
+                    Ending::GivenBack
+                } else {
+                    Ending::Call(row.status, row.end_reason.unwrap())
+                };
                 prop_assert_eq!(same, (ending, row.duration_seconds, row.actual_cost_cents));
                 let how = (attempt.dialed_at, attempt.answered);
                 prop_assert_eq!(how, (row.dialed_at, row.answered_by.is_some()));

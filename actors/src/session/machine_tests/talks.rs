@@ -172,7 +172,7 @@ fn a_hand_over_names_the_number_and_lasts_45_seconds() {
     let (session, effects) = transition(state("answered"), transfer_to_sales(), at(20)).unwrap();
     let initiated = SessionTransferInitiated {
         session_id: session.call.id,
-        to_number: session.call.to_number.clone(),
+        to_number: session.call.to_number.clone().unwrap(),
         from_number: None,
         transfer_number: to.clone(),
         transferred_at: at(20),

@@ -45,6 +45,18 @@ pub const FAULTS: &[Fault] = &[
     ("one attempt too many", "I7", "called 2 times", |e| {
         contact(e, "a2")["max_attempts"] = json!(1)
     }),
+    (
+        "a call that the API ended was an attempt",
+        "I7",
+        "called 2 times",
+        |e| {
+            contact(e, "a2")["max_attempts"] = json!(1);
+            let call = session(e, "a2.1");
+            for (name, value) in [("status", "failed"), ("end_reason", "canceled"), ("ended_by", "api")] {
+                call[name] = json!(value);
+            }
+        },
+    ),
     ("a gap that is too short", "I7", "too short a gap", |e| {
         one_more(&mut contact(e, "b2")["gap"])
     }),

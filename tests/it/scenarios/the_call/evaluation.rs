@@ -147,6 +147,9 @@ on_both! {
             assert_eq!((row["status"].as_str(), &row["disposition_code"]), (Some(status), &Value::Null), "{row}");
             assert!(job(world, id).await.is_none());
         }
+        // A person's word is kept, and is not told either: there was nothing to choose from.
+        tenant.api.patch(&format!("/v1/sessions/{first}"), json!({ "disposition_code": "sold" })).await.ok();
+        world.settle().await;
         assert_eq!(told(&tenant, "session.disposition_set").await, Vec::<Value>::new());
     }
 
@@ -158,6 +161,10 @@ on_both! {
         assert_eq!(told(&tenant, "session.disposition_set").await[0]["disposition_code"], "voted");
         let bad = tenant.api.patch(&format!("/v1/sessions/{id}"), json!({ "disposition_code": "interested" })).await;
         assert_eq!(bad.error(), (422, "validation_failed", Some("disposition_code")));
+        let plain = super::agent(&tenant, json!({})).await;
+        run_one(world, &tenant, &plain, json!({ "dispositions": own })).await;
+        let codes: Vec<Value> = told(&tenant, "session.disposition_set").await.iter().map(|set| set["disposition_code"].clone()).collect();
+        assert_eq!(codes, ["voted", "voted"], "of an agent that has none");
     }
 
     async fn a_person_has_the_last_word_without_a_second_event(world: &mut World) {

@@ -161,7 +161,7 @@ on_both! {
             assert_eq!(types, expected, "{digit}");
 
             let created = &events[0]["data"];
-            assert_eq!(created, &json!({ "session_id": id, "to_number": number, "from_number": "+12025550100", "voice_id": null, "status": "queued" }));
+            assert_eq!(created, &json!({ "session_id": id, "to_number": number, "from_number": "+12025550100", "voice_id": "builtin:tones", "status": "queued" }));
             let last = &events.last().unwrap()["data"];
             let wanted = LAST_EVENT.iter().filter(|name| answered_by == Some("human") || **name != "started_at");
             assert_eq!(fields(last), wanted.copied().collect::<Vec<_>>(), "{digit}");
