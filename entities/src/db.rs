@@ -1,21 +1,28 @@
 //! Opening the database: SQLite (the default, embedded) or PostgreSQL.
 //!
 //! On SQLite there is exactly one writing connection, so that `BEGIN IMMEDIATE` never meets a rival of our own, and a
-//! pool of readers, which never wait for it (WAL).
+//! pool of readers, which never wait for it (WAL). What reads a whole list has connections of its own, and reads it slice
+//! by slice: it waits for its like, nobody waits for it, and no snapshot lives long enough to keep the log from being emptied.
 use crate::error::{Error, Result};
-use sea_orm::sqlx::sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous};
+use sea_orm::sqlx::{
+    Executor,
+    sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous},
+};
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode,
     Statement, TransactionOptions, TransactionTrait,
 };
 use std::{path::PathBuf, time::Duration};
 
-/// Both doors to the database. Cloning is cheap.
+/// The doors to the database. Cloning is cheap.
 #[derive(Clone)]
 pub struct Db {
     /// For the writer only.
     pub write: DatabaseConnection,
+    /// For reads that take milliseconds however long the lists are.
     pub read: DatabaseConnection,
+    /// For reads of whole lists: preflights, exports, look-ups that no index serves. One short statement after another.
+    pub reports: DatabaseConnection,
 }
 
 /// Where the data lives, from a `sqlite:` or `postgres:` URL.
@@ -156,6 +163,11 @@ fn private(path: &std::path::Path) -> std::io::Result<()> {
 
 /// Connections that read; a page cache each.
 const READERS: u32 = 4;
+/// Connections that read whole lists. On SQLite they compute in this process: one takes one core at most.
+const REPORTERS: u32 = 1;
+/// The same on a server, and after what time it gives up a statement of theirs: each reads one slice.
+const SERVER_REPORTERS: u32 = 2;
+const REPORT_LIMIT: &str = "SET statement_timeout = '10s'";
 
 impl Db {
     pub async fn open(location: &Location) -> Result<Db, DbErr> {
@@ -165,12 +177,21 @@ impl Db {
                 // The writer first: it creates the file and turns WAL on, which readers cannot.
                 let write = Database::connect(sqlite(&url, 1, false)).await?;
                 let read = Database::connect(sqlite(&url, READERS, true)).await?;
-                Ok(Db { write, read })
+                let reports = Database::connect(sqlite(&url, REPORTERS, true)).await?;
+                Ok(Db { write, read, reports })
             }
             Location::Postgres(url) => {
                 let write = Database::connect(postgres(url, 2)).await?;
                 let read = Database::connect(postgres(url, 8)).await?;
-                Ok(Db { write, read })
+                let mut options = postgres(url, SERVER_REPORTERS);
+                // Set by a statement: not every pooler takes it as a parameter of the connection.
+                options.map_sqlx_postgres_pool_opts(|pool| {
+                    pool.after_connect(|connection, _| {
+                        Box::pin(async move { Executor::execute(connection, REPORT_LIMIT).await.map(drop) })
+                    })
+                });
+                let reports = Database::connect(options).await?;
+                Ok(Db { write, read, reports })
             }
         }
     }
@@ -217,7 +238,7 @@ impl Db {
     }
 
     pub async fn close(self) {
-        for connection in [self.read, self.write] {
+        for connection in [self.reports, self.read, self.write] {
             // A failed close loses nothing: every commit is on disk.
             let _ = connection.close().await;
         }
