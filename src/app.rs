@@ -1,7 +1,7 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
 use crate::{
     access,
-    http::{gate, idempotency, routes},
+    http::{bulkheads::Bulkheads, gate, idempotency, preflight::Preflights, routes},
     settings::{BadSetting, Settings},
 };
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
@@ -22,15 +22,13 @@ use actors::{
 use entities::{
     Error,
     db::{Db, Lock},
-    ids::TenantId,
     meta,
 };
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
 use std::{
-    collections::HashMap,
     net::TcpListener,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -39,6 +37,8 @@ pub struct State {
     pub deps: Deps,
     pub settings: Settings,
     pub limits: gate::Limits,
+    pub bulkheads: Bulkheads,
+    pub preflights: Preflights,
     pub running: idempotency::Running,
     pub keys_used: KeysUsed,
     pub metrics: PrometheusHandle,
@@ -62,15 +62,10 @@ impl State {
     }
 }
 
-/// Open event streams: each holds a connection, so they are counted and told to end at a shutdown.
+/// Open event streams: told to end at a shutdown.
 pub struct Streams {
-    pub slots: Arc<tokio::sync::Semaphore>,
-    pub by_tenant: Mutex<HashMap<TenantId, usize>>,
     pub ending: tokio::sync::watch::Sender<bool>,
 }
-
-/// Event streams at once.
-const MAX_STREAMS: usize = 1_000;
 
 pub struct App {
     pub state: web::Data<State>,
@@ -194,12 +189,12 @@ impl App {
 
         let state = web::Data::new(State {
             limits: gate::Limits::new(&clock),
+            bulkheads: Bulkheads::default(),
+            preflights: Preflights::default(),
             running: idempotency::Running::default(),
             keys_used,
             metrics: recorder,
             streams: Streams {
-                slots: Arc::new(tokio::sync::Semaphore::new(MAX_STREAMS)),
-                by_tenant: Mutex::default(),
                 ending: tokio::sync::watch::channel(false).0,
             },
             deps,
@@ -227,6 +222,8 @@ impl App {
         let server = server
             .workers(HTTP_THREADS)
             .client_request_timeout(Duration::from_secs(10))
+            // Whoever closes a connection has left: what was done for it is dropped, and gives its place back.
+            .h1_allow_half_closed(false)
             .shutdown_timeout(10)
             .disable_signals();
         Ok(server.listen(listener)?.run())

@@ -3,6 +3,7 @@
 
 pub mod at_rest;
 pub mod brain;
+pub mod bulkhead;
 pub mod calls;
 pub mod campaign;
 pub mod carrier;

@@ -10,7 +10,7 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{Bytes, Data, Json},
 };
-use actors::{at_rest, delivery::replay, event::CATALOGUE, writer::Committed};
+use actors::{at_rest, bulkhead::Permit, delivery::replay, event::CATALOGUE, writer::Committed};
 use entities::{
     api_key, delivery, delivery_attempt,
     event::{self, Filter},
@@ -23,10 +23,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::{
     collections::{HashMap, VecDeque},
-    sync::PoisonError,
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 
 /// GET /v1/events
 pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<Json<List<EventView>>> {
@@ -145,8 +144,7 @@ pub async fn stream(
         ),
         None => None,
     };
-    let slot = slot(&state)?;
-    let place = StreamPlace::take(&state, caller.tenant_id())?;
+    let permit = state.bulkheads.stream(caller.tenant_id())?;
     // Subscribed before the backlog is read, so that nothing falls between the two.
     let watching = Watching {
         live: state.deps.writer.watch(),
@@ -163,8 +161,7 @@ pub async fn stream(
         look_at_key: tokio::time::Instant::now() + HEARTBEAT,
         ready: VecDeque::from([Bytes::from_static(b": connected\n\n")]),
         state: state.clone(),
-        _slot: slot,
-        _place: place,
+        _permit: permit,
     };
     let body = stream::unfold(watching, |mut watching| async move {
         watching
@@ -177,12 +174,6 @@ pub async fn stream(
         .insert_header(("Cache-Control", "no-store"))
         .insert_header(("X-Accel-Buffering", "no"))
         .streaming(body))
-}
-
-/// One of the streams that the service holds open at once.
-pub fn slot(state: &State) -> ApiResult<OwnedSemaphorePermit> {
-    let slot = state.streams.slots.clone().try_acquire_owned();
-    slot.map_err(|_| ApiError::TooMany("rate_limited", "too many open streams".into(), 5))
 }
 
 struct Watching {
@@ -198,8 +189,7 @@ struct Watching {
     /// There may be events in the database that were not sent.
     behind: bool,
     ready: VecDeque<Bytes>,
-    _slot: OwnedSemaphorePermit,
-    _place: StreamPlace,
+    _permit: Permit,
 }
 
 /// A comment in this interval keeps the connection open.
@@ -281,46 +271,4 @@ impl Watching {
 )]
 pub async fn heartbeat(at: tokio::time::Instant) {
     tokio::time::sleep_until(at).await;
-}
-
-/// One of a tenant's streams, so that no tenant takes all there are.
-pub struct StreamPlace {
-    state: Data<State>,
-    tenant: TenantId,
-}
-
-/// Event streams of one tenant at once.
-const MAX_STREAMS_OF_TENANT: usize = 50;
-
-impl StreamPlace {
-    pub fn take(state: &Data<State>, tenant: TenantId) -> ApiResult<Self> {
-        let mut by_tenant = state.streams.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = by_tenant.entry(tenant).or_insert(0);
-        if *open >= MAX_STREAMS_OF_TENANT {
-            let message = format!("a workspace has at most {MAX_STREAMS_OF_TENANT} open streams");
-            return Err(ApiError::TooMany("rate_limited", message, 5));
-        }
-        *open += 1;
-        Ok(StreamPlace {
-            state: state.clone(),
-            tenant,
-        })
-    }
-}
-
-impl Drop for StreamPlace {
-    fn drop(&mut self) {
-        let mut by_tenant = self
-            .state
-            .streams
-            .by_tenant
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = by_tenant.get_mut(&self.tenant) {
-            *open -= 1;
-            if *open == 0 {
-                by_tenant.remove(&self.tenant);
-            }
-        }
-    }
 }

@@ -2,6 +2,7 @@
 pub mod agents;
 pub mod answers;
 pub mod api_keys;
+pub mod bulkheads;
 pub mod campaigns;
 pub mod concurrency;
 pub mod contacts;
@@ -22,6 +23,7 @@ pub mod login;
 pub mod me;
 pub mod numbers;
 pub mod openapi;
+pub mod preflight;
 pub mod recordings;
 pub mod report;
 pub mod rooms;

@@ -266,7 +266,8 @@ pub async fn test(
     _: Nothing,
 ) -> ApiResult<web::Json<WebhookTestView>> {
     let endpoint = store::load(&state.deps.db.read, caller.own(id)).await?;
-    let (delivery, report) = attempt::test(&state.deps, &endpoint).await?;
+    let permit = state.bulkheads.outside(caller.tenant_id())?;
+    let (delivery, report) = attempt::test(&state.deps, &endpoint, permit).await?;
     Ok(web::Json(WebhookTestView {
         event_id: delivery.event_id,
         delivery_id: delivery.id,

@@ -12,6 +12,7 @@ mod credits;
 mod faults;
 mod mended;
 mod messages;
+mod neighbours;
 mod numbers;
 mod races;
 mod rooms;
