@@ -152,6 +152,7 @@ impl App {
             email: settings.emails(),
             recoveries: Default::default(),
             imports: Default::default(),
+            closings: Default::default(),
             evaluations: Default::default(),
             providers: settings.providers()?,
             payments: settings.payments()?,

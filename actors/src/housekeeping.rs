@@ -1,6 +1,6 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
-use crate::{delivery::prune, deps::Deps, supervise::panic_text, tree, writer::Commit};
-use entities::{Result, delivery, ids::ApiKeyId, values::Moment};
+use crate::{delivery::prune, deps::Deps, slices::Slices, supervise::panic_text, tree, writer::Commit};
+use entities::{Result, delivery, idempotency, ids::ApiKeyId, inbound_call, values::Moment};
 use futures_util::FutureExt;
 use std::{
     collections::HashMap,
@@ -120,15 +120,17 @@ pub async fn measure(deps: &Deps) -> Result<()> {
     Ok(())
 }
 
-/// Contacts of deleted campaigns that one transaction removes.
-const SLICE: u64 = 1_000;
+/// Rows that one transaction removes, at most.
+const MOST: usize = 1_000;
 
 /// Removes what deleted campaigns have left behind, slice by slice.
 async fn clear_away(deps: &Deps) -> Result<()> {
+    let mut slices = Slices::new(MOST);
     while let Some(campaign) = entities::campaign::first_deleted(&deps.db.read).await? {
-        let slice = deps.writer.run(move |db| {
+        let rows = slices.rows() as u64;
+        let slice = slices.write(deps, move |db| {
             Box::pin(async move {
-                let removed = entities::contact::remove_some(db, campaign, SLICE).await?;
+                let removed = entities::contact::remove_some(db, campaign, rows).await?;
                 Ok((removed, Commit::default()))
             })
         });
@@ -140,16 +142,43 @@ async fn clear_away(deps: &Deps) -> Result<()> {
 async fn tidy(deps: &Deps) -> Result<()> {
     let now = deps.clock.now();
     let before = move |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    forget_answers(deps, before(KEEP_IDEMPOTENCY_KEYS)).await?;
+    forget_inbound_calls(deps, before(KEEP_INBOUND_CALLS)).await?;
     deps.writer
         .run(move |db| {
             Box::pin(async move {
-                entities::idempotency::prune(db, before(KEEP_IDEMPOTENCY_KEYS)).await?;
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
-                entities::inbound_call::prune(db, before(KEEP_INBOUND_CALLS)).await?;
                 Ok(((), Commit::default()))
             })
         })
         .await
+}
+
+/// One key may leave a million of them a day.
+async fn forget_answers(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
+    while let Some(until) = idempotency::oldest(&deps.db.read, before, slices.rows() as u64).await? {
+        let slice = slices.write(deps, move |db| {
+            Box::pin(async move { Ok((idempotency::prune(db, until).await?, Commit::default())) })
+        });
+        slice.await?;
+    }
+    Ok(())
+}
+
+async fn forget_inbound_calls(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
+    loop {
+        let ids = inbound_call::oldest(&deps.db.read, before, slices.rows() as u64).await?;
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let slice = slices.write(deps, move |db| {
+            let ids = ids.clone();
+            Box::pin(async move { Ok((inbound_call::prune(db, &ids).await?, Commit::default())) })
+        });
+        slice.await?;
+    }
 }
 
 /// Their numbers' rates look back a day.

@@ -37,6 +37,7 @@ pub mod session;
 pub mod shape;
 pub mod shell;
 pub mod signature;
+pub mod slices;
 pub mod sms;
 pub mod supervise;
 pub mod talk;

@@ -261,7 +261,7 @@ pub async fn waiting(db: &impl ConnectionTrait, endpoint: Option<EndpointId>) ->
 }
 
 /// Deliveries that one statement moves: a queue of millions must not keep the writer from everything else.
-const SLICE: u64 = 2000;
+const SLICE: u64 = 500;
 
 /// Cancels, or holds, a slice of what the endpoint has not received. Whoever asks goes on until [`has_open`] says no.
 pub async fn put_away(db: &impl ConnectionTrait, endpoint: EndpointId, what: PutAway) -> Result<u64> {

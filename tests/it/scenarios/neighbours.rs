@@ -3,6 +3,8 @@ use crate::{
     on_both,
     world::{Answer, Api, Tenant, World},
 };
+use actors::writer::Commit;
+use entities::{contact, ids::CampaignId};
 use futures_util::future::{join_all, select};
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, TransactionTrait};
 use serde_json::{Value, json};
@@ -150,5 +152,38 @@ on_both! {
         next.abort();
         asked.iter().for_each(JoinHandle::abort);
         join_all(calls.into_iter().map(gone)).await;
+    }
+
+    async fn a_long_list_that_is_put_away_leaves_room_for_others(world: &mut World) {
+        let tenant = world.tenant().await;
+        let id = draft(&tenant, 5_000).await;
+        let campaign: CampaignId = id.parse().unwrap();
+        // Two who write all the time: one of them is always next. Each notes how far the list is.
+        let writers = [0; 2].map(|_| {
+            let deps = world.deps().clone();
+            actix_rt::spawn(async move {
+                let mut seen = Vec::new();
+                while seen.last() != Some(&0) {
+                    let looking = deps.writer.run(move |db| {
+                        Box::pin(async move {
+                            let left = contact::waiting_by_zone(db, campaign).await?;
+                            Ok((left.iter().map(|(_, contacts)| contacts).sum::<i64>(), Commit::default()))
+                        })
+                    });
+                    seen.push(looking.await.unwrap());
+                }
+                seen
+            })
+        });
+        tenant.api.post(&format!("/v1/campaigns/{id}/cancel"), json!({})).await.ok();
+        let mut seen: Vec<i64> = join_all(writers).await.into_iter().flat_map(Result::unwrap).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!((seen.first(), seen.last()), (Some(&0), Some(&5_000)));
+        // Of 500 contacts each there would be ten transactions.
+        assert!(seen.len() > 12, "so few had their turn between two slices: {seen:?}");
+        world.settle().await;
+        let counts = tenant.campaign(&id).await["counts"].clone();
+        assert_eq!((&counts["canceled"], &counts["pending"]), (&json!(5_000), &json!(0)));
     }
 }
