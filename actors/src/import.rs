@@ -24,8 +24,10 @@ use sea_orm::DatabaseTransaction;
 use serde_json::{Map, Value};
 use std::{collections::HashMap, sync::Arc};
 
-/// Rows read in by one transaction, at most.
-const MOST: usize = 1_000;
+/// Contacts read in by one transaction: rows of one number are merged within it, so that it is always as many.
+const CONTACTS: usize = 100;
+/// Entries of the do-not-call list read in by one transaction, at most.
+const ENTRIES: usize = 1_000;
 /// Imports of one tenant at once.
 const MAX_RUNNING: u64 = 10;
 /// Columns of one file.
@@ -228,7 +230,11 @@ async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
         id: tenant.id.to_string(),
     })?;
     let mut done = job.bytes_done;
-    let (mut lines, mut size) = (Lines::default(), Slices::new(MOST));
+    let mut lines = Lines::default();
+    let mut size = match job.kind {
+        Kind::Contacts => Slices::of(CONTACTS),
+        Kind::Dnc => Slices::new(ENTRIES),
+    };
     loop {
         let slice = read(&columns, &body, &mut lines, done, size.rows());
         let (ends, is_last) = (slice.ends, slice.is_last);

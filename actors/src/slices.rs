@@ -22,6 +22,7 @@ const REST: Duration = Duration::from_millis(50);
 /// The slices of one job.
 pub struct Slices {
     rows: usize,
+    least: usize,
     most: usize,
 }
 
@@ -30,7 +31,17 @@ impl Slices {
     pub fn new(most: usize) -> Self {
         Slices {
             rows: FIRST.min(most),
+            least: LEAST.min(most),
             most,
+        }
+    }
+
+    /// All of one size, where what comes out depends on what is in a slice.
+    pub fn of(rows: usize) -> Self {
+        Slices {
+            rows,
+            least: rows,
+            most: rows,
         }
     }
 
@@ -56,7 +67,7 @@ impl Slices {
         let begun = *begun.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = begun.unwrap_or(handed_in);
         let took = begun.elapsed();
-        self.rows = next(self.rows, self.most, took);
+        self.rows = next(self.rows, took).clamp(self.least, self.most);
         // Behind whom others stand in line, they have the writer as long as the slice had it.
         if begun.duration_since(handed_in) >= CROWDED {
             deps.clock.rest(took.min(REST)).await;
@@ -66,11 +77,11 @@ impl Slices {
 }
 
 /// As many rows as fit into the aim at the pace of the last slice. It grows slowly, for a slice may have been quick by chance.
-fn next(rows: usize, most: usize, took: Duration) -> usize {
+fn next(rows: usize, took: Duration) -> usize {
     let micros = took.as_micros().max(1);
     let fits = AIM.as_micros().saturating_mul(rows as u128) / micros;
     let fits = usize::try_from(fits).unwrap_or(usize::MAX);
-    fits.min(rows + rows / 4 + 1).clamp(LEAST.min(most), most)
+    fits.min(rows + rows / 4 + 1)
 }
 
 #[cfg(test)]
@@ -79,25 +90,23 @@ mod tests {
 
     #[test]
     fn a_slice_has_as_many_rows_as_fit_into_its_time() {
-        for (rows, most, millis, expected) in [
-            (100, 1_000, 5, 100),
+        for (rows, millis, expected) in [
+            (100, 5, 100),
             // Too slow: at once as few as fit.
-            (100, 1_000, 10, 50),
-            (1_000, 1_000, 100, 50),
-            (500, 1_000, 102, 25),
-            // A commit that is slow by itself: not one by one.
-            (25, 1_000, 60_000, 25),
+            (100, 10, 50),
+            (1_000, 100, 50),
+            (500, 102, 24),
+            (25, 60_000, 0),
             // Quick: a quarter more each time.
-            (100, 1_000, 1, 126),
-            (25, 1_000, 0, 32),
-            (900, 1_000, 0, 1_000),
-            (10, 10, 1, 10),
-            (10, 10, 50, 10),
+            (100, 1, 126),
+            (25, 0, 32),
         ] {
-            let found = next(rows, most, Duration::from_millis(millis));
-            assert_eq!(found, expected, "{rows} of {most} in {millis} ms");
+            assert_eq!(
+                next(rows, Duration::from_millis(millis)),
+                expected,
+                "{rows} in {millis} ms"
+            );
         }
-        assert_eq!((Slices::new(1_000).rows(), Slices::new(20).rows()), (100, 20));
     }
 
     #[test]
@@ -107,9 +116,20 @@ mod tests {
         for first in [25, 1_000] {
             let mut rows = first;
             for _ in 0..20 {
-                rows = next(rows, 1_000, took(rows));
+                rows = next(rows, took(rows));
             }
             assert!((75..=85).contains(&rows), "{rows} from {first}");
+        }
+    }
+
+    #[test]
+    fn it_stays_within_its_bounds() {
+        for (slices, bounds) in [
+            (Slices::new(1_000), (100, 25, 1_000)),
+            (Slices::new(20), (20, 20, 20)),
+            (Slices::of(7), (7, 7, 7)),
+        ] {
+            assert_eq!((slices.rows(), slices.least, slices.most), bounds);
         }
     }
 }

@@ -102,15 +102,15 @@ pub async fn next(
     if filter.session_id.is_some() {
         return Ok((select.order_by(Column::Id, Order::Asc).all(db).await?, None));
     }
-    let last: Option<AnswerId> = behind(filtered(tenant, env, &Filter::default()))
+    let ids: Vec<AnswerId> = behind(filtered(tenant, env, &Filter::default()))
         .select_only()
         .column(Column::Id)
         .order_by(Column::Id, Order::Asc)
-        .offset(looked_at.saturating_sub(1))
-        .limit(1)
+        .limit(looked_at)
         .into_tuple()
-        .one(db)
+        .all(db)
         .await?;
+    let last = ids.last().filter(|_| ids.len() as u64 >= looked_at).copied();
     if let Some(last) = last {
         select = select.filter(Column::Id.lte(last));
     }

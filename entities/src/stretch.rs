@@ -39,22 +39,22 @@ pub async fn first(db: &impl ConnectionTrait, campaign: CampaignId, contacts: u6
 }
 
 async fn behind(db: &impl ConnectionTrait, campaign: CampaignId, after: ContactId, contacts: u64) -> Result<Stretch> {
-    let ends: Option<ContactId> = Entity::find()
+    let ids: Vec<ContactId> = Entity::find()
         .select_only()
         .column(Column::Id)
         .filter(Column::CampaignId.eq(campaign))
         .filter(Column::Id.gt(after))
         .order_by(Column::Id, Order::Asc)
-        .offset(contacts.saturating_sub(1))
-        .limit(1)
+        .limit(contacts)
         .into_tuple()
-        .one(db)
+        .all(db)
         .await?;
+    let ends = ids.last().filter(|_| ids.len() as u64 >= contacts);
     Ok(Stretch {
         campaign,
         after,
         // Fewer are left: to the end, and whoever is added meanwhile is among them.
-        until: ends.unwrap_or(Stretch::LAST),
+        until: ends.copied().unwrap_or(Stretch::LAST),
     })
 }
 
