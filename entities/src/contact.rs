@@ -2,6 +2,7 @@
 use crate::{
     bulk::{self, OnConflict},
     campaign::Channel,
+    db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, DeliveryRowId, Owned, SessionId, TenantId},
     page::{self, Listed, Page},
@@ -9,7 +10,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr,
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*,
+    sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -187,19 +189,12 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<ContactId>) -> Result<Mo
     select.one(db).await?.ok_or(Error::NotFound("contact"))
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    campaign: Owned<CampaignId>,
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = Entity::find()
+pub async fn list(db: &Db, campaign: Owned<CampaignId>, status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+    let all = Entity::find()
         .filter(Column::CampaignId.eq(campaign.id))
         .filter(Column::TenantId.eq(campaign.tenant_id));
-    if let Some(status) = status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+    let wanted = Condition::all().add_option(status.map(|status| Column::Status.eq(status)));
+    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Adds new contacts; answers how many were new. One number, and one `external_id`, is in a campaign once.

@@ -12,6 +12,9 @@ const PREFLIGHTS: usize = 2;
 /// Exports, and looks through a whole list.
 const REPORTS_OF_TENANT: usize = 4;
 const REPORTS: usize = 200;
+/// Lists of which only some rows are wanted: each may look through the whole of one.
+const SEARCHES_OF_TENANT: usize = 16;
+const SEARCHES: usize = 400;
 /// Recordings that are being heard: each holds a piece of one in memory.
 const DOWNLOADS_OF_TENANT: usize = 20;
 const DOWNLOADS: usize = 500;
@@ -23,6 +26,7 @@ pub struct Bulkheads {
     outside: Bulkhead,
     pub preflights: Bulkhead,
     reports: Bulkhead,
+    searches: Bulkhead,
     downloads: Bulkhead,
     streams: Bulkhead,
 }
@@ -33,6 +37,7 @@ impl Default for Bulkheads {
             outside: Bulkhead::new(OUTSIDE_OF_TENANT, OUTSIDE),
             preflights: Bulkhead::new(1, PREFLIGHTS),
             reports: Bulkhead::new(REPORTS_OF_TENANT, REPORTS),
+            searches: Bulkhead::new(SEARCHES_OF_TENANT, SEARCHES),
             downloads: Bulkhead::new(DOWNLOADS_OF_TENANT, DOWNLOADS),
             streams: Bulkhead::new(STREAMS_OF_TENANT, STREAMS),
         }
@@ -50,6 +55,12 @@ impl Bulkheads {
     pub fn report(&self, tenant: TenantId) -> ApiResult<Permit> {
         let what = "exports and checks of whole lists";
         self.reports.enter(tenant).map_err(busy(what, REPORTS_OF_TENANT, 5))
+    }
+
+    /// A list of which only some rows are wanted.
+    pub fn search(&self, tenant: TenantId) -> ApiResult<Permit> {
+        let what = "filtered lists";
+        self.searches.enter(tenant).map_err(busy(what, SEARCHES_OF_TENANT, 1))
     }
 
     pub fn download(&self, tenant: TenantId) -> ApiResult<Permit> {

@@ -35,7 +35,11 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         subject_id: params.text("subject_id")?,
     };
     params.finish()?;
-    let events = event::list(&state.deps.db.read, caller.tenant_id(), caller.env(), filter, page).await?;
+    let narrowed = filter.event_type.is_some() || filter.subject_id.is_some();
+    let _permit = narrowed
+        .then(|| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
+    let events = event::list(&state.deps.db, caller.tenant_id(), caller.env(), filter, page).await?;
     let opened = events
         .rows
         .into_iter()

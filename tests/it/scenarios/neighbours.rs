@@ -1,7 +1,7 @@
 //! One tenant's load does not stop the others: what takes long is capped, ends with whoever asked for it, and leaves room.
 use crate::{
     on_both,
-    world::{Answer, Api, Tenant, World},
+    world::{Answer, Api, Tenant, World, minutes},
 };
 use actors::writer::Commit;
 use entities::{contact, ids::CampaignId};
@@ -119,6 +119,31 @@ on_both! {
             assert_eq!(export.text().await.unwrap().lines().count(), 2);
         }
         tenant.api.get("/v1/answers.csv").await.ok();
+    }
+
+    /// Further back than one statement looks.
+    async fn what_a_filter_lets_through_is_found_however_far_back(world: &mut World) {
+        let tenant = world.tenant().await;
+        let old = draft(&tenant, 0).await;
+        let nobody: Vec<Value> = (0..2_100).map(|n| json!({ "phone_number": format!("none {n}") })).collect();
+        let campaign = json!({ "name": "Nobody", "agent_id": tenant.agent().await, "contacts": nobody });
+        tenant.api.post("/v1/campaigns/run", campaign).await.ok();
+        world.advance(minutes(1)).await;
+        for order in ["desc", "asc"] {
+            let found = tenant.api.get(&format!("/v1/events?subject_id={old}&order={order}")).await.ok();
+            let types: Vec<_> = found["data"].as_array().unwrap().iter().map(|event| event["type"].clone()).collect();
+            assert_eq!((types, &found["has_more"]), (vec![json!("campaign.created")], &json!(false)), "{order}");
+        }
+        let (mut skipped, mut cursor) = (0, String::new());
+        loop {
+            let page = tenant.api.get(&format!("/v1/events?type=campaign.contact_skipped&limit=100{cursor}")).await.ok();
+            skipped += page["data"].as_array().unwrap().len();
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        assert_eq!(skipped, 2_100, "page by page each of them once");
     }
 
     async fn a_workspace_waits_for_few_outside_at_once_and_who_leaves_frees_a_place(world: &mut World) {
