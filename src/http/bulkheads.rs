@@ -24,7 +24,7 @@ const STREAMS: usize = 1_000;
 
 pub struct Bulkheads {
     outside: Bulkhead,
-    pub preflights: Bulkhead,
+    preflights: Bulkhead,
     reports: Bulkhead,
     searches: Bulkhead,
     downloads: Bulkhead,
@@ -51,6 +51,17 @@ impl Bulkheads {
         self.outside.enter(tenant).map_err(busy(what, OUTSIDE_OF_TENANT, 5))
     }
 
+    pub fn preflight(&self, tenant: TenantId) -> ApiResult<Permit> {
+        let refused = |full| {
+            let message = match full {
+                Full::Tenant => "another preflight of this workspace is running; ask again when it has ended",
+                Full::Service => "too many preflights at this moment; try again shortly",
+            };
+            ApiError::TooMany("rate_limited", message.into(), 5)
+        };
+        self.preflights.enter(tenant).map_err(refused)
+    }
+
     /// A whole list being read for one request.
     pub fn report(&self, tenant: TenantId) -> ApiResult<Permit> {
         let what = "exports and checks of whole lists";
@@ -75,7 +86,7 @@ impl Bulkheads {
 }
 
 /// What is told when there is no room.
-pub fn busy(what: &'static str, of_tenant: usize, seconds: u64) -> impl FnOnce(Full) -> ApiError {
+fn busy(what: &'static str, of_tenant: usize, seconds: u64) -> impl FnOnce(Full) -> ApiError {
     move |full| {
         let message = match full {
             Full::Tenant => format!("a workspace has at most {of_tenant} {what} at once; wait until one has ended"),

@@ -1,7 +1,7 @@
 //! Preflights: what is to be expected of a campaign. Each reads the campaign's whole list, so a workspace has one at a time;
 //! those who ask meanwhile for the same thing get the same answer, and one that nobody waits for any more ends.
 use super::{
-    bulkheads::{Bulkheads, busy},
+    bulkheads::Bulkheads,
     campaigns::{agent_of, check_sender, check_variables},
     error::{ApiError, ApiResult},
     extract::{Id, Nothing},
@@ -89,8 +89,7 @@ impl<T: Clone> Preflights<T> {
         if let Some(looking) = running.and_then(|running| running.looking.upgrade()) {
             return Ok(looking);
         }
-        let permit = bulkheads.preflights.enter(tenant);
-        let looking = begin(permit.map_err(busy("preflights", 1, 5))?).shared();
+        let looking = begin(bulkheads.preflight(tenant)?).shared();
         // Those that have ended leave with the next one that begins.
         all.retain(|_, running| {
             running

@@ -6,7 +6,7 @@ use crate::{
 use actors::writer::Commit;
 use entities::{contact, ids::CampaignId};
 use futures_util::future::{join_all, select};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, TransactionTrait};
+use sea_orm::{DatabaseTransaction, DbBackend, TransactionTrait};
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt,
