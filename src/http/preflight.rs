@@ -91,12 +91,7 @@ impl<T: Clone> Preflights<T> {
         }
         let looking = begin(bulkheads.preflight(tenant)?).shared();
         // Those that have ended leave with the next one that begins.
-        all.retain(|_, running| {
-            running
-                .looking
-                .upgrade()
-                .is_some_and(|looking| looking.peek().is_none())
-        });
+        all.retain(|_, running| running.looking.upgrade().is_some());
         if let Some(weak) = looking.downgrade() {
             all.insert(tenant, Running { subject, looking: weak });
         }
