@@ -3,7 +3,9 @@ use crate::{
     access,
     http::{
         bodies::Bodies,
+        bulkheads::Bulkheads,
         gate, idempotency,
+        preflight::Preflights,
         rate_limits::RateLimits,
         routes,
         streams::{self, Streams},
@@ -44,6 +46,8 @@ pub struct State {
     pub limits: RateLimits,
     /// Bytes of requests that are being read.
     pub bodies: Arc<Bodies>,
+    pub bulkheads: Bulkheads,
+    pub preflights: Preflights,
     pub running: idempotency::Running,
     pub keys_used: KeysUsed,
     pub metrics: PrometheusHandle,
@@ -162,6 +166,7 @@ impl App {
             email: settings.emails(),
             recoveries: Default::default(),
             imports: Default::default(),
+            closings: Default::default(),
             evaluations: Default::default(),
             providers: settings.providers()?,
             payments: settings.payments()?,
@@ -201,6 +206,8 @@ impl App {
         let state = web::Data::new(State {
             limits: RateLimits::new(&clock),
             bodies: Arc::default(),
+            bulkheads: Bulkheads::default(),
+            preflights: Preflights::default(),
             running: idempotency::Running::default(),
             keys_used,
             metrics: recorder,
@@ -232,6 +239,8 @@ impl App {
             .workers(HTTP_THREADS)
             .max_connections(MAX_CONNECTIONS / HTTP_THREADS)
             .client_request_timeout(Duration::from_secs(10))
+            // Whoever closes a connection has left: what was done for it is dropped, and gives its place back.
+            .h1_allow_half_closed(false)
             .shutdown_timeout(10)
             .disable_signals();
         Ok(server.listen(listener)?.run())

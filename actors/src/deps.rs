@@ -28,7 +28,7 @@ use crate::{
 use actix::ArbiterHandle;
 use entities::{
     db::Db,
-    ids::{ImportId, RecoveryId},
+    ids::{CampaignId, ImportId, RecoveryId},
 };
 use std::{
     ops::Deref,
@@ -66,6 +66,8 @@ pub struct Shared {
     pub recoveries: Running<RecoveryId>,
     /// Imports that are being worked off.
     pub imports: Running<ImportId>,
+    /// Campaigns whose contacts are being put away.
+    pub closings: Running<CampaignId>,
     /// Talks that are being classified.
     pub evaluations: Evaluations,
     /// Who takes the money for credits.

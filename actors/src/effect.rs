@@ -439,7 +439,7 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
                 tree.rooms.tell(room, Do::tell(follow, &deps.clock));
             }
             Effect::PutAwayContacts { campaign, reason } => {
-                campaign::actor::put_away(deps.clone(), campaign, reason);
+                campaign::actor::put_away(deps, campaign, reason);
             }
             Effect::TrunkCongested { tenant_id, env } => {
                 tree.dispatchers

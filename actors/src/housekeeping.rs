@@ -3,11 +3,12 @@ use crate::{
     delivery::prune,
     deps::Deps,
     holds::{self, ClockStatus},
+    slices::Slices,
     supervise::panic_text,
     tree,
     writer::Commit,
 };
-use entities::{Result, delivery, ids::ApiKeyId, values::Moment};
+use entities::{Result, delivery, idempotency, ids::ApiKeyId, inbound_call, values::Moment};
 use futures_util::FutureExt;
 use std::{
     collections::HashMap,
@@ -136,15 +137,17 @@ pub async fn measure(deps: &Deps) -> Result<()> {
     Ok(())
 }
 
-/// Contacts of deleted campaigns that one transaction removes.
-const SLICE: u64 = 1_000;
+/// Rows that one transaction removes, at most.
+const MOST: usize = 1_000;
 
 /// Removes what deleted campaigns have left behind, slice by slice.
 async fn clear_away(deps: &Deps) -> Result<()> {
+    let mut slices = Slices::new(MOST);
     while let Some(campaign) = entities::campaign::first_deleted(&deps.db.read).await? {
-        let slice = deps.writer.run(move |db| {
+        let rows = slices.rows() as u64;
+        let slice = slices.write(deps, move |db| {
             Box::pin(async move {
-                let removed = entities::contact::remove_some(db, campaign, SLICE).await?;
+                let removed = entities::contact::remove_some(db, campaign, rows).await?;
                 Ok((removed, Commit::default()))
             })
         });
@@ -158,6 +161,10 @@ async fn tidy(deps: &Deps) -> Result<()> {
     // What is deleted does not come back: by the clock that shows less.
     let now = times.earlier();
     let before = move |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    if !times.in_doubt {
+        forget_answers(deps, before(KEEP_IDEMPOTENCY_KEYS)).await?;
+        forget_inbound_calls(deps, before(KEEP_INBOUND_CALLS)).await?;
+    }
     deps.writer
         .run(move |db| {
             let clock = clock.clone();
@@ -166,15 +173,40 @@ async fn tidy(deps: &Deps) -> Result<()> {
                 if times.in_doubt {
                     return Ok(((), Commit::default()));
                 }
-                entities::idempotency::prune(db, before(KEEP_IDEMPOTENCY_KEYS)).await?;
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
-                entities::inbound_call::prune(db, before(KEEP_INBOUND_CALLS)).await?;
                 entities::audit_log::prune(db, before(KEEP_AUDIT_LOG)).await?;
                 entities::db::optimize(db).await?;
                 Ok(((), Commit::default()))
             })
         })
         .await
+}
+
+/// One key may leave a million of them a day.
+async fn forget_answers(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
+    while let Some(until) = idempotency::oldest(&deps.db.read, before, slices.rows() as u64).await? {
+        let slice = slices.write(deps, move |db| {
+            Box::pin(async move { Ok((idempotency::prune(db, until).await?, Commit::default())) })
+        });
+        slice.await?;
+    }
+    Ok(())
+}
+
+async fn forget_inbound_calls(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
+    loop {
+        let ids = inbound_call::oldest(&deps.db.read, before, slices.rows() as u64).await?;
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let slice = slices.write(deps, move |db| {
+            let ids = ids.clone();
+            Box::pin(async move { Ok((inbound_call::prune(db, &ids).await?, Commit::default())) })
+        });
+        slice.await?;
+    }
 }
 
 /// Their numbers' rates look back a day.

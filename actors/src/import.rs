@@ -9,6 +9,7 @@ use crate::{
     dnc::{self, Entry, Outcome, Whom},
     effect::{self, Effect},
     job,
+    slices::Slices,
     writer::Commit,
 };
 use csv::{ByteRecord, ReaderBuilder};
@@ -23,8 +24,10 @@ use sea_orm::DatabaseTransaction;
 use serde_json::{Map, Value};
 use std::{collections::HashMap, sync::Arc};
 
-/// Rows read in by one transaction.
-const SLICE: usize = 1_000;
+/// Contacts read in by one transaction: rows of one number are merged within it, so that it is always as many.
+const CONTACTS: usize = 100;
+/// Entries of the do-not-call list read in by one transaction, at most.
+const ENTRIES: usize = 1_000;
 /// Imports of one tenant at once.
 const MAX_RUNNING: u64 = 10;
 /// Columns of one file.
@@ -227,16 +230,21 @@ async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
         id: tenant.id.to_string(),
     })?;
     let mut done = job.bytes_done;
+    let mut lines = Lines::default();
+    let mut size = match job.kind {
+        Kind::Contacts => Slices::of(CONTACTS),
+        Kind::Dnc => Slices::new(ENTRIES),
+    };
     loop {
-        let slice = read(&columns, &body, done);
+        let slice = read(&columns, &body, &mut lines, done, size.rows());
         let (ends, is_last) = (slice.ends, slice.is_last);
         match (job.kind, job.campaign_id) {
             (Kind::Contacts, Some(campaign)) => {
                 let campaign = Owned::new(key.tenant_id, key.env, campaign);
-                contacts(deps, key, campaign, country, slice).await?;
+                contacts(deps, &mut size, key, campaign, country, slice).await?;
             }
             (Kind::Contacts, None) => return Err(Error::NotFound("campaign")),
-            (Kind::Dnc, _) => entries(deps, key, country, slice).await?,
+            (Kind::Dnc, _) => entries(deps, &mut size, key, country, slice).await?,
         }
         if is_last {
             return Ok(());
@@ -245,11 +253,10 @@ async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
     }
 }
 
-/// The rows from byte `from` on, the first row of the file left out.
-fn read(columns: &Columns, body: &str, from: i64) -> Slice {
+/// So many rows from byte `from` on, the first row of the file left out.
+fn read(columns: &Columns, body: &str, lines: &mut Lines, from: i64, rows: usize) -> Slice {
     let start = usize::try_from(from).unwrap_or(0).min(body.len());
     let rest = body.get(start..).unwrap_or_default();
-    let mut lines = Lines::default();
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -261,7 +268,7 @@ fn read(columns: &Columns, body: &str, from: i64) -> Slice {
     };
     let mut record = ByteRecord::new();
     let mut is_header = start == 0;
-    while slice.rows.len() < SLICE {
+    while slice.rows.len() < rows {
         // Reading from memory, and flexible: there is nothing that can fail.
         if !reader.read_byte_record(&mut record).unwrap_or(false) {
             slice.is_last = true;
@@ -362,6 +369,7 @@ fn unreadable(rows: &[(u64, Result<Value, String>)]) -> Vec<Rejection> {
 
 async fn contacts(
     deps: &Deps,
+    size: &mut Slices,
     key: Owned<ImportId>,
     campaign: Owned<CampaignId>,
     country: Country,
@@ -377,29 +385,28 @@ async fn contacts(
     let sorted = Arc::new(intake::sort(deps, campaign, &reading, given));
     let ends = slice.is_last;
     let (slice, lines, now) = (Arc::new(slice), Arc::new(lines), deps.clock.now());
-    deps.writer
-        .run(move |db| {
-            let (sorted, slice, lines) = (sorted.clone(), slice.clone(), lines.clone());
-            Box::pin(async move {
-                let (added, commit) = intake::insert(db, campaign, &sorted).await?;
-                let mut rejected = unreadable(&slice.rows);
-                rejected.extend(added.rejected.into_iter().map(|refused| Rejection {
-                    line: lines.get(refused.index).copied().unwrap_or(0),
-                    code: refused.code.into(),
-                    param: refused.param,
-                    message: refused.message,
-                }));
-                rejected.sort_by_key(|rejection| rejection.line);
-                let outcomes = Outcomes {
-                    accepted: i64::try_from(added.accepted).unwrap_or(0),
-                    duplicates: i64::try_from(added.duplicates).unwrap_or(0),
-                    rejected,
-                };
-                let goes_on = advance(db, key, &slice, outcomes, now).await?;
-                if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
-            })
+    size.write(deps, move |db| {
+        let (sorted, slice, lines) = (sorted.clone(), slice.clone(), lines.clone());
+        Box::pin(async move {
+            let (added, commit) = intake::insert(db, campaign, &sorted).await?;
+            let mut rejected = unreadable(&slice.rows);
+            rejected.extend(added.rejected.into_iter().map(|refused| Rejection {
+                line: lines.get(refused.index).copied().unwrap_or(0),
+                code: refused.code.into(),
+                param: refused.param,
+                message: refused.message,
+            }));
+            rejected.sort_by_key(|rejection| rejection.line);
+            let outcomes = Outcomes {
+                accepted: i64::try_from(added.accepted).unwrap_or(0),
+                duplicates: i64::try_from(added.duplicates).unwrap_or(0),
+                rejected,
+            };
+            let goes_on = advance(db, key, &slice, outcomes, now).await?;
+            if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
         })
-        .await?;
+    })
+    .await?;
     // Who sleeps is looked at when all is read in, and not for every slice.
     let hint = if ends {
         Effect::ContactsChanged(campaign)
@@ -410,7 +417,7 @@ async fn contacts(
     Ok(())
 }
 
-async fn entries(deps: &Deps, key: Owned<ImportId>, country: Country, slice: Slice) -> Result<()> {
+async fn entries(deps: &Deps, size: &mut Slices, key: Owned<ImportId>, country: Country, slice: Slice) -> Result<()> {
     let (mut rejected, mut asked) = (unreadable(&slice.rows), Vec::new());
     for (line, row) in &slice.rows {
         let Ok(row) = row else { continue };
@@ -427,38 +434,37 @@ async fn entries(deps: &Deps, key: Owned<ImportId>, country: Country, slice: Sli
     }
     rejected.sort_by_key(|rejection| rejection.line);
     let (slice, asked, rejected, now) = (Arc::new(slice), Arc::new(asked), Arc::new(rejected), deps.clock.now());
-    deps.writer
-        .run(move |db| {
-            let (slice, asked, rejected) = (slice.clone(), asked.clone(), rejected.clone());
-            Box::pin(async move {
-                let mut commit = Commit::default();
-                let mut outcomes = Outcomes {
-                    rejected: rejected.to_vec(),
-                    ..Outcomes::default()
-                };
-                let mut written: HashMap<Whom, usize> = HashMap::new();
-                for entry in asked.iter() {
-                    let (row, outcome) = dnc::place(db, (key.tenant_id, key.env), entry.clone(), now).await?;
-                    // A second one in the same slice is not in the database yet: it widens the first.
-                    let first = written.get(&entry.whom).and_then(|at| commit.changes.dnc.get_mut(*at));
-                    if let Some(first) = first {
-                        let all = first.channels.0.iter().chain(&row.channels.0);
-                        first.channels = Channels::of(all.copied().collect());
-                        outcomes.duplicates += 1;
-                        continue;
-                    }
-                    outcomes.accepted += i64::from(outcome == Outcome::New);
-                    outcomes.duplicates += i64::from(outcome != Outcome::New);
-                    if outcome != Outcome::Known {
-                        written.insert(entry.whom.clone(), commit.changes.dnc.len());
-                        commit.changes.dnc.push(row);
-                    }
+    size.write(deps, move |db| {
+        let (slice, asked, rejected) = (slice.clone(), asked.clone(), rejected.clone());
+        Box::pin(async move {
+            let mut commit = Commit::default();
+            let mut outcomes = Outcomes {
+                rejected: rejected.to_vec(),
+                ..Outcomes::default()
+            };
+            let mut written: HashMap<Whom, usize> = HashMap::new();
+            for entry in asked.iter() {
+                let (row, outcome) = dnc::place(db, (key.tenant_id, key.env), entry.clone(), now).await?;
+                // A second one in the same slice is not in the database yet: it widens the first.
+                let first = written.get(&entry.whom).and_then(|at| commit.changes.dnc.get_mut(*at));
+                if let Some(first) = first {
+                    let all = first.channels.0.iter().chain(&row.channels.0);
+                    first.channels = Channels::of(all.copied().collect());
+                    outcomes.duplicates += 1;
+                    continue;
                 }
-                let goes_on = advance(db, key, &slice, outcomes, now).await?;
-                if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
-            })
+                outcomes.accepted += i64::from(outcome == Outcome::New);
+                outcomes.duplicates += i64::from(outcome != Outcome::New);
+                if outcome != Outcome::Known {
+                    written.insert(entry.whom.clone(), commit.changes.dnc.len());
+                    commit.changes.dnc.push(row);
+                }
+            }
+            let goes_on = advance(db, key, &slice, outcomes, now).await?;
+            if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
         })
-        .await
+    })
+    .await
 }
 
 fn entry(deps: &Deps, row: &Value, country: Country) -> Result<Entry> {

@@ -3,6 +3,7 @@
 
 pub mod at_rest;
 pub mod brain;
+pub mod bulkhead;
 pub mod calls;
 pub mod campaign;
 pub mod carrier;
@@ -39,6 +40,7 @@ pub mod session;
 pub mod shape;
 pub mod shell;
 pub mod signature;
+pub mod slices;
 pub mod sms;
 pub mod supervise;
 pub mod talk;

@@ -84,19 +84,37 @@ pub async fn list(
     page::fetch(db, filtered(tenant, env, filter), Column::Id, Column::CreatedAt, page).await
 }
 
-/// A page of an export, oldest first.
-pub async fn after(
+/// A page of an export, oldest first: those of the next `looked_at` answers that the filter lets through, and behind which one
+/// the next page begins, if there is one. So no page looks through more than that, however few it finds.
+pub async fn next(
     db: &impl ConnectionTrait,
     (tenant, env): (TenantId, Env),
     filter: &Filter,
     after: Option<AnswerId>,
-    limit: u64,
-) -> Result<Vec<Model>> {
-    let mut select = filtered(tenant, env, filter);
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
+    looked_at: u64,
+) -> Result<(Vec<Model>, Option<AnswerId>)> {
+    let behind = |select: sea_orm::Select<Entity>| match after {
+        Some(after) => select.filter(Column::Id.gt(after)),
+        None => select,
+    };
+    let mut select = behind(filtered(tenant, env, filter));
+    // A call has few, and its own index.
+    if filter.session_id.is_some() {
+        return Ok((select.order_by(Column::Id, Order::Asc).all(db).await?, None));
     }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    let ids: Vec<AnswerId> = behind(filtered(tenant, env, &Filter::default()))
+        .select_only()
+        .column(Column::Id)
+        .order_by(Column::Id, Order::Asc)
+        .limit(looked_at)
+        .into_tuple()
+        .all(db)
+        .await?;
+    let last = ids.last().filter(|_| ids.len() as u64 >= looked_at).copied();
+    if let Some(last) = last {
+        select = select.filter(Column::Id.lte(last));
+    }
+    Ok((select.order_by(Column::Id, Order::Asc).all(db).await?, last))
 }
 
 pub async fn of_session(db: &impl ConnectionTrait, session: SessionId) -> Result<Vec<Model>> {

@@ -2,6 +2,7 @@
 use crate::{
     bulk::{self, OnConflict},
     campaign::Channel,
+    db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, DeliveryRowId, Owned, SessionId, TenantId},
     page::{self, Listed, Page},
@@ -9,9 +10,11 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr,
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*,
+    sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 #[derive(
     Clone,
@@ -186,19 +189,12 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<ContactId>) -> Result<Mo
     select.one(db).await?.ok_or(Error::NotFound("contact"))
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    campaign: Owned<CampaignId>,
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = Entity::find()
+pub async fn list(db: &Db, campaign: Owned<CampaignId>, status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+    let all = Entity::find()
         .filter(Column::CampaignId.eq(campaign.id))
         .filter(Column::TenantId.eq(campaign.tenant_id));
-    if let Some(status) = status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+    let wanted = Condition::all().add_option(status.map(|status| Column::Status.eq(status)));
+    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Adds new contacts; answers how many were new. One number, and one `external_id`, is in a campaign once.
@@ -299,16 +295,20 @@ pub async fn unfinished(db: &impl ConnectionTrait, campaign: CampaignId, limit: 
     Ok(rows)
 }
 
-/// Pending contacts by zone.
-pub async fn count_by_zone(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<(String, i64)>> {
-    let select = Entity::find()
-        .select_only()
-        .column(Column::Zone)
-        .column_as(Expr::cust("COUNT(*)"), "contacts")
-        .filter(Column::CampaignId.eq(campaign))
-        .filter(Expr::cust("status IN ('pending', 'waiting')"))
-        .group_by(Column::Zone);
-    Ok(select.into_tuple().all(db).await?)
+/// Contacts that are neither being called nor at an end, by zone: reads as much of the queues' indexes as there are.
+pub async fn waiting_by_zone(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<(String, i64)>> {
+    let mut counted: BTreeMap<String, i64> = BTreeMap::new();
+    for queue in [FRESH, DUE] {
+        let select = of(campaign, queue)
+            .select_only()
+            .column(Column::Zone)
+            .column_as(Expr::cust("COUNT(*)"), "contacts")
+            .group_by(Column::Zone);
+        for (zone, contacts) in select.into_tuple::<(String, i64)>().all(db).await? {
+            *counted.entry(zone).or_default() += contacts;
+        }
+    }
+    Ok(counted.into_iter().collect())
 }
 
 /// The campaign's contacts in the order of their ids, a page at a time.
@@ -345,65 +345,6 @@ pub async fn remove_some(db: &impl ConnectionTrait, campaign: CampaignId, limit:
     Ok(removed.rows_affected)
 }
 
-/// Pending contacts of a test campaign whose number is neither of the sandbox nor verified.
-pub async fn count_unverified(db: &impl ConnectionTrait, tenant: TenantId, campaign: CampaignId) -> Result<i64> {
-    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $2 AND status IN ('pending', 'waiting') AND zone <> '!' \
-        AND NOT (phone_number LIKE '+1500%' AND LENGTH(phone_number) = 12 AND SUBSTR(phone_number, 6, 1) BETWEEN '2' AND '9') \
-        AND NOT EXISTS (SELECT 1 FROM verified_numbers WHERE tenant_id = $1 \
-        AND verified_numbers.phone_number = contacts.phone_number AND verified_numbers.status = 'verified')";
-    count(db, TEXT, [tenant.into(), campaign.into()]).await
-}
-
-/// Contacts with a number of the sandbox, which a live campaign does not call.
-pub async fn count_sandbox(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<i64> {
-    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $1 AND status IN ('pending', 'waiting') AND zone <> '!' \
-        AND phone_number LIKE '+1500%' AND LENGTH(phone_number) = 12 AND SUBSTR(phone_number, 6, 1) BETWEEN '2' AND '9'";
-    count(db, TEXT, [campaign.into()]).await
-}
-
-/// Contacts whose number was dialled at least `cap` times since then.
-pub async fn count_capped(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    campaign: CampaignId,
-    (cap, since): (i32, Moment),
-) -> Result<i64> {
-    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $3 AND status IN ('pending', 'waiting') AND \
-        (SELECT COUNT(*) FROM dials WHERE dials.tenant_id = $1 AND dials.env = $2 \
-        AND dials.phone_number = contacts.phone_number AND dialed_at > $4) >= $5";
-    let cap = i64::from(cap);
-    count(
-        db,
-        TEXT,
-        [tenant.into(), env.into(), campaign.into(), since.into(), cap.into()],
-    )
-    .await
-}
-
-/// Contacts who were written at least `cap` times since then, by that channel.
-pub async fn count_written(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    campaign: CampaignId,
-    channel: crate::message_send::Channel,
-    (cap, since): (i32, Moment),
-) -> Result<i64> {
-    const TEXT: &str = "SELECT COUNT(*) FROM contacts WHERE campaign_id = $3 AND status IN ('pending', 'waiting') AND \
-        (SELECT COUNT(DISTINCT message_id) FROM message_sends WHERE message_sends.tenant_id = $1 \
-        AND message_sends.env = $2 AND message_sends.channel = $4 AND message_sends.address = contacts.address \
-        AND sent_at > $5) >= $6";
-    let cap = i64::from(cap);
-    let values = [
-        tenant.into(),
-        env.into(),
-        campaign.into(),
-        channel.into(),
-        since.into(),
-        cap.into(),
-    ];
-    count(db, TEXT, values).await
-}
-
 /// Contacts that wait and lack a value for one of these variables; the names of those who lack one of the contact's own
 /// fields are among them: `first_name`, `last_name`, `email`, `phone_number`.
 pub async fn first_without(
@@ -411,7 +352,7 @@ pub async fn first_without(
     campaign: CampaignId,
     names: &[String],
 ) -> Result<Option<(ContactId, String)>> {
-    const PAGE: u64 = 1000;
+    const PAGE: u64 = 500;
     let mut last = None;
     loop {
         let page = after(db, campaign, last, PAGE).await?;
@@ -425,12 +366,6 @@ pub async fn first_without(
             return Ok(None);
         }
     }
-}
-
-async fn count<const N: usize>(db: &impl ConnectionTrait, text: &str, values: [sea_orm::Value; N]) -> Result<i64> {
-    let statement = Statement::from_sql_and_values(db.get_database_backend(), text, values);
-    let row = db.query_one_raw(statement).await?;
-    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0))
 }
 
 /// The campaign's contact with this number, or address.

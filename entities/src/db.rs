@@ -1,9 +1,13 @@
 //! Opening the database: SQLite (the default, embedded) or PostgreSQL.
 //!
 //! On SQLite there is exactly one writing connection, so that `BEGIN IMMEDIATE` never meets a rival of our own, and a
-//! pool of readers, which never wait for it (WAL).
+//! pool of readers, which never wait for it (WAL). What reads a whole list has connections of its own, and reads it slice
+//! by slice: it waits for its like, nobody waits for it, and no snapshot lives long enough to keep the log from being emptied.
 use crate::error::{Error, Result};
-use sea_orm::sqlx::sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous};
+use sea_orm::sqlx::{
+    Executor,
+    sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous},
+};
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
     SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
@@ -17,12 +21,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Both doors to the database. Cloning is cheap.
+/// The doors to the database. Cloning is cheap.
 #[derive(Clone)]
 pub struct Db {
     /// For the writer only.
     pub write: DatabaseConnection,
+    /// For reads that take milliseconds however long the lists are.
     pub read: DatabaseConnection,
+    /// For reads of whole lists: preflights, exports, look-ups that no index serves. One short statement after another.
+    pub reports: DatabaseConnection,
     /// What PostgreSQL calls the writer's connections by, so that one that is stuck can be ended.
     writer: Arc<str>,
 }
@@ -80,6 +87,11 @@ pub(crate) async fn pause() {
 
 /// Connections that read; a page cache each.
 const READERS: u32 = 4;
+/// Connections that read whole lists. On SQLite they compute in this process: one takes one core at most.
+const REPORTERS: u32 = 1;
+/// The same on a server, and after what time it gives up a statement of theirs: each reads one slice.
+const SERVER_REPORTERS: u32 = 2;
+const REPORT_LIMIT: &str = "SET statement_timeout = '10s'";
 
 impl Db {
     /// For a command that works beside a serving process.
@@ -104,20 +116,34 @@ impl Db {
     }
 
     async fn connect(location: &Location, writer: Arc<str>) -> Result<Db, DbErr> {
-        let (write, read) = match location {
+        let (write, read, reports) = match location {
             Location::Sqlite(path) => {
                 let url = format!("sqlite://{}?mode=rwc", path.display());
                 // The writer first: it creates the file and turns WAL on, which readers cannot.
                 let write = Database::connect(sqlite(&url, 1, false)).await?;
-                (write, Database::connect(sqlite(&url, READERS, true)).await?)
+                let read = Database::connect(sqlite(&url, READERS, true)).await?;
+                (write, read, Database::connect(sqlite(&url, REPORTERS, true)).await?)
             }
             Location::Postgres(url) => {
                 // Two, so that one that is stuck can be ended by the other.
                 let write = Database::connect(postgres(url, 2, &writer)).await?;
-                (write, Database::connect(postgres(url, 8, "callboard reader")).await?)
+                let read = Database::connect(postgres(url, 8, "callboard reader")).await?;
+                let mut options = postgres(url, SERVER_REPORTERS, "callboard reports");
+                // Set by a statement: not every pooler takes it as a parameter of the connection.
+                options.map_sqlx_postgres_pool_opts(|pool| {
+                    pool.after_connect(|connection, _| {
+                        Box::pin(async move { Executor::execute(connection, REPORT_LIMIT).await.map(drop) })
+                    })
+                });
+                (write, read, Database::connect(options).await?)
             }
         };
-        Ok(Db { write, read, writer })
+        Ok(Db {
+            write,
+            read,
+            reports,
+            writer,
+        })
     }
 
     /// A transaction that holds the write lock from its first statement.
@@ -201,7 +227,7 @@ impl Db {
     }
 
     pub async fn close(self) {
-        for connection in [self.read, self.write] {
+        for connection in [self.reports, self.read, self.write] {
             // A failed close loses nothing: every commit is on disk.
             let _ = connection.close().await;
         }

@@ -1,6 +1,7 @@
 //! Deliveries: one event on its way to one endpoint. The rows are the retry queue.
 use crate::{
     bulk,
+    db::Db,
     error::Result,
     event,
     ids::{DeliveryId, EndpointId, EventId, Owned, TenantId},
@@ -10,7 +11,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromQueryResult, Order, QueryOrder, QuerySelect, QueryTrait, Statement, Value,
+    Condition, DeriveActiveEnum, EnumIter, FromQueryResult, Order, QueryOrder, QuerySelect, QueryTrait, Statement,
+    Value,
     entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
@@ -191,33 +193,27 @@ pub struct Filter {
 }
 
 /// The delivery log of one endpoint, each with its event's type.
-pub async fn log(
-    db: &impl ConnectionTrait,
-    endpoint: Owned<EndpointId>,
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = Entity::find()
+pub async fn log(db: &Db, endpoint: Owned<EndpointId>, filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let all = Entity::find()
         .filter(Column::EndpointId.eq(endpoint.id))
         .filter(Column::TenantId.eq(endpoint.tenant_id))
         .filter(Column::Env.eq(endpoint.env));
-    if let Some(status) = filter.status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    if let Some(origin) = filter.origin {
-        select = select.filter(Column::Origin.eq(origin));
-    }
-    if let Some(event_type) = filter.event_type {
-        // Per delivery: the types of all the tenant's events may be many.
+    // Per delivery: the types of all the tenant's events may be many.
+    let of_type = filter.event_type.map(|event_type| {
         let of_type = event::Entity::find()
             .select_only()
             .column(event::Column::Seq)
             .filter(Expr::col((event::Entity, event::Column::Seq)).equals((Entity, Column::EventSeq)))
             .filter(event::Column::EventType.eq(event_type));
-        select = select.filter(Expr::exists(of_type.into_query()));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+        Expr::exists(of_type.into_query())
+    });
+    let wanted = Condition::all()
+        .add_option(filter.status.map(|status| Column::Status.eq(status)))
+        .add_option(filter.origin.map(|origin| Column::Origin.eq(origin)))
+        .add_option(of_type);
+    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
+
 /// Deliveries that have not ended, over all endpoints.
 pub async fn count_open(db: &impl ConnectionTrait) -> Result<u64> {
     Ok(Entity::find().filter(is_open()).count(db).await?)
@@ -261,7 +257,7 @@ pub async fn waiting(db: &impl ConnectionTrait, endpoint: Option<EndpointId>) ->
 }
 
 /// Deliveries that one statement moves: a queue of millions must not keep the writer from everything else.
-const SLICE: u64 = 2000;
+const SLICE: u64 = 500;
 
 /// Cancels, or holds, a slice of what the endpoint has not received. Whoever asks goes on until [`has_open`] says no.
 pub async fn put_away(db: &impl ConnectionTrait, endpoint: EndpointId, what: PutAway) -> Result<u64> {

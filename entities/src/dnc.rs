@@ -181,29 +181,6 @@ where
     Ok(found)
 }
 
-/// Pending contacts of a campaign who must not be reached by that channel.
-pub async fn count_barred(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    campaign: crate::ids::CampaignId,
-    channel: DncChannel,
-) -> Result<i64> {
-    let (column, word) = match channel {
-        DncChannel::Phone => ("phone_number", "phone"),
-        DncChannel::Sms => ("phone_number", "sms"),
-        DncChannel::Email => ("email", "email"),
-    };
-    let text = format!(
-        "SELECT COUNT(*) FROM contacts WHERE campaign_id = $3 AND status IN ('pending', 'waiting') AND EXISTS \
-         (SELECT 1 FROM dnc_entries WHERE removed_at IS NULL AND dnc_entries.{column} IS NOT NULL AND tenant_id = $1 \
-         AND env = $2 AND dnc_entries.{column} = contacts.address AND CAST(channels AS TEXT) LIKE '%{word}%')"
-    );
-    let values = [Value::from(tenant), env.into(), campaign.into()];
-    let statement = Statement::from_sql_and_values(db.get_database_backend(), text, values);
-    let row = db.query_one_raw(statement).await?;
-    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0))
-}
-
 /// Every entry that ever was, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<DncId>, limit: u64) -> Result<Vec<Model>> {
     let mut select = Entity::find();

@@ -1,12 +1,13 @@
 //! Events: what happened, as the receivers see it. The body is stored once, as the bytes that are signed and sent.
 use crate::{
+    db::Db,
     error::{Error, Result},
     ids::{EventId, TenantId},
     meta,
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
-use sea_orm::{Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
 use std::collections::HashMap;
 
 #[sea_orm::model]
@@ -75,21 +76,11 @@ pub struct Filter {
     pub subject_id: Option<Uuid>,
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    env: Env,
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(event_type) = filter.event_type {
-        select = select.filter(Column::EventType.eq(event_type));
-    }
-    if let Some(subject) = filter.subject_id {
-        select = select.filter(Column::SubjectId.eq(subject));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let event_type = filter.event_type.map(|event_type| Column::EventType.eq(event_type));
+    let subject = filter.subject_id.map(|subject| Column::SubjectId.eq(subject));
+    let wanted = Condition::all().add_option(event_type).add_option(subject);
+    page::search(db, owned(tenant, env), wanted, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Events after the one of that id, in order: what a stream that was cut off has missed.

@@ -5,7 +5,7 @@ use crate::{
     ids::TenantId,
     values::{Env, Moment},
 };
-use sea_orm::{entity::prelude::*, sea_query::Expr};
+use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -60,9 +60,24 @@ pub async fn release(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
     Ok(())
 }
 
-pub async fn prune(db: &impl ConnectionTrait, created_before: Moment) -> Result<u64> {
-    Ok(Entity::delete_many()
+/// Until when so many of those that are older than `created_before` were made; `None`: there are none.
+pub async fn oldest(db: &impl ConnectionTrait, created_before: Moment, rows: u64) -> Result<Option<Moment>> {
+    let made: Vec<Moment> = Entity::find()
+        .select_only()
+        .column(Column::CreatedAt)
         .filter(Column::CreatedAt.lt(created_before))
+        .order_by(Column::CreatedAt, Order::Asc)
+        .limit(rows)
+        .into_tuple()
+        .all(db)
+        .await?;
+    Ok(made.last().copied())
+}
+
+/// Forgets those that were made until then.
+pub async fn prune(db: &impl ConnectionTrait, created_until: Moment) -> Result<u64> {
+    Ok(Entity::delete_many()
+        .filter(Column::CreatedAt.lte(created_until))
         .exec(db)
         .await?
         .rows_affected)

@@ -5,7 +5,7 @@ use crate::{
     values::{E164, Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, QuerySelect, entity::prelude::*};
+use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -83,11 +83,17 @@ pub async fn counts_since(db: &impl ConnectionTrait, number: NumberId, env: Env,
     Ok(counts)
 }
 
-/// Calls older than the rate looks back, and a while.
-pub async fn prune(db: &impl ConnectionTrait, before: Moment) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::CreatedAt.lt(before))
-        .exec(db)
-        .await?;
-    Ok(())
+/// The oldest calls that came in before then. Ids grow with time: no look at the others.
+pub async fn oldest(db: &impl ConnectionTrait, before: Moment, rows: u64) -> Result<Vec<InboundCallId>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::Id.lt(InboundCallId::floor(before)))
+        .order_by(Column::Id, Order::Asc);
+    Ok(select.limit(rows).into_tuple().all(db).await?)
+}
+
+pub async fn prune(db: &impl ConnectionTrait, ids: &[InboundCallId]) -> Result<u64> {
+    let these = Entity::delete_many().filter(Column::Id.is_in(ids.iter().copied()));
+    Ok(these.exec(db).await?.rows_affected)
 }

@@ -1,7 +1,7 @@
 //! Lists in pages: keyset cursors over `id` (UUIDv7, so in order of creation), never OFFSET.
-use crate::{error::Result, values::Moment};
+use crate::{db::Db, error::Result, values::Moment};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, ModelTrait, Order, QueryFilter, QueryOrder,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, ModelTrait, Order, QueryFilter, QueryOrder,
     QuerySelect, Select, Value,
 };
 use uuid::Uuid;
@@ -36,6 +36,30 @@ pub struct Listed<M> {
     pub has_more: bool,
 }
 
+impl Page {
+    /// What the page begins behind, in its order.
+    fn of<E: EntityTrait>(&self, select: Select<E>, id: E::Column, created_at: E::Column) -> Select<E> {
+        let mut select = select;
+        if let Some(after) = self.after {
+            select = select.filter(if self.newest_first { id.lt(after) } else { id.gt(after) });
+        }
+        if let Some(time) = self.created_after {
+            select = select.filter(created_at.gt(Value::from(time)));
+        }
+        if let Some(time) = self.created_before {
+            select = select.filter(created_at.lt(Value::from(time)));
+        }
+        select.order_by(id, if self.newest_first { Order::Desc } else { Order::Asc })
+    }
+
+    /// Of rows of which one more than asked for was read: it tells whether another page follows.
+    fn cut<M>(&self, mut rows: Vec<M>) -> Listed<M> {
+        let has_more = rows.len() as u64 > self.limit;
+        rows.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
+        Listed { rows, has_more }
+    }
+}
+
 /// Reads one page of `select`, which has been narrowed to its tenant.
 pub async fn fetch<E, M>(
     db: &impl ConnectionTrait,
@@ -48,20 +72,45 @@ where
     E: EntityTrait<Model = M>,
     M: FromQueryResult + ModelTrait<Entity = E> + Sized + Send + Sync,
 {
-    let mut select = select;
-    if let Some(after) = page.after {
-        select = select.filter(if page.newest_first { id.lt(after) } else { id.gt(after) });
+    let rows = page.of(select, id, created_at).limit(page.limit + 1).all(db).await?;
+    Ok(page.cut(rows))
+}
+
+/// Rows that a search looks through by one statement.
+const STRETCH: u64 = 2_000;
+
+/// Reads one page of those rows of `all` that are `wanted`, where no index knows which they are: looks through the list in
+/// stretches, so that no statement takes long however few it finds. The first stretch mostly has them; what is beyond is read
+/// by the connections for whole lists.
+pub async fn search<E, M>(
+    db: &Db,
+    all: Select<E>,
+    wanted: Condition,
+    id: E::Column,
+    created_at: E::Column,
+    page: Page,
+) -> Result<Listed<M>>
+where
+    E: EntityTrait<Model = M>,
+    M: FromQueryResult + ModelTrait<Entity = E> + Sized + Send + Sync,
+{
+    if wanted.is_empty() {
+        return fetch(&db.read, all, id, created_at, page).await;
     }
-    if let Some(time) = page.created_after {
-        select = select.filter(created_at.gt(Value::from(time)));
+    let (mut rest, mut rows, mut connection) = (page, Vec::new(), &db.read);
+    loop {
+        let behind = rest.of(all.clone(), id, created_at);
+        let ids = behind.clone().select_only().column(id).limit(STRETCH);
+        let ids: Vec<Uuid> = ids.into_tuple().all(connection).await?;
+        let Some(last) = ids.last().copied() else { break };
+        let within = if page.newest_first { id.gte(last) } else { id.lte(last) };
+        let found = behind.filter(within).filter(wanted.clone());
+        let missing = (page.limit + 1).saturating_sub(rows.len() as u64);
+        rows.extend(found.limit(missing).all(connection).await?);
+        if rows.len() as u64 > page.limit || (ids.len() as u64) < STRETCH {
+            break;
+        }
+        (rest.after, connection) = (Some(last), &db.reports);
     }
-    if let Some(time) = page.created_before {
-        select = select.filter(created_at.lt(Value::from(time)));
-    }
-    let order = if page.newest_first { Order::Desc } else { Order::Asc };
-    // One more than asked for tells whether another page follows.
-    let mut rows = select.order_by(id, order).limit(page.limit + 1).all(db).await?;
-    let has_more = rows.len() as u64 > page.limit;
-    rows.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
-    Ok(Listed { rows, has_more })
+    Ok(page.cut(rows))
 }

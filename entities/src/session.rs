@@ -1,6 +1,7 @@
 //! Sessions: calls, and what became of them.
 use crate::{
     agent,
+    db::Db,
     error::{Error, Result},
     ids::{AgentId, CampaignId, ContactId, NumberId, Owned, RecordingId, RoomId, SessionId, TenantId},
     page::{self, Listed, Page},
@@ -8,7 +9,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
+    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
     sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
@@ -517,30 +518,25 @@ pub struct Filter {
     pub room_id: Option<RoomId>,
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    env: Env,
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(status) = filter.status {
-        select = select.filter(Column::Status.eq(status));
+impl Filter {
+    /// Does an index know which sessions it lets through?
+    pub fn is_indexed(&self) -> bool {
+        self.status.is_none() && self.contact_id.is_none() && self.direction.is_none() && self.room_id.is_none()
     }
+}
+
+pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let mut all = owned(tenant, env);
+    // A campaign's have an index of their own.
     if let Some(campaign) = filter.campaign_id {
-        select = select.filter(Column::CampaignId.eq(campaign));
+        all = all.filter(Column::CampaignId.eq(campaign));
     }
-    if let Some(contact) = filter.contact_id {
-        select = select.filter(Column::ContactId.eq(contact));
-    }
-    if let Some(direction) = filter.direction {
-        select = select.filter(Column::Direction.eq(direction));
-    }
-    if let Some(room) = filter.room_id {
-        select = select.filter(Column::RoomId.eq(room));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+    let wanted = Condition::all()
+        .add_option(filter.status.map(|status| Column::Status.eq(status)))
+        .add_option(filter.contact_id.map(|contact| Column::ContactId.eq(contact)))
+        .add_option(filter.direction.map(|direction| Column::Direction.eq(direction)))
+        .add_option(filter.room_id.map(|room| Column::RoomId.eq(room)));
+    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 
 /// A call that takes a slot, as the dispatcher counts it.

@@ -207,6 +207,7 @@ pub async fn simulate(
         variables: asked.variables,
         functions: asked.functions,
     };
+    let _permit = state.bulkheads.outside(caller.tenant_id())?;
     let session = actors::talk::simulate(&state.deps, dry).await?;
     Ok(web::Json(SimulationView::of(session)))
 }

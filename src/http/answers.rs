@@ -12,7 +12,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::deps::Deps;
+use actors::{bulkhead::Permit, deps::Deps};
 use bytes::Bytes;
 use entities::{
     Error, Result, agent,
@@ -165,7 +165,7 @@ const COLUMNS: [&str; 10] = [
     "created_at",
 ];
 
-/// Answers read at once.
+/// Answers looked at at once.
 const PAGE: u64 = 500;
 
 /// GET /v1/answers.csv: made while it is sent. Calls whose recording is kept only until its purge are left out.
@@ -173,6 +173,7 @@ pub async fn export(state: Data<State>, caller: Caller, mut params: Params) -> A
     let filter = filter(&mut params)?;
     params.finish()?;
     let begin = Export {
+        _permit: state.bulkheads.report(caller.tenant_id())?,
         deps: state.deps.clone(),
         owner: (caller.tenant_id(), caller.env()),
         filter,
@@ -199,6 +200,7 @@ pub async fn export(state: Data<State>, caller: Caller, mut params: Params) -> A
 }
 
 struct Export {
+    _permit: Permit,
     deps: Deps,
     owner: (TenantId, Env),
     filter: Filter,
@@ -209,10 +211,10 @@ struct Export {
 
 impl Export {
     async fn page(&mut self) -> Result<Bytes> {
-        let db = &self.deps.db.read;
-        let rows = store::after(db, self.owner, &self.filter, self.after, PAGE).await?;
-        self.after = rows.last().map(|row| row.id).or(self.after);
-        self.ended = (rows.len() as u64) < PAGE;
+        let db = &self.deps.db.reports;
+        let (rows, next) = store::next(db, self.owner, &self.filter, self.after, PAGE).await?;
+        self.ended = next.is_none();
+        self.after = next;
         let sessions: Vec<SessionId> = rows.iter().map(|row| row.session_id).collect();
         let hidden = recording::opted_out(db, &sessions).await?;
         let mut writer = csv_cell::writer();

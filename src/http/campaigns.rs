@@ -4,7 +4,7 @@ use super::{
     extract::{self, Id, Json, MIB, Nothing, OptionalJson, Params},
     gate::Caller,
     sessions::check_carrier,
-    views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List, OutlookView},
+    views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List},
 };
 use crate::app::State;
 use actix_web::{
@@ -199,7 +199,7 @@ pub async fn start(
     check_caller(&state, &caller, &row.plan).await?;
     check_voice(&state, &caller, &row.plan).await?;
     let agent = agent_of(&state, &caller, &row.plan).await?;
-    check_variables(&state, &caller, id, &row.plan).await?;
+    check_list(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
     command(
         &state,
@@ -283,7 +283,7 @@ pub async fn change(
     }
     // Who is left must still be written whole; a draft is checked at its start.
     if plan.variables != before.plan.variables && before.status != store::Status::Draft {
-        check_variables(&state, &caller, id, &plan).await?;
+        check_list(&state, &caller, id, &plan).await?;
     }
     command(&state, &caller, id, Command::Change(Box::new(plan))).await
 }
@@ -323,26 +323,6 @@ pub async fn duplicate(
     plan.schedule.starts_at = plan.schedule.starts_at.filter(|at| *at > now);
     plan.schedule.ends_at = plan.schedule.ends_at.filter(|at| *at > now);
     create_draft(&state, &caller, plan).await
-}
-
-/// POST /v1/campaigns/{id}/preflight
-pub async fn preflight(
-    state: Data<State>,
-    caller: Caller,
-    Id(id): Id<CampaignId>,
-    _: Nothing,
-) -> ApiResult<web::Json<OutlookView>> {
-    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
-    let outlook = outlook::look(&state.deps, &row).await?;
-    let has_agent = agent_of(&state, &caller, &row.plan).await.is_ok();
-    let has_sender = check_sender(&state, &caller, &row.plan).is_ok();
-    let is_filled = check_variables(&state, &caller, id, &row.plan).await.is_ok();
-    Ok(web::Json(OutlookView::of(
-        &row,
-        outlook,
-        (has_agent, has_sender, is_filled),
-        state.deps.clock.now(),
-    )))
 }
 
 async fn command(
@@ -431,7 +411,7 @@ pub async fn country(state: &State, caller: &Caller) -> ApiResult<entities::valu
 }
 
 /// Who calls; `None` for a campaign that writes.
-async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Option<AgentSnapshot>> {
+pub(super) async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Option<AgentSnapshot>> {
     if plan.channel != Channel::Phone {
         return Ok(None);
     }
@@ -463,7 +443,7 @@ async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Opti
 }
 
 /// Is there somebody to call, or to write, by?
-fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
+pub(super) fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     match plan.channel {
         Channel::Phone => check_carrier(state, caller.env()),
         Channel::Sms => Ok(actors::sms::check_configured(&state.deps, caller.env())?),
@@ -506,8 +486,18 @@ async fn check_caller(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<
     Err(ApiError::validation("from_numbers", why))
 }
 
+/// Looks through the whole list, where there is something to look for.
+async fn check_list(state: &State, caller: &Caller, id: CampaignId, plan: &Plan) -> ApiResult<()> {
+    if plan.template.is_none() {
+        // The one that lacks it is told by its own error.
+        return check_variables(state, caller, id, plan).await;
+    }
+    let _permit = state.bulkheads.report(caller.tenant_id())?;
+    check_variables(state, caller, id, plan).await
+}
+
 /// Has every contact what the template needs? Its settings may have changed since the contacts came in.
-async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &Plan) -> ApiResult<()> {
+pub(super) async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &Plan) -> ApiResult<()> {
     let Some(letter) = Letter::read(plan)? else {
         return Ok(());
     };
@@ -515,7 +505,7 @@ async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &
     if needs.is_empty() {
         return Ok(());
     }
-    match contact::first_without(&state.deps.db.read, caller.own(id).id, &needs).await? {
+    match contact::first_without(&state.deps.db.reports, caller.own(id).id, &needs).await? {
         None => Ok(()),
         Some((contact, name)) => Err(ApiError::validation(
             "template",

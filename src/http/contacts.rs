@@ -91,11 +91,12 @@ pub async fn list(
     mut params: Params,
 ) -> ApiResult<web::Json<List<ContactView>>> {
     let page = params.page()?;
-    let status = params.text("status")?;
+    let status: Option<store::Status> = params.text("status")?;
     params.finish()?;
     let db = &state.deps.db.read;
     campaign::load(db, caller.own(id)).await?;
-    let contacts = store::list(db, caller.own(id), status, page).await?;
+    let _permit = status.map(|_| state.bulkheads.search(caller.tenant_id())).transpose()?;
+    let contacts = store::list(&state.deps.db, caller.own(id), status, page).await?;
     Ok(web::Json(List::of(contacts, |contact| contact.id.0, ContactView::from)))
 }
 

@@ -26,7 +26,7 @@ use std::{
     collections::{HashMap, VecDeque},
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 
 /// GET /v1/events
 pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<Json<List<EventView>>> {
@@ -36,7 +36,11 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         subject_id: params.text("subject_id")?,
     };
     params.finish()?;
-    let events = event::list(&state.deps.db.read, caller.tenant_id(), caller.env(), filter, page).await?;
+    let narrowed = filter.event_type.is_some() || filter.subject_id.is_some();
+    let _permit = narrowed
+        .then(|| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
+    let events = event::list(&state.deps.db, caller.tenant_id(), caller.env(), filter, page).await?;
     let opened = events
         .rows
         .into_iter()
@@ -145,7 +149,6 @@ pub async fn stream(
         ),
         None => None,
     };
-    let slot = slot(&state)?;
     let place = StreamPlace::take(&state, &caller)?;
     // Subscribed before the backlog is read, so that nothing falls between the two.
     let watching = Watching {
@@ -163,7 +166,6 @@ pub async fn stream(
         key_ended: place.key_ended(),
         ready: VecDeque::from([Bytes::from_static(b": connected\n\n")]),
         state: state.clone(),
-        _slot: slot,
         _place: place,
     };
     let body = stream::unfold(watching, |mut watching| async move {
@@ -179,12 +181,6 @@ pub async fn stream(
         .streaming(body))
 }
 
-/// One of the streams that the service holds open at once.
-pub fn slot(state: &State) -> ApiResult<OwnedSemaphorePermit> {
-    let slot = state.streams.slots.clone().try_acquire_owned();
-    slot.map_err(|_| ApiError::TooMany("rate_limited", "too many open streams".into(), 5))
-}
-
 struct Watching {
     state: Data<State>,
     live: broadcast::Receiver<Committed>,
@@ -198,7 +194,6 @@ struct Watching {
     /// There may be events in the database that were not sent.
     behind: bool,
     ready: VecDeque<Bytes>,
-    _slot: OwnedSemaphorePermit,
     _place: StreamPlace,
 }
 

@@ -248,6 +248,8 @@ pub async fn test(
     let arguments = parameters
         .check(&arguments)
         .map_err(|faults| ApiError::validation("arguments", faults.join("; ")))?;
+    // Not on another task: when the client leaves, the call is broken off, and its place is free.
+    let _permit = state.bulkheads.outside(caller.tenant_id())?;
     let invoked = functions::invoke(&state.deps, &function, &arguments, Occasion::Test).await?;
     Ok(web::Json(FunctionTestView {
         status: invoked.status,

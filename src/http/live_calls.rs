@@ -1,7 +1,7 @@
 //! A call while it is live, and what was said in it.
 use super::{
     error::{ApiError, ApiResult},
-    events::{HEARTBEAT, heartbeat, slot},
+    events::{HEARTBEAT, heartbeat},
     extract::{Id, Json, OptionalJson, Params},
     gate::Caller,
     streams::StreamPlace,
@@ -235,7 +235,6 @@ pub async fn stream_turns(
     params.finish()?;
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let place = StreamPlace::take(&state, &caller)?;
-    let slot = slot(&state)?;
     // First listened, then looked: nothing falls in between, and what comes twice is told by its number.
     let live = state.deps.listeners.listen(id);
     let ending = state.streams.ending.subscribe();
@@ -255,9 +254,9 @@ pub async fn stream_turns(
     if over {
         hearing.end();
     }
-    let body = stream::unfold((hearing, place, slot), |(mut hearing, place, slot)| async move {
+    let body = stream::unfold((hearing, place), |(mut hearing, place)| async move {
         let chunk = hearing.next().await?;
-        Some((Ok::<_, actix_web::Error>(chunk), (hearing, place, slot)))
+        Some((Ok::<_, actix_web::Error>(chunk), (hearing, place)))
     });
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")

@@ -194,8 +194,13 @@ pub(super) async fn blocking<T: Send + 'static>(
     static SLOTS: Semaphore = Semaphore::const_new(4);
     let busy = || ApiError::from(entities::Error::Unavailable("too many sign-ins at once".into()));
     let slot = tokio::time::timeout(std::time::Duration::from_secs(5), SLOTS.acquire()).await;
-    let _slot = slot.map_err(|_| busy())?.map_err(|_| busy())?;
-    match web::block(work).await {
+    let slot = slot.map_err(|_| busy())?.map_err(|_| busy())?;
+    // Held by the work itself, which goes on also when nobody waits for it any more.
+    let hashing = web::block(move || {
+        let _slot = slot;
+        work()
+    });
+    match hashing.await {
         Ok(done) => Ok(done?),
         Err(_) => Err(busy()),
     }

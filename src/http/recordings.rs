@@ -244,11 +244,14 @@ async fn send(state: Data<State>, request: HttpRequest, row: Model, key: Option<
         let nothing = futures_util::stream::empty::<std::io::Result<bytes::Bytes>>();
         return Ok(response.body(actix_web::body::SizedStream::new(range.end - range.start, nothing)));
     }
+    let permit = state.bulkheads.download(row.tenant_id)?;
     note(&state, &row, key).await?;
     let name = studio::name(row.key());
     let length = range.end - range.start;
     let pieces: Vec<_> = vault::pieces(range).collect();
     let body = stream::iter(pieces).then(move |piece| {
+        // Held until the last piece is read, or nobody wants it any more.
+        let _held = &permit;
         let (state, name) = (state.clone(), name.clone());
         async move {
             state

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::app::State;
 use actix_web::{HttpResponse, web::Data};
-use actors::{contact::machine::state_of, deps::Deps, recording::studio, session::machine::code};
+use actors::{bulkhead::Permit, contact::machine::state_of, deps::Deps, recording::studio, session::machine::code};
 use bytes::Bytes;
 use entities::{
     Error, Result, campaign,
@@ -58,6 +58,7 @@ pub async fn campaign(
     let key = caller.own(id);
     campaign::load(&state.deps.db.read, key).await?;
     let begin = Progress {
+        _permit: state.bulkheads.report(key.tenant_id)?,
         deps: state.deps.clone(),
         key,
         after: None,
@@ -84,6 +85,7 @@ pub async fn campaign(
 }
 
 struct Progress {
+    _permit: Permit,
     deps: Deps,
     key: Owned<CampaignId>,
     after: Option<ContactId>,
@@ -111,7 +113,7 @@ impl Progress {
     }
 
     async fn page(&self) -> Result<(Bytes, Option<ContactId>, bool)> {
-        let db = &self.deps.db.read;
+        let db = &self.deps.db.reports;
         let contacts = contact::after(db, self.key.id, self.after, PAGE).await?;
         let ids: Vec<SessionId> = contacts.iter().filter_map(Contact::last_session_id).collect();
         let sessions = session::of_ids(db, &ids).await?;

@@ -6,9 +6,9 @@ use super::{
     account, agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events,
     functions,
     gate::{Access, Access::*},
-    imports, landing, live_calls, login, me, members, numbers, patience, recordings, report, rooms, sessions,
-    sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints,
-    workspace,
+    imports, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms,
+    sessions, sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices,
+    webhook_endpoints, workspace,
 };
 use crate::{app::State, dashboard};
 use actix_web::{
@@ -126,7 +126,7 @@ table! {
     GET "/v1/campaigns/{id}/stats" Needs(CampaignsRead), campaigns::stats, "Counts, pace, slots, answer rate by hour, what limits it, the expected finish.", gives views::CampaignStatsView, 200;
     GET "/v1/campaigns/{id}/report.csv" Needs(CampaignsRead), report::campaign, "All contacts with their last call, as a CSV file.", 200;
     POST "/v1/campaigns/{id}/duplicate" Needs(CampaignsWrite), campaigns::duplicate, "Create a draft with the same settings and no contacts.", takes campaigns::Duplicate, gives views::CampaignView, 201;
-    POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), campaigns::preflight, "What is to be expected: who can be called, who is skipped and why, zones, the finish.", gives views::OutlookView, 200;
+    POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), preflight::preflight, "What is to be expected: who can be called, who is skipped and why, zones, the finish.", gives views::OutlookView, 200;
     POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. One number is in a campaign once: duplicates are merged and counted.", takes contacts::Add, gives actors::contact::intake::Added, 200;
     POST "/v1/campaigns/{id}/contacts/import" Needs(CampaignsWrite), contacts::import, "Read contacts from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives super::imports::ImportView, 202;
     GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; `status` narrows.", gives views::List<views::ContactView>, 200;

@@ -185,7 +185,11 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         room_id: params.text("room_id")?,
     };
     params.finish()?;
-    let sessions = store::list(&state.deps.db.read, caller.tenant_id(), caller.env(), filter, page).await?;
+    let searches = !filter.is_indexed();
+    let _permit = searches
+        .then(|| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
+    let sessions = store::list(&state.deps.db, caller.tenant_id(), caller.env(), filter, page).await?;
     Ok(web::Json(List::of(
         sessions,
         |session| session.id.0,

@@ -217,6 +217,7 @@ pub async fn test(
 ) -> ApiResult<web::Json<TrunkTestView>> {
     let deps = &state.deps;
     let trunk = store::load(&deps.db.read, caller.tenant_id(), id).await?;
+    let _permit = state.bulkheads.outside(caller.tenant_id())?;
     state.limits.trunk_test(&caller)?;
     let outcome = ping::ping(&deps.outbound, &trunk.definition).await;
     let (status, at) = match outcome {

@@ -1,31 +1,20 @@
 //! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with their keys.
-use super::{
-    error::{ApiError, ApiResult},
-    gate::Caller,
-};
+use super::{error::ApiResult, gate::Caller};
 use crate::{access, app::State};
 use actix_web::web::Data;
-use actors::clock::Busy;
-use entities::{
-    api_key,
-    ids::{ApiKeyId, TenantId},
-};
+use actors::{bulkhead::Permit, clock::Busy};
+use entities::{api_key, ids::ApiKeyId};
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 
-/// Event streams at once.
-const MAX_STREAMS: usize = 1_000;
-/// Event streams of one tenant at once.
-const MAX_STREAMS_OF_TENANT: usize = 50;
 /// How often the keys of open streams are looked at: another process may revoke them, too.
 const LOOK_AT_KEYS: Duration = Duration::from_secs(2);
 
 pub struct Streams {
-    pub slots: Arc<Semaphore>,
     pub ending: watch::Sender<bool>,
     open: Mutex<Open>,
     /// The first one was opened.
@@ -34,7 +23,6 @@ pub struct Streams {
 
 #[derive(Default)]
 struct Open {
-    by_tenant: HashMap<TenantId, usize>,
     /// How many there are of each key, and what tells them that it is no longer valid.
     by_key: HashMap<ApiKeyId, (usize, watch::Sender<bool>)>,
     /// Held from the opening of the first one until the alarm for its key stands.
@@ -44,7 +32,6 @@ struct Open {
 impl Default for Streams {
     fn default() -> Self {
         Streams {
-            slots: Arc::new(Semaphore::new(MAX_STREAMS)),
             ending: watch::channel(false).0,
             open: Mutex::default(),
             opened: Notify::new(),
@@ -102,24 +89,19 @@ pub fn watch_keys(state: Arc<State>) {
     });
 }
 
-/// One of a tenant's streams, so that no tenant takes all there are.
+/// One open stream: counted for its workspace, and told when its key is no longer valid.
 pub struct StreamPlace {
     state: Data<State>,
-    tenant: TenantId,
     key: ApiKeyId,
     ended: watch::Receiver<bool>,
+    _permit: Permit,
 }
 
 impl StreamPlace {
     pub fn take(state: &Data<State>, caller: &Caller) -> ApiResult<Self> {
-        let (tenant, key) = (caller.tenant_id(), caller.key.id);
+        let permit = state.bulkheads.stream(caller.tenant_id())?;
+        let key = caller.key.id;
         let mut open = state.streams.lock();
-        let of_tenant = open.by_tenant.entry(tenant).or_insert(0);
-        if *of_tenant >= MAX_STREAMS_OF_TENANT {
-            let message = format!("a workspace has at most {MAX_STREAMS_OF_TENANT} open streams");
-            return Err(ApiError::TooMany("rate_limited", message, 5));
-        }
-        *of_tenant += 1;
         if open.by_key.is_empty() {
             open.busy = state.deps.clock.busy();
             state.streams.opened.notify_one();
@@ -130,9 +112,9 @@ impl StreamPlace {
         drop(open);
         Ok(StreamPlace {
             state: state.clone(),
-            tenant,
             key,
             ended,
+            _permit: permit,
         })
     }
 
@@ -145,12 +127,6 @@ impl StreamPlace {
 impl Drop for StreamPlace {
     fn drop(&mut self) {
         let mut open = self.state.streams.lock();
-        if let Some(of_tenant) = open.by_tenant.get_mut(&self.tenant) {
-            *of_tenant -= 1;
-            if *of_tenant == 0 {
-                open.by_tenant.remove(&self.tenant);
-            }
-        }
         if let Some((of_key, _)) = open.by_key.get_mut(&self.key) {
             *of_key -= 1;
             if *of_key == 0 {

@@ -109,6 +109,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         success_url: asked.success_url,
         cancel_url: asked.cancel_url,
     };
+    let _permit = state.bulkheads.outside(caller.tenant_id())?;
     let row = payments::begin(&state.deps, asked).await?;
     let row = payments::open_page(&state.deps, row).await?;
     Ok(HttpResponse::Created().json(TopupView::from(row)))

@@ -266,7 +266,8 @@ pub async fn test(
     _: Nothing,
 ) -> ApiResult<web::Json<WebhookTestView>> {
     let endpoint = store::load(&state.deps.db.read, caller.own(id)).await?;
-    let (delivery, report) = attempt::test(&state.deps, &endpoint).await?;
+    let permit = state.bulkheads.outside(caller.tenant_id())?;
+    let (delivery, report) = attempt::test(&state.deps, &endpoint, permit).await?;
     Ok(web::Json(WebhookTestView {
         event_id: delivery.event_id,
         delivery_id: delivery.id,
@@ -327,7 +328,11 @@ pub async fn deliveries(
     params.finish()?;
     let db = &state.deps.db.read;
     store::load(db, caller.own(id)).await?;
-    let listed = delivery::log(db, caller.own(id), filter, page).await?;
+    let narrowed = filter.status.is_some() || filter.origin.is_some() || filter.event_type.is_some();
+    let _permit = narrowed
+        .then(|| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
+    let listed = delivery::log(&state.deps.db, caller.own(id), filter, page).await?;
     let views = super::events::delivery_views(&state, &caller, &listed.rows).await?;
     let mut views = views.into_iter();
     Ok(web::Json(List::of(

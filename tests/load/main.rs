@@ -1,6 +1,6 @@
 //! The load runs. Everything stays on loopback and ends by itself; docs/PERFORMANCE.md has the figures.
 //!
-//! The service runs in this process, and for rooms in one of its own; the receiver of webhooks always does. Each run with webhooks
+//! The service runs in this process, and for rooms and neighbours in one of its own; the receiver of webhooks always does. Each run with webhooks
 //! begins with the raw limit: the service's own client posting the same signed body to the same receiver, without storage.
 #![expect(clippy::expect_used, reason = "a run that cannot go on has failed")]
 
@@ -8,6 +8,7 @@ mod calls;
 mod campaign;
 mod dispatch;
 mod guests;
+mod neighbours;
 mod process;
 mod receiver;
 mod rooms;
@@ -66,11 +67,23 @@ fn main() {
                 };
                 plan.run().await;
             }
+            Some("neighbours") => {
+                let plan = neighbours::Plan {
+                    database,
+                    contacts: number("--contacts", 30_000),
+                    keys: number("--keys", 12),
+                    bodies: number("--bodies", 20),
+                    seconds: u64::try_from(number("--seconds", 20)).expect("some seconds"),
+                };
+                plan.run().await;
+            }
             Some("asleep") => dispatch::asleep(&database, number("--campaigns", 10_000)).await,
             Some("asleep-process") => dispatch::asleep_process(&database).await,
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
-                panic!("`{other}` is no load run: campaign, calls, rooms, pacing, list, fair, asleep, webhooks or idle")
+                panic!(
+                    "`{other}` is not a load run: campaign, calls, rooms, pacing, list, fair, neighbours, asleep, webhooks or idle"
+                )
             }
         }
     });

@@ -13,7 +13,8 @@ use std::{
 pub struct Process {
     child: Child,
     url: String,
-    key: String,
+    /// Of each workspace.
+    keys: Vec<Vec<String>>,
     // What the process stands on goes last.
     _folder: tempfile::TempDir,
 }
@@ -43,6 +44,11 @@ pub fn binary() -> OsString {
 impl Process {
     /// Serves, with settings of its own, and has a workspace with a test key.
     pub fn start(database: &str, more: &[(&str, String)]) -> Self {
+        Self::start_with(database, more, &[1])
+    }
+
+    /// The same with as many workspaces as numbers, and that many keys in each.
+    pub fn start_with(database: &str, more: &[(&str, String)], workspaces: &[usize]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let bind = free.local_addr().expect("its address").to_string();
@@ -61,7 +67,8 @@ impl Process {
                 .envs(more.iter().map(|(name, value)| (*name, value)));
             command
         };
-        let key = workspace(&command);
+        let keys = workspaces.iter().enumerate();
+        let keys = keys.map(|(n, keys)| workspace(&command, n, *keys)).collect();
         let mut serve = command(&["serve"]);
         let mut child = serve
             .stderr(Stdio::piped())
@@ -79,13 +86,23 @@ impl Process {
         Process {
             child,
             url: format!("http://{bind}"),
-            key,
+            keys,
             _folder: folder,
         }
     }
 
     pub fn api(&self) -> Api {
-        Api::new(self.url.clone(), self.key.clone())
+        self.api_of(0, 0)
+    }
+
+    /// Of a workspace by its number, with a key by its.
+    pub fn api_of(&self, workspace: usize, key: usize) -> Api {
+        Api::new(self.url.clone(), self.keys[workspace][key].clone())
+    }
+
+    /// Files and connections that it has open.
+    pub fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
     }
 
     /// User and system time so far, that of its speech programs included.
@@ -128,8 +145,8 @@ impl Drop for Process {
     }
 }
 
-/// The key of a new workspace.
-fn workspace(command: &impl Fn(&[&str]) -> Command) -> String {
+/// The keys of a new workspace.
+fn workspace(command: &impl Fn(&[&str]) -> Command, number: usize, keys: usize) -> Vec<String> {
     let answer = |arguments: &[&str], input: &str| {
         let mut command = command(arguments);
         let mut child = command
@@ -144,10 +161,15 @@ fn workspace(command: &impl Fn(&[&str]) -> Command) -> String {
         assert!(output.status.success(), "{arguments:?} failed");
         serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
     };
-    let create =
-        "--json workspace create --slug load --name Load --owner-email load@example.com --owner-password-stdin";
+    let slug = format!("load-{number}");
+    let create = format!(
+        "--json workspace create --slug {slug} --name Load --owner-email {slug}@example.com --owner-password-stdin"
+    );
     answer(&create.split(' ').collect::<Vec<_>>(), "correct horse battery\n");
-    let create = "--json keys create --workspace load --env test --name load";
-    let key = answer(&create.split(' ').collect::<Vec<_>>(), "");
-    key["plaintext"].as_str().expect("a key").to_owned()
+    let create = format!("--json keys create --workspace {slug} --env test --name load");
+    let key = |_| {
+        let key = answer(&create.split(' ').collect::<Vec<_>>(), "");
+        key["plaintext"].as_str().expect("a key").to_owned()
+    };
+    (0..keys).map(key).collect()
 }

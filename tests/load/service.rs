@@ -202,6 +202,26 @@ impl Api {
             .expect("an answer");
         answer.json().await.expect("JSON")
     }
+    /// The status of an answer, whatever it is, once it is read; 0 without one. A POST, if there is a body.
+    pub async fn status(&self, path: &str, body: Option<Value>) -> u16 {
+        let url = format!("{}{path}", self.url);
+        let request = match body {
+            Some(body) => self.client.post(url).json(&body),
+            None => self.client.get(url),
+        };
+        let Ok(answer) = request.bearer_auth(&self.key).send().await else {
+            return 0;
+        };
+        let status = answer.status().as_u16();
+        answer.bytes().await.map_or(0, |_| status)
+    }
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+    pub fn key(&self) -> &str {
+        &self.key
+    }
     pub async fn get(&self, path: &str) -> Value {
         let request = self.client.get(format!("{}{path}", self.url)).bearer_auth(&self.key);
         request.send().await.expect("an answer").json().await.expect("JSON")

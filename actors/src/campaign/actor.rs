@@ -4,8 +4,10 @@ use crate::{
     contact::machine as contact,
     deps::Deps,
     effect::{Effect, contact_moved},
+    job,
     session::machine::{Bar, Command as SessionCommand},
     shell::{Do, Stored},
+    slices::Slices,
     writer::Commit,
 };
 use entities::{
@@ -67,35 +69,39 @@ pub fn check_drained(deps: Deps, campaign: Owned<CampaignId>) {
     });
 }
 
-/// Contacts put away in one transaction: small enough that others are not kept waiting.
-const SLICE: u64 = 500;
+/// Contacts put away in one transaction, at most.
+const MOST: usize = 250;
 
-/// Puts away what the campaign has not called, slice by slice, then looks whether it is over.
-pub fn put_away(deps: Deps, campaign: Owned<CampaignId>, reason: CompletedReason) {
-    let busy = deps.clock.busy();
-    deps.runtime.clone().spawn(async move {
-        loop {
-            let job_deps = deps.clone();
-            let slice = deps.writer.run(move |db| {
-                let deps = job_deps.clone();
-                Box::pin(async move { slice(&deps, db, campaign, reason).await })
-            });
-            match slice.await {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) if error.retryable() => {
-                    deps.clock.back_off(10).await;
-                }
-                Err(error) => {
-                    tracing::error!(%error, "putting a campaign's contacts away failed; the reconcile tries again");
-                    break;
-                }
-            }
+/// Puts away what the campaign has not called, slice by slice, then looks whether it is over. One does it, however often it is
+/// asked for.
+pub fn put_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReason) {
+    let work = {
+        let deps = deps.clone();
+        async move {
+            let done = put_all_away(&deps, campaign, reason).await;
+            end_sent_back(&deps, campaign).await;
+            check_drained(deps, campaign);
+            done
         }
-        end_sent_back(&deps, campaign).await;
-        check_drained(deps, campaign);
-        drop(busy);
-    });
+    };
+    job::run(deps, &deps.closings, campaign.id, "campaign's end", work);
+}
+
+async fn put_all_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReason) -> Result<()> {
+    let mut slices = Slices::new(MOST);
+    loop {
+        let (job_deps, rows) = (deps.clone(), slices.rows());
+        let slice = slices.write(deps, move |db| {
+            let deps = job_deps.clone();
+            Box::pin(async move { slice(&deps, db, campaign, reason, rows).await })
+        });
+        match slice.await {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.retryable() => deps.clock.back_off(10).await,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Calls that a trunk sent back are not placed any more.
@@ -120,8 +126,9 @@ async fn slice(
     db: &DatabaseTransaction,
     campaign: Owned<CampaignId>,
     reason: CompletedReason,
+    rows: usize,
 ) -> Result<(usize, Commit)> {
-    let rows = entities::contact::unfinished(db, campaign.id, SLICE).await?;
+    let rows = entities::contact::unfinished(db, campaign.id, rows as u64).await?;
     let retry = entities::campaign::load_even_deleted(db, campaign).await?.plan.retry;
     let blocks = entities::dispatch_block::of(db, campaign.tenant_id).await?;
     let is_suspension =

@@ -292,6 +292,12 @@ impl Clock {
         tokio::time::sleep(Duration::from_millis(50) * tries.min(20)).await;
     }
 
+    /// Leaves that time to others. Passes in real time on either clock, as what they do does.
+    pub async fn rest(&self, time: Duration) {
+        #[expect(clippy::disallowed_methods, reason = "others' work does not know our clock")]
+        tokio::time::sleep(time).await;
+    }
+
     /// Moves a manual clock, running every alarm on the way, in order. No effect on the wall clock.
     pub async fn advance(&self, by: Duration) {
         let Source::Manual { stand, activity } = &*self.0 else {

@@ -1,6 +1,7 @@
 //! One attempt: the signed POST and what is logged of it.
 use super::machine::{Outcome, Schedule, Verdict};
 use crate::{
+    bulkhead::Permit,
     deps::Deps,
     event::{Event, WebhookTest},
     keyring::purpose,
@@ -21,7 +22,7 @@ use entities::{
 };
 use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use std::{net::SocketAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{net::SocketAddr, panic::AssertUnwindSafe, time::Duration};
 use url::Url;
 use zeroize::Zeroizing;
 
@@ -239,8 +240,11 @@ async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin
 }
 
 /// A `webhook.test` event, sent once to this endpoint, whatever state it is in; logged, and counted nowhere.
-pub async fn test(deps: &Deps, endpoint: &Endpoint) -> Result<(Delivery, Report)> {
-    let target = Arc::new(Target::of(deps, endpoint)?);
+///
+/// It goes on to its end, `timeout_ms` at most, also when nobody waits for it any more: what was sent is logged. It holds its
+/// permit for as long.
+pub async fn test(deps: &Deps, endpoint: &Endpoint, permit: Permit) -> Result<(Delivery, Report)> {
+    let target = Target::of(deps, endpoint)?;
     let now = deps.clock.now();
     let test = WebhookTest {
         endpoint_id: endpoint.id,
@@ -256,11 +260,19 @@ pub async fn test(deps: &Deps, endpoint: &Endpoint) -> Result<(Delivery, Report)
 
     let delivery = Delivery::new(deps.ids.next(), endpoint.id, &event, Origin::Test, now);
     // On the service's own threads: its connection may be kept for others.
-    let attempt = deps.runtime.spawn({
-        let deps = deps.clone();
-        async move { perform(&deps, &target, &event, Origin::Test).await }
+    let testing = deps.runtime.spawn({
+        let (deps, busy) = (deps.clone(), deps.clock.busy());
+        async move {
+            let (_permit, _busy) = (permit, busy);
+            let report = perform(&deps, &target, &event, Origin::Test).await;
+            let delivery = log_test(&deps, delivery, &report).await?;
+            Ok::<_, Error>((delivery, report))
+        }
     });
-    let report = attempt.await.map_err(|error| Error::Internal(error.to_string()))?;
+    testing.await.map_err(|error| Error::Internal(error.to_string()))?
+}
+
+async fn log_test(deps: &Deps, delivery: Delivery, report: &Report) -> Result<Delivery> {
     let attempt = super::machine::Attempt {
         outcome: report.outcome.clone(),
         started_at: report.started_at,
@@ -271,7 +283,7 @@ pub async fn test(deps: &Deps, endpoint: &Endpoint) -> Result<(Delivery, Report)
     commit.changes.attempts.push(report.log(&delivery));
     commit.changes.deliveries.push(delivery.clone());
     deps.writer.commit(commit).await?;
-    Ok((delivery, report))
+    Ok(delivery)
 }
 
 #[cfg(test)]

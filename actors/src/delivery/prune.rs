@@ -1,5 +1,5 @@
 //! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
-use crate::{deps::Deps, writer::Commit};
+use crate::{deps::Deps, slices::Slices, writer::Commit};
 use entities::{
     Result, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta, recovery,
     sms_message, values::Moment,
@@ -24,8 +24,8 @@ impl Default for Retention {
     }
 }
 
-/// Events, or attempts, in one transaction.
-const SLICE: u64 = 500;
+/// Events, messages or attempts in one transaction, at most.
+const MOST: usize = 500;
 /// Slices in one run: a backlog is worked off over some runs.
 const SLICES: usize = 2000;
 /// Ids named in one statement.
@@ -51,69 +51,70 @@ pub async fn prune(deps: &Deps) -> Result<()> {
 const KEEP_LINKS: Duration = Duration::from_secs(60 * 24 * 3600);
 
 async fn texts(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
     for _ in 0..SLICES {
-        let ids = sms_message::oldest(&deps.db.read, before, SLICE).await?;
+        let ids = sms_message::oldest(&deps.db.read, before, slices.rows() as u64).await?;
         if ids.is_empty() {
             return Ok(());
         }
-        deps.writer
-            .run(move |db| {
-                let ids = ids.clone();
-                Box::pin(async move {
-                    sms_message::prune(db, &ids).await?;
-                    Ok(((), Commit::default()))
-                })
+        let slice = slices.write(deps, move |db| {
+            let ids = ids.clone();
+            Box::pin(async move {
+                sms_message::prune(db, &ids).await?;
+                Ok(((), Commit::default()))
             })
-            .await?;
+        });
+        slice.await?;
     }
     Ok(())
 }
 
 async fn emails(deps: &Deps, before: Moment, marketing_before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
     for _ in 0..SLICES {
-        let ids = email_message::oldest(&deps.db.read, before, marketing_before, SLICE).await?;
+        let ids = email_message::oldest(&deps.db.read, before, marketing_before, slices.rows() as u64).await?;
         if ids.is_empty() {
             return Ok(());
         }
-        deps.writer
-            .run(move |db| {
-                let ids = ids.clone();
-                Box::pin(async move {
-                    email_message::prune(db, &ids).await?;
-                    Ok(((), Commit::default()))
-                })
+        let slice = slices.write(deps, move |db| {
+            let ids = ids.clone();
+            Box::pin(async move {
+                email_message::prune(db, &ids).await?;
+                Ok(((), Commit::default()))
             })
-            .await?;
+        });
+        slice.await?;
     }
     Ok(())
 }
 
 async fn events(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
     // Events that are still to be delivered stay: the next slice begins behind them.
     let mut after = 0;
     for _ in 0..SLICES {
         // Looked up by a reader first: mostly there is nothing, and the writer is not asked.
-        let seqs = event::oldest(&deps.db.read, after, before, SLICE).await?;
+        let seqs = event::oldest(&deps.db.read, after, before, slices.rows() as u64).await?;
         let Some(last) = seqs.last() else { return Ok(()) };
         after = *last;
-        deps.writer
-            .run(move |db| {
-                let seqs = seqs.clone();
-                Box::pin(async move {
-                    let deliveries = delivery::prune(db, &seqs).await?;
-                    for ids in deliveries.chunks(NAMED) {
-                        delivery_attempt::prune(db, ids).await?;
-                    }
-                    event::prune(db, &seqs).await?;
-                    Ok(((), Commit::default()))
-                })
+        let slice = slices.write(deps, move |db| {
+            let seqs = seqs.clone();
+            Box::pin(async move {
+                let deliveries = delivery::prune(db, &seqs).await?;
+                for ids in deliveries.chunks(NAMED) {
+                    delivery_attempt::prune(db, ids).await?;
+                }
+                event::prune(db, &seqs).await?;
+                Ok(((), Commit::default()))
             })
-            .await?;
+        });
+        slice.await?;
     }
     Ok(())
 }
 
 async fn answers(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
     for _ in 0..SLICES {
         let before = DeliveryId::floor(before);
         let after = meta::get(&deps.db.read, meta::FORGOTTEN_ANSWERS)
@@ -122,16 +123,16 @@ async fn answers(deps: &Deps, before: Moment) -> Result<()> {
         if !delivery_attempt::any_between(&deps.db.read, after, before).await? {
             return Ok(());
         }
-        deps.writer
-            .run(move |db| {
-                Box::pin(async move {
-                    if let Some(last) = delivery_attempt::forget_answers(db, after, before, SLICE).await? {
-                        meta::set(db, meta::FORGOTTEN_ANSWERS, &last.to_string()).await?;
-                    }
-                    Ok(((), Commit::default()))
-                })
+        let rows = slices.rows() as u64;
+        let slice = slices.write(deps, move |db| {
+            Box::pin(async move {
+                if let Some(last) = delivery_attempt::forget_answers(db, after, before, rows).await? {
+                    meta::set(db, meta::FORGOTTEN_ANSWERS, &last.to_string()).await?;
+                }
+                Ok(((), Commit::default()))
             })
-            .await?;
+        });
+        slice.await?;
     }
     Ok(())
 }

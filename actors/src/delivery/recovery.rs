@@ -9,7 +9,7 @@
 //!
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
 use super::{lane::Wake, machine};
-use crate::{deps::Deps, job, writer::Commit};
+use crate::{deps::Deps, job, slices::Slices, writer::Commit};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
@@ -22,8 +22,8 @@ use entities::{
 use sea_orm::DatabaseTransaction;
 use std::collections::HashMap;
 
-/// Deliveries dealt with in one transaction.
-const SLICE: u64 = 500;
+/// Deliveries dealt with in one transaction, at most.
+const MOST: usize = 500;
 
 /// Stores the job and starts it. One at a time per endpoint.
 pub async fn start(
@@ -99,9 +99,11 @@ async fn slices(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) -> Res
         return Ok(());
     };
     let mut after = job.after_id.unwrap_or(DeliveryId::floor(job.since));
+    let mut slices = Slices::new(MOST);
     loop {
-        let seen = delivery::log_after(&deps.db.read, endpoint.id, after, SLICE).await?;
-        let ends = (seen.len() as u64) < SLICE || seen.last().is_some_and(|last| last.created_at >= job.until);
+        let rows = slices.rows();
+        let seen = delivery::log_after(&deps.db.read, endpoint.id, after, rows as u64).await?;
+        let ends = seen.len() < rows || seen.last().is_some_and(|last| last.created_at >= job.until);
         after = seen.last().map_or(after, |last| last.id);
         let missed: Vec<DeliveryId> = seen
             .iter()
@@ -112,9 +114,8 @@ async fn slices(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) -> Res
             continue;
         }
         let (ids, clock, schedule) = (deps.ids.clone(), deps.clock.clone(), deps.limits.schedule.clone());
-        let goes_on = deps
-            .writer
-            .run(move |db| {
+        let goes_on = slices
+            .write(deps, move |db| {
                 let (ids, clock, schedule, missed) = (ids.clone(), clock.clone(), schedule.clone(), missed.clone());
                 Box::pin(async move {
                     let Some(mut job) = recovery::load(db, id)

@@ -11,7 +11,7 @@ mod train;
 pub use provider::{Cloner, Copy, Order, Recording, Refused, Sandbox};
 pub use train::{erase, train};
 
-use crate::job::Running;
+use crate::{bulkhead::Bulkhead, job::Running};
 use elevenlabs::Elevenlabs;
 use entities::{ids::VoiceId, voice::Maker};
 use tokio::sync::Semaphore;
@@ -27,7 +27,7 @@ pub struct Cloning {
     /// Examinations: each holds one file in memory.
     examinations: Semaphore,
     /// Uploads: each holds one file in memory.
-    pub uploads: samples::Uploads,
+    pub uploads: Bulkhead,
 }
 
 /// Voices whose samples are examined at once.
@@ -42,7 +42,7 @@ impl Cloning {
             trainings: Running::default(),
             erasures: Running::default(),
             examinations: Semaphore::new(AT_ONCE),
-            uploads: samples::Uploads::default(),
+            uploads: samples::uploads(),
         }
     }
 

@@ -1,17 +1,12 @@
 //! Samples on their way into the store. A sample's row comes first and says `stored: false`; what is never whole is found by
 //! it and erased.
-use crate::{deps::Deps, keyring::hex, writer::Commit};
+use crate::{bulkhead::Bulkhead, deps::Deps, keyring::hex, writer::Commit};
 use entities::{
     Error, Result,
     ids::{TenantId, VoiceId, VoiceSampleId},
     voice::sample::{self, Model as Sample},
 };
 use sha2::{Digest, Sha256};
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes of one file.
 pub const MAX_FILE: usize = 25 * 1024 * 1024;
@@ -32,55 +27,8 @@ pub fn name(sample: &Sample) -> String {
 }
 
 /// Who uploads.
-pub struct Uploads {
-    permits: Arc<Semaphore>,
-    by_tenant: Arc<Mutex<HashMap<TenantId, usize>>>,
-}
-
-impl Default for Uploads {
-    fn default() -> Self {
-        Uploads {
-            permits: Arc::new(Semaphore::new(MAX_UPLOADS)),
-            by_tenant: Arc::default(),
-        }
-    }
-}
-
-/// Held during an upload.
-pub struct Place {
-    _permit: OwnedSemaphorePermit,
-    tenant: TenantId,
-    by_tenant: Arc<Mutex<HashMap<TenantId, usize>>>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut all = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = all.get_mut(&self.tenant) {
-            *count -= 1;
-            if *count == 0 {
-                all.remove(&self.tenant);
-            }
-        }
-    }
-}
-
-impl Uploads {
-    /// None: too many are under way.
-    pub fn begin(&self, tenant: TenantId) -> Option<Place> {
-        let permit = self.permits.clone().try_acquire_owned().ok()?;
-        let mut all = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.entry(tenant).or_default();
-        if *count >= MAX_OF_TENANT {
-            return None;
-        }
-        *count += 1;
-        Some(Place {
-            _permit: permit,
-            tenant,
-            by_tenant: self.by_tenant.clone(),
-        })
-    }
+pub fn uploads() -> Bulkhead {
+    Bulkhead::new(MAX_OF_TENANT, MAX_UPLOADS)
 }
 
 /// Puts a file into the store. Its row does not count yet: see `stored`.

@@ -248,6 +248,8 @@ impl CampaignStatsView {
 #[derive(Serialize, JsonSchema)]
 pub struct OutlookView {
     pub campaign_id: CampaignId,
+    /// As of when: those who ask for the same while it is being found out share one answer.
+    pub generated_at: Moment,
     /// Nothing keeps it from being started.
     pub ready: bool,
     /// What does, and what to do about it.
@@ -335,6 +337,7 @@ impl OutlookView {
         groups.sort_by_key(|group| std::cmp::Reverse(group.contacts));
         OutlookView {
             campaign_id: row.id,
+            generated_at: now,
             ready: problems.is_empty(),
             problems,
             contacts: outlook.open,

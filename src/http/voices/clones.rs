@@ -284,7 +284,7 @@ impl<'a> Upload<'a> {
         texts: &[&str],
         first: Option<VoiceSampleId>,
     ) -> ApiResult<(Self, Asked)> {
-        let Some(_place) = self.state.deps.cloning.uploads.begin(self.caller.tenant_id()) else {
+        let Ok(_permit) = self.state.deps.cloning.uploads.enter(self.caller.tenant_id()) else {
             form.drain().await;
             let why = "too many uploads are under way; try again shortly".into();
             return Err(ApiError::TooMany("rate_limited", why, 10));

@@ -338,6 +338,7 @@ pub async fn preview(
     Json(asked): Json<Preview>,
 ) -> ApiResult<HttpResponse> {
     let found = find(&state, &caller, &id).await?;
+    let _permit = state.bulkheads.outside(caller.tenant_id())?;
     state.limits.preview(caller.tenant_id(), asked.text.chars().count())?;
     let sound = match found {
         Found::Builtin(voice) => voice.say(&state.deps, &asked.text).await.ok_or_else(|| {

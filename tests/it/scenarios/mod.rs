@@ -15,6 +15,7 @@ mod dispatch_is_paused;
 mod faults;
 mod mended;
 mod messages;
+mod neighbours;
 mod numbers;
 mod races;
 mod rooms;
