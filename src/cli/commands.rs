@@ -1,4 +1,5 @@
 //! The operator's commands. They work on the database itself, beside a running `serve`.
+use super::numbers;
 use crate::{
     access::{self, DEFAULT_CONCURRENCY, NewKey, NewWorkspace},
     app::CannotStart,
@@ -23,7 +24,7 @@ use entities::{
     function, membership,
     page::Page,
     recording, sip_trunk, tenant, user,
-    values::{Country, E164, Env, Moment, Role, Scopes, Text, Zone},
+    values::{Env, Moment, Role, Scopes, Text, Zone},
     verified_number,
     voice::sample,
     webhook_endpoint,
@@ -74,6 +75,20 @@ pub enum Workspace {
     List,
     /// Let the workspace's test keys call a number outside the sandbox block
     VerifyNumber {
+        #[arg(long)]
+        workspace: String,
+        #[arg(long)]
+        number: String,
+    },
+    /// Give a number to the workspace for live use, whoever had it; no code of another workspace undoes that
+    ClaimNumber {
+        #[arg(long)]
+        workspace: String,
+        #[arg(long)]
+        number: String,
+    },
+    /// Take a number from the workspace: no live use until it is verified by a code, or claimed, anew
+    ReleaseNumber {
         #[arg(long)]
         workspace: String,
         #[arg(long)]
@@ -251,11 +266,7 @@ impl Workspace {
             }
             Workspace::VerifyNumber { workspace, number } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
-                let country: Country = tenant
-                    .country
-                    .parse()
-                    .map_err(|why: String| Error::invalid("country", why))?;
-                let number = E164::parse(&number, country).map_err(|why| Error::invalid("number", why))?;
+                let number = numbers::parse(&tenant, &number)?;
                 let row = verified_number::Model::vouched(ids.next(), tenant.id, number.clone(), clock.now());
                 let transaction = db.begin().await.map_err(Error::from)?;
                 verified_number::add(&transaction, row).await?;
@@ -264,6 +275,29 @@ impl Workspace {
                     print(&json!({ "phone_number": number }));
                 } else {
                     println!("Test keys of {workspace} may call {number}");
+                }
+            }
+            Workspace::ClaimNumber { workspace, number } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let number = numbers::parse(&tenant, &number)?;
+                numbers::check_claimable(&settings, &number)?;
+                let claimed = numbers::claim(&db, &ids, &tenant, number, clock.now()).await?;
+                if json {
+                    print(&claimed);
+                } else {
+                    println!("{}", claimed.sentence());
+                }
+            }
+            Workspace::ReleaseNumber { workspace, number } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let number = numbers::parse(&tenant, &number)?;
+                let released = numbers::release(&db, &tenant, &number).await?;
+                if json {
+                    print(&json!({ "phone_number": number, "workspace": workspace, "released": released }));
+                } else if released {
+                    println!("{number} is not {workspace}'s for live use any more");
+                } else {
+                    println!("{workspace} had not claimed {number}");
                 }
             }
         }

@@ -4,6 +4,7 @@ pub mod commands;
 pub mod credits;
 pub mod demo;
 pub mod listen;
+mod numbers;
 pub mod serve;
 pub mod tenant;
 pub mod webhook;
@@ -42,7 +43,7 @@ pub enum Command {
     /// Find out why a received webhook does not verify
     #[command(subcommand)]
     Webhook(webhook::Webhook),
-    /// Make a workspace with its owner, list them, or open a number for test calls
+    /// Make a workspace with its owner, list them, open a number for test calls, or give it one for live use
     #[command(subcommand)]
     Workspace(commands::Workspace),
     /// Make, list and revoke API keys

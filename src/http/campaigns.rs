@@ -472,10 +472,11 @@ async fn check_from_numbers(state: &State, caller: &Caller, plan: &Plan) -> ApiR
     }
     let owner = (caller.tenant_id(), caller.env());
     for number in &plan.from_numbers {
-        if let Err(Error::Invalid { .. }) = actors::sms::from_number(&state.deps, owner, Some(number.clone())).await {
+        let usable = actors::sms::from_number(&state.deps, owner, Some(number.clone())).await;
+        if let Err(Error::Invalid { reason, .. }) = usable {
             return Err(ApiError::validation(
                 "from_numbers",
-                format!("has {number}, which is none of the workspace's numbers: see GET /v1/numbers"),
+                format!("has {number}, which {reason}"),
             ));
         }
     }

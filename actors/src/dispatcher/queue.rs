@@ -172,7 +172,8 @@ impl Queue {
         let options = agent.as_ref().map(|agent| settings::options(&agent.definition, asked));
         let mut plan = row.plan;
         if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
-            plan.from_numbers.extend(number::default_of(db, row.tenant_id).await?);
+            plan.from_numbers
+                .extend(number::default_of(db, row.tenant_id, row.env).await?);
         }
         let limits = &deps.limits;
         let (hold, dearest) = match (&letter, &agent) {
