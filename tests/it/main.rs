@@ -7,6 +7,8 @@ mod http;
 mod outbound;
 mod process;
 mod scenarios;
+#[path = "../load/soak/series.rs"]
+mod series;
 mod snippets;
 mod vault;
 mod world;
