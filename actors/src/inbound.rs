@@ -20,6 +20,7 @@ use entities::{
     ids::{InboundCallId, NumberId, Owned, SessionId, TenantId},
     inbound_call::{self, Counts, Outcome},
     number::{self, Model as Number, Otherwise, alarm},
+    number_claim,
     session::{self, Sandbox},
     values::{E164, Env, Moment},
 };
@@ -74,6 +75,10 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
     }
     let number = number::of_number(db, tenant, &call.to_number).await?;
     let number = number.ok_or_else(|| Error::invalid("to_number", "is none of this workspace's numbers"))?;
+    // Live, a number rings with the workspace that has claimed it, and with nobody else that has it among its numbers.
+    if env == Env::Live && !number_claim::holds(db, tenant, &call.to_number).await? {
+        return Err(Error::invalid("to_number", "is not verified for live use"));
+    }
     let agent = match number.agent_id {
         Some(id) => match agent::load(db, tenant, id).await {
             Err(Error::NotFound(_)) => None,

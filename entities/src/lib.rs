@@ -44,6 +44,7 @@ pub mod membership;
 pub mod message_send;
 pub mod meta;
 pub mod number;
+pub mod number_claim;
 pub mod recording;
 pub mod recovery;
 pub mod room;

@@ -1,7 +1,9 @@
-//! A tenant's phone numbers: who answers them, and how well. Shared by its two envs.
+//! A tenant's phone numbers: who answers them, and how well. Shared by its two envs. That a tenant has one here says nothing of
+//! whose it is: others may have it too, and live use asks for [`number_claim`].
 use crate::{
     error::{Error, Result},
     ids::{AgentId, NumberId, TenantId, TrunkId},
+    number_claim,
     page::{self, Listed, Page},
     values::{E164, Env, Moment, Text},
 };
@@ -123,28 +125,51 @@ pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
-/// Who calls where nobody says otherwise: the tenant's oldest number.
-pub async fn default_of(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Option<E164>> {
-    use sea_orm::{Order, QueryOrder, QuerySelect};
-    let select = owned(tenant).order_by(Column::Id, Order::Asc).limit(1);
-    Ok(select.one(db).await?.map(|row| row.phone_number))
+/// Who writes where nobody says otherwise: the tenant's oldest number, in live the oldest that it has claimed.
+pub async fn default_of(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<Option<E164>> {
+    oldest(db, usable(tenant, env)).await
 }
 
-/// Who calls live where nobody says otherwise: the oldest of the tenant's numbers that has a trunk.
+/// Who calls live where nobody says otherwise: the oldest that it has claimed and that has a trunk.
 pub async fn default_on_trunk(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Option<E164>> {
-    use sea_orm::{Order, QueryOrder, QuerySelect};
-    let with_trunk = owned(tenant).filter(Column::TrunkId.is_not_null());
-    let select = with_trunk.order_by(Column::Id, Order::Asc).limit(1);
-    Ok(select.one(db).await?.map(|row| row.phone_number))
+    oldest(db, usable(tenant, Env::Live).filter(Column::TrunkId.is_not_null())).await
 }
 
-/// The workspace whose number it is; the one that had it first, should two claim it.
-pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option<TenantId>> {
+fn usable(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    use sea_orm::{QuerySelect, QueryTrait};
+    let select = owned(tenant);
+    match env {
+        Env::Test => select,
+        Env::Live => {
+            let claimed = number_claim::Entity::find()
+                .select_only()
+                .column(number_claim::Column::PhoneNumber)
+                .filter(number_claim::Column::TenantId.eq(tenant));
+            select.filter(Column::PhoneNumber.in_subquery(claimed.into_query()))
+        }
+    }
+}
+
+async fn oldest(db: &impl ConnectionTrait, select: sea_orm::Select<Entity>) -> Result<Option<E164>> {
     use sea_orm::{Order, QueryOrder, QuerySelect};
-    let select = Entity::find()
-        .filter(Column::PhoneNumber.eq(number.clone()))
-        .filter(Column::DeletedAt.is_null())
-        .order_by(Column::Id, Order::Asc)
-        .limit(1);
-    Ok(select.one(db).await?.map(|row| row.tenant_id))
+    let first = select.order_by(Column::Id, Order::Asc).limit(1).one(db).await?;
+    Ok(first.map(|row| row.phone_number))
+}
+
+/// May the tenant call and text from a number in that env?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is none of the tenant's numbers.
+    Foreign,
+    /// It is one of them, and not claimed by the tenant, as live use asks for.
+    Unverified,
+    Usable,
+}
+
+pub async fn standing(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), number: &E164) -> Result<Standing> {
+    if of_number(db, tenant, number).await?.is_none() {
+        return Ok(Standing::Foreign);
+    }
+    let usable = env == Env::Test || number_claim::holds(db, tenant, number).await?;
+    Ok(if usable { Standing::Usable } else { Standing::Unverified })
 }

@@ -12,6 +12,7 @@ mod m2026_11_22_000007_trunks;
 mod m2026_11_22_000008_credits;
 mod m2026_11_22_000009_rooms;
 mod m2026_11_22_000014_access;
+mod m2026_11_22_000017_numbers;
 
 pub struct Migrator;
 
@@ -29,6 +30,7 @@ impl MigratorTrait for Migrator {
             Box::new(m2026_11_22_000008_credits::Migration),
             Box::new(m2026_11_22_000009_rooms::Migration),
             Box::new(m2026_11_22_000014_access::Migration),
+            Box::new(m2026_11_22_000017_numbers::Migration),
         ]
     }
 }

@@ -6,6 +6,7 @@ pub mod credits;
 pub mod demo;
 pub mod dispatch;
 pub mod listen;
+mod numbers;
 pub mod serve;
 pub mod tenant;
 pub mod user;
@@ -46,7 +47,8 @@ pub enum Command {
     /// Find out why a received webhook does not verify
     #[command(subcommand)]
     Webhook(webhook::Webhook),
-    /// Make a workspace with its owner, say who belongs to it as what, list them, or open a number for test calls
+    /// Make a workspace with its owner, say who belongs to it as what, list them, open a number for test calls, or give it one
+    /// for live use
     #[command(subcommand)]
     Workspace(workspace::Workspace),
     /// Set a user's password anew, or list the users

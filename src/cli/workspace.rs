@@ -1,5 +1,8 @@
 //! `callboard workspace`: workspaces and who belongs to them. Works beside a running `serve`, which looks at the same rows.
-use super::commands::{open, password_from_stdin, print, write};
+use super::{
+    commands::{open, password_from_stdin, print, write},
+    numbers,
+};
 use crate::{
     access::{self, Author, DEFAULT_CONCURRENCY, NewWorkspace, members},
     app::CannotStart,
@@ -12,7 +15,7 @@ use entities::{
     membership,
     page::Page,
     tenant, user,
-    values::{Country, E164, Role, Zone},
+    values::{Role, Zone},
     verified_number,
 };
 use serde_json::json;
@@ -82,10 +85,24 @@ pub enum Workspace {
         #[arg(long)]
         number: String,
     },
+    /// Give a number to the workspace for live use, whoever had it; no code of another workspace undoes that
+    ClaimNumber {
+        #[arg(long)]
+        workspace: String,
+        #[arg(long)]
+        number: String,
+    },
+    /// Take a number from the workspace: no live use until it is verified by a code, or claimed, anew
+    ReleaseNumber {
+        #[arg(long)]
+        workspace: String,
+        #[arg(long)]
+        number: String,
+    },
 }
 
 fn parse_role(text: &str) -> Result<Role, String> {
-    serde_json::from_value(json!(text)).map_err(|_| format!("`{text}` is no role: use owner, admin or viewer"))
+    serde_json::from_value(json!(text)).map_err(|_| format!("`{text}` is not a role: use owner, admin or viewer"))
 }
 
 impl Workspace {
@@ -216,11 +233,7 @@ impl Workspace {
             }
             Workspace::VerifyNumber { workspace, number } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
-                let country: Country = tenant
-                    .country
-                    .parse()
-                    .map_err(|why: String| Error::invalid("country", why))?;
-                let number = E164::parse(&number, country).map_err(|why| Error::invalid("number", why))?;
+                let number = numbers::parse(&tenant, &number)?;
                 let row = verified_number::Model::vouched(ids.next(), tenant.id, number.clone(), clock.now());
                 let transaction = db.begin().await.map_err(Error::from)?;
                 verified_number::add(&transaction, row).await?;
@@ -229,6 +242,29 @@ impl Workspace {
                     print(&json!({ "phone_number": number }));
                 } else {
                     println!("Test keys of {workspace} may call {number}");
+                }
+            }
+            Workspace::ClaimNumber { workspace, number } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let number = numbers::parse(&tenant, &number)?;
+                numbers::check_claimable(&settings, &number)?;
+                let claimed = numbers::claim(&db, &ids, &tenant, number, clock.now()).await?;
+                if json {
+                    print(&claimed);
+                } else {
+                    println!("{}", claimed.sentence());
+                }
+            }
+            Workspace::ReleaseNumber { workspace, number } => {
+                let tenant = tenant::by_slug(&db.read, &workspace).await?;
+                let number = numbers::parse(&tenant, &number)?;
+                let released = numbers::release(&db, &tenant, &number).await?;
+                if json {
+                    print(&json!({ "phone_number": number, "workspace": workspace, "released": released }));
+                } else if released {
+                    println!("{number} is not {workspace}'s for live use any more");
+                } else {
+                    println!("{workspace} had not claimed {number}");
                 }
             }
         }

@@ -455,21 +455,19 @@ pub(super) fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiRe
 async fn check_from_numbers(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     let (db, owner) = (&state.deps.db.read, (caller.tenant_id(), caller.env()));
     for number in &plan.from_numbers {
-        let (is_good, which) = match plan.channel {
-            Channel::Sms => match actors::sms::from_number(&state.deps, owner, Some(number.clone())).await {
-                Err(Error::Invalid { .. }) => (false, "a number of the workspace"),
-                // Whether anybody hands texts over is asked at the start.
-                Ok(_) | Err(_) => (true, ""),
-            },
-            Channel::Phone => (
-                caller_id::may_show(db, owner, number).await?,
-                "a number of the workspace that has a trunk",
-            ),
-            Channel::Email => (true, ""),
+        let usable = match plan.channel {
+            // Whether anybody hands texts over is asked at the start.
+            Channel::Sms => actors::sms::from_number(&state.deps, owner, Some(number.clone()))
+                .await
+                .map(drop),
+            Channel::Phone => caller_id::check(db, owner, number).await,
+            Channel::Email => Ok(()),
         };
-        if !is_good {
-            let why = format!("has {number}, which is not {which}: see GET /v1/numbers");
-            return Err(ApiError::validation("from_numbers", why));
+        if let Err(Error::Invalid { reason, .. }) = usable {
+            return Err(ApiError::validation(
+                "from_numbers",
+                format!("has {number}, which {reason}"),
+            ));
         }
     }
     Ok(())

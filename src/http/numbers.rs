@@ -1,4 +1,7 @@
 //! A workspace's phone numbers: who answers them, and how well. Shared by its two envs; calls and rates are the key's env's.
+//!
+//! Any number can be added, and no answer says whether another workspace has it: what is added is configuration, good for
+//! the sandbox. Live use asks for a claim, which is unique (`entities::number_claim`).
 use super::{
     campaigns::country,
     error::{ApiError, ApiResult},
@@ -20,6 +23,7 @@ use entities::{
     ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId},
     inbound_call::{self, Counts, Outcome},
     number::{self as store, Inbound, Model, Otherwise},
+    number_claim,
     session::{Sandbox, SandboxOutcome, Step},
     sip_trunk,
     values::{E164, Env, Moment, Text},
@@ -27,7 +31,7 @@ use entities::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number that is yours.
+/// A number to be called on and from: at once in the sandbox, live once it is verified.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Create {
@@ -64,10 +68,19 @@ pub struct NumberView {
     pub inbound: Inbound,
     /// `answered` by all calls of the last 24 hours, from 0 to 1; null without calls.
     pub answer_rate_24h: Option<f64>,
-    /// `active` with an agent, else `unassigned`.
-    pub status: &'static str,
+    /// `active`: it may be used live. `unverified`: with test keys only, until a code of a live key is confirmed at
+    /// `/v1/verified_numbers`, or the operator claims it for the workspace.
+    pub status: NumberStatus,
     pub created_at: Moment,
     pub updated_at: Moment,
+}
+
+/// May it be used live?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NumberStatus {
+    Unverified,
+    Active,
 }
 
 /// The last 24 hours of a number.
@@ -359,9 +372,13 @@ async fn save(state: &State, row: Model) -> Result<(), Error> {
                     Err(error) => return Err(error),
                 }
             }
-            // What comes in for a number is for one workspace.
-            if row.version == 1 && store::owner_of(db, &row.phone_number).await?.is_some() {
+            // Its own only: others may have the same number, and nobody is told.
+            if row.version == 1 && store::of_number(db, row.tenant_id, &row.phone_number).await?.is_some() {
                 return Err(taken());
+            }
+            // With the number the workspace gives up what it had of it.
+            if row.deleted_at.is_some() {
+                number_claim::release(db, row.tenant_id, &row.phone_number).await?;
             }
             let mut commit = Commit::default();
             commit.changes.numbers.push(row);
@@ -373,13 +390,19 @@ async fn save(state: &State, row: Model) -> Result<(), Error> {
 
 async fn view(state: &State, env: Env, row: Model) -> ApiResult<NumberView> {
     let since = state.deps.clock.now().plus_seconds(-WINDOW_SECONDS);
-    let counts = inbound_call::counts_since(&state.deps.db.read, row.id, env, since).await?;
+    let db = &state.deps.db.read;
+    let counts = inbound_call::counts_since(db, row.id, env, since).await?;
+    let claimed = number_claim::holds(db, row.tenant_id, &row.phone_number).await?;
     Ok(NumberView {
         id: row.id,
         phone_number: row.phone_number,
         label: row.label,
         trunk_id: row.trunk_id,
-        status: if row.agent_id.is_some() { "active" } else { "unassigned" },
+        status: if claimed {
+            NumberStatus::Active
+        } else {
+            NumberStatus::Unverified
+        },
         agent_id: row.agent_id,
         inbound: row.inbound,
         answer_rate_24h: counts.answer_rate(),

@@ -83,11 +83,11 @@ table! {
     POST "/v1/voices/{id}/samples" Needs(VoicesWrite), voices::add_samples, "Add samples to a clone whose training failed (`multipart/form-data`).", takes voices::SamplesForm, gives voices::VoiceView, 200;
     POST "/v1/voices/{id}/train" Needs(VoicesWrite), voices::train, "Train a clone again after a failure; finishes later.", gives voices::VoiceView, 202;
 
-    POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number of yours, with the agent that answers it.", takes numbers::Create, gives numbers::NumberView, 201;
+    POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number, with the agent that answers it: for tests at once, live once it is verified.", takes numbers::Create, gives numbers::NumberView, 201;
     GET "/v1/numbers" Needs(NumbersRead), numbers::list, "List numbers.", gives views::List<numbers::NumberView>, 200;
     GET "/v1/numbers/{id}" Needs(NumbersRead), numbers::get, "Get a number.", gives numbers::NumberView, 200;
     PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::openapi::Patch<numbers::Settings>, gives numbers::NumberView, 200;
-    DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number.", 204;
+    DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number, and give up its claim for live use.", 204;
     GET "/v1/numbers/{id}/stats" Needs(NumbersRead), numbers::stats, "Calls to a number in the last 24 hours, and its answer rate.", gives numbers::NumberStatsView, 200;
     POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes sip_trunks::Settings, gives sip_trunks::TrunkView, 201;
     GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<sip_trunks::TrunkView>, 200;
@@ -101,7 +101,7 @@ table! {
     GET "/v1/verified_numbers/{id}" Needs(NumbersRead), verified_numbers::get, "Get a verified number.", gives verified_numbers::VerifiedNumberView, 200;
     PATCH "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::change, "Change the label of a verified number (JSON merge patch).", takes verified_numbers::Change, gives verified_numbers::VerifiedNumberView, 200;
     DELETE "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::delete, "Delete a verified number: test keys may call it no more.", 204;
-    POST "/v1/verified_numbers/{id}/confirm" Needs(NumbersWrite), verified_numbers::confirm, "Say the code: with the right one the number is verified.", takes verified_numbers::Confirm, gives verified_numbers::VerifiedNumberView, 200;
+    POST "/v1/verified_numbers/{id}/confirm" Needs(NumbersWrite), verified_numbers::confirm, "Say the code: with the right one the number is verified, and, if a live key asked for it, yours for live use.", takes verified_numbers::Confirm, gives verified_numbers::VerifiedNumberView, 200;
     POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), numbers::call, "With a test key: a call comes in to one of your numbers.", takes numbers::InboundCall, gives numbers::InboundCallView, 201;
 
     GET "/v1/recordings" Needs(SessionsRead), recordings::list, "List recordings; `session_id` and `status` narrow.", gives views::List<recordings::RecordingView>, 200;

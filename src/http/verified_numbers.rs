@@ -1,4 +1,5 @@
-//! Numbers outside the sandbox block that test keys may call, once a code has proved whose they are. Shared by both envs.
+//! Numbers outside the sandbox block that test keys may call, once a code has proved whose they are. Shared by both envs. A
+//! code of a live key also claims its number for live use.
 use super::{
     campaigns::country,
     error::{ApiError, ApiResult},
@@ -31,7 +32,7 @@ use zeroize::Zeroizing;
 pub struct Create {
     /// However it is typed; without `+` it is read in the workspace's country.
     pub phone_number: Text<1, 40>,
-    /// How the code comes to it. With a test key it is shown instead.
+    /// How the code comes to it: with a live key, and then it claims the number for live use. With a test key it is shown instead.
     #[serde(default)]
     pub method: Method,
     /// Null: as it was.
@@ -51,7 +52,7 @@ pub struct Change {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Confirm {
-    /// Six digits.
+    /// Six digits; eight if a live key asked for it.
     pub code: Text<1, 20>,
 }
 

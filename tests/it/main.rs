@@ -3,12 +3,14 @@
 
 mod architecture;
 mod audit;
+mod bites;
 mod commands;
 mod http;
 mod outbound;
 mod process;
 mod scenarios;
 mod snippets;
+mod soak;
 mod specification;
 mod vault;
 mod world;

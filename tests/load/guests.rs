@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// A sentence of 3.2 s: G.711 mu-law, 8 kHz.
-const SENTENCE: &[u8] = include_bytes!("../../actors/src/room/speech/sentence.ulaw");
+pub const SENTENCE: &[u8] = include_bytes!("../../actors/src/room/speech/sentence.ulaw");
 /// Each says it so often.
 pub const EVERY: Duration = Duration::from_secs(8);
 /// Without a packet for so long, by RTP's time, the agent had paused; 200 ms of silence are sent before it does.
@@ -30,31 +30,49 @@ pub struct Guest {
 
 impl Guest {
     pub async fn join(client: &reqwest::Client, room: Value, peer: Peer, offer: String) -> Self {
+        let started = Instant::now();
+        let mut guest = match Guest::knock(client, &room, peer, offer).await {
+            Ok(guest) => guest,
+            Err(why) => panic!("nobody lets a guest in: {why}"),
+        };
+        guest.peer.connected().await;
+        guest.connected = started.elapsed();
+        guest
+    }
+
+    /// Asks for a seat, and begins to connect.
+    pub async fn knock(client: &reqwest::Client, room: &Value, peer: Peer, offer: String) -> Result<Self, String> {
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let link = url::Url::parse(&text(&room["room_url"])).expect("a link");
         let mut whip = link.clone();
         whip.set_path(&format!("{}/whip", link.path()));
         let started = Instant::now();
         let request = client.post(whip).header("content-type", "application/sdp").body(offer);
-        let answer = request.send().await.expect("an answer");
+        let answer = request.send().await.map_err(|error| error.to_string())?;
         let (status, seat) = (answer.status(), answer.headers().get("location").cloned());
-        let body = answer.text().await.expect("a body");
-        assert_eq!(status.as_u16(), 201, "{body}");
+        let body = answer.text().await.map_err(|error| error.to_string())?;
+        if status.as_u16() != 201 {
+            return Err(format!("{status} {body}"));
+        }
         let answered = started.elapsed();
         peer.connect(&body);
-        peer.connected().await;
         let mut leave = link
             .join(seat.expect("a seat").to_str().expect("a path"))
             .expect("a URL");
         leave.set_query(link.query());
-        Guest {
+        Ok(Guest {
             peer,
             room: text(&room["id"]),
             session: text(&room["session_id"]),
             seat: leave.into(),
             answered,
-            connected: started.elapsed(),
-        }
+            connected: Duration::ZERO,
+        })
+    }
+
+    /// Gives the seat up, if anybody is there to be told.
+    pub async fn hang_up(&self, client: &reqwest::Client) {
+        let _ = client.delete(&self.seat).send().await;
     }
 }
 

@@ -4,6 +4,8 @@
 //! begins with the raw limit: the service's own client posting the same signed body to the same receiver, without storage.
 #![expect(clippy::expect_used, reason = "a run that cannot go on has failed")]
 
+#[path = "../it/audit/mod.rs"]
+mod audit;
 mod calls;
 mod campaign;
 mod dispatch;
@@ -13,7 +15,10 @@ mod process;
 mod receiver;
 mod rooms;
 mod service;
+mod soak;
 mod webhooks;
+
+use std::time::Duration;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -34,6 +39,7 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let database =
         option("--database").unwrap_or_else(|| format!("sqlite://{}", folder.path().join("load.db").display()));
+    let mut sound = true;
     actix_rt::System::new().block_on(async {
         match arguments.first().map(String::as_str) {
             Some("receiver") => receiver::serve().await,
@@ -77,14 +83,27 @@ fn main() {
                 };
                 plan.run().await;
             }
+            Some("soak") => {
+                let minutes = number("--hours", 0) * 60 + number("--minutes", 0);
+                let plan = soak::Plan {
+                    database: option("--database"),
+                    duration: Duration::from_secs(60 * u64::try_from(minutes.max(1)).expect("some minutes")),
+                    rate: option("--rate").map_or(2.0, |text| text.parse().unwrap_or_else(|_| panic!("--rate N"))),
+                };
+                sound = plan.run().await;
+            }
             Some("asleep") => dispatch::asleep(&database, number("--campaigns", 10_000)).await,
             Some("asleep-process") => dispatch::asleep_process(&database).await,
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
-                panic!(
-                    "`{other}` is not a load run: campaign, calls, rooms, pacing, list, fair, neighbours, asleep, webhooks or idle"
-                )
+                let runs = "campaign, calls, rooms, pacing, list, fair, neighbours, asleep, webhooks, idle or soak";
+                panic!("`{other}` is not a load run: {runs}")
             }
         }
     });
+    // What is left behind goes before a bad end.
+    drop(folder);
+    if !sound {
+        std::process::exit(1);
+    }
 }

@@ -5,18 +5,54 @@ use std::{
     ffi::OsString,
     io::{BufRead, BufReader, Write},
     net::TcpListener,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// Killed if it is dropped before it was stopped.
 pub struct Process {
     child: Child,
-    url: String,
     /// Of each workspace.
     keys: Vec<Vec<String>>,
+    complaints: Arc<Mutex<Complaints>>,
     // What the process stands on goes last.
-    _folder: tempfile::TempDir,
+    place: Place,
+}
+
+/// What outlives a process that is killed: its folder, address, database and settings.
+struct Place {
+    folder: tempfile::TempDir,
+    bind: String,
+    database: String,
+    secret: String,
+    more: Vec<(String, String)>,
+}
+
+/// What the log said of faults.
+#[derive(Clone, Debug, Default)]
+pub struct Complaints {
+    pub panics: usize,
+    pub errors: usize,
+    /// The first of them.
+    pub first: Vec<String>,
+}
+
+impl Complaints {
+    /// Lines that are kept.
+    const KEPT: usize = 10;
+
+    fn read(&mut self, line: &str) {
+        let panicked = line.contains("panicked");
+        if !panicked && !line.contains("ERROR") {
+            return;
+        }
+        self.panics += usize::from(panicked);
+        self.errors += usize::from(!panicked);
+        if self.first.len() < Self::KEPT {
+            self.first.push(line.trim_end().chars().take(300).collect());
+        }
+    }
 }
 
 /// Of a process, in MiB.
@@ -41,35 +77,33 @@ pub fn binary() -> OsString {
     std::env::var_os("CALLBOARD_LOAD_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_callboard").into())
 }
 
-impl Process {
-    /// Serves, with settings of its own, and has a workspace with a test key.
-    pub fn start(database: &str, more: &[(&str, String)]) -> Self {
-        Self::start_with(database, more, &[1])
+/// An address that stays free while its process is dead: the system gives out none below 32,768 for the near end of
+/// somebody else's connection.
+fn own_address() -> String {
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap_or(0);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let port = (first..32_768).find(is_free).expect("a port");
+    format!("127.0.0.1:{port}")
+}
+
+impl Place {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.args(arguments).current_dir(self.folder.path()).env_clear();
+        command
+            // Speech programs are looked for in it.
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("CALLBOARD_DATABASE_URL", &self.database)
+            .env("CALLBOARD_BIND", &self.bind)
+            .env("CALLBOARD_SECRET_KEY", &self.secret)
+            .env("CALLBOARD_DEV", "true")
+            .envs(self.more.iter().map(|(name, value)| (name, value)));
+        command
     }
 
-    /// The same with as many workspaces as numbers, and that many keys in each.
-    pub fn start_with(database: &str, more: &[(&str, String)], workspaces: &[usize]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let bind = free.local_addr().expect("its address").to_string();
-        drop(free);
-        let secret = actors::keyring::Keyring::generate();
-        let command = |arguments: &[&str]| {
-            let mut command = Command::new(binary());
-            command.args(arguments).current_dir(folder.path()).env_clear();
-            command
-                // Speech programs are looked for in it.
-                .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-                .env("CALLBOARD_DATABASE_URL", database)
-                .env("CALLBOARD_BIND", &bind)
-                .env("CALLBOARD_SECRET_KEY", &secret)
-                .env("CALLBOARD_DEV", "true")
-                .envs(more.iter().map(|(name, value)| (*name, value)));
-            command
-        };
-        let keys = workspaces.iter().enumerate();
-        let keys = keys.map(|(n, keys)| workspace(&command, n, *keys)).collect();
-        let mut serve = command(&["serve"]);
+    /// A process that says that it is ready.
+    fn serve(&self, complaints: &Arc<Mutex<Complaints>>) -> Child {
+        let mut serve = self.command(&["serve"]);
         let mut child = serve
             .stderr(Stdio::piped())
             .stdin(Stdio::null())
@@ -82,13 +116,89 @@ impl Process {
             assert!(read > 0, "serve ended before it was ready:\n{said}");
         }
         // The rest of the log is read away, so that the process never waits for us.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        let complaints = complaints.clone();
+        std::thread::spawn(move || {
+            for line in log.lines().map_while(Result::ok) {
+                complaints.lock().unwrap_or_else(PoisonError::into_inner).read(&line);
+            }
+        });
+        child
+    }
+}
+
+impl Process {
+    /// Serves, with settings of its own, and has a workspace with a test key.
+    pub fn start(database: &str, more: &[(&str, String)]) -> Self {
+        Self::start_with(database, more, &[1])
+    }
+
+    /// The same with as many workspaces as numbers, and that many keys in each.
+    pub fn start_with(database: &str, more: &[(&str, String)], workspaces: &[usize]) -> Self {
+        let more = more.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let place = Place {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            bind: own_address(),
+            database: database.to_owned(),
+            secret: actors::keyring::Keyring::generate(),
+            more: more.collect(),
+        };
+        let command = |arguments: &[&str]| place.command(arguments);
+        let keys = workspaces.iter().enumerate();
+        let keys = keys.map(|(n, keys)| workspace(&command, n, *keys)).collect();
+        let complaints = Arc::default();
         Process {
-            child,
-            url: format!("http://{bind}"),
+            child: place.serve(&complaints),
             keys,
-            _folder: folder,
+            complaints,
+            place,
         }
+    }
+
+    /// kill -9; nothing serves until `start_again`.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it was there to be killed");
+        self.child.wait().expect("its end");
+    }
+
+    pub fn start_again(&mut self) {
+        self.child = self.place.serve(&self.complaints);
+    }
+
+    /// Runs a command beside it, and hands on each line of its output.
+    pub fn each_line(&self, arguments: &[&str], mut take: impl FnMut(&str)) {
+        let mut command = self.place.command(arguments);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        output.lines().map_while(Result::ok).for_each(|line| take(&line));
+        let ended = child.wait().expect("its end");
+        assert!(ended.success(), "{arguments:?} ended with {ended}");
+    }
+
+    /// A file in its folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.place.folder.path().join(name)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.place.bind)
+    }
+
+    pub fn key(&self) -> &str {
+        &self.keys[0][0]
+    }
+
+    pub fn complaints(&self) -> Complaints {
+        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Files and connections that it has open.
+    pub fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
+    }
+
+    pub fn threads(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/task", self.child.id())).map_or(0, Iterator::count)
     }
 
     pub fn api(&self) -> Api {
@@ -97,12 +207,7 @@ impl Process {
 
     /// Of a workspace by its number, with a key by its.
     pub fn api_of(&self, workspace: usize, key: usize) -> Api {
-        Api::new(self.url.clone(), self.keys[workspace][key].clone())
-    }
-
-    /// Files and connections that it has open.
-    pub fn open_files(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
+        Api::new(self.url(), self.keys[workspace][key].clone())
     }
 
     /// User and system time so far, that of its speech programs included.
@@ -120,7 +225,7 @@ impl Process {
 
     /// A line of `/metrics` by its beginning, as `callboard_calls_live`; `None`: the binary does not measure that.
     pub async fn metric(&self, name: &str) -> Option<f64> {
-        let answer = client().get(format!("{}/metrics", self.url)).send().await;
+        let answer = client().get(format!("{}/metrics", self.url())).send().await;
         let text = answer.expect("an answer").text().await.expect("a text");
         let value = text
             .lines()

@@ -246,6 +246,7 @@ fn why_barred(bar: Bar) -> Fault {
         ),
         Bar::Dnc => Fault::new("recipient_on_dnc", "the address is on the do-not-call list"),
         Bar::NotConfigured => Fault::new("not_configured", "no mail server is configured"),
+        Bar::Sender => Fault::new("sender_unverified", "its sender is not verified any more"),
     }
 }
 

@@ -2,24 +2,20 @@
 use entities::{
     Error, Result,
     ids::TenantId,
-    number,
+    number::{self, Standing},
     values::{E164, Env},
 };
 use sea_orm::ConnectionTrait;
 
 /// The caller id of a call: as it was asked for, else the workspace's default.
 ///
-/// A live call shows a number of the workspace that has a trunk: the network lets nobody show another's. The sandbox shows
-/// whatever is asked for. Errors: `from_number`, where there is none. Source: CONTRACT §10.
+/// A live call shows a number that the workspace has claimed and that has a trunk: the network lets nobody show another's.
+/// The sandbox shows whatever is asked for. Errors: `from_number`, where there is none. Source: CONTRACT §10.
 pub async fn of_call(db: &impl ConnectionTrait, owner: (TenantId, Env), asked: Option<E164>) -> Result<E164> {
     match asked {
-        Some(number) if may_show(db, owner, &number).await? => Ok(number),
-        Some(_) => Err(Error::invalid(
-            "from_number",
-            "is not a number of this workspace that has a trunk: see GET /v1/numbers",
-        )),
+        Some(number) => check(db, owner, &number).await.map(|()| number),
         None => default_of(db, owner).await?.ok_or_else(|| {
-            let why = "is needed: the workspace has no number with a trunk; add one with POST /v1/numbers";
+            let why = "is needed: the workspace has no verified number with a trunk; add one with POST /v1/numbers";
             Error::invalid("from_number", why)
         }),
     }
@@ -30,18 +26,26 @@ pub async fn default_of(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env
     match env {
         Env::Live => number::default_on_trunk(db, tenant).await,
         Env::Test => {
-            let own = number::default_of(db, tenant).await?;
+            let own = number::default_of(db, tenant, env).await?;
             Ok(Some(own.unwrap_or_else(E164::sandbox_caller)))
         }
     }
 }
 
-pub async fn may_show(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), number: &E164) -> Result<bool> {
-    match env {
-        Env::Live => {
-            let own = number::of_number(db, tenant, number).await?;
-            Ok(own.is_some_and(|own| own.trunk_id.is_some()))
-        }
-        Env::Test => Ok(true),
+/// May the workspace's calls show it? Else why not, as an error of `from_number`.
+pub async fn check(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), number: &E164) -> Result<()> {
+    if env == Env::Test {
+        return Ok(());
+    }
+    let standing = number::standing(db, (tenant, env), number).await?;
+    if standing != Standing::Usable {
+        return Err(Error::invalid("from_number", crate::sms::why_not(standing)));
+    }
+    let own = number::of_number(db, tenant, number).await?;
+    if own.is_some_and(|own| own.trunk_id.is_some()) {
+        Ok(())
+    } else {
+        let why = "has no trunk: give it one with PATCH /v1/numbers/{id}";
+        Err(Error::invalid("from_number", why))
     }
 }

@@ -12,7 +12,7 @@ use entities::{
     Result,
     dnc::{self, Source},
     ids::{DncId, SmsId, TenantId},
-    number,
+    number_claim,
     sms_message::{self, Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
 };
@@ -45,11 +45,11 @@ const MAX_CHARS: usize = 1600;
 /// Workspaces that may have texted one person from a number that they share.
 const MAX_SENDERS: u16 = 1000;
 
-/// A live text: to the workspace whose number it is. To a number that is nobody's own, to the workspace that wrote last from it;
+/// A live text: to the workspace that has claimed the number. To one that nobody has, to the workspace that wrote last from it;
 /// but a STOP goes to all that did.
 pub async fn receive_live(deps: &Deps, arriving: Arriving) -> Result<Option<String>> {
     let db = &deps.db.read;
-    let owners = match number::owner_of(db, &arriving.to_number).await? {
+    let owners = match number_claim::owner_of(db, &arriving.to_number).await? {
         Some(tenant) => vec![tenant],
         None => match &arriving.from_number {
             Some(person) => sms_message::senders(db, person, &arriving.to_number, MAX_SENDERS).await?,

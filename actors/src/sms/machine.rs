@@ -62,6 +62,8 @@ pub enum Bar {
     CampaignOver,
     /// Its campaign's hours are over.
     TooLate,
+    /// The number that it was to come from has been claimed for live use by another workspace.
+    Sender,
 }
 
 /// Why it is not sent now.
@@ -405,6 +407,10 @@ fn why_barred(bar: Bar) -> Fault {
         ),
         Bar::Dnc => Fault::new("recipient_on_dnc", "the number is on the do-not-call list"),
         Bar::NotConfigured => Fault::new("not_configured", "no SMS provider is configured"),
+        Bar::Sender => Fault::new(
+            "sender_unverified",
+            "from_number was no longer verified when it was to be sent",
+        ),
     }
 }
 

@@ -97,6 +97,7 @@ fn commands() -> Vec<Command> {
         Command::Bar(Bar::NotConfigured),
         Command::Bar(Bar::CampaignOver),
         Command::Bar(Bar::TooLate),
+        Command::Bar(Bar::Sender),
         Command::Wait(Block::Credits),
         Command::Wait(Block::Suspension),
         Command::Wait(Block::Pause),
@@ -136,6 +137,7 @@ fn every_move_of_the_table() {
         (sms(Queued), Command::Begin, Sending),
         (sms(Queued), Command::Bar(Bar::Dnc), Failed),
         (sms(Queued), Command::Bar(Bar::NotConfigured), Failed),
+        (sms(Queued), Command::Bar(Bar::Sender), Failed),
         (sms(Queued), Command::Cancel, Canceled),
         (tried(), Command::Begin, Sending),
         (tried(), Command::Cancel, Canceled),
@@ -393,6 +395,7 @@ fn its_end_is_its_contacts_attempt() {
         (written(Queued), Command::Bar(Bar::Dnc), Some(Ending::Final)),
         (written(Queued), Command::Bar(Bar::CampaignOver), Some(Ending::Final)),
         (written(Queued), Command::Bar(Bar::TooLate), Some(Ending::NotArrived)),
+        (written(Queued), Command::Bar(Bar::Sender), Some(Ending::NotArrived)),
         (
             written(Queued),
             Command::Bar(Bar::NotConfigured),

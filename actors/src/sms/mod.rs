@@ -19,7 +19,7 @@ use entities::{
     dispatch_block::{self, Reason},
     dnc::{self, DncChannel},
     ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
-    number,
+    number::{self, Standing},
     sms_message::{self, Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
@@ -88,7 +88,7 @@ impl Sms {
 pub struct New {
     pub id: SmsId,
     pub to_number: E164,
-    /// Else the workspace's oldest number, else the provider's default.
+    /// Else the workspace's oldest number (in live: that it has claimed), else the provider's default.
     pub from_number: Option<E164>,
     /// At most 1,600 characters.
     pub body: String,
@@ -98,20 +98,28 @@ pub struct New {
     pub campaign: Option<(CampaignId, ContactId)>,
 }
 
-/// Who writes: one of the workspace's numbers, or the provider's default. `None`: the provider chooses.
+/// Who writes: one of the workspace's numbers, in live one that it has claimed, or the provider's default. `None`: the provider chooses.
 pub async fn from_number(deps: &Deps, (tenant, env): (TenantId, Env), asked: Option<E164>) -> Result<Option<E164>> {
     let db = &deps.db.read;
     let default = deps.sms.provider(env)?.default_from();
     match asked {
         Some(number) if Some(&number) == default => Ok(Some(number)),
-        Some(number) => match number::of_number(db, tenant, &number).await? {
-            Some(_) => Ok(Some(number)),
-            None => Err(Error::invalid(
-                "from_number",
-                "is none of the workspace's numbers: see GET /v1/numbers",
-            )),
+        Some(number) => match number::standing(db, (tenant, env), &number).await? {
+            Standing::Usable => Ok(Some(number)),
+            unusable => Err(Error::invalid("from_number", why_not(unusable))),
         },
-        None => Ok(number::default_of(db, tenant).await?.or_else(|| default.cloned())),
+        None => Ok(number::default_of(db, tenant, env).await?.or_else(|| default.cloned())),
+    }
+}
+
+/// Why a number is no sender, for the end of a sentence.
+pub fn why_not(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Foreign => "is not a number of the workspace: see GET /v1/numbers",
+        Standing::Unverified => {
+            "is not verified for live use: POST it to /v1/verified_numbers with a live key and confirm the code, or ask the operator"
+        }
+        Standing::Usable => "can be used",
     }
 }
 

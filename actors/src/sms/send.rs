@@ -18,6 +18,7 @@ use entities::{
     dnc::{self, DncChannel},
     ids::{Owned, SmsId, TenantId},
     message_send::{self, Channel},
+    number_claim,
     sms_message::{self, Model, Phase},
     values::{Cents, E164, Env},
 };
@@ -110,6 +111,14 @@ async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
         Err(Error::InsufficientCredits) => return Ok(Some(Command::Wait(Block::Credits))),
         Err(Error::PlanLimit(_)) => return Ok(Some(Command::Wait(Block::Suspension))),
         Err(error) => return Err(error),
+    }
+    // A message may have been scheduled weeks ago, and its sender be another workspace's by now.
+    if let (Env::Live, Some(from)) = (row.env, &row.from_number)
+        && number_claim::load(&deps.db.read, from)
+            .await?
+            .is_some_and(|claim| claim.tenant_id != row.tenant_id)
+    {
+        return Ok(Some(Command::Bar(Bar::Sender)));
     }
     let number = std::slice::from_ref(&row.to_number);
     if !dnc::barred(&deps.db.read, owner, DncChannel::Sms, number)

@@ -1,12 +1,14 @@
-//! Whose a number is, proved by a code. Nothing -> Pending -> Verified; Verified is final, until it is deleted.
+//! Whose a number is, proved by a code. Nothing -> Pending -> Verified <-> Claiming. What is verified stays so, until it is
+//! deleted, whatever becomes of a code that shall claim it for live use.
 //!
 //! | From | Command | To |
 //! |---|---|---|
 //! | nothing, Pending | Ask | Pending with the new code; the old one is good for nothing |
-//! | Verified | Ask | refused: there is nothing to prove |
-//! | Pending, in time, tries left | Confirm, right | Verified |
-//! | Pending, in time, tries left | Confirm, wrong | Pending, one try less |
-//! | Pending, too late or no tries left | Confirm, right or wrong | refused: ask again |
+//! | Verified, Claiming | Ask, and the code would claim the number | Claiming with the new code |
+//! | Verified, Claiming | Ask, and it would not | refused: there is nothing to prove |
+//! | Pending or Claiming, in time, tries left | Confirm, right | Verified |
+//! | Pending or Claiming, in time, tries left | Confirm, wrong | the same, one try less |
+//! | Pending or Claiming, too late or no tries left | Confirm, right or wrong | refused: ask again |
 //! | Verified | Confirm, right or wrong | no change |
 //!
 //! Before a code is made at all, [`too_many`] is asked.
@@ -23,14 +25,25 @@ pub const WINDOW_SECONDS: i64 = 3600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    Pending { expires_at: Moment, wrong_tries: i32 },
-    Verified { at: Moment },
+    Pending {
+        expires_at: Moment,
+        wrong_tries: i32,
+    },
+    Verified {
+        at: Moment,
+    },
+    /// Verified, and one more code is waited for, which came to the number.
+    Claiming {
+        at: Moment,
+        expires_at: Moment,
+        wrong_tries: i32,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// A new code was made.
-    Ask,
+    /// A new code was made. Would it claim the number for live use, and has the workspace not claimed it?
+    Ask { claims: bool },
     /// Somebody says the code; is it the right one?
     Confirm { right: bool },
 }
@@ -47,46 +60,79 @@ pub enum Said {
 
 /// The whole life of a verification. Pure.
 pub fn transition(phase: Option<Phase>, command: Command, now: Moment) -> Result<(Phase, Said)> {
+    let expires_at = now.plus_seconds(GOOD_FOR_SECONDS);
     match (phase, command) {
-        (None | Some(Phase::Pending { .. }), Command::Ask) => {
-            let expires_at = now.plus_seconds(GOOD_FOR_SECONDS);
+        (None | Some(Phase::Pending { .. }), Command::Ask { .. }) => {
             let asked = Phase::Pending {
                 expires_at,
                 wrong_tries: 0,
             };
             Ok((asked, Said::Done))
         }
-        (Some(Phase::Verified { .. }), Command::Ask) => Err(Error::AlreadyExists { field: "phone_number" }),
-        (Some(Phase::Pending { wrong_tries, .. }), Command::Confirm { .. }) if wrong_tries >= TRIES => {
-            Err(refused("pending", "too many codes were wrong; ask for a new one"))
+        (Some(Phase::Verified { at } | Phase::Claiming { at, .. }), Command::Ask { claims: true }) => {
+            let asked = Phase::Claiming {
+                at,
+                expires_at,
+                wrong_tries: 0,
+            };
+            Ok((asked, Said::Done))
         }
-        (Some(Phase::Pending { expires_at, .. }), Command::Confirm { .. }) if now >= expires_at => {
-            Err(refused("pending", "its code has expired; ask for a new one"))
-        }
-        (Some(Phase::Pending { .. }), Command::Confirm { right: true }) => {
-            Ok((Phase::Verified { at: now }, Said::Done))
+        (Some(Phase::Verified { .. } | Phase::Claiming { .. }), Command::Ask { claims: false }) => {
+            Err(Error::AlreadyExists { field: "phone_number" })
         }
         (
-            Some(Phase::Pending {
-                expires_at,
-                wrong_tries,
-            }),
-            Command::Confirm { right: false },
-        ) => {
-            let wrong_tries = wrong_tries + 1;
-            let left = TRIES - wrong_tries;
-            Ok((
-                Phase::Pending {
+            Some(
+                waiting @ (Phase::Pending {
                     expires_at,
                     wrong_tries,
-                },
-                Said::Wrong { left },
-            ))
+                }
+                | Phase::Claiming {
+                    expires_at,
+                    wrong_tries,
+                    ..
+                }),
+            ),
+            Command::Confirm { right },
+        ) => {
+            check_code(expires_at, wrong_tries, now)?;
+            Ok(match right {
+                true => (Phase::Verified { at: now }, Said::Done),
+                false => missed(waiting, wrong_tries + 1),
+            })
         }
         // A second time is no change, not an error.
         (Some(verified @ Phase::Verified { .. }), Command::Confirm { .. }) => Ok((verified, Said::Done)),
         (None, Command::Confirm { .. }) => Err(Error::NotFound("verified number")),
     }
+}
+
+/// Is the code still good for anything?
+fn check_code(expires_at: Moment, wrong_tries: i32, now: Moment) -> Result<()> {
+    if wrong_tries >= TRIES {
+        return Err(refused("pending", "too many codes were wrong; ask for a new one"));
+    }
+    if now >= expires_at {
+        return Err(refused("pending", "its code has expired; ask for a new one"));
+    }
+    Ok(())
+}
+
+/// The code was wrong for the `wrong_tries`th time.
+fn missed(waiting: Phase, wrong_tries: i32) -> (Phase, Said) {
+    let after = match waiting {
+        Phase::Pending { expires_at, .. } => Phase::Pending {
+            expires_at,
+            wrong_tries,
+        },
+        Phase::Claiming { at, expires_at, .. } => Phase::Claiming {
+            at,
+            expires_at,
+            wrong_tries,
+        },
+        verified @ Phase::Verified { .. } => verified,
+    };
+    let left = TRIES - wrong_tries;
+    (after, Said::Wrong { left })
 }
 
 fn refused(state: &'static str, hint: &'static str) -> Error {
@@ -122,6 +168,15 @@ mod tests {
             wrong_tries,
         })
     }
+    fn claiming(wrong_tries: i32) -> Option<Phase> {
+        Some(Phase::Claiming {
+            at: at(-1),
+            expires_at: at(GOOD_FOR_SECONDS),
+            wrong_tries,
+        })
+    }
+    const ASK: Command = Command::Ask { claims: false };
+    const CLAIM: Command = Command::Ask { claims: true };
     const RIGHT: Command = Command::Confirm { right: true };
     const WRONG: Command = Command::Confirm { right: false };
 
@@ -135,14 +190,14 @@ mod tests {
         };
         let last = GOOD_FOR_SECONDS - 1;
         let table = [
-            (None, Command::Ask, 0, Ok((fresh(0), Said::Done))),
+            (None, ASK, 0, Ok((fresh(0), Said::Done))),
             (None, RIGHT, 0, Err("no such verified number")),
             (None, WRONG, 0, Err("no such verified number")),
-            (pending(0), Command::Ask, 5, Ok((fresh(5), Said::Done))),
-            (pending(TRIES), Command::Ask, 5, Ok((fresh(5), Said::Done))),
+            (pending(0), ASK, 5, Ok((fresh(5), Said::Done))),
+            (pending(TRIES), ASK, 5, Ok((fresh(5), Said::Done))),
             (
                 pending(2),
-                Command::Ask,
+                ASK,
                 GOOD_FOR_SECONDS + 9,
                 Ok((fresh(GOOD_FOR_SECONDS + 9), Said::Done)),
             ),
@@ -169,7 +224,28 @@ mod tests {
             (pending(TRIES), WRONG, 1, Err("too many codes were wrong")),
             (pending(0), RIGHT, GOOD_FOR_SECONDS, Err("has expired")),
             (pending(0), WRONG, GOOD_FOR_SECONDS, Err("has expired")),
-            (verified, Command::Ask, 1, Err("phone_number is already taken")),
+            (verified, ASK, 1, Err("phone_number is already taken")),
+            (None, CLAIM, 0, Ok((fresh(0), Said::Done))),
+            (pending(3), CLAIM, 5, Ok((fresh(5), Said::Done))),
+            (verified, CLAIM, 0, Ok((claiming(0).unwrap(), Said::Done))),
+            (claiming(TRIES), CLAIM, 0, Ok((claiming(0).unwrap(), Said::Done))),
+            (claiming(2), ASK, 1, Err("phone_number is already taken")),
+            (
+                claiming(0),
+                RIGHT,
+                last,
+                Ok((Phase::Verified { at: at(last) }, Said::Done)),
+            ),
+            (
+                claiming(0),
+                WRONG,
+                1,
+                Ok((claiming(1).unwrap(), Said::Wrong { left: 4 })),
+            ),
+            (claiming(TRIES), RIGHT, 1, Err("too many codes were wrong")),
+            (claiming(TRIES), WRONG, 1, Err("too many codes were wrong")),
+            (claiming(0), RIGHT, GOOD_FOR_SECONDS, Err("has expired")),
+            (claiming(0), WRONG, GOOD_FOR_SECONDS, Err("has expired")),
             (verified, RIGHT, 1, Ok((proven, Said::Done))),
             (verified, WRONG, 1, Ok((proven, Said::Done))),
         ];

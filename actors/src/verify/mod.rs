@@ -1,6 +1,10 @@
 //! Numbers that prove whose they are: a code is made, comes to the number, and is said back. Each step is one transaction of
 //! the writer's, so that two tries at once are two tries. The code leaves after its commit: one that is lost on the way is
 //! asked for again, and counts.
+//!
+//! A code of a live key has come to the number, so that it also claims it for live use ([`claim`]); one of a test key, which
+//! is shown it, opens the number to test calls alone.
+pub mod claim;
 pub mod machine;
 
 use crate::{
@@ -13,6 +17,7 @@ use crate::{
 use entities::{
     Error, Result,
     ids::{TenantId, VerifiedNumberId},
+    number_claim::{self, Source},
     values::{E164, Env, Moment, Text},
     verified_number::{self as store, Method, Model, Status, codes},
 };
@@ -89,7 +94,9 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                 {
                     return Ok((Outcome::Known(Box::new(known.clone())), Commit::default()));
                 }
-                let (phase, _) = machine::transition(known.as_ref().map(phase).transpose()?, Command::Ask, now)?;
+                let claims = env == Env::Live && !number_claim::holds(db, tenant, &asked.phone_number).await?;
+                let known_phase = known.as_ref().map(phase).transpose()?;
+                let (phase, _) = machine::transition(known_phase, Command::Ask { claims }, now)?;
                 if known.is_none() && store::count(db, tenant).await? >= MAX_NUMBERS {
                     let why = format!("a workspace has at most {MAX_NUMBERS} verified numbers; delete some");
                     return Err(Error::PlanLimit(why));
@@ -99,7 +106,7 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                 if let Some(until) = machine::too_many(&of_number, &of_tenant, now) {
                     return Ok((Outcome::TooMany { until }, Commit::default()));
                 }
-                let code = new_code();
+                let code = new_code(env);
                 let fresh = Model {
                     version: 0,
                     ..Model::vouched(id, tenant, asked.phone_number.clone(), now)
@@ -163,8 +170,9 @@ pub async fn deliver(deps: &Deps, row: &Model, code: &str) -> Result<()> {
         // Nothing leaves the house: whoever asked is shown the code.
         (Env::Test, Method::Sms | Method::Call) => Ok(()),
         (Env::Live, Method::Sms) => {
+            // One segment. It says what the code is worth: whoever asks for it may be after the number.
             let body = format!(
-                "{code} is your code. It is good for {} minutes.",
+                "{code} is your code. Whoever has it can call and text from this number: tell nobody. Good for {} minutes.",
                 machine::GOOD_FOR_SECONDS / 60
             );
             sms::send_now(deps, (row.tenant_id, row.env), row.phone_number.clone(), body).await
@@ -188,8 +196,9 @@ pub async fn confirm(
                 let before = store::load(db, tenant, id).await?;
                 let hash = before.code_hash.as_deref();
                 let right = hash.is_some_and(|hash| fits(&deps.links, hash, &code));
-                let was = phase(&before)?;
-                let (phase, said) = machine::transition(Some(was), Command::Confirm { right }, deps.clock.now())?;
+                let (was, now) = (phase(&before)?, deps.clock.now());
+                let (phase, said) = machine::transition(Some(was), Command::Confirm { right }, now)?;
+                let mut commit = Commit::default();
                 let row = match phase == was {
                     true => before,
                     false => {
@@ -199,6 +208,16 @@ pub async fn confirm(
                             ..stands(before, phase)
                         };
                         store::save(db, &row).await?;
+                        if said == Said::Done && row.env == Env::Live {
+                            let proven = number_claim::Model {
+                                phone_number: row.phone_number.clone(),
+                                tenant_id: tenant,
+                                source: Source::Code,
+                                claimed_at: now,
+                            };
+                            let (_, mails) = claim::claim(db, &deps.ids, proven).await?;
+                            commit.changes.mails.extend(mails);
+                        }
                         row
                     }
                 };
@@ -206,7 +225,7 @@ pub async fn confirm(
                     Said::Done => Confirmed::Yes(Box::new(row)),
                     Said::Wrong { left } => Confirmed::No { left },
                 };
-                Ok((confirmed, Commit::default()))
+                Ok((confirmed, commit))
             })
         })
         .await
@@ -234,9 +253,17 @@ fn phase(row: &Model) -> Result<Phase> {
             expires_at: row.expires_at.ok_or_else(|| missing("expires_at"))?,
             wrong_tries: row.wrong_tries,
         },
-        Status::Verified => Phase::Verified {
-            at: row.verified_at.unwrap_or(row.created_at),
-        },
+        Status::Verified => {
+            let at = row.verified_at.unwrap_or(row.created_at);
+            match row.expires_at {
+                Some(expires_at) => Phase::Claiming {
+                    at,
+                    expires_at,
+                    wrong_tries: row.wrong_tries,
+                },
+                None => Phase::Verified { at },
+            }
+        }
     })
 }
 
@@ -253,6 +280,17 @@ fn stands(row: Model, phase: Phase) -> Model {
             verified_at: None,
             ..row
         },
+        Phase::Claiming {
+            at,
+            expires_at,
+            wrong_tries,
+        } => Model {
+            status: Status::Verified,
+            expires_at: Some(expires_at),
+            wrong_tries,
+            verified_at: Some(at),
+            ..row
+        },
         Phase::Verified { at } => Model {
             status: Status::Verified,
             verified_at: Some(at),
@@ -264,9 +302,13 @@ fn stands(row: Model, phase: Phase) -> Model {
     }
 }
 
-/// Six random digits.
-fn new_code() -> Zeroizing<String> {
-    Zeroizing::new(format!("{:06}", rand::random_range(0..1_000_000_u32)))
+/// Random digits: six where the code is shown, eight where it proves something. Fifty codes an hour with five tries each are
+/// two million guesses in a year.
+fn new_code(env: Env) -> Zeroizing<String> {
+    Zeroizing::new(match env {
+        Env::Test => format!("{:06}", rand::random_range(0..1_000_000_u32)),
+        Env::Live => format!("{:08}", rand::random_range(0..100_000_000_u32)),
+    })
 }
 
 /// `<salt>.<HMAC>` in hex, under a key of its own: a million codes are soon tried by one who has only the database.
@@ -318,10 +360,12 @@ mod tests {
     }
 
     #[test]
-    fn codes_have_six_digits() {
-        for _ in 0..1000 {
-            let code = new_code();
-            assert!(code.len() == 6 && code.bytes().all(|byte| byte.is_ascii_digit()));
+    fn codes_have_six_digits_and_live_ones_eight() {
+        for (env, digits) in [(Env::Test, 6), (Env::Live, 8)] {
+            for _ in 0..1000 {
+                let code = new_code(env);
+                assert!(code.len() == digits && code.bytes().all(|byte| byte.is_ascii_digit()));
+            }
         }
     }
 }

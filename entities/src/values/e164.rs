@@ -1,6 +1,6 @@
 use super::BadValue;
 use schemars::JsonSchema;
-use sea_orm::DeriveValueType;
+use sea_orm::{DbErr, DeriveValueType, TryFromU64};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::{borrow::Cow, fmt, str::FromStr};
 
@@ -10,6 +10,13 @@ use std::{borrow::Cow, fmt, str::FromStr};
 #[serde(transparent)]
 #[schemars(description = "E.164: `+`, then at most 15 digits.")]
 pub struct E164(String);
+
+/// Where a number is a key, the database never makes it.
+impl TryFromU64 for E164 {
+    fn try_from_u64(_: u64) -> Result<Self, DbErr> {
+        Err(DbErr::ConvertFromU64("E164"))
+    }
+}
 
 impl E164 {
     /// Reads a number however it was typed; one without `+` is read as `country`'s national form.

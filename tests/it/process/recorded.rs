@@ -148,7 +148,7 @@ impl Stage {
     async fn rest(&mut self) -> Vec<Value> {
         let stored = self.quiet(is_done).await;
         let due = stored.iter().filter(|line| line["purge_reason"] == "opt_out");
-        let due = due.filter_map(|line| line["purge_after"].as_str().and_then(crate::audit::millis));
+        let due = due.filter_map(|line| line["purge_after"].as_str().and_then(crate::audit::read::millis));
         let left = due.max().map_or(0, |due| (due - millis()).max(0) + 1);
         pause(left.try_into().unwrap()).await;
         terminate(&mut self.serving);

@@ -1,7 +1,8 @@
-//! `callboard tenant` beside a running `serve`.
+//! `callboard tenant`, and whose a number is, beside a running `serve`.
 use super::{Calls, Place, json_of, on, stderr, terminate};
 use crate::world::{Backend, client};
 use serde_json::{Value, json};
+use std::{io::Write, process::Stdio};
 
 fn suspended_and_resumed(backend: Backend) {
     on(backend, async |place: Place| {
@@ -152,4 +153,81 @@ fn a_plan_without_clones_on_sqlite() {
 #[test]
 fn a_plan_without_clones_on_postgres() {
     a_plan_without_clones(Backend::Postgres);
+}
+
+fn claimed_and_released(backend: Backend) {
+    on(backend, async |place: Place| {
+        let key = place.workspace();
+        let create = "--json workspace create --slug rival --name Rival --owner-email c@d.co --owner-password-stdin";
+        let mut create = place.command(&create.split(' ').collect::<Vec<_>>());
+        let mut child = create.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(b"correct horse battery\n")
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+        let mut serving = place.serve(&[]);
+        let api = Calls {
+            client: client(),
+            url: format!("http://{}", place.bind),
+            key,
+        };
+        let number = api.post("/v1/numbers", json!({ "phone_number": "+12025550177" })).await;
+        let path = format!("/v1/numbers/{}", number["id"].as_str().unwrap());
+        let status = async || api.get(&path).await["status"].clone();
+        let run = |arguments: &[&str]| {
+            let arguments: Vec<&str> = ["--json", "workspace"].iter().chain(arguments).copied().collect();
+            let output = place.run(&arguments);
+            assert!(output.status.success(), "{}", stderr(&output));
+            json_of(&output)
+        };
+        let claim = |workspace: &str| run(&["claim-number", "--workspace", workspace, "--number", "(202) 555-0177"]);
+        let release = |workspace: &str| run(&["release-number", "--workspace", workspace, "--number", "+12025550177"]);
+        assert_eq!(
+            claim("rival"),
+            json!({ "phone_number": "+12025550177", "workspace": "rival", "taken_from": null })
+        );
+        assert_eq!(status().await, "unverified");
+        assert_eq!(claim("acme")["taken_from"], "rival");
+        assert_eq!(
+            claim("acme")["taken_from"],
+            Value::Null,
+            "a second time changes nothing"
+        );
+        assert_eq!(status().await, "active");
+        assert_eq!(release("rival")["released"], false);
+        assert_eq!(status().await, "active");
+        assert_eq!(release("acme")["released"], true);
+        assert_eq!(status().await, "unverified");
+        for (workspace, number, words) in [
+            ("nobody", "+12025550177", "no such workspace"),
+            ("acme", "+15002340000", "sandbox"),
+            ("acme", "12", "number"),
+        ] {
+            let output = place.run(&[
+                "workspace",
+                "claim-number",
+                "--workspace",
+                workspace,
+                "--number",
+                number,
+            ]);
+            assert!(
+                !output.status.success() && stderr(&output).contains(words),
+                "{output:?}"
+            );
+        }
+        terminate(&mut serving);
+    });
+}
+
+#[test]
+fn a_number_is_claimed_and_released_on_sqlite() {
+    claimed_and_released(Backend::Sqlite);
+}
+#[test]
+fn a_number_is_claimed_and_released_on_postgres() {
+    claimed_and_released(Backend::Postgres);
 }

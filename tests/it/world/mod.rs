@@ -360,6 +360,28 @@ impl World {
         }
     }
 
+    /// The operator gives a number to a workspace for live use.
+    pub async fn claim_number(&self, tenant: TenantId, number: &str) {
+        let deps = self.deps().clone();
+        let asked = entities::number_claim::Model {
+            phone_number: number.parse().unwrap(),
+            tenant_id: tenant,
+            source: entities::number_claim::Source::Operator,
+            claimed_at: deps.clock.now(),
+        };
+        let ids = deps.ids.clone();
+        let claiming = deps.writer.run(move |db| {
+            let (asked, ids) = (asked.clone(), ids.clone());
+            Box::pin(async move {
+                let (_, mails) = actors::verify::claim::claim(db, &ids, asked).await?;
+                let mut commit = actors::writer::Commit::default();
+                commit.changes.mails.extend(mails);
+                Ok(((), commit))
+            })
+        });
+        claiming.await.unwrap();
+    }
+
     /// A client with a new key.
     pub async fn api(&self, tenant: TenantId, env: Env, scopes: Scopes) -> Api {
         let deps = self.deps();

@@ -32,6 +32,7 @@ on_both! {
     async fn stop_start_and_help(world: &mut World) {
         let (tenant, provider) = (world.tenant().await, Twilio::start().await);
         tenant.api.post("/v1/numbers", json!({ "phone_number": NUMBER })).await.ok();
+        world.claim_number(tenant.id, NUMBER).await;
         let api = with_provider(world, &tenant, &provider).await;
         let (status, twiml) = arrive(world, "SM1", NUMBER, "Stop please!").await;
         assert_eq!(status, 200);
@@ -120,6 +121,7 @@ on_both! {
     async fn a_forged_text_is_not_taken(world: &mut World) {
         let (tenant, provider) = (world.tenant().await, Twilio::start().await);
         tenant.api.post("/v1/numbers", json!({ "phone_number": NUMBER })).await.ok();
+        world.claim_number(tenant.id, NUMBER).await;
         let api = with_provider(world, &tenant, &provider).await;
         let url = format!("{}/v1/_internal/twilio/inbound", world.url);
         let fields = [("MessageSid", "SM1"), ("From", PERSON), ("To", NUMBER), ("Body", "STOP")];
@@ -135,6 +137,7 @@ on_both! {
     async fn a_stop_survives_a_commit_that_fails(world: &mut World) {
         let (tenant, provider) = (world.tenant().await, Twilio::start().await);
         tenant.api.post("/v1/numbers", json!({ "phone_number": NUMBER })).await.ok();
+        world.claim_number(tenant.id, NUMBER).await;
         let api = with_provider(world, &tenant, &provider).await;
         world.fail_next_commits(1);
         assert_eq!(arrive(world, "SM1", NUMBER, "STOP").await.0, 503);

@@ -192,7 +192,7 @@ on_both! {
         assert!(tenant.api.get(&path(&row)).await.ok().get("sandbox_code").is_none(), "nor to a test key");
         let text = texts.lock().unwrap().concat();
         assert!(text.contains("To=%2B12025550140"), "{text}");
-        let code: String = text.split_once("Body=").unwrap().1.chars().take(6).collect();
+        let code: String = text.split_once("Body=").unwrap().1.chars().take(8).collect();
         let confirmed = live.post(&format!("{}/confirm", path(&row)), json!({ "code": code })).await.ok();
         assert_eq!(confirmed["status"], "verified");
         world.advance(minutes(1)).await;

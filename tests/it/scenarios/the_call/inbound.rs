@@ -41,7 +41,7 @@ on_both! {
         let stats = tenant.api.get(&format!("/v1/numbers/{id}/stats")).await.ok();
         assert_eq!((stats["calls"].as_i64(), stats["answered"].as_i64(), stats["answer_rate"].as_f64()), (Some(1), Some(1), Some(1.0)));
         let shown = tenant.api.get(&format!("/v1/numbers/{id}")).await.ok();
-        assert_eq!((shown["answer_rate_24h"].as_f64(), shown["status"].as_str(), shown["label"].as_str()), (Some(1.0), Some("active"), Some("Front desk")));
+        assert_eq!((shown["answer_rate_24h"].as_f64(), shown["status"].as_str(), shown["label"].as_str()), (Some(1.0), Some("unverified"), Some("Front desk")));
         assert_eq!(tenant.api.delete(&format!("/v1/agents/{agent}")).await.error(), (409, "in_use", None));
     }
 

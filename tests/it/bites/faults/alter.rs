@@ -1,8 +1,7 @@
 //! What the faults are made with: find a line of the story, and change it.
-use crate::audit::{
-    Evidence,
-    read::millis,
-    story::{iso, row, uuid},
+use crate::{
+    audit::{Evidence, read::millis},
+    bites::story::{iso, row, uuid},
 };
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Wrongs in what is told of a talk, and in what its other side wished: I2, I7, I9.
 use super::{Fault, alter::*};
-use crate::audit::story::row;
+use crate::bites::story::row;
 use serde_json::json;
 
 pub const FAULTS: &[Fault] = &[

@@ -1,6 +1,6 @@
 //! Wrongs between events and facts: I2.
 use super::{Fault, alter::*};
-use crate::audit::story::uuid;
+use crate::bites::story::uuid;
 use serde_json::json;
 
 pub const FAULTS: &[Fault] = &[

@@ -1,6 +1,6 @@
 //! Wrongs in what becomes of rooms: I2, I19.
 use super::{Fault, alter::*};
-use crate::audit::story::row;
+use crate::bites::story::row;
 use serde_json::json;
 
 pub const FAULTS: &[Fault] = &[

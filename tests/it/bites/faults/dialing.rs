@@ -1,6 +1,6 @@
 //! Wrongs to the person at the other end: I7, I8, I9, I21.
 use super::{Fault, alter::*};
-use crate::audit::story::row;
+use crate::bites::story::row;
 use serde_json::json;
 
 pub const FAULTS: &[Fault] = &[

@@ -1,6 +1,6 @@
 //! Wrongs done to those who are written to: I2, I7, I9, I19, I21.
 use super::{Fault, alter::*};
-use crate::audit::{Evidence, story::row};
+use crate::{audit::Evidence, bites::story::row};
 use serde_json::{Value, json};
 
 /// What the provider was asked for the message, once more.

@@ -1,6 +1,6 @@
 //! Wrongs in the ledgers and in what is told of them: I2, I12, I13, I14, I21.
 use super::{Fault, alter::*};
-use crate::audit::{Evidence, story::row};
+use crate::{audit::Evidence, bites::story::row};
 use serde_json::{Value, json};
 
 /// The two postings of an entry of the story, and what they say together.

@@ -1,0 +1,67 @@
+//! Whose number is whose, for live use: at most one workspace has it. Several may hold a number as configuration; only the
+//! one that claimed it calls and texts from it live, and is called and texted on it.
+use crate::{
+    bulk::{self, OnConflict},
+    error::Result,
+    ids::TenantId,
+    number,
+    values::{E164, Moment},
+};
+use sea_orm::{DeriveActiveEnum, EnumIter, entity::prelude::*};
+use serde::{Deserialize, Serialize};
+
+/// What stands behind a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A code came to the number, and was said back.
+    Code,
+    /// The operator's word.
+    Operator,
+}
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "number_claims")]
+pub struct Model {
+    /// The key, so that no two workspaces have it.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub phone_number: E164,
+    pub tenant_id: TenantId,
+    pub source: Source,
+    pub claimed_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Who has it.
+pub async fn load(db: &impl ConnectionTrait, number: &E164) -> Result<Option<Model>> {
+    Ok(Entity::find_by_id(number.clone()).one(db).await?)
+}
+
+/// Does the tenant have it?
+pub async fn holds(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<bool> {
+    Ok(load(db, number).await?.is_some_and(|claim| claim.tenant_id == tenant))
+}
+
+/// The workspace that is called and texted on it live: it has claimed it, and has it among its numbers.
+pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option<TenantId>> {
+    let Some(claim) = load(db, number).await? else {
+        return Ok(None);
+    };
+    let configured = number::of_number(db, claim.tenant_id, number).await?;
+    Ok(configured.map(|row| row.tenant_id))
+}
+
+/// Whoever had it has it no longer.
+pub async fn put(db: &impl ConnectionTrait, row: Model) -> Result<()> {
+    bulk::save(db, &[row], OnConflict::Replace).await.map(drop)
+}
+
+/// The tenant gives it up; answers whether it had it.
+pub async fn release(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<bool> {
+    let its = Entity::delete_many()
+        .filter(Column::PhoneNumber.eq(number.clone()))
+        .filter(Column::TenantId.eq(tenant));
+    Ok(its.exec(db).await?.rows_affected > 0)
+}

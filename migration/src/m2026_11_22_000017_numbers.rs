@@ -1,0 +1,44 @@
+//! Whose number is whose, for live use.
+use sea_orm_migration::{prelude::*, schema::*};
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    fn use_transaction(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let claims = Table::create()
+            .table(Alias::new("number_claims"))
+            .col(text("phone_number").primary_key())
+            .col(uuid("tenant_id"))
+            .col(text("source"))
+            .col(big_integer("claimed_at"))
+            .to_owned();
+        manager.create_table(claims).await?;
+        for statement in STATEMENTS {
+            manager.get_connection().execute_unprepared(statement).await?;
+        }
+        Ok(())
+    }
+
+    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
+        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+    }
+}
+
+const STATEMENTS: [&str; 2] = [
+    "CREATE INDEX number_claims_tenant ON number_claims (tenant_id)",
+    // Only codes that came to the number prove whose it is: a test key is shown its code, and the operator's `verify-number`
+    // opens a number to test calls. Of several workspaces the one whose code came last has it.
+    "INSERT INTO number_claims (phone_number, tenant_id, source, claimed_at) \
+     SELECT phone_number, tenant_id, 'code', COALESCE(verified_at, created_at) FROM verified_numbers AS proven \
+     WHERE status = 'verified' AND env = 'live' AND NOT EXISTS (SELECT 1 FROM verified_numbers AS later \
+     WHERE later.phone_number = proven.phone_number AND later.status = 'verified' AND later.env = 'live' \
+     AND (COALESCE(later.verified_at, later.created_at) > COALESCE(proven.verified_at, proven.created_at) \
+     OR (COALESCE(later.verified_at, later.created_at) = COALESCE(proven.verified_at, proven.created_at) \
+     AND later.id > proven.id)))",
+];
