@@ -267,10 +267,16 @@ impl App {
             // The thread's own panics were logged where they happened.
             let _ = arbiter.join();
         }
-        if let Err(error) = deps.fence.release(&deps.db).await {
-            tracing::warn!(%error, "the next process waits a second longer than it would have to");
+        // A server that hangs must not keep us from ending: the next process ends what is left there.
+        let parting = async {
+            if let Err(error) = deps.fence.release(&deps.db).await {
+                tracing::warn!(%error, "the generation was not released: the next process waits a second longer than necessary");
+            }
+            deps.db.clone().close().await;
+        };
+        if tokio::time::timeout(PARTING, parting).await.is_err() {
+            tracing::warn!("the database does not answer: its connections are left as they are");
         }
-        deps.db.clone().close().await;
         self.lock.release().await;
     }
 }
@@ -329,6 +335,8 @@ fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Out
     Outbound::new(settings.outbound()?, options).map_err(|why| CannotStart(format!("webhook_ca_file: {why}")))
 }
 
+/// The longest farewell to the database.
+const PARTING: Duration = Duration::from_secs(10);
 const ACTOR_THREADS: usize = 2;
 const HTTP_THREADS: usize = 2;
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
@@ -438,7 +446,7 @@ fn watch_lock(deps: &Deps, lock: Arc<Lock>) {
                 Err(error) => Err(error),
             };
             if let Err(error) = known {
-                tracing::warn!(%error, "it cannot be told whether this process still owns the database");
+                tracing::warn!(%error, "could not check whether this process still owns the database");
             }
         }
     });

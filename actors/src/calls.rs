@@ -47,7 +47,9 @@ impl Calls {
     /// Places a call that is still in hand. Nobody takes it out of hand meanwhile: whoever ends it hangs up after.
     pub fn place(&self, session: SessionId, place: impl FnOnce(Arc<Leg>)) {
         let mut calls = self.lock();
-        if let Some(held) = calls.get_mut(&session) {
+        if let Some(held) = calls.get_mut(&session)
+            && !held.placed
+        {
             held.placed = true;
             place(held.call.leg.clone());
         }

@@ -139,6 +139,19 @@ impl Deps {
         })
     }
 
+    /// Resolves when it is known of every commit that was handed in before whether it stands: after one that does, nothing older
+    /// can land any more.
+    pub async fn decided(&self) {
+        let mut tries = 0;
+        while let Err(error) = self.writer.commit_nothing().await {
+            if self.is_draining() {
+                return tracing::warn!(%error, "what became of a commit is found out at the next start");
+            }
+            tries += 1;
+            self.clock.back_off(tries).await;
+        }
+    }
+
     /// The actors; `None` while they are being started.
     pub fn tree(&self) -> Option<&Tree> {
         self.0.tree.get()

@@ -11,7 +11,7 @@ use entities::{
 use sea_orm::DatabaseTransaction;
 use std::{
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 use tokio::sync::watch;
 
@@ -19,13 +19,15 @@ use tokio::sync::watch;
 const FRESH: Duration = Duration::from_millis(200);
 /// What a process that takes over waits before its first deed.
 const HANDOVER: Duration = Duration::from_millis(1_000);
+/// A question that nobody answers is asked again, by a connection that may be better.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two questions to a database that does not answer.
 const AGAIN: Duration = Duration::from_millis(100);
 
 pub struct Fence {
     generation: i64,
     /// When it was last known to be ours.
-    known_at: Mutex<Instant>,
+    known_at: Mutex<(Instant, SystemTime)>,
     /// One asks for all who wait.
     asking: tokio::sync::Mutex<()>,
     lost: watch::Sender<bool>,
@@ -47,7 +49,7 @@ impl Fence {
         metrics::gauge!("callboard_generation").set(generation as f64);
         Ok(Fence {
             generation,
-            known_at: Mutex::new(Instant::now()),
+            known_at: Mutex::new(now()),
             asking: tokio::sync::Mutex::default(),
             lost: watch::channel(false).0,
         })
@@ -55,7 +57,7 @@ impl Fence {
 
     /// In the writer's transaction, first of all.
     pub async fn assert(&self, transaction: &DatabaseTransaction) -> Result<()> {
-        let asked_at = Instant::now();
+        let asked_at = now();
         self.noted(asked_at, generation::assert(transaction, self.generation).await)
     }
 
@@ -83,8 +85,10 @@ impl Fence {
         if self.is_fresh() {
             return Ok(());
         }
-        let asked_at = Instant::now();
-        self.noted(asked_at, generation::check(db.aside(), self.generation).await)
+        let asked_at = now();
+        let answer = tokio::time::timeout(PATIENCE, generation::check(db.aside(), self.generation)).await;
+        let silent = |_| Err(Error::Unavailable("the database does not answer".into()));
+        self.noted(asked_at, answer.unwrap_or_else(silent))
     }
 
     /// Ends the generation in order. The writer has ended before.
@@ -105,20 +109,28 @@ impl Fence {
     }
 
     fn is_fresh(&self) -> bool {
-        self.known_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < FRESH
+        let (steady, wall) = *self.known_at.lock().unwrap_or_else(PoisonError::into_inner);
+        // A machine that slept has not aged by the one, and a clock that was set back has not by the other.
+        steady.elapsed() < FRESH && wall.elapsed().is_ok_and(|age| age < FRESH)
     }
 
-    fn noted(&self, asked_at: Instant, answer: Result<()>) -> Result<()> {
+    fn noted(&self, asked_at: (Instant, SystemTime), answer: Result<()>) -> Result<()> {
         match &answer {
             Ok(()) => {
                 let mut known_at = self.known_at.lock().unwrap_or_else(PoisonError::into_inner);
-                *known_at = (*known_at).max(asked_at);
+                if asked_at.0 > known_at.0 {
+                    *known_at = asked_at;
+                }
             }
             Err(Error::Fenced) => self.give_up(),
             Err(_) => {}
         }
         answer
     }
+}
+
+fn now() -> (Instant, SystemTime) {
+    (Instant::now(), SystemTime::now())
 }
 
 #[expect(

@@ -168,11 +168,11 @@ pub async fn begin(db: &Db, clock: &Clock, pauses: bool) -> Result<()> {
 /// Looks at both, every few seconds: tells what has changed, hears what the operator says, and wakes everybody when nothing holds
 /// them any more.
 pub async fn watch(deps: &Deps) -> Result<()> {
-    still(deps).await?;
+    look(deps).await?;
     if let Some(doubt) = deps.clock.doubt()
         && meta::get(&deps.db.read, CLOCK_ACCEPTED).await? == Some(doubt.since.to_string())
     {
-        deps.clock.accept();
+        deps.clock.accept(doubt.since);
     }
     measure(deps);
     let seen = Seen {

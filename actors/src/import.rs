@@ -173,17 +173,24 @@ pub async fn start<I>(deps: &Deps, owner: Owned<I>, new: New) -> Result<Model> {
         ended_at: None,
     };
     let (job, body) = (row.clone(), new.body);
-    deps.writer
+    let row = deps
+        .writer
         .run(move |db| {
             let (job, body) = (job.clone(), body.clone());
             Box::pin(async move {
+                // A repeat of a request that was cut off after its commit.
+                match import::load(db, job.key()).await {
+                    Ok(known) => return Ok((known, Commit::default())),
+                    Err(Error::NotFound(_)) => {}
+                    Err(error) => return Err(error),
+                }
                 if import::count_running(db, job.tenant_id).await? >= MAX_RUNNING {
                     return Err(Error::PlanLimit(format!(
                         "{MAX_RUNNING} imports are running already: wait until one has ended"
                     )));
                 }
-                import::begin(db, job, body).await?;
-                Ok(((), Commit::default()))
+                import::begin(db, job.clone(), body).await?;
+                Ok((job, Commit::default()))
             })
         })
         .await?;

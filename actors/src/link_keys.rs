@@ -10,13 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 use zeroize::Zeroizing;
 
-/// What was signed with keys derived from the secret key.
-const DERIVED_BEFORE: [Purpose; 4] = [
-    purpose::ROOM_LINK,
-    purpose::UNSUBSCRIBE_LINK,
-    purpose::RECORDING_LINK,
-    purpose::CODE_HASH,
-];
+/// What was signed with keys derived from the secret key, and must be good for longer than the five minutes of a link to a recording,
+/// which names nothing secret: whoever knows an old secret key could make one to any recording.
+const DERIVED_BEFORE: [Purpose; 3] = [purpose::ROOM_LINK, purpose::UNSUBSCRIBE_LINK, purpose::CODE_HASH];
 
 pub struct LinkKeys {
     key: Zeroizing<[u8; 32]>,

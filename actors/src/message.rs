@@ -107,6 +107,9 @@ pub fn finish_attempt(ended: Ended) -> Vec<Effect> {
 /// The code of a message that waits again because its hours were over when it was to be handed over.
 pub const TOO_LATE: &str = "too_late";
 
+/// The code of one that waits again because it was not known whether the intent to send it stood.
+pub const UNDECIDED: &str = "not_decided_in_time";
+
 /// Failures after which nobody is written to again: it may have arrived, or never will, or is not wanted.
 pub fn is_final(code: &str) -> bool {
     const FINAL: [&str; 6] = [

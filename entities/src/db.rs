@@ -125,8 +125,9 @@ impl Db {
                 (write, read, Database::connect(sqlite(&url, REPORTERS, true)).await?)
             }
             Location::Postgres(url) => {
-                // Two, so that one that is stuck can be ended by the other.
-                let write = Database::connect(postgres(url, 2, &writer)).await?;
+                // One writes. Others end it where it is stuck, and ask whether the database is still ours, while those that were
+                // given up come back.
+                let write = Database::connect(postgres(url, 4, &writer)).await?;
                 let read = Database::connect(postgres(url, 8, "callboard reader")).await?;
                 let mut options = postgres(url, SERVER_REPORTERS, "callboard reports");
                 // Set by a statement: not every pooler takes it as a parameter of the connection.

@@ -1,6 +1,7 @@
 //! The operator's pause: while it lasts nothing leaves for people, of no workspace. A row of `meta`, so that it outlives a restart.
 use crate::{
     error::{Error, Result},
+    generation,
     meta::{self, DISPATCH_PAUSED},
     values::Moment,
 };
@@ -24,8 +25,10 @@ pub async fn lasts(db: &impl ConnectionTrait) -> Result<bool> {
     Ok(meta::get(db, DISPATCH_PAUSED).await?.is_some())
 }
 
-/// A second time keeps the moment of the first, and answers with it.
+/// A second time keeps the moment of the first, and answers with it. Waits for the writer's transaction that is under way: from its
+/// commit on nothing leaves.
 pub async fn begin(db: &impl ConnectionTrait, now: Moment) -> Result<Moment> {
+    generation::hold(db).await?;
     if let Some(since) = since(db).await? {
         return Ok(since);
     }

@@ -36,7 +36,7 @@ pub enum Error {
     #[error("another Callboard process has taken over this database")]
     Fenced,
     /// A key that this service chose itself is taken: an earlier commit, of which the outcome was not known, has landed.
-    #[error("a key of ours is taken: {0}")]
+    #[error("one of our own keys is already taken: {0}")]
     Collision(String),
     /// The operator has not configured what this needs.
     #[error("{0}")]

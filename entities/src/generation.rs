@@ -45,6 +45,12 @@ pub async fn take(db: &DatabaseTransaction) -> Result<Taken> {
     })
 }
 
+/// Keeps every process from committing until the caller's transaction ends.
+pub async fn hold(db: &impl ConnectionTrait) -> Result<()> {
+    meta::Entity::find_by_id(KEY).lock_exclusive().one(db).await?;
+    Ok(())
+}
+
 /// [`Error::Fenced`] if another process has begun to serve since. In a transaction nobody can until it ends.
 pub async fn assert(db: &impl ConnectionTrait, generation: i64) -> Result<()> {
     let row = meta::Entity::find_by_id(KEY).lock_shared().one(db).await?;

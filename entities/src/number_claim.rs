@@ -53,9 +53,19 @@ pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option
     Ok(configured.map(|row| row.tenant_id))
 }
 
-/// Whoever had it has it no longer.
-pub async fn put(db: &impl ConnectionTrait, row: Model) -> Result<()> {
-    bulk::save(db, &[row], OnConflict::Replace).await.map(drop)
+/// Whoever had it has it no longer. `false`: the operator has given it away at this moment, which no code undoes.
+pub async fn put(db: &impl ConnectionTrait, row: Model) -> Result<bool> {
+    let on_conflict = match row.source {
+        Source::Operator => OnConflict::Replace,
+        Source::Code => {
+            let by_code = Entity::delete_many()
+                .filter(Column::PhoneNumber.eq(row.phone_number.clone()))
+                .filter(Column::Source.eq(Source::Code));
+            by_code.exec(db).await?;
+            OnConflict::Keep
+        }
+    };
+    Ok(bulk::save(db, &[row], on_conflict).await? == 1)
 }
 
 /// The tenant gives it up; answers whether it had it.

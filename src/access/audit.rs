@@ -1,11 +1,11 @@
 //! Who did what to access, noted in the transaction that does it.
 use actors::{deps::Deps, ids::Ids};
 use entities::{
-    Result,
+    Error, Result,
     audit_log::{self, Action, Actor, Details},
     ids::{TenantId, UserId},
-    membership, user,
-    values::Moment,
+    login, membership, user,
+    values::{Moment, Role},
 };
 use sea_orm::ConnectionTrait;
 use serde_json::Value;
@@ -15,9 +15,16 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Author {
     /// None: the operator.
-    user: Option<(UserId, Arc<str>)>,
+    user: Option<Signed>,
     ids: Arc<Ids>,
     now: Moment,
+}
+
+#[derive(Clone)]
+struct Signed {
+    id: UserId,
+    email: Arc<str>,
+    login_hash: Arc<str>,
 }
 
 impl Author {
@@ -31,11 +38,26 @@ impl Author {
     }
 
     /// Somebody who is signed in.
-    pub fn user(deps: &Deps, user: &user::Model) -> Self {
+    pub fn user(deps: &Deps, user: &user::Model, login_hash: &str) -> Self {
         Author {
-            user: Some((user.id, user.email.as_str().into())),
+            user: Some(Signed {
+                id: user.id,
+                email: user.email.as_str().into(),
+                login_hash: login_hash.into(),
+            }),
             ids: deps.ids.clone(),
             now: deps.clock.now(),
+        }
+    }
+
+    /// Is it still somebody who may do that? Asked in the transaction of the act: a request whose body came late was admitted
+    /// before its sender was let go.
+    pub async fn still(&self, db: &impl ConnectionTrait, tenant: TenantId, role: Role) -> Result<()> {
+        let Some(signed) = &self.user else { return Ok(()) };
+        let is_in = login::find(db, &signed.login_hash).await?.is_some();
+        match membership::role_of(db, tenant, signed.id).await? {
+            Some(has) if is_in && has >= role => Ok(()),
+            _ => Err(Error::NotFound("workspace")),
         }
     }
 
@@ -93,8 +115,8 @@ impl Author {
             } else {
                 Actor::Operator
             },
-            user_id: self.user.as_ref().map(|(id, _)| *id),
-            user_email: self.user.as_ref().map(|(_, email)| email.to_string()),
+            user_id: self.user.as_ref().map(|user| user.id),
+            user_email: self.user.as_ref().map(|user| user.email.to_string()),
             action,
             subject: subject.to_owned(),
             details: Details(details.collect()),

@@ -15,6 +15,7 @@ pub async fn add(
     role: Role,
 ) -> Result<()> {
     membership::lock(db, tenant.id).await?;
+    by.still(db, tenant.id, Role::Owner).await?;
     if membership::role_of(db, tenant.id, user.id).await?.is_some() {
         return Err(Error::AlreadyExists { field: "email" });
     }
@@ -42,7 +43,7 @@ pub async fn set_role(
     user: UserId,
     role: Role,
 ) -> Result<user::Model> {
-    let (member, before) = find(db, tenant.id, user).await?;
+    let (member, before) = find(db, by, tenant.id, user).await?;
     if role == before {
         return Ok(member);
     }
@@ -67,7 +68,7 @@ pub async fn remove(
     tenant: &tenant::Model,
     user: UserId,
 ) -> Result<user::Model> {
-    let (member, before) = find(db, tenant.id, user).await?;
+    let (member, before) = find(db, by, tenant.id, user).await?;
     let others = membership::other_owners(db, tenant.id, user).await?;
     check_an_owner_stays(before, None, others)?;
     membership::remove(db, tenant.id, user).await?;
@@ -79,9 +80,10 @@ pub async fn remove(
 }
 
 /// The member as it stays until the transaction's end.
-async fn find(db: &impl ConnectionTrait, tenant: TenantId, user: UserId) -> Result<(user::Model, Role)> {
+async fn find(db: &impl ConnectionTrait, by: &Author, tenant: TenantId, user: UserId) -> Result<(user::Model, Role)> {
     // Two owners who remove each other at one moment: the second one looks after the first is done.
     membership::lock(db, tenant).await?;
+    by.still(db, tenant, Role::Owner).await?;
     let no_such = || Error::NotFound("member");
     let role = membership::role_of(db, tenant, user).await?.ok_or_else(no_such)?;
     Ok((user::load(db, user).await?, role))

@@ -40,7 +40,7 @@ impl Serve {
         logging::start(&settings).map_err(CannotStart)?;
 
         for name in Settings::unknown_names() {
-            tracing::warn!(name, "this is no setting; see `callboard config --defaults`");
+            tracing::warn!(name, "this is not a setting; see `callboard config --defaults`");
         }
         // Each connection, to clients and to receivers, is an open file; the usual limit of 1,024 is soon reached.
         if let Err(error) = rlimit::increase_nofile_limit(65_536) {

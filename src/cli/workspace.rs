@@ -41,7 +41,7 @@ pub enum Workspace {
         #[arg(long)]
         timezone: Option<Zone>,
     },
-    /// Let somebody into a workspace: a viewer reads, an admin also changes, an owner also manages members
+    /// Add a member to a workspace: a viewer reads, an admin also changes, an owner also manages members
     AddMember {
         #[arg(long)]
         workspace: String,
@@ -64,7 +64,7 @@ pub enum Workspace {
         #[arg(long, value_parser = parse_role)]
         role: Role,
     },
-    /// Take somebody out of a workspace; the member's dashboard sessions end, API keys stay
+    /// Remove a member from a workspace; their dashboard sessions end, API keys stay
     RemoveMember {
         #[arg(long)]
         workspace: String,
@@ -85,14 +85,14 @@ pub enum Workspace {
         #[arg(long)]
         number: String,
     },
-    /// Give a number to the workspace for live use, whoever had it; no code of another workspace undoes that
+    /// Claim a number for the workspace's live use, even if another workspace has it; no code undoes that
     ClaimNumber {
         #[arg(long)]
         workspace: String,
         #[arg(long)]
         number: String,
     },
-    /// Take a number from the workspace: no live use until it is verified by a code, or claimed, anew
+    /// Release the workspace's claim to a number: no live use until it is verified or claimed again
     ReleaseNumber {
         #[arg(long)]
         workspace: String,
@@ -202,7 +202,7 @@ impl Workspace {
                     print(&json!({ "workspace": workspace, "email": member.email, "removed": true }));
                 } else {
                     println!(
-                        "{} is no member of {workspace} any more. API keys stay: `callboard keys list --workspace {workspace}` shows them",
+                        "{} is no longer a member of {workspace}. API keys stay: `callboard keys list --workspace {workspace}` shows them",
                         member.email
                     );
                 }
@@ -262,9 +262,9 @@ impl Workspace {
                 if json {
                     print(&json!({ "phone_number": number, "workspace": workspace, "released": released }));
                 } else if released {
-                    println!("{number} is not {workspace}'s for live use any more");
+                    println!("{number} is no longer claimed for live use by {workspace}");
                 } else {
-                    println!("{workspace} had not claimed {number}");
+                    println!("{workspace} has not claimed {number}");
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Workspace {
 async fn member_of(db: &Db, workspace: &str, email: &str) -> Result<(tenant::Model, user::Model), CannotStart> {
     let tenant = tenant::by_slug(&db.read, workspace).await?;
     let email = access::parse_email(email)?;
-    let no_such = || CannotStart(format!("{email} is no member of {workspace}"));
+    let no_such = || CannotStart(format!("{email} is not a member of {workspace}"));
     let user = user::by_email(&db.read, &email).await?.ok_or_else(no_such)?;
     let role = membership::role_of(&db.read, tenant.id, user.id).await?;
     role.map(|_| (tenant, user)).ok_or_else(no_such)

@@ -3,7 +3,7 @@ use super::{
     error::{ApiError, ApiResult},
     extract::Json,
     gate::Member,
-    login::{blocking, over},
+    login::{KNOWN, blocking, over},
 };
 use crate::{
     access::{self, Author, FRESH, account},
@@ -69,8 +69,8 @@ pub async fn change_password(
     let new = Zeroizing::new(asked.new_password);
     access::check_password(&new).map_err(|error| renamed(error, "new_password"))?;
     check(&state, &member.user, asked.current_password, "current_password").await?;
-    let hash = blocking(move || access::hash_password(&new)).await?;
-    let by = Author::user(&state.deps, &member.user);
+    let hash = blocking(&KNOWN, move || access::hash_password(&new)).await?;
+    let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let changed = state.deps.writer.run(move |db| {
         let (by, hash, member) = (by.clone(), hash.clone(), member.clone());
         Box::pin(async move {
@@ -84,7 +84,7 @@ pub async fn change_password(
 
 /// POST /v1/_internal/logout-everywhere: this session ends too.
 pub async fn sign_out_everywhere(state: Data<State>, member: Member) -> ApiResult<HttpResponse> {
-    let by = Author::user(&state.deps, &member.user);
+    let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let ended = state.deps.writer.run(move |db| {
         let (by, user) = (by.clone(), member.user.clone());
         Box::pin(async move {
@@ -101,7 +101,11 @@ async fn check(state: &State, user: &user::Model, password: String, param: &'sta
     let password = Zeroizing::new(password);
     state.limits.own_password(user.id)?;
     let stored = user.password_hash.clone();
-    match blocking(move || Ok(access::password_matches(&password, Some(stored.as_str())))).await? {
+    match blocking(&KNOWN, move || {
+        Ok(access::password_matches(&password, Some(stored.as_str())))
+    })
+    .await?
+    {
         true => Ok(()),
         false => Err(ApiError::wrong_password(param)),
     }

@@ -15,7 +15,7 @@ use entities::{
     api_key,
     audit_log::Action,
     ids::ApiKeyId,
-    values::{Env, Moment, Scopes, Text},
+    values::{Env, Moment, Role, Scopes, Text},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,11 +65,12 @@ pub async fn create(
         },
         now,
     );
-    let (by, made) = (Author::user(&state.deps, &member.user), key.clone());
+    let (by, made) = (Author::user(&state.deps, &member.user, &member.login_hash), key.clone());
     let stored = state.deps.writer.run(move |db| {
         let (by, made) = (by.clone(), made.clone());
         Box::pin(async move {
             access::check_room_for_key(db, tenant, now).await?;
+            by.still(db, tenant, Role::Admin).await?;
             access::note_key(db, &by, Action::KeyCreated, &made).await?;
             let mut commit = Commit::default();
             commit.changes.api_keys.push(made);
@@ -106,7 +107,7 @@ pub async fn get(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) 
 /// DELETE /v1/_internal/t/{slug}/api-keys/{id}: the next request with the key is refused.
 pub async fn revoke(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) -> ApiResult<HttpResponse> {
     let tenant = member.tenant()?.id;
-    let by = Author::user(&state.deps, &member.user);
+    let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let revoked = state.deps.writer.run(move |db| {
         let by = by.clone();
         Box::pin(async move {

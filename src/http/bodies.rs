@@ -21,8 +21,9 @@ const STRANGERS: usize = 32 * MIB;
 const OF_A_WORKSPACE: usize = 64 * MIB;
 /// Of one network of strangers.
 const OF_A_NETWORK: usize = 4 * MIB;
-/// A body counts as that many at least, so that bodies which never come are limited in number, too.
-const LEAST: usize = 4 * 1024;
+/// A body counts as that many at least, so that bodies which never come are limited in number, too. No more than that is never
+/// drawn from what all strangers share: whoever fills that keeps nobody from signing in, or from saying STOP.
+const LEAST: usize = 8 * 1024;
 
 /// Whose bodies they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +59,15 @@ impl Bodies {
 pub struct Room {
     bodies: Arc<Bodies>,
     owner: Owner,
+    /// Set aside.
     bytes: usize,
+    /// Of these, come in.
+    arrived: usize,
+}
+
+/// What a body of that size draws from what all strangers share.
+fn shared(bytes: usize) -> usize {
+    bytes.saturating_sub(LEAST)
 }
 
 impl Room {
@@ -68,8 +77,9 @@ impl Room {
             bodies: bodies.clone(),
             owner,
             bytes: 0,
+            arrived: 0,
         };
-        room.take(LEAST)?;
+        room.set_aside(LEAST)?;
         Ok(room)
     }
 
@@ -83,6 +93,11 @@ impl Room {
 
     /// For so many more bytes.
     pub fn take(&mut self, bytes: usize) -> ApiResult<()> {
+        self.arrived += bytes;
+        self.set_aside(self.arrived.saturating_sub(self.bytes))
+    }
+
+    fn set_aside(&mut self, bytes: usize) -> ApiResult<()> {
         let mut held = self.bodies.lock();
         let own = held.by_owner.get(&self.owner).copied().unwrap_or(0);
         let (most, whose) = match self.owner {
@@ -96,12 +111,15 @@ impl Room {
             );
             return Err(ApiError::TooMany("rate_limited", message, 1));
         }
-        let is_stranger = matches!(self.owner, Owner::Network(_));
-        if held.all.saturating_add(bytes) > ALL || (is_stranger && held.strangers.saturating_add(bytes) > STRANGERS) {
+        let of_strangers = match self.owner {
+            Owner::Network(_) => shared(self.bytes + bytes) - shared(self.bytes),
+            Owner::Workspace(_) => 0,
+        };
+        if held.all.saturating_add(bytes) > ALL || held.strangers.saturating_add(of_strangers) > STRANGERS {
             return Err(ApiError::Busy("too many large requests are under way".into()));
         }
         held.all += bytes;
-        held.strangers += if is_stranger { bytes } else { 0 };
+        held.strangers += of_strangers;
         held.by_owner.insert(self.owner, own + bytes);
         drop(held);
         self.bytes += bytes;
@@ -111,10 +129,11 @@ impl Room {
     /// What was read is no longer in memory; more may come.
     pub fn free(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
+        self.arrived = 0;
         let mut held = self.bodies.lock();
         held.all -= bytes;
         if matches!(self.owner, Owner::Network(_)) {
-            held.strangers -= bytes;
+            held.strangers -= shared(bytes);
         }
         if let Some(own) = held.by_owner.get_mut(&self.owner) {
             *own -= bytes;

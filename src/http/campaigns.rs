@@ -480,7 +480,7 @@ async fn check_caller(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<
     if is_named || caller_id::default_of(&state.deps.db.read, owner).await?.is_some() {
         return Ok(());
     }
-    let why = "is needed: the workspace has no number with a trunk; add one with POST /v1/numbers";
+    let why = "is needed: the workspace has no verified number with a trunk; add one with POST /v1/numbers";
     Err(ApiError::validation("from_numbers", why))
 }
 

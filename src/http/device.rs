@@ -25,8 +25,9 @@ pub struct Device {
     user: UserId,
 }
 
-/// A try to sign in, counted before a password is looked at; answers the user with that e-mail.
-pub async fn admit(state: &State, request: &HttpRequest, email: &str) -> ApiResult<Option<user::Model>> {
+/// A try to sign in, counted before a password is looked at; answers the user with that e-mail, and whether it comes from a
+/// browser of theirs.
+pub async fn admit(state: &State, request: &HttpRequest, email: &str) -> ApiResult<(Option<user::Model>, bool)> {
     check_email(email)?;
     let (db, email) = (&state.deps.db.read, email.trim());
     if let Some(device) = of(state, request)
@@ -34,11 +35,11 @@ pub async fn admit(state: &State, request: &HttpRequest, email: &str) -> ApiResu
     {
         let found = user::by_email(db, email).await?;
         if found.as_ref().is_some_and(|user| user.id == device.user) {
-            return Ok(found);
+            return Ok((found, true));
         }
     }
     state.limits.sign_in(gate::peer(state, request), email)?;
-    Ok(user::by_email(db, email).await?)
+    Ok((user::by_email(db, email).await?, false))
 }
 
 /// A try to sign up.

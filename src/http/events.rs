@@ -197,6 +197,8 @@ struct Watching {
     _place: StreamPlace,
 }
 
+/// Events read at once by a stream that catches up: each may hold a whole talk.
+const CATCH_UP: u64 = 20;
 /// A comment in this interval keeps the connection open.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -248,14 +250,14 @@ impl Watching {
             return Some(());
         };
         let deps = &self.state.deps;
-        let missed = event::after(&deps.db.read, self.tenant, self.env, last, 500).await;
+        let missed = event::after(&deps.db.read, self.tenant, self.env, last, CATCH_UP).await;
         let missed = missed.and_then(|missed| {
             let opened = missed.into_iter().map(|event| at_rest::opened(&deps.keyring, event));
             opened.collect::<entities::Result<Vec<_>>>()
         });
         match missed {
             Ok(missed) => {
-                self.behind = missed.len() == 500;
+                self.behind = missed.len() as u64 == CATCH_UP;
                 missed.iter().for_each(|event| self.take(event));
                 Some(())
             }

@@ -321,7 +321,7 @@ async fn admit_user(
     let signed_out = || ApiError::unauthenticated("you are not signed in");
     let token = http.cookie(state.cookie_name()).ok_or_else(signed_out)?;
     let (user, login) = access::signed_in(state, token.value()).await?.ok_or_else(signed_out)?;
-    state.limits.dashboard(user.id, left)?;
+    state.limits.dashboard(&login.token_hash, left)?;
     let mut workspace = None;
     if let Some(role) = role {
         let slug = http.match_info().get("slug").unwrap_or_default();

@@ -17,6 +17,7 @@ use actix_web::{
     middleware::Next,
 };
 use actors::{
+    deps::Deps,
     keyring::{hex, purpose},
     writer::Commit,
 };
@@ -24,12 +25,12 @@ use entities::idempotency::{self as store, Model as Claim};
 use sha2::{Digest, Sha256};
 use std::{
     collections::HashSet,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Keys whose first request is running in this process.
-#[derive(Default)]
-pub struct Running(Mutex<HashSet<String>>);
+#[derive(Clone, Default)]
+pub struct Running(Arc<Mutex<HashSet<String>>>);
 
 impl Running {
     fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
@@ -38,10 +39,47 @@ impl Running {
 }
 
 /// Ends the entry however the request ends.
-struct Entered<'a>(&'a Running, String);
-impl Drop for Entered<'_> {
+struct Entered {
+    running: Running,
+    name: String,
+    deps: Deps,
+    answered: bool,
+}
+
+impl Entered {
+    /// `None`: a request with that key is running.
+    fn enter(state: &State, name: String) -> Option<Self> {
+        state.running.lock().insert(name.clone()).then(|| Entered {
+            running: state.running.clone(),
+            name,
+            deps: state.deps.clone(),
+            answered: false,
+        })
+    }
+
+    fn answer<T>(mut self, answer: T) -> T {
+        self.answered = true;
+        answer
+    }
+}
+
+impl Drop for Entered {
     fn drop(&mut self) {
-        self.0.lock().remove(&self.1);
+        let (running, name) = (self.running.clone(), std::mem::take(&mut self.name));
+        if self.answered {
+            running.lock().remove(&name);
+            return;
+        }
+        // Its client has left, or it took too long: what it has handed in may still be written. The writer is first in, first
+        // out, so a repeat that begins after this finds what became of it.
+        let deps = self.deps.clone();
+        self.deps.runtime.spawn(async move {
+            let _busy = deps.clock.busy();
+            if let Err(error) = deps.writer.commit_nothing().await {
+                tracing::warn!(%error, "what became of a request that was given up is not known");
+            }
+            running.lock().remove(&name);
+        });
     }
 }
 
@@ -81,10 +119,19 @@ pub async fn once(
     request.set_payload(Payload::from(body));
 
     let name = format!("{}/{}/{key}", caller.tenant_id(), caller.env());
-    if !state.running.lock().insert(name.clone()) {
+    let Some(entered) = Entered::enter(state, name) else {
         return Ok(request.into_response(in_progress().error_response()));
-    }
-    let _entered = Entered(&state.running, name);
+    };
+    entered.answer(once_entered(state, caller, (key, fingerprint), request, next).await)
+}
+
+async fn once_entered(
+    state: &State,
+    caller: Caller,
+    (key, fingerprint): (String, String),
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let claim = match claim(state, &caller, key, fingerprint).await {
         Ok(Claimed::New(claim)) => claim,
         Ok(Claimed::Answered(status, body)) => return Ok(request.into_response(replayed(status, body))),
@@ -111,14 +158,23 @@ async fn once_streamed(
     state: &State,
     caller: Caller,
     key: String,
-    mut request: ServiceRequest,
+    request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let name = format!("{}/{}/{key}", caller.tenant_id(), caller.env());
-    if !state.running.lock().insert(name.clone()) {
+    let Some(entered) = Entered::enter(state, name) else {
         return Ok(request.into_response(in_progress().error_response()));
-    }
-    let _entered = Entered(&state.running, name);
+    };
+    entered.answer(form_entered(state, caller, key, request, next).await)
+}
+
+async fn form_entered(
+    state: &State,
+    caller: Caller,
+    key: String,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let found = Fingerprint::default();
     request.extensions_mut().insert(found.clone());
     let known = match store::find(&state.deps.db.read, caller.tenant_id(), caller.env(), &key).await {

@@ -66,9 +66,10 @@ pub async fn sign_up(
         ));
     }
     let timezone = asked.timezone;
-    let mut new =
-        blocking(move || NewWorkspace::parse(&asked.slug, &asked.name, &asked.country, &asked.email, &asked.password))
-            .await?;
+    let mut new = blocking(&STRANGERS, move || {
+        NewWorkspace::parse(&asked.slug, &asked.name, &asked.country, &asked.email, &asked.password)
+    })
+    .await?;
     new.timezone = timezone.unwrap_or(new.timezone);
     let limit = DEFAULT_CONCURRENCY.min(state.deps.limits.max_concurrency);
     let (ids, now) = (state.deps.ids.clone(), state.deps.clock.now());
@@ -114,10 +115,14 @@ pub async fn log_in(
     gate::same_origin(&request)?;
     transport::keeps_cookies(&state, &request)?;
     // Counted before the password is looked at, so that guessing in parallel gains nothing.
-    let found = device::admit(&state, &request, &asked.email).await?;
+    let (found, is_known) = device::admit(&state, &request, &asked.email).await?;
     let stored = found.as_ref().map(|user| user.password_hash.clone());
     let password = Zeroizing::new(asked.password);
-    let matches = blocking(move || Ok(access::password_matches(&password, stored.as_deref()))).await?;
+    let slots = if is_known { &KNOWN } else { &STRANGERS };
+    let matches = blocking(slots, move || {
+        Ok(access::password_matches(&password, stored.as_deref()))
+    })
+    .await?;
     match found.filter(|_| matches) {
         Some(user) => signed_in(&state, &request, &user, HttpResponse::Ok()).await,
         None => Err(wrong()),
@@ -186,14 +191,18 @@ fn cookie(state: &State, token: String) -> Cookie<'static> {
         .finish()
 }
 
-/// Hashing passwords takes a while: not on a thread that serves others.
+/// Who waits for a password to be hashed. Each takes some 20 MiB and tens of milliseconds: only a few at once; and strangers, who
+/// may come from any number of networks, take one core at most and never the place of those who are known.
+pub(super) static STRANGERS: Semaphore = Semaphore::const_new(1);
+pub(super) static KNOWN: Semaphore = Semaphore::const_new(2);
+
+/// Hashing passwords takes a while: not on a thread that serves others, and nobody waits for long.
 pub(super) async fn blocking<T: Send + 'static>(
+    slots: &'static Semaphore,
     work: impl FnOnce() -> entities::Result<T> + Send + 'static,
 ) -> ApiResult<T> {
-    // Each takes some 20 MiB: only a few at once, and nobody waits for long.
-    static SLOTS: Semaphore = Semaphore::const_new(4);
     let busy = || ApiError::from(entities::Error::Unavailable("too many sign-ins at once".into()));
-    let slot = tokio::time::timeout(std::time::Duration::from_secs(5), SLOTS.acquire()).await;
+    let slot = tokio::time::timeout(std::time::Duration::from_secs(5), slots.acquire()).await;
     let slot = slot.map_err(|_| busy())?.map_err(|_| busy())?;
     // Held by the work itself, which goes on also when nobody waits for it any more.
     let hashing = web::block(move || {

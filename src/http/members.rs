@@ -1,7 +1,7 @@
 //! The members of a workspace, and the log of who changed whose access.
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Id, Json, Params},
+    extract::{Id, Json, Params, SMALL},
     gate::Member,
     views::List,
 };
@@ -63,17 +63,21 @@ pub struct Add {
 }
 
 /// POST /v1/_internal/t/{slug}/members
-pub async fn add(state: Data<State>, member: Member, Json(asked): Json<Add>) -> ApiResult<HttpResponse> {
+pub async fn add(state: Data<State>, member: Member, Json(asked): Json<Add, SMALL>) -> ApiResult<HttpResponse> {
     let tenant = member.tenant()?.clone();
     state.limits.member_change(tenant.id)?;
     let email = access::parse_email(&asked.email)?;
     // No account is made here: whoever made it would know its password, and wait for others to let it in.
     let nobody = || {
-        let why = "nobody on this server has this address; the operator makes an account with `callboard workspace add-member`";
+        let why = "no account on this server has this address; the operator can make one with `callboard workspace add-member`";
         ApiError::validation("email", why)
     };
     let user = user::by_email(&state.deps.db.read, &email).await?.ok_or_else(nobody)?;
-    let (by, role, added) = (Author::user(&state.deps, &member.user), asked.role, user.clone());
+    let (by, role, added) = (
+        Author::user(&state.deps, &member.user, &member.login_hash),
+        asked.role,
+        user.clone(),
+    );
     let done = state.deps.writer.run(move |db| {
         let (by, tenant, user) = (by.clone(), tenant.clone(), added.clone());
         Box::pin(async move {
@@ -85,7 +89,7 @@ pub async fn add(state: Data<State>, member: Member, Json(asked): Json<Add>) -> 
         Error::AlreadyExists { .. } => ApiError::Frame(
             StatusCode::CONFLICT,
             "already_exists",
-            "is a member already; change the role with PATCH".into(),
+            "is already a member; change the role with PATCH".into(),
             Some("email".into()),
         ),
         other => other.into(),
@@ -105,11 +109,12 @@ pub async fn change(
     state: Data<State>,
     member: Member,
     Id(id): Id<UserId>,
-    Json(asked): Json<Change>,
+    Json(asked): Json<Change, SMALL>,
 ) -> ApiResult<web::Json<MemberView>> {
     let tenant = member.tenant()?.clone();
     state.limits.member_change(tenant.id)?;
-    let (by, role) = (Author::user(&state.deps, &member.user), asked.role);
+    state.limits.member_sessions(tenant.id, id)?;
+    let (by, role) = (Author::user(&state.deps, &member.user, &member.login_hash), asked.role);
     let changed = state.deps.writer.run(move |db| {
         let (by, tenant) = (by.clone(), tenant.clone());
         Box::pin(async move {
@@ -124,7 +129,8 @@ pub async fn change(
 pub async fn remove(state: Data<State>, member: Member, Id(id): Id<UserId>) -> ApiResult<HttpResponse> {
     let tenant = member.tenant()?.clone();
     state.limits.member_change(tenant.id)?;
-    let by = Author::user(&state.deps, &member.user);
+    state.limits.member_sessions(tenant.id, id)?;
+    let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let removed = state.deps.writer.run(move |db| {
         let (by, tenant) = (by.clone(), tenant.clone());
         Box::pin(async move {

@@ -126,7 +126,7 @@ table! {
     GET "/v1/campaigns/{id}/stats" Needs(CampaignsRead), campaigns::stats, "Counts, pace, slots, answer rate by hour, what limits it, the expected finish.", gives views::CampaignStatsView, 200;
     GET "/v1/campaigns/{id}/report.csv" Needs(CampaignsRead), report::campaign, "All contacts with their last call, as a CSV file.", 200;
     POST "/v1/campaigns/{id}/duplicate" Needs(CampaignsWrite), campaigns::duplicate, "Create a draft with the same settings and no contacts.", takes campaigns::Duplicate, gives views::CampaignView, 201;
-    POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), preflight::preflight, "What is to be expected: who can be called, who is skipped and why, zones, the finish.", gives views::OutlookView, 200;
+    POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), preflight::preflight, "What is to be expected: who can be called, who is skipped and why, zones, the finish.", lasts "a list of any length", gives views::OutlookView, 200;
     POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. One number is in a campaign once: duplicates are merged and counted.", takes contacts::Add, gives actors::contact::intake::Added, 200;
     POST "/v1/campaigns/{id}/contacts/import" Needs(CampaignsWrite), contacts::import, "Read contacts from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives super::imports::ImportView, 202;
     GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; `status` narrows.", gives views::List<views::ContactView>, 200;
@@ -226,7 +226,7 @@ table! {
     GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings.", gives views::WorkspaceView, 200;
     PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::openapi::Patch<workspace::Settings>, gives views::WorkspaceView, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
-    POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Let somebody who has an account into a workspace.", takes members::Add, gives members::MemberView, 201;
+    POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add somebody who has an account as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;
     DELETE "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::remove, "Remove a member. The member's sessions end.", 204;
     GET "/v1/_internal/t/{slug}/audit-log" Member(Role::Owner), members::log, "List who changed whose access: members, roles, passwords, keys, settings.", gives views::List<members::AuditView>, 200;

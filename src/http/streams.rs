@@ -25,6 +25,8 @@ pub struct Streams {
 struct Open {
     /// How many there are of each key, and what tells them that it is no longer valid.
     by_key: HashMap<ApiKeyId, (usize, watch::Sender<bool>)>,
+    /// Somebody looks at the keys.
+    watched: bool,
     /// Held from the opening of the first one until the alarm for its key stands.
     busy: Busy,
 }
@@ -44,16 +46,19 @@ impl Streams {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The keys of open streams.
-    fn keys(&self) -> Vec<ApiKeyId> {
-        self.lock().by_key.keys().copied().collect()
+    /// The keys of open streams. `None`, and watched no more: there are none.
+    fn keys(&self) -> Option<Vec<ApiKeyId>> {
+        let mut open = self.lock();
+        open.watched = !open.by_key.is_empty();
+        open.watched.then(|| open.by_key.keys().copied().collect())
     }
 
-    fn end_all_but(&self, valid: &HashSet<ApiKeyId>) {
-        for (key, (_, ended)) in &self.lock().by_key {
-            if !valid.contains(key) {
-                ended.send_replace(true);
-            }
+    /// Ends those of the keys that are not valid.
+    fn end(&self, keys: &[ApiKeyId], valid: &HashSet<ApiKeyId>) {
+        let open = self.lock();
+        let invalid = keys.iter().filter(|key| !valid.contains(key));
+        for (_, ended) in invalid.filter_map(|key| open.by_key.get(key)) {
+            ended.send_replace(true);
         }
     }
 }
@@ -64,12 +69,10 @@ pub fn watch_keys(state: Arc<State>) {
         let (streams, clock) = (&state.streams, &state.deps.clock);
         loop {
             streams.opened.notified().await;
-            let mut keys = streams.keys();
             let mut busy = std::mem::take(&mut streams.lock().busy);
-            while !keys.is_empty() {
-                busy = clock.busy_until(clock.now().plus(LOOK_AT_KEYS), busy).await;
+            while let Some(keys) = streams.keys() {
                 let now = clock.times().later();
-                let valid = match api_key::of_ids(&state.deps.db.read, &streams.keys()).await {
+                let valid = match api_key::of_ids(&state.deps.db.read, &keys).await {
                     Ok(rows) => rows
                         .into_iter()
                         .filter(|row| access::is_valid(row, now))
@@ -80,10 +83,8 @@ pub fn watch_keys(state: Arc<State>) {
                         HashSet::new()
                     }
                 };
-                streams.end_all_but(&valid);
-                keys = streams.keys();
-                // Of one that was the first again meanwhile.
-                drop(std::mem::take(&mut streams.lock().busy));
+                streams.end(&keys, &valid);
+                busy = clock.busy_until(clock.now().plus(LOOK_AT_KEYS), busy).await;
             }
         }
     });
@@ -102,7 +103,8 @@ impl StreamPlace {
         let permit = state.bulkheads.stream(caller.tenant_id())?;
         let key = caller.key.id;
         let mut open = state.streams.lock();
-        if open.by_key.is_empty() {
+        if !open.watched {
+            open.watched = true;
             open.busy = state.deps.clock.busy();
             state.streams.opened.notify_one();
         }

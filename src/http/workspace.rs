@@ -16,7 +16,7 @@ use actors::{
 };
 use entities::{
     Error,
-    values::{Country, Text, Zone},
+    values::{Country, Role, Text, Zone},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,10 +80,11 @@ pub async fn change(
         voice_clones: None,
     };
     let (id, known) = (before.id, before.version);
-    let by = Author::user(&state.deps, &member.user);
+    let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let changed = state.deps.writer.run(move |db| {
         let (by, change) = (by.clone(), change.clone());
         Box::pin(async move {
+            by.still(db, id, Role::Owner).await?;
             let tenant = workspace::change(db, &by, id, &change).await?;
             // What was patched is what was read: a change that came between is not undone.
             if tenant.version > known + 1 {

@@ -209,9 +209,14 @@ impl Clock {
         })
     }
 
-    /// The operator says that the wall clock is right. Answers whether that was in doubt.
-    pub fn accept(&self) -> bool {
-        self.reading(Steady::accept)
+    /// The operator says that the wall clock is right, after the step of that moment. Answers whether that was in doubt; one that
+    /// has been set again since still is.
+    pub fn accept(&self, since: Moment) -> bool {
+        self.reading(|steady, wall, mono| {
+            steady.follow(wall, mono);
+            let is_it = steady.in_doubt().is_some_and(|doubt| moment(doubt.since) == since);
+            is_it && steady.accept(wall, mono)
+        })
     }
 
     /// At a start, before anything is stored: the latest moment that the last run is known to have come to.
@@ -443,7 +448,8 @@ mod tests {
         );
         assert_eq!((times.earlier(), times.later()), (times.ours, times.wall));
         // Accepted, and set back: our time stays where it is, and the wall clock is led there.
-        assert!(clock.accept() && !clock.accept());
+        let since = clock.doubt().unwrap().since;
+        assert!(!clock.accept(since.plus_seconds(-1)) && clock.accept(since) && !clock.accept(since));
         assert_eq!(clock.now().millis(), 2 * HOUR + 60_000);
         clock.step_wall(-2 * HOUR);
         clock.advance(Duration::from_secs(600)).await;

@@ -15,7 +15,7 @@ use crate::{
     writer::Commit,
 };
 use entities::{
-    Error, Result,
+    Error, Result, campaign,
     ids::TenantId,
     ledger::{self, Movement, account},
     session,
@@ -125,9 +125,21 @@ pub async fn fall_short(deps: &Deps, owner: (TenantId, Env), cents: Cents) -> Re
     if account.depleted_at.is_some() || cents <= account.balance_cents {
         return Ok(());
     }
+    // A campaign that calls spends the last cent: as long as there is one, something can be dialled.
+    if deps.limits.credits.hold_seconds != 0 && account.balance_cents > Cents(0) && calls(deps, owner).await? {
+        return Ok(());
+    }
     let mut commit = Commit::default();
     commit.changes.movements.push(Movement::short(owner, cents));
     deps.writer.commit(commit).await
+}
+
+/// Does a campaign of the tenant's place calls in that env?
+async fn calls(deps: &Deps, (tenant, env): (TenantId, Env)) -> Result<bool> {
+    let running = campaign::dispatchable(&deps.db.read, tenant).await?;
+    Ok(running
+        .iter()
+        .any(|row| row.env == env && row.plan.channel == campaign::Channel::Phone))
 }
 
 /// A request is refused for want of credits, though the least of its kind costs no more than `least`. Then nothing of that kind

@@ -41,6 +41,15 @@ impl Message {
         }
     }
 
+    /// Its intent may stand all the same, though its commit was given up. Nothing was handed over: then it waits, as if there had
+    /// been no room.
+    pub fn undecided(self, deps: &Deps) {
+        match self {
+            Message::Sms(row) => sms::undecided(deps, row.key()),
+            Message::Email(row) => email::undecided(deps, row.key()),
+        }
+    }
+
     pub fn campaign(&self) -> Option<CampaignId> {
         match self {
             Message::Sms(row) => row.campaign_id,

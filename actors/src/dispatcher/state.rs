@@ -721,6 +721,9 @@ impl State {
         let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
         for (outcome, (message, permit, at)) in written.into_iter().zip(letters) {
             if let Err(error) = outcome {
+                if !matches!(error, Error::Stale) {
+                    message.undecided(deps);
+                }
                 note(error);
                 continue;
             }
@@ -737,7 +740,10 @@ impl State {
         for (outcome, (session, at)) in dialed.into_iter().zip(calls) {
             let id = session.call.id;
             if let Err(error) = outcome {
-                deps.calls.remove(id);
+                match error {
+                    Error::Stale => deps.calls.remove(id),
+                    _ => undecided(deps, session.key(), at),
+                }
                 note(error);
                 continue;
             }
@@ -748,7 +754,7 @@ impl State {
             }
             let rate = campaign.and_then(|id| Some((id, self.campaigns.get(&id)?.pace.rate())));
             at_its_moment(deps, self.gate.clone(), rate, at, move |deps, late| {
-                place(deps, session, late)
+                place(deps, session, at, late)
             });
         }
         failed.map_or(Ok(as_expected), Err)
@@ -809,6 +815,8 @@ fn at_its_moment(
     hand_over: impl FnOnce(&Deps, bool) + Send + 'static,
 ) {
     let (deps, mut busy) = (deps.clone(), deps.clock.busy());
+    // A machine that sleeps stands still by our time, and by no other.
+    let wall_at = at.plus_millis(-deps.clock.times().behind_ms());
     deps.runtime.clone().spawn(async move {
         busy = deps.clock.busy_until(at, busy).await;
         gate.begin_to_wait();
@@ -818,7 +826,10 @@ fn at_its_moment(
         gate.end_to_wait();
         deps.fence.pass(&deps.db).await;
         // The last look at the clock: what stalled the process has stalled everything above.
-        let late = deps.clock.now() > at.plus_millis(PLACED_WITHIN_MS);
+        let times = deps.clock.times();
+        let late = times.in_doubt
+            || times.ours > at.plus_millis(PLACED_WITHIN_MS)
+            || times.wall > wall_at.plus_millis(PLACED_WITHIN_MS);
         hand_over(&deps, late);
         drop(busy);
     });
@@ -866,12 +877,12 @@ fn has_sender(deps: &Deps, campaign: &campaigns::Model) -> bool {
     sender.is_ok()
 }
 
-fn place(deps: &Deps, session: Session, late: bool) {
+fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
     if late {
         metrics::counter!("callboard_calls_late_total").increment(1);
         if let Some(tree) = deps.tree() {
-            let back = Do::tell(SessionCommand::Requeue, &deps.clock);
-            tree.sessions.tell(session.key(), back);
+            let back = SessionCommand::Requeue { dialed_at: at };
+            tree.sessions.tell(session.key(), Do::tell(back, &deps.clock));
         }
         return;
     }
@@ -882,6 +893,28 @@ fn place(deps: &Deps, session: Session, late: bool) {
     if let Some(tree) = deps.tree() {
         tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
     }
+}
+
+/// The intent to call may stand all the same, though its commit was given up. Nothing was placed: the call stays in hand until that
+/// is known, and then waits for its turn again, with the same attempt.
+fn undecided(deps: &Deps, key: Owned<SessionId>, at: Moment) {
+    let its = deps.clone();
+    deps.runtime.spawn(async move {
+        its.decided().await;
+        let row = loop {
+            match sessions::load(&its.db.read, key).await {
+                Err(error) if error.retryable() && !its.is_draining() => drop(its.clock.back_off(20).await),
+                row => break row,
+            }
+        };
+        match (row, its.tree()) {
+            (Ok(row), Some(tree)) if row.phase == sessions::Phase::Dialing => {
+                let back = SessionCommand::Requeue { dialed_at: at };
+                tree.sessions.tell(key, Do::tell(back, &its.clock));
+            }
+            _ => its.calls.remove(key.id),
+        }
+    });
 }
 
 /// Nobody who is left may be called now: the campaign pauses until the first of them may.

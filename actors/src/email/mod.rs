@@ -5,7 +5,7 @@ pub mod machine;
 pub mod message;
 mod send;
 
-pub use send::{send, send_begun};
+pub use send::{send, send_begun, undecided};
 
 use crate::{credits, deps::Deps, job::Running, mail::Post, message::Permits, shell::Do, sms, writer::Commit};
 use entities::{

@@ -7,7 +7,7 @@ use crate::{
         post::{keep, mailbox},
         smtp::Failure,
     },
-    message::{Permit, TOO_LATE},
+    message::{Permit, TOO_LATE, UNDECIDED},
     shell::{Adopt, Do},
     sms::{
         check_blocks,
@@ -55,7 +55,10 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),
-        Err(error) => return Err(error),
+        Err(error) => {
+            undecided(deps, key);
+            return Err(error);
+        }
     };
     deliver(deps, &row, built).await;
     Ok(())
@@ -88,7 +91,7 @@ async fn built(deps: &Deps, row: &Model) -> Result<Result<Message, String>> {
 async fn deliver(deps: &Deps, row: &Model, built: Result<Message, String>) {
     deps.fence.pass(&deps.db).await;
     let command = match built {
-        Ok(_) if row.send_by.is_some_and(|at| deps.clock.now() > at) => Command::Busy {
+        Ok(_) if row.send_by.is_some_and(|at| deps.clock.times().later() > at) => Command::Busy {
             why: Fault::new(TOO_LATE, "its hours were over before it could be handed over"),
         },
         Ok(message) => outcome(deps, row, &message).await,
@@ -96,6 +99,18 @@ async fn deliver(deps: &Deps, row: &Model, built: Result<Message, String>) {
     };
     log(row, &command);
     tell(deps, row.key(), command);
+}
+
+/// The intent to send it may stand all the same, though its commit was given up. Nothing was handed over, so it is as if there had
+/// been no room; where the intent does not stand, that changes nothing.
+pub fn undecided(deps: &Deps, key: Owned<EmailId>) {
+    let its = deps.clone();
+    deps.runtime.spawn(async move {
+        its.decided().await;
+        let why = Fault::new(UNDECIDED, "the database did not answer in time");
+        let busy = Command::Busy { why };
+        tell(&its, key, busy);
+    });
 }
 
 /// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.

@@ -52,7 +52,7 @@ impl Stored for Session {
                 if !deps.calls.is_placed(self.call.id)
                     && deps.clock.now() > dialed_at.plus_millis(PLACED_WITHIN_MS) =>
             {
-                Some(Command::Requeue)
+                Some(Command::Requeue { dialed_at: *dialed_at })
             }
             Phase::Scheduled { .. }
             | Phase::Awaiting

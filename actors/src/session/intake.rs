@@ -74,6 +74,10 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         .credits
         .hold(row.price_cents_per_minute, row.max_duration_seconds);
     if credits::set_aside(deps, owner, hold).await?.is_none() {
+        // With whole holds, what cannot be afforded blocks, and whoever pays by the event must hear of it.
+        if deps.limits.credits.hold_seconds == 0 {
+            credits::refuse(deps, owner, hold).await?;
+        }
         return Err(Error::InsufficientCredits);
     }
     let rules = Rules::direct(row.env, tenant.timezone);

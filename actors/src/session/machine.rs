@@ -172,7 +172,8 @@ pub enum Command {
     /// The agent notes what was answered to a question.
     NoteAnswer(Answered),
     /// It was committed, and too late to be placed: whatever stalled, nobody is called at another moment than was decided.
-    Requeue,
+    /// Of the dial that was decided for that moment.
+    Requeue { dialed_at: Moment },
     /// Something for the timeline.
     Note { kind: &'static str, detail: String },
     /// The message has been said to the machine.
@@ -441,7 +442,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (Dialing { .. }, Ring) => ring(session),
         (Dialing { .. }, Answer { by, recording_id }) => answer(session, by, recording_id, now),
         (Dialing { .. }, Refuse(Refusal::Congested)) => send_back(session),
-        (Dialing { ringing: false, .. }, Requeue) => requeue(session, now),
+        (Dialing { dialed_at, ringing: false, .. }, Requeue { dialed_at: of }) if *dialed_at == of => requeue(session, now),
         (Dialing { .. }, Refuse(refusal)) => refuse(session, refusal, now),
         (Dialing { give_up_at, .. }, Tick) if now >= *give_up_at => {
             let end = (Status::NoAnswer, EndReason::NoAnswer);
@@ -549,7 +550,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         )
         | (Queued { .. }, Postpone { .. } | Ring | Refuse(Refusal::Congested))
         // Only what was never placed goes back.
-        | (Scheduled { .. } | Awaiting | Queued { .. } | Dialing { ringing: true, .. } | Conversing(_) | Ended(_), Requeue)
+        | (Scheduled { .. } | Awaiting | Queued { .. } | Dialing { .. } | Conversing(_) | Ended(_), Requeue { .. })
         | (Conversing(_), Ring | Answer { .. }) => Ok((session, Vec::new())),
         // What is on its way while the call takes another course comes too late.
         (Conversing(_), Consent(_) | OptOut { .. } | Transferred | TransferFailed { .. } | MessageLeft) => {

@@ -178,6 +178,9 @@ fn state(name: &str) -> Session {
     }
 }
 
+fn requeue_of(seconds: i64) -> Command {
+    Command::Requeue { dialed_at: at(seconds) }
+}
 fn dispatch_at(seconds: i64) -> Command {
     Command::Dispatch {
         at: at(seconds),
@@ -328,7 +331,7 @@ fn commands() -> Vec<Command> {
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
         Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
         Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
-        Refuse(Congested) => Requeue, Requeue => said(), Utter(_) => interrupt(), Interrupt { .. } => attend(61), Attend { .. } => Consent(true),
+        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => interrupt(), Interrupt { .. } => attend(61), Attend { .. } => Consent(true),
         Consent(true) => Consent(false),
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
@@ -488,9 +491,10 @@ fn before_the_talk() -> Vec<Line> {
         (&["dialing", "ringing"], Refuse(Congested), 2, To("queued", SENT_BACK)),
 
         // dialled -> queued: it was committed, and too late to be placed
-        (&["dialing"], Requeue, 20, To("queued", REQUEUED)),
-        (&["ringing", "incoming", "scheduled", "awaiting", "queued"], Requeue, 20, Unchanged),
-        (CONVERSING, Requeue, 20, Unchanged),
+        (&["dialing"], requeue_of(0), 20, To("queued", REQUEUED)),
+        (&["dialing"], requeue_of(-5), 20, Unchanged), // of a dial before, which went back already
+        (&["ringing", "incoming", "scheduled", "awaiting", "queued"], requeue_of(0), 20, Unchanged),
+        (CONVERSING, requeue_of(0), 20, Unchanged),
 
         // dialled -> ended without a conversation
         (&["dialing"], Refuse(Busy), 2, To("Busy, Busy by System", UNANSWERED)),
@@ -637,7 +641,7 @@ fn after_the_end() -> Vec<Line> {
     use {Command::*, super::Bar::*};
     let late = [
         dispatch_at(50), extend_by(5), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
-        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), Requeue, said(), interrupt(), attend(61),
+        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), attend(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, Lose, expire(),
     ];

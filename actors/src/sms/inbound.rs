@@ -6,6 +6,7 @@ use super::{
 use crate::{
     deps::Deps,
     dnc::{Entry, Outcome, Whom, place},
+    verify,
     writer::Commit,
 };
 use entities::{
@@ -46,24 +47,34 @@ const MAX_CHARS: usize = 1600;
 const MAX_SENDERS: u16 = 1000;
 
 /// A live text: to the workspace that has claimed the number. To one that nobody has, to the workspace that wrote last from it;
-/// but a STOP goes to all that did.
+/// but a STOP goes to all that did, also where the number has moved since.
 pub async fn receive_live(deps: &Deps, arriving: Arriving) -> Result<Option<String>> {
-    let db = &deps.db.read;
-    let owners = match number_claim::owner_of(db, &arriving.to_number).await? {
-        Some(tenant) => vec![tenant],
-        None => match &arriving.from_number {
-            Some(person) => sms_message::senders(db, person, &arriving.to_number, MAX_SENDERS).await?,
-            None => Vec::new(),
-        },
-    };
     let to_all = words::wish(&arriving.body) == Some(Wish::Stop);
     let mut reply = None;
-    for tenant in owners.into_iter().take(if to_all { usize::MAX } else { 1 }) {
+    for tenant in addressees(deps, &arriving, to_all).await? {
         let received = receive(deps, (tenant, Env::Live), deps.ids.next(), arriving.clone()).await?;
         // One answer, however many were told.
         reply = reply.or(received.reply);
     }
     Ok(reply)
+}
+
+async fn addressees(deps: &Deps, arriving: &Arriving, to_all: bool) -> Result<Vec<TenantId>> {
+    let db = &deps.db.read;
+    let owner = number_claim::owner_of(db, &arriving.to_number).await?;
+    let is_free = number_claim::load(db, &arriving.to_number).await?.is_none();
+    let mut owners: Vec<TenantId> = owner.into_iter().collect();
+    let Some(person) = &arriving.from_number else {
+        return Ok(owners);
+    };
+    // A code of ours is for whoever answers the number, and nobody here has shown to be that: whoever wrote from it to
+    // a number of their own would read what proves that it is theirs.
+    if to_all || (is_free && !verify::is_code(&arriving.body)) {
+        let wrote = sms_message::senders(db, person, &arriving.to_number, MAX_SENDERS).await?;
+        owners.extend(wrote.into_iter().filter(|tenant| Some(*tenant) != owner));
+    }
+    owners.truncate(if to_all { usize::MAX } else { 1 });
+    Ok(owners)
 }
 
 /// Stores a text and obeys it. One that is known is answered with nothing.

@@ -10,7 +10,7 @@ pub mod signature;
 pub mod twilio;
 pub mod words;
 
-pub use send::{send, send_begun, send_now};
+pub use send::{send, send_begun, send_now, undecided};
 
 use crate::{credits, deps::Deps, job::Running, shell::Do, writer::Commit};
 use entities::{

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     deps::Deps,
     holds, job,
-    message::{self, Permit, TOO_LATE},
+    message::{self, Permit, TOO_LATE, UNDECIDED},
     shell::{Adopt, Do},
     writer::Commit,
 };
@@ -79,7 +79,10 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),
-        Err(error) => return Err(error),
+        Err(error) => {
+            undecided(deps, key);
+            return Err(error);
+        }
     };
     let outcome = ask_once(deps, door, &row).await;
     log(&row, &outcome);
@@ -91,11 +94,23 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
 /// had been no room, and is then told that it is too late.
 async fn ask_once(deps: &Deps, door: &Door, row: &Model) -> Outcome {
     deps.fence.pass(&deps.db).await;
-    if row.send_by.is_some_and(|at| deps.clock.now() > at) {
+    if row.send_by.is_some_and(|at| deps.clock.times().later() > at) {
         let why = Fault::new(TOO_LATE, "its hours were over before it could be handed over");
         return Outcome::Busy { retry_after: None, why };
     }
     door.provider.send(deps, Outgoing::of(row)).await
+}
+
+/// The intent to send it may stand all the same, though its commit was given up. Nothing was handed over, so it is as if there had
+/// been no room; where the intent does not stand, that changes nothing.
+pub fn undecided(deps: &Deps, key: Owned<SmsId>) {
+    let its = deps.clone();
+    deps.runtime.spawn(async move {
+        its.decided().await;
+        let why = Fault::new(UNDECIDED, "the database did not answer in time");
+        let busy = Command::Busy { retry_after: None, why };
+        tell(&its, key, busy);
+    });
 }
 
 /// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
@@ -114,9 +129,8 @@ async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
     }
     // A message may have been scheduled weeks ago, and its sender be another workspace's by now.
     if let (Env::Live, Some(from)) = (row.env, &row.from_number)
-        && number_claim::load(&deps.db.read, from)
-            .await?
-            .is_some_and(|claim| claim.tenant_id != row.tenant_id)
+        && !deps.sms.is_shared(from)
+        && !number_claim::holds(&deps.db.read, row.tenant_id, from).await?
     {
         return Ok(Some(Command::Bar(Bar::Sender)));
     }
@@ -184,11 +198,15 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
         sent_at: deps.clock.now(),
         seq: 0,
     });
-    deps.writer.commit(commit).await.map_err(|error| match error {
-        // The list has changed since it was read.
-        Error::Stale => Error::RecipientOnDnc,
-        error => error,
-    })?;
+    match deps.writer.commit(commit).await {
+        // Something has changed since it was read.
+        Err(Error::Stale) => {
+            holds::check(deps).await?;
+            check_blocks(deps, owner).await?;
+            return Err(Error::RecipientOnDnc);
+        }
+        done => done?,
+    }
     let message = Outgoing {
         key: Owned::new(tenant_id, env, id),
         to,

@@ -61,8 +61,11 @@ pub async fn claim(db: &impl ConnectionTrait, ids: &Ids, asked: Model) -> Result
             mails.push(row(ids, loser, recipient, &mail, asked.claimed_at));
         }
     }
-    store::put(db, asked).await?;
-    Ok((claimed, mails))
+    if store::put(db, asked).await? {
+        Ok((claimed, mails))
+    } else {
+        Ok((Claimed::Unchanged, Vec::new()))
+    }
 }
 
 /// Says what happened and what to do, and not who has it now.

@@ -80,6 +80,10 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
         let why = "is a number of the sandbox: test keys may call it as it is";
         return Err(Error::invalid("phone_number", why));
     }
+    if env == Env::Live && deps.sms.is_shared(&asked.phone_number) {
+        let why = "is this installation's own, from which workspaces without a number write";
+        return Err(Error::invalid("phone_number", why));
+    }
     check_way(deps, env, asked.method)?;
     let its = deps.clone();
     let making = deps
@@ -139,7 +143,10 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
     match making {
         Outcome::Known(row) => Ok(Answered::Made(row)),
         Outcome::Made(row, code) => {
-            deliver(deps, &row, &code).await?;
+            // It goes on also when nobody waits for the answer any more: the code counts.
+            let (its, to) = (deps.clone(), row.clone());
+            let sending = deps.runtime.spawn(async move { deliver(&its, &to, &code).await });
+            sending.await.map_err(|error| Error::Internal(error.to_string()))??;
             Ok(Answered::Made(row))
         }
         Outcome::TooMany { until } => Ok(Answered::TooMany { until }),
@@ -164,6 +171,14 @@ fn check_way(deps: &Deps, env: Env, method: Method) -> Result<()> {
     })
 }
 
+/// In every text with a code.
+const WORTH: &str = "Whoever has it can call and text from this number";
+
+/// Is a text that came in one of ours, with a code?
+pub fn is_code(text: &str) -> bool {
+    text.contains(WORTH)
+}
+
 /// Brings a code to its number.
 pub async fn deliver(deps: &Deps, row: &Model, code: &str) -> Result<()> {
     match (row.env, row.method) {
@@ -171,10 +186,8 @@ pub async fn deliver(deps: &Deps, row: &Model, code: &str) -> Result<()> {
         (Env::Test, Method::Sms | Method::Call) => Ok(()),
         (Env::Live, Method::Sms) => {
             // One segment. It says what the code is worth: whoever asks for it may be after the number.
-            let body = format!(
-                "{code} is your code. Whoever has it can call and text from this number: tell nobody. Good for {} minutes.",
-                machine::GOOD_FOR_SECONDS / 60
-            );
+            let minutes = machine::GOOD_FOR_SECONDS / 60;
+            let body = format!("{code} is your code. {WORTH}: tell nobody. Good for {minutes} minutes.");
             sms::send_now(deps, (row.tenant_id, row.env), row.phone_number.clone(), body).await
         }
         (Env::Live, Method::Call) => check_way(deps, row.env, row.method),

@@ -121,9 +121,7 @@ impl Engine {
         if self.in_doubt {
             // They have waited behind what failed: with one more that takes as long they would wait longer than is promised.
             for late in batch.extract_if(.., |item| item.handed_in.elapsed() > PATIENCE) {
-                let _ = late
-                    .done
-                    .send(Err(Error::Unavailable("commits have failed for a while".into())));
+                let _ = late.done.send(Err(given_up()));
             }
             if batch.is_empty() {
                 return;
@@ -135,7 +133,11 @@ impl Engine {
             Err(error) if batch.len() > 1 && !matches!(error, Error::Unavailable(_)) => {
                 // One of them spoils it: each on its own, so that only that one fails.
                 for item in batch {
-                    let alone = self.transact(std::slice::from_ref(&item)).await;
+                    let alone = if self.in_doubt && item.handed_in.elapsed() > PATIENCE {
+                        Err(given_up())
+                    } else {
+                        self.transact(std::slice::from_ref(&item)).await
+                    };
                     let _ = item.done.send(alone);
                 }
             }
@@ -345,6 +347,10 @@ impl Engine {
             self.setup.after.credited(tenant);
         }
     }
+}
+
+fn given_up() -> Error {
+    Error::Unavailable("commits have failed for a while".into())
 }
 
 /// What follows the last place that anything was given.

@@ -147,6 +147,11 @@ impl Writer {
         value.ok_or_else(|| Error::Internal("a job was committed without a value".into()))
     }
 
+    /// Resolves when all that was handed in before has been decided.
+    pub async fn commit_nothing(&self) -> Result<()> {
+        self.job(Box::new(|_| Box::pin(async { Ok(Commit::default()) }))).await
+    }
+
     async fn hand_in(&self, work: Work) -> Result<()> {
         let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let stopped = || Error::Unavailable("the service is shutting down".into());

@@ -1,7 +1,7 @@
 //! How often: by key, by workspace, by user, and for strangers by their network.
 //!
 //! Strangers choose what they are counted by (addresses, e-mails, made-up keys), so each limit holds at most 50,000
-//! buckets of a fixed size: about 4 MiB each, 72 MiB for all limits together, whatever is sent.
+//! buckets of a fixed size: about 4 MiB each, 68 MiB for all limits together, whatever is sent.
 mod buckets;
 
 use super::{
@@ -33,8 +33,8 @@ const WORKSPACE: Pace = Pace {
     burst: 400,
     per_second: 200,
 };
-/// Requests of one user of the dashboard.
-const USER: Pace = Pace {
+/// Requests of one session of the dashboard. Not of its user: whoever has stolen a session must not keep its owner from ending it.
+const LOGIN: Pace = Pace {
     burst: 100,
     per_second: 20,
 };
@@ -52,9 +52,9 @@ const STRANGERS: Pace = Pace {
 /// Sign-ins with one e-mail from one network, or from a browser that has signed in before: so many at once, and 12 more a
 /// minute.
 const TRIES: (u32, u32) = (20, 12);
-/// Sign-ins with one e-mail from all networks together, but for such browsers: 200 at once, and 30 more a minute. More than
-/// two networks can use up by themselves.
-const TRIES_FROM_EVERYWHERE: (u32, u32) = (200, 30);
+/// Sign-ins with one e-mail from all networks together, but for such browsers: 5,000 at once, and 600 more a minute. Far more
+/// than some dozens of networks can use up, so that they keep nobody out; and few enough for a password that holds.
+const TRIES_FROM_EVERYWHERE: (u32, u32) = (5_000, 600);
 /// Keys made in a workspace: so many at once, and as many more every minute.
 const KEYS_MADE: u32 = 20;
 /// Tries of those who are signed in at their own password: so many at once, and one more every minute. Counted apart from
@@ -63,6 +63,9 @@ const OWN_PASSWORD: (u32, u32) = (10, 1);
 /// Changes of a workspace's members: so many at once, and as many more in an hour. Each ends somebody's sessions, also those
 /// for other workspaces.
 const MEMBER_CHANGES: u32 = 60;
+/// Changes of one member in one workspace: so many at once, and as many more a day. Whoever is let in unasked must not be signed out
+/// again and again.
+const MEMBER_SESSIONS: u32 = 5;
 /// Tests of a workspace's trunks: so many at once, and as many more every minute.
 const TRUNK_TESTS: u32 = 20;
 /// Offers to join a room. A page whose network comes and goes needs fewer.
@@ -81,7 +84,7 @@ pub struct RateLimits {
     clock: Clock,
     by_key: Keyed<ApiKeyId>,
     by_workspace: Keyed<TenantId>,
-    by_user: Keyed<UserId>,
+    by_login: Keyed<Digest16>,
     keys_made: Keyed<TenantId>,
     unknown_keys: Keyed<(IpAddr, Digest16)>,
     unknown_keys_of_network: Keyed<IpAddr>,
@@ -92,6 +95,7 @@ pub struct RateLimits {
     sign_ins_by_device: Keyed<Uuid>,
     own_passwords: Keyed<UserId>,
     member_changes: Keyed<TenantId>,
+    member_sessions: Keyed<(TenantId, UserId)>,
     /// Requests to peers that a workspace names.
     trunk_tests: Keyed<TenantId>,
     /// Characters of previews of voices.
@@ -128,6 +132,12 @@ fn per_minute((burst, per_minute): (u32, u32)) -> Quota {
     Quota::per_minute(count(per_minute)).allow_burst(count(burst))
 }
 
+fn a_day(times: u32) -> Quota {
+    let every = Duration::from_secs(24 * 3600 / u64::from(times.max(1)));
+    let quota = Quota::with_period(every).unwrap_or_else(|| Quota::per_hour(NonZeroU32::MIN));
+    quota.allow_burst(count(times))
+}
+
 fn count(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
 }
@@ -138,7 +148,7 @@ impl RateLimits {
             clock: clock.clone(),
             by_key: Keyed::new(KEY.quota(), clock),
             by_workspace: Keyed::new(WORKSPACE.quota(), clock),
-            by_user: Keyed::new(USER.quota(), clock),
+            by_login: Keyed::new(LOGIN.quota(), clock),
             keys_made: Keyed::new(per_minute((KEYS_MADE, KEYS_MADE)), clock),
             unknown_keys: Keyed::new(STRANGER.quota(), clock),
             unknown_keys_of_network: Keyed::new(STRANGERS.quota(), clock),
@@ -149,6 +159,7 @@ impl RateLimits {
             sign_ins_by_device: Keyed::new(per_minute(TRIES), clock),
             own_passwords: Keyed::new(per_minute(OWN_PASSWORD), clock),
             member_changes: Keyed::new(Quota::per_hour(count(MEMBER_CHANGES)), clock),
+            member_sessions: Keyed::new(a_day(MEMBER_SESSIONS), clock),
             trunk_tests: Keyed::new(per_minute((TRUNK_TESTS, TRUNK_TESTS)), clock),
             previews: Keyed::new(per_minute((PREVIEW_CHARACTERS, PREVIEW_CHARACTERS)), clock),
             joins: Keyed::new(JOINS.quota(), clock),
@@ -159,7 +170,7 @@ impl RateLimits {
     pub fn tidy(&self) {
         self.by_key.tidy();
         self.by_workspace.tidy();
-        self.by_user.tidy();
+        self.by_login.tidy();
         self.keys_made.tidy();
         self.unknown_keys.tidy();
         self.unknown_keys_of_network.tidy();
@@ -170,6 +181,7 @@ impl RateLimits {
         self.sign_ins_by_device.tidy();
         self.own_passwords.tidy();
         self.member_changes.tidy();
+        self.member_sessions.tidy();
         self.trunk_tests.tidy();
         self.previews.tidy();
         self.joins.tidy();
@@ -180,7 +192,7 @@ impl RateLimits {
         [
             self.by_key.count(),
             self.by_workspace.count(),
-            self.by_user.count(),
+            self.by_login.count(),
             self.keys_made.count(),
             self.unknown_keys.count(),
             self.unknown_keys_of_network.count(),
@@ -191,6 +203,7 @@ impl RateLimits {
             self.sign_ins_by_device.count(),
             self.own_passwords.count(),
             self.member_changes.count(),
+            self.member_sessions.count(),
             self.trunk_tests.count(),
             self.previews.count(),
             self.joins.count(),
@@ -213,8 +226,8 @@ impl RateLimits {
     }
 
     /// A request of somebody who is signed in.
-    pub fn dashboard(&self, user: UserId, left: &mut Option<Left>) -> ApiResult<()> {
-        *left = Some(self.admit(&self.by_user, &user, USER, left, "user")?);
+    pub fn dashboard(&self, token_hash: &str, left: &mut Option<Left>) -> ApiResult<()> {
+        *left = Some(self.admit(&self.by_login, &digest(token_hash), LOGIN, left, "session")?);
         Ok(())
     }
 
@@ -246,7 +259,7 @@ impl RateLimits {
     pub fn key_made(&self, tenant: TenantId) -> ApiResult<()> {
         let allowed = self.keys_made.check(&tenant);
         allowed.map(drop).map_err(|not_yet| {
-            let message = format!("at most {KEYS_MADE} keys are made a minute in one workspace");
+            let message = format!("a workspace can make at most {KEYS_MADE} keys a minute");
             self.too_many(message, &not_yet)
         })
     }
@@ -264,7 +277,7 @@ impl RateLimits {
         let allowed = self.bad_links.check(&network);
         allowed
             .map(drop)
-            .map_err(|not_yet| self.too_many("too many links from this address that are not good", &not_yet))
+            .map_err(|not_yet| self.too_many("too many invalid links from this address", &not_yet))
     }
 
     /// A try to sign in or up. Who guesses somebody's password keeps out nobody else in other networks; and guessing from
@@ -300,6 +313,15 @@ impl RateLimits {
         let allowed = self.member_changes.check(&tenant);
         allowed.map(drop).map_err(|not_yet| {
             let message = format!("at most {MEMBER_CHANGES} changes of members an hour");
+            self.too_many(message, &not_yet)
+        })
+    }
+
+    /// A member is given another role, or let go, which ends all of that person's sessions.
+    pub fn member_sessions(&self, tenant: TenantId, member: UserId) -> ApiResult<()> {
+        let allowed = self.member_sessions.check(&(tenant, member));
+        allowed.map(drop).map_err(|not_yet| {
+            let message = format!("at most {MEMBER_SESSIONS} changes of one member a day");
             self.too_many(message, &not_yet)
         })
     }

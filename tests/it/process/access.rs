@@ -129,7 +129,7 @@ fn given_and_taken_back(backend: Backend) {
         );
         let remove = |email: &str| place.run(&["workspace", "remove-member", "--workspace", "acme", "--email", email]);
         assert!(!remove("a@b.co").status.success(), "the last owner stays");
-        assert!(stderr(&remove("x@b.co")).contains("x@b.co is no member of acme"));
+        assert!(stderr(&remove("x@b.co")).contains("x@b.co is not a member of acme"));
         let members = |listed: &Output| {
             json_of(listed)
                 .as_array()

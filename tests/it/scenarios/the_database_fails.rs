@@ -160,9 +160,11 @@ on_both! {
         // What a commit does that lands between the look at the order and ours. A campaign's birth takes two places, the event's
         // is the second.
         let columns = "tenant_id, env, event_type, subject_id, created_at, body";
-        let ahead = format!(
-            "INSERT INTO events (seq, id, {columns}) SELECT seq + 2, '01890000-0000-7000-8000-000000000000', {columns} FROM events"
-        );
+        let id = match world.database_url().starts_with("postgres") {
+            true => "'01890000-0000-7000-8000-000000000000'",
+            false => "x'01890000000070008000000000000000'",
+        };
+        let ahead = format!("INSERT INTO events (seq, id, {columns}) SELECT seq + 2, {id}, {columns} FROM events");
         let outside = Database::connect(world.database_url()).await.unwrap();
         outside.execute_unprepared(&ahead).await.unwrap();
         outside.close().await.unwrap();

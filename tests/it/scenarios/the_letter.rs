@@ -113,10 +113,15 @@ on_both! {
         let trunk = json!({ "name": "Carrier", "host": "sip.example.com" });
         let (own, theirs) = (tenant.api.post("/v1/sip_trunks", trunk.clone()).await.ok(), stranger.api.post("/v1/sip_trunks", trunk).await.ok());
         number(&tenant, "+12025550123", &Value::Null).await;
+        world.claim_number(tenant.id, "+12025550123").await;
         number(&stranger, "+12025550199", &theirs["id"]).await;
         assert!(of_call(None).await.unwrap_err().contains("from_number"));
         let first = number(&tenant, "+12025550124", &own["id"]).await;
         number(&tenant, "+12025550125", &own["id"]).await;
+        assert!(of_call(Some("+12025550125")).await.unwrap_err().contains("verified"), "anybody may say that it is theirs");
+        for claimed in ["+12025550124", "+12025550125"] {
+            world.claim_number(tenant.id, claimed).await;
+        }
         assert_eq!(of_call(None).await.unwrap(), "+12025550124");
         assert_eq!(of_call(Some("+12025550125")).await.unwrap(), "+12025550125");
         for other in ["+12025550123", "+12025550199", "+15001000000"] {
@@ -143,7 +148,8 @@ on_both! {
         let capped = tenant.run_campaign(&["+15002345610"], json!({ "agent_id": ann, "caps": { "per_number_24h": 1 } })).await;
         world.advance(seconds(1)).await;
         let sessions = async |tenant: &Tenant| tenant.api.get("/v1/sessions?order=asc").await.ok()["data"].as_array().unwrap().clone();
-        assert!(sessions(&tenant).await.iter().all(|call| call["phase"] == "ringing"), "everybody's phone rings");
+        let calls = sessions(&tenant).await;
+        assert!(calls.len() == 4 && calls.iter().all(|call| call["phase"] == "dialing"), "everybody is being called: {calls:?}");
         world.restart_in_order().await;
         world.advance(seconds(1)).await;
 

@@ -37,10 +37,10 @@ pub(super) fn canceled(
     finish(session, end, by, why.map(str::to_owned), now)
 }
 
-/// Only a trunk that was full sends a campaign's call to the queue.
+/// A trunk that was full, or a service that stalled, has sent a campaign's call to the queue.
 pub(super) fn slot_never_came(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let (reason, why) = if session.call.campaign_id.is_some() {
-        (EndReason::CarrierRejected, "the trunk had no room for it")
+        (EndReason::CarrierRejected, "it did not get its turn within an hour")
     } else {
         (
             EndReason::Canceled,
@@ -141,10 +141,10 @@ pub(super) fn ended(
         Phase::Conversing(talk) => (Some(talk.dialed_at), Some(talk.started_at), Some(talk.answered_by)),
         Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Ended(_) => (None, None, None),
     };
-    // A call that a crash cut off had ended by then, whenever the service comes back; nobody pays for the time between. Its words
-    // went with the crash.
+    // No call has lasted longer than it may, whenever the service comes back after a crash, and whatever became of the clock; nobody
+    // pays for the time between.
     let at = match &session.phase {
-        Phase::Conversing(talk) if reason == EndReason::NodeLost && session.log.is_empty() => now.min(talk.end_by),
+        Phase::Conversing(talk) => now.min(talk.end_by),
         _ => now,
     };
     End {

@@ -318,7 +318,7 @@ proptest! {
         let sent_back = life.moves(Session::is_live, is_queued);
         prop_assert_eq!(life.count("HangUp"), life.moves(Session::is_live, |session| !session.is_live()));
         prop_assert_eq!(life.count("SlotFreed"), sent_back + 1);
-        let requeued = life.steps.iter().filter(|step| step.command == Command::Requeue && step.before != step.after).count();
+        let requeued = life.steps.iter().filter(|step| matches!(step.command, Command::Requeue { .. }) && step.before != step.after).count();
         prop_assert_eq!(life.count("TrunkCongested") + requeued, sent_back);
         prop_assert_eq!(life.count("OverheardEnd"), 1);
     }

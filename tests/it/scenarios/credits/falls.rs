@@ -71,12 +71,12 @@ async fn nothing_was_overdrawn_and_nobody_cut_off(world: &World, tenant: &Tenant
 on_both! {
     /// By default a dial takes what there is, down to the last cent; the event comes with the commit that spends it.
     async fn what_is_there_is_dialled_with_and_the_end_is_told_once(world: &mut World) {
-        let changes = [("call_price_cents_per_minute", json!(600)), ("test_credits_cents", json!(599))];
+        let changes = [("call_price_cents_per_minute", json!(1_200)), ("test_credits_cents", json!(599))];
         world.change_settings(&changes).await;
         let tenant = world.tenant().await;
         let id = calls(&tenant, 12).await;
         world.advance(seconds(1)).await;
-        // A minute would cost 600: all of it is set aside for one call, and nobody is told anything yet.
+        // A minute would cost 1,200: all there is is set aside for one call, and nobody is told anything yet.
         assert_eq!((credits(&tenant).await, falls(&tenant).await.len()), ((599, 599, 0), 0));
         assert_eq!(tenant.campaign(&id).await["blocked_by"], json!(["credits"]));
         world.advance(minutes(10)).await;
@@ -137,14 +137,14 @@ on_both! {
 
     /// What is set aside for a call grows while it lasts; it is settled once.
     async fn a_call_longer_than_its_hold_has_more_set_aside(world: &mut World) {
-        let changes = [("call_price_cents_per_minute", json!(60)), ("credit_hold_seconds", json!(5))];
+        let changes = [("call_price_cents_per_minute", json!(300)), ("credit_hold_seconds", json!(1))];
         world.change_settings(&changes).await;
         let tenant = world.tenant().await;
         calls(&tenant, 1).await;
         world.advance(minutes(2)).await;
         let [call] = &sessions(&tenant).await[..] else { panic!("one call") };
         let cost = call["actual_cost_cents"].as_i64().unwrap();
-        assert!(cost > 10, "{cost}: a cent a second");
+        assert!(cost > 10, "{cost}: five cents a second");
         let entries = entries(world, &tenant).await;
         let of = |kind: Kind| entries.iter().filter(|entry| entry.kind == kind).map(|entry| entry.cents.0).collect::<Vec<_>>();
         let holds = of(Kind::Hold);
@@ -232,12 +232,12 @@ on_both! {
         let changes = [("call_price_cents_per_minute", json!(60)), ("test_credits_cents", json!(150)), ("max_calls_per_second", json!(10_000))];
         world.change_settings(&changes).await;
         let tenant = world.tenant().await;
-        let numbers = numbers(30);
+        let numbers = numbers(60);
         let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
         let agent = tenant.agent().await;
         let plan = json!({ "agent_id": agent, "pacing": { "calls_per_second": 1_000 } });
-        let id = tenant.run_campaign(&numbers[..20], plan).await;
-        let asked = numbers[20..].iter().map(|number| {
+        let id = tenant.run_campaign(&numbers[..50], plan).await;
+        let asked = numbers[50..].iter().map(|number| {
             tenant.api.post("/v1/sessions", json!({ "to_number": number, "agent_id": agent, "queue_ttl_seconds": 3_600 }))
         });
         for answer in futures_util::future::join_all(asked).await {
