@@ -177,7 +177,7 @@ mod tests {
     fn fill(bodies: &Arc<Bodies>, owner: Owner) -> (Vec<Room>, ApiError) {
         let mut rooms = Vec::new();
         loop {
-            match Room::begin(bodies, owner).and_then(|mut room| room.take(MIB - LEAST).map(|()| room)) {
+            match Room::begin(bodies, owner).and_then(|mut room| room.take(MIB).map(|()| room)) {
                 Ok(room) => rooms.push(room),
                 Err(error) => return (rooms, error),
             }

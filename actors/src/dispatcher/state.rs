@@ -898,8 +898,9 @@ fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
 /// The intent to call may stand all the same, though its commit was given up. Nothing was placed: the call stays in hand until that
 /// is known, and then waits for its turn again, with the same attempt.
 fn undecided(deps: &Deps, key: Owned<SessionId>, at: Moment) {
-    let its = deps.clone();
+    let (its, busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.spawn(async move {
+        let _busy = busy;
         its.decided().await;
         let row = loop {
             match sessions::load(&its.db.read, key).await {

@@ -104,8 +104,9 @@ async fn ask_once(deps: &Deps, door: &Door, row: &Model) -> Outcome {
 /// The intent to send it may stand all the same, though its commit was given up. Nothing was handed over, so it is as if there had
 /// been no room; where the intent does not stand, that changes nothing.
 pub fn undecided(deps: &Deps, key: Owned<SmsId>) {
-    let its = deps.clone();
+    let (its, busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.spawn(async move {
+        let _busy = busy;
         its.decided().await;
         let why = Fault::new(UNDECIDED, "the database did not answer in time");
         let busy = Command::Busy { retry_after: None, why };

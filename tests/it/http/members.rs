@@ -55,6 +55,36 @@ async fn log(browser: &mut Browser, slug: &str) -> Vec<(String, String, String)>
 }
 
 on_both! {
+    /// Admitted as an owner, and let go before the rest of the request was there.
+    async fn a_body_that_comes_late_gives_nobody_access(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (_, mut owner) = person(world, "owner@example.com", Some((tenant.id, Role::Owner))).await;
+        let (leaving, mut last) = person(world, "leaving@example.com", Some((tenant.id, Role::Owner))).await;
+        person(world, "accomplice@example.com", None).await;
+        let path = format!("/v1/_internal/t/{}/members", tenant.slug);
+        let (pieces, body) = tokio::sync::mpsc::channel::<&str>(2);
+        pieces.send(r#"{ "role": "owner", "#).await.unwrap();
+        let body = futures_util::stream::unfold(body, |mut body| async move {
+            body.recv().await.map(|piece| (Ok::<_, std::io::Error>(piece), body))
+        });
+        let held = reqwest::Body::wrap_stream(body);
+        let request = last.request(Method::POST, &path).header("content-type", "application/json").body(held);
+        let removed = async {
+            // Its headers were read, and found to be an owner's.
+            while world.app.as_ref().unwrap().state.bodies.held() == 0 {
+                tokio::task::yield_now().await;
+            }
+            let gone = send(&mut owner, "DELETE", &format!("{path}/{}", leaving.id), &json!({})).await;
+            assert_eq!(gone.0, 204, "{}", gone.1);
+            pieces.send(r#""email": "accomplice@example.com" }"#).await.unwrap();
+            drop(pieces);
+        };
+        let (late, ()) = futures_util::future::join(last.send(request), removed).await;
+        assert_eq!(late.error(), (404, "not_found", None), "{}", late.body);
+        let members = owner.get(&path).await.ok();
+        assert!(!members.to_string().contains("accomplice"), "{members}");
+    }
+
     async fn each_role_may_do_what_it_may_and_no_more(world: &mut World) {
         let tenant = world.tenant().await;
         let (victim, _) = person(world, "victim@example.com", Some((tenant.id, Role::Viewer))).await;

@@ -92,6 +92,40 @@ fn an_event_that_landed_unseen_takes_nobodys_place() {
     });
 }
 
+/// Its intent stands, nobody was told so, and nothing was placed: it is made at another moment, as the same attempt.
+#[test]
+fn a_call_whose_commit_was_given_up_and_landed_is_made_all_the_same() {
+    behind_a_proxy(async |world, mut proxy| {
+        let tenant = world.tenant().await;
+        // The first is busy and over when the second is decided, ten seconds later.
+        let slow = json!({ "pacing": { "calls_per_second": 0.1 } });
+        let id = tenant.run_campaign(&["+15002345601", "+15002345600"], slow).await;
+        world.advance(seconds(8)).await;
+        proxy.hold_answer();
+        world.advance(seconds(5)).await;
+        proxy.release().await;
+        world.advance(minutes(5)).await;
+        let campaign = tenant.campaign(&id).await;
+        assert_eq!(
+            (&campaign["status"], &campaign["counts"]["completed"]),
+            (&json!("completed"), &json!(1)),
+            "{campaign}"
+        );
+        let sessions = tenant.api.get("/v1/sessions?order=asc").await.ok();
+        let ends: Vec<_> = sessions["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|call| (&call["attempt"], &call["end_reason"]))
+            .collect();
+        assert_eq!(
+            ends,
+            [(&json!(1), &json!("busy")), (&json!(1), &json!("completed"))],
+            "{sessions}"
+        );
+    });
+}
+
 async fn ready(world: &World) -> (u16, Value) {
     let answer = world.anybody().get("/readyz").await;
     (answer.status.as_u16(), answer.body["commits"].clone())
@@ -141,6 +175,19 @@ on_both! {
         let stall = Stall::begin(world).await;
         world.deps().db.checkpoint().await.unwrap();
         stall.end().await;
+    }
+
+    /// Its client was cut off after the commit: the key is claimed, and no answer was kept for it.
+    async fn an_import_that_is_asked_for_again_is_found_and_no_collision(world: &mut World) {
+        let tenant = world.tenant().await;
+        let owner = entities::ids::Owned::new(tenant.id, entities::values::Env::Test, ());
+        let id = world.deps().ids.next();
+        let new = || actors::import::New { id, kind: entities::import::Kind::Dnc, campaign: None, body: "phone_number\n+12025550142\n".into() };
+        let first = actors::import::start(world.deps(), owner, new()).await.unwrap();
+        let again = actors::import::start(world.deps(), owner, new()).await.unwrap();
+        assert_eq!((first.id, world.rows("imports").await), (again.id, 1));
+        assert_eq!(ready(world).await, (200, json!("ok")));
+        world.settle().await;
     }
 
     async fn it_is_not_ready_while_commits_fail(world: &mut World) {

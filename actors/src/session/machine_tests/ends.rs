@@ -386,7 +386,7 @@ fn who_waited_in_vain_is_told_why() {
     }
     for (call, reason, why) in [
         (api_call(), EndReason::Canceled, "no slot"),
-        (call(), EndReason::CarrierRejected, "trunk"),
+        (call(), EndReason::CarrierRejected, "its turn"),
     ] {
         let row = after(Session::queued(call, url(), at(0)).0, Command::Tick, 300).row();
         assert_eq!(row.end_reason, Some(reason));

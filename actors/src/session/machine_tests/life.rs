@@ -407,7 +407,7 @@ proptest! {
             let (held, price) = (step.before.call.hold_cents.0, i64::from(step.before.call.price_cents_per_minute));
             let lasted = step.at.since(talk.started_at).as_millis();
             prop_assert!(!asked || (held > 0 && price > 0 && lasted >= u128::try_from(held * 60_000 / price).unwrap()));
-            prop_assert!(!asked || step.effects.len() == 1 && !is_over(&step.after));
+            prop_assert!(!asked || !is_over(&step.after));
         }
         prop_assert_ne!(life.end().reason, EndReason::CreditsDepleted);
     }
@@ -451,7 +451,9 @@ proptest! {
         prop_assert_eq!(told.transcript_url.is_some(), !turns.is_empty());
         let length = end.started_at.map_or(0.0, |started_at| seconds(started_at, end.at));
         for turn in &told.transcript {
-            prop_assert!((0.0..=length).contains(&turn.t));
+            // After a leap of the clock something may have been said when the call had lasted longer than it may.
+            let longest = f64::from(life.last().call.max_duration_seconds);
+            prop_assert!(turn.t >= 0.0 && (turn.t <= length || length >= longest));
             prop_assert!(turn.end_t.is_none_or(|ends| ends >= turn.t));
         }
         let stored = life.effects().find_map(|effect| match effect { Effect::SaveTranscript(stored) => Some(stored), _ => None });
