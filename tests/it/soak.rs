@@ -11,7 +11,8 @@ fn of(value: impl Fn(f64) -> f64) -> Verdict {
 
 #[test]
 fn trends_are_told_apart() {
-    let table: [(&str, fn(f64) -> f64, Trend); 9] = [
+    type Line = (&'static str, fn(f64) -> f64, Trend);
+    let table: [Line; 9] = [
         ("the same all the time", |_| 100.0, Trend::Level),
         ("zero", |_| 0.0, Trend::Level),
         ("up and down", |n| 100.0 + 10.0 * (n % 2.0), Trend::Level),

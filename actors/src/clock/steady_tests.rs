@@ -56,8 +56,11 @@ enum Do {
 }
 use Do::{Accept, Run, Step};
 
-/// What is done, and then: is it in doubt, what has our time moved by, and how far is the wall clock ahead of it.
-const STORIES: &[(&str, &[Do], (bool, i64, i64))] = &[
+/// Is it in doubt, what has our time moved by, and how far is the wall clock ahead of it.
+type Expected = (bool, i64, i64);
+
+/// What is done, and what becomes of it.
+const STORIES: &[(&str, &[Do], Expected)] = &[
     ("nothing happens", &[Run(HOUR)], (false, 0, 0)),
     (
         "a second ahead is followed",

@@ -904,7 +904,7 @@ fn undecided(deps: &Deps, key: Owned<SessionId>, at: Moment) {
         its.decided().await;
         let row = loop {
             match sessions::load(&its.db.read, key).await {
-                Err(error) if error.retryable() && !its.is_draining() => drop(its.clock.back_off(20).await),
+                Err(error) if error.retryable() && !its.is_draining() => its.clock.back_off(20).await,
                 row => break row,
             }
         };

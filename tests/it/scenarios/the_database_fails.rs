@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// On PostgreSQL, behind a proxy; a commit is given up after a second.
 fn behind_a_proxy(scenario: impl AsyncFnOnce(&mut World, Proxy)) {
     run(Backend::Postgres, async |world| {
-        let proxy = Proxy::before(&world.database_url()).await;
+        let proxy = Proxy::before(world.database_url()).await;
         let through = json!(proxy.url);
         world
             .change_settings(&[("database_url", through), ("commit_timeout_seconds", json!(1))])

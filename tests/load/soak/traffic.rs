@@ -95,9 +95,8 @@ impl Client {
 
     /// An action that may be too late.
     pub async fn try_post(&self, notes: &Notes, path: &str) {
-        match self.ask(Method::POST, path, Some(&json!({})), None).await {
-            Some((500, answer)) => notes.fault(format!("POST {path} was answered 500 {answer}")),
-            Some(_) | None => {}
+        if let Some((500, answer)) = self.ask(Method::POST, path, Some(&json!({})), None).await {
+            notes.fault(format!("POST {path} was answered 500 {answer}"));
         }
     }
 
