@@ -1,7 +1,7 @@
 //! Is the database still ours? Asserted inside every commit, and asked before each deed outside that no commit of this moment
 //! has asked for: a process that was stopped for a minute, or cut off, finds out before its first deed.
 //!
-//! Commits are fenced in the database ([`generation::assert`]). Deeds cannot be: so an answer counts for [`FRESH`] only, and
+//! Commits are fenced in the database ([`generation::assert`]). Deeds cannot be: so an answer counts for 200 ms only, and
 //! whoever takes a database over from the living waits longer than that ([`Fence::take`]).
 use entities::{
     Error, Result,

@@ -1,7 +1,7 @@
 //! Which process owns the database: a number that grows with each process that begins to serve. Every commit asserts its
 //! own, so that a process that has lost the database without knowing it writes nothing more (a fencing token).
 //!
-//! In `meta`: the number while its process serves, with [`RELEASED`] behind it once that process has ended in order.
+//! In `meta`: the number while its process serves, with `:released` behind it once that process has ended in order.
 use crate::{
     bulk::{self, OnConflict},
     error::{Error, Result},

@@ -11,7 +11,7 @@ const STALLED: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     Well,
-    /// A commit has been under way for longer than [`STALLED`].
+    /// A commit has been under way for longer than 5 s.
     Stalled,
     /// The last one failed, and none has stood since. Why, for the operator.
     Failing(String),
