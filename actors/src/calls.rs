@@ -44,7 +44,7 @@ impl Calls {
     pub fn sessions(&self) -> Vec<entities::ids::Owned<SessionId>> {
         self.lock().values().map(|held| held.call.leg.session()).collect()
     }
-    /// Places a call that is still in hand. Nobody takes it out of hand meanwhile: whoever ends it hangs up after.
+    /// Places a call that is still in hand, once. Nobody takes it out of hand meanwhile: whoever ends it hangs up after.
     pub fn place(&self, session: SessionId, place: impl FnOnce(Arc<Leg>)) {
         let mut calls = self.lock();
         if let Some(held) = calls.get_mut(&session)
@@ -53,6 +53,9 @@ impl Calls {
             held.placed = true;
             place(held.call.leg.clone());
         }
+    }
+    pub fn leg(&self, session: SessionId) -> Option<Arc<Leg>> {
+        self.lock().get(&session).map(|held| held.call.leg.clone())
     }
     pub fn is_placed(&self, session: SessionId) -> bool {
         self.lock().get(&session).is_some_and(|held| held.placed)

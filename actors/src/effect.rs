@@ -17,7 +17,7 @@ use entities::{
     },
     inbound_call,
     ledger::Movement,
-    mail, membership, message_send, recording, session, tally, transcript,
+    membership, message_send, recording, session, tally, transcript,
     values::{E164, Env, Moment},
     voice,
 };
@@ -256,20 +256,8 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
 async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut Commit) -> Result<()> {
     let now = deps.clock.now();
     for recipient in membership::owners(&deps.db.read, tenant_id).await? {
-        commit.changes.mails.push(mail::Model {
-            id: deps.ids.next(),
-            tenant_id,
-            recipient,
-            kind: mail.kind.to_owned(),
-            subject: mail.subject.clone(),
-            body: mail.body.clone(),
-            status: mail::Status::Queued,
-            attempts: 0,
-            next_attempt_at: Some(now),
-            last_error: None,
-            created_at: now,
-            ended_at: None,
-        });
+        let row = mail.row(deps.ids.next(), tenant_id, recipient, now);
+        commit.changes.mails.push(row);
     }
     Ok(())
 }

@@ -18,7 +18,6 @@ use entities::{
     ids::TenantId,
     mail, membership,
     number_claim::{self as store, Model, Source},
-    values::Moment,
 };
 use sea_orm::ConnectionTrait;
 
@@ -58,7 +57,7 @@ pub async fn claim(db: &impl ConnectionTrait, ids: &Ids, asked: Model) -> Result
     if let Some(loser) = *from {
         let mail = notice(&asked);
         for recipient in membership::owners(db, loser).await? {
-            mails.push(row(ids, loser, recipient, &mail, asked.claimed_at));
+            mails.push(mail.row(ids.next(), loser, recipient, asked.claimed_at));
         }
     }
     if store::put(db, asked).await? {
@@ -98,26 +97,10 @@ fn notice(claim: &Model) -> Mail {
     }
 }
 
-fn row(ids: &Ids, tenant_id: TenantId, recipient: String, mail: &Mail, now: Moment) -> mail::Model {
-    mail::Model {
-        id: ids.next(),
-        tenant_id,
-        recipient,
-        kind: mail.kind.to_owned(),
-        subject: mail.subject.clone(),
-        body: mail.body.clone(),
-        status: mail::Status::Queued,
-        attempts: 0,
-        next_attempt_at: Some(now),
-        last_error: None,
-        created_at: now,
-        ended_at: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entities::values::Moment;
     use uuid::Uuid;
 
     fn of(tenant: u128, source: Source) -> Model {

@@ -52,15 +52,12 @@ impl Page {
         };
         let tree = deps.tree().unwrap();
         tree.ask(&tree.sessions, deps, key, answer).await.unwrap();
-        let mut found = None;
-        deps.calls.place(key.id, |leg| found = Some(leg));
+        let leg = deps.calls.leg(key.id).unwrap();
         let (wire, _) = Wire::new();
         let (heard, listen) = mpsc::channel(64);
         let (_, inbox) = mpsc::channel(16);
         let ways = (listen, inbox);
-        let mut talk = RoomTalk::prepare(deps, &found.unwrap(), wire.clone(), ways)
-            .await
-            .unwrap();
+        let mut talk = RoomTalk::prepare(deps, &leg, wire.clone(), ways).await.unwrap();
         talk.begin();
         Page {
             id,
