@@ -155,7 +155,10 @@ pub fn parse_email(text: &str) -> Result<String> {
     if well_formed && email.len() <= 254 && !email.contains(char::is_whitespace) {
         Ok(email)
     } else {
-        Err(Error::invalid("email", "is no e-mail address; write name@example.com"))
+        Err(Error::invalid(
+            "email",
+            "is not an e-mail address; write name@example.com",
+        ))
     }
 }
 

@@ -233,7 +233,7 @@ impl Settings {
     pub fn socket_address(&self) -> Result<SocketAddr, BadSetting> {
         self.bind.parse().map_err(|_| {
             BadSetting(format!(
-                "bind: `{}` is no address with a port; write 127.0.0.1:8080",
+                "bind: `{}` is not an address with a port; write 127.0.0.1:8080",
                 self.bind
             ))
         })
@@ -246,7 +246,7 @@ impl Settings {
         } else {
             let bad = || {
                 format!(
-                    "media_bind: `{}` is no address with a port; write 0.0.0.0:7882",
+                    "media_bind: `{}` is not an address with a port; write 0.0.0.0:7882",
                     self.media_bind
                 )
             };
@@ -259,7 +259,7 @@ impl Settings {
         let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
         if let Some(any) = addresses.iter().find(|address| address.is_unspecified()) {
             return Err(BadSetting(format!(
-                "media_addresses: {any} is no address that a browser can send to; name those of this machine"
+                "media_addresses: {any} is not an address that a browser can send to; name those of this machine"
             )));
         }
         for url in list(&self.turn_urls) {

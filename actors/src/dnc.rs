@@ -158,7 +158,7 @@ pub async fn remove(deps: &Deps, key: Owned<DncId>, reason: String) -> Result<()
 /// international one as punycode). Whoever is meant has one spelling, so that no other one passes the do-not-call list; what
 /// has more (names, `<>`, quotes, comments, lists) is refused. Source: RFC 5321, 4.1.2 (`Dot-string`), and RFC 5890.
 pub fn email(text: &str) -> Result<String> {
-    bare(&text.trim().to_lowercase()).ok_or_else(|| Error::invalid("email", "is no e-mail address"))
+    bare(&text.trim().to_lowercase()).ok_or_else(|| Error::invalid("email", "is not an e-mail address"))
 }
 
 fn bare(text: &str) -> Option<String> {

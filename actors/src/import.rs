@@ -502,7 +502,7 @@ fn entry(deps: &Deps, row: &Value, country: Country) -> Result<Entry> {
         "email" => Ok(DncChannel::Email),
         other => Err(Error::invalid(
             "channels",
-            format!("`{other}` is no channel: use phone, sms or email"),
+            format!("`{other}` is not a channel: use phone, sms or email"),
         )),
     });
     let reason = extra("reason").map(str::to_owned);

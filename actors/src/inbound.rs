@@ -74,7 +74,7 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         Err(error) => return Err(error),
     }
     let number = number::of_number(db, tenant, &call.to_number).await?;
-    let number = number.ok_or_else(|| Error::invalid("to_number", "is none of this workspace's numbers"))?;
+    let number = number.ok_or_else(|| Error::invalid("to_number", "is not one of this workspace's numbers"))?;
     // Live, a number rings with the workspace that has claimed it, and with nobody else that has it among its numbers.
     if env == Env::Live && !number_claim::holds(db, tenant, &call.to_number).await? {
         return Err(Error::invalid("to_number", "is not verified for live use"));

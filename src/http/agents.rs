@@ -257,7 +257,7 @@ pub fn check_language(tag: &str) -> ApiResult<()> {
     } else {
         Err(ApiError::validation(
             "language",
-            format!("`{tag}` is no language tag: write en-US or de"),
+            format!("`{tag}` is not a language tag: write en-US or de"),
         ))
     }
 }
@@ -361,7 +361,7 @@ async fn check_functions(state: &State, caller: &Caller, definition: &Definition
     for (at, id) in ids.iter().enumerate() {
         let param = || format!("function_ids[{at}]");
         if !known.iter().any(|function| function.id == *id) {
-            return Err(ApiError::validation(param(), "is no function of this workspace"));
+            return Err(ApiError::validation(param(), "is not a function of this workspace"));
         }
         if ids[..at].contains(id) {
             return Err(ApiError::validation(param(), "is there twice"));

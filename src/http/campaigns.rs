@@ -585,7 +585,7 @@ fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
 async fn check_agent(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
     let Some(id) = plan.agent_id else { return Ok(()) };
     match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
-        Err(Error::NotFound(_)) => Err(ApiError::validation("agent_id", "is no agent of this workspace")),
+        Err(Error::NotFound(_)) => Err(ApiError::validation("agent_id", "is not an agent of this workspace")),
         found => Ok(state.deps.providers.check(&found?.definition, caller.env())?),
     }
 }

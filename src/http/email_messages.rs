@@ -172,10 +172,10 @@ fn on_dnc(error: Error) -> ApiError {
 }
 
 fn check(asked: &Create, id: EmailId) -> ApiResult<email::New> {
-    let to = dnc::email(&asked.to).map_err(|_| ApiError::validation("to", "is no e-mail address"))?;
+    let to = dnc::email(&asked.to).map_err(|_| ApiError::validation("to", "is not an e-mail address"))?;
     one_line("to", &to)?;
     if !is_mailbox(&to) {
-        return Err(ApiError::validation("to", "is no e-mail address"));
+        return Err(ApiError::validation("to", "is not an e-mail address"));
     }
     for (param, text) in [
         ("from_name", asked.from_name.as_deref()),
@@ -186,7 +186,7 @@ fn check(asked: &Create, id: EmailId) -> ApiResult<email::New> {
     if let Some(reply_to) = &asked.reply_to {
         one_line("reply_to", reply_to)?;
         if !is_mailbox(reply_to) {
-            return Err(ApiError::validation("reply_to", "is no e-mail address"));
+            return Err(ApiError::validation("reply_to", "is not an e-mail address"));
         }
     }
     if asked.text.is_none() && asked.html.is_none() {
@@ -234,7 +234,10 @@ fn attachments(asked: &[Attached]) -> ApiResult<Attachments> {
         }
         one_line(&format!("attachments[{at}].content_type"), &one.content_type)?;
         if !is_content_type(&one.content_type) {
-            return Err(wrong("content_type", "is no content type; write it as application/pdf"));
+            return Err(wrong(
+                "content_type",
+                "is not a content type; write it as application/pdf",
+            ));
         }
         let content = STANDARD
             .decode(&one.content)

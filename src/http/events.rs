@@ -145,7 +145,7 @@ pub async fn stream(
     let last = match after {
         Some(id) => Some(
             id.parse()
-                .map_err(|_| ApiError::validation("after", "is no event id"))?,
+                .map_err(|_| ApiError::validation("after", "is not an event id"))?,
         ),
         None => None,
     };

@@ -318,7 +318,7 @@ impl Params {
         if CATALOGUE.iter().any(|known| known.name == text) {
             Ok(Some(text))
         } else {
-            let message = format!("`{text}` is no event type; see GET /v1/event_types");
+            let message = format!("`{text}` is not an event type; see GET /v1/event_types");
             Err(ApiError::validation(name, message))
         }
     }

@@ -343,7 +343,9 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
 async fn check(state: &State, caller: &Caller, asked: &Settings) -> ApiResult<()> {
     if let Some(id) = asked.agent_id {
         match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
-            Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is no agent of this workspace")),
+            Err(Error::NotFound(_)) => {
+                return Err(ApiError::validation("agent_id", "is not an agent of this workspace"));
+            }
             found => drop(found?),
         }
     }

@@ -165,12 +165,12 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         return Ok(HttpResponse::Created().json(with_session(&state, row).await?));
     }
     let agent = match agent::load(&deps.db.read, caller.tenant_id(), asked.agent_id).await {
-        Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is no agent of this workspace")),
+        Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is not an agent of this workspace")),
         found => found?,
     };
     super::voices::check(&state, &caller, "voice_id", asked.voice_id.as_deref()).await?;
     if let Some(email) = &asked.participant.email {
-        dnc::email(email).map_err(|_| ApiError::validation("participant.email", "is no e-mail address"))?;
+        dnc::email(email).map_err(|_| ApiError::validation("participant.email", "is not an e-mail address"))?;
     }
     let definition = &agent.definition;
     deps.providers.check(definition, caller.env())?;

@@ -108,7 +108,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         return Ok(HttpResponse::Created().json(SessionView::of(row, &deps.base_url)));
     }
     let agent = match agent::load(&deps.db.read, caller.tenant_id(), asked.agent_id).await {
-        Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is no agent of this workspace")),
+        Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is not an agent of this workspace")),
         found => found?,
     };
     check_carrier(&state, caller.env())?;
@@ -305,7 +305,7 @@ async fn check_code(state: &State, row: &Model, code: &str) -> ApiResult<()> {
         return Ok(());
     }
     let codes: Vec<&str> = choice.iter().map(|one| &*one.code).collect();
-    let why = format!("`{code}` is none of {}", codes.join(", "));
+    let why = format!("`{code}` is not one of {}", codes.join(", "));
     Err(ApiError::validation("disposition_code", why))
 }
 

@@ -240,7 +240,10 @@ pub async fn arrive(state: Data<State>, caller: Caller, Json(asked): Json<Inboun
     let deps = &state.deps;
     let own = number::of_number(&deps.db.read, caller.tenant_id(), &asked.to_number).await?;
     if own.is_none() && !asked.to_number.is_sandbox() {
-        return Err(ApiError::validation("to_number", "is none of the workspace's numbers"));
+        return Err(ApiError::validation(
+            "to_number",
+            "is not one of the workspace's numbers",
+        ));
     }
     let id: SmsId = caller.new_id(&state);
     let arriving = Arriving {

@@ -49,7 +49,7 @@ pub fn check_headers(headers: &Headers) -> ApiResult<()> {
             return Err(ApiError::validation(param(), "is set by the service itself"));
         }
         if reqwest::header::HeaderName::try_from(name).is_err() {
-            return Err(ApiError::validation(param(), "is no valid header name"));
+            return Err(ApiError::validation(param(), "is not a valid header name"));
         }
         if value.len() > 2000 || reqwest::header::HeaderValue::try_from(value).is_err() {
             return Err(ApiError::validation(

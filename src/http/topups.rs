@@ -154,7 +154,8 @@ pub async fn webhook(
         tracing::warn!(%why, "a payment notice was refused");
         return Err(unproved(&why));
     }
-    let notice = Notice::parse(&body).map_err(|why| ApiError::invalid_json(format!("the body is no event: {why}")))?;
+    let notice =
+        Notice::parse(&body).map_err(|why| ApiError::invalid_json(format!("the body is not an event: {why}")))?;
     let story = notice.story().map_err(|why| {
         tracing::error!(notice = notice.id, kind = notice.kind, %why, "a payment notice cannot be read");
         ApiError::validation(why.0, "is missing or has another shape than expected")

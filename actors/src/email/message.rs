@@ -80,7 +80,7 @@ fn part(attachment: &Attachment) -> Result<SinglePart, String> {
         .decode(&attachment.content)
         .map_err(|_| format!("`{}` is not in base64", attachment.filename))?;
     let kind = ContentType::parse(&attachment.content_type)
-        .map_err(|_| format!("`{}` is no content type", attachment.content_type))?;
+        .map_err(|_| format!("`{}` is not a content type", attachment.content_type))?;
     // Whatever is in it: a bare line feed would end the talk with a strict server.
     let body = Body::new_with_encoding(bytes, ContentTransferEncoding::Base64);
     let body = body.map_err(|_| format!("`{}` cannot be encoded", attachment.filename))?;

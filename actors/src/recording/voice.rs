@@ -55,7 +55,7 @@ impl Voice {
                     .into_iter()
                     .find(|kind| kind.name() == name);
                 let kind =
-                    kind.ok_or_else(|| format!("`{name}` is no voice; write auto, espeak-ng, flite or tones"))?;
+                    kind.ok_or_else(|| format!("`{name}` is not a voice; write auto, espeak-ng, flite or tones"))?;
                 let found = look_up(name, path).ok_or_else(|| {
                     format!("`{name}` is not in PATH; install it (Debian: apt-get install {name}) or write auto")
                 })?;

@@ -143,6 +143,6 @@ fn answer(body: &[u8]) -> Result<Value, &'static str> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
-    let text = std::str::from_utf8(body).map_err(|_| "the answer is no text")?;
+    let text = std::str::from_utf8(body).map_err(|_| "the answer is not text")?;
     Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
 }

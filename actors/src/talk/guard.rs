@@ -60,14 +60,16 @@ impl Guard {
             return Ok(Allowed::Function(Box::new(function.clone()), fits));
         }
         if !kit.tools().iter().any(|tool| tool.name == name) {
-            return Err(format!("`{}` is none of this agent's tools", shown(name)));
+            return Err(format!("`{}` is not one of this agent's tools", shown(name)));
         }
         let fields = object(arguments)?;
         match name {
             tools::TRANSFER => {
                 check(&fields, &["target"])?;
                 let target = fields.get("target").map(text).transpose()?;
-                let number = kit.target(target).ok_or("`target` is none of this agent's targets")?;
+                let number = kit
+                    .target(target)
+                    .ok_or("`target` is not one of this agent's targets")?;
                 Ok(Allowed::Transfer(number.clone()))
             }
             tools::END => {
@@ -79,7 +81,7 @@ impl Guard {
                 let code = fields.get("code").map(text).transpose()?.unwrap_or_default();
                 let known = kit.dispositions.iter().find(|one| &*one.code == code);
                 let code = known
-                    .ok_or("`code` is none of this agent's dispositions")?
+                    .ok_or("`code` is not one of this agent's dispositions")?
                     .code
                     .to_string();
                 let note = fields.get("note").map(text).transpose()?.unwrap_or_default();
@@ -92,7 +94,7 @@ impl Guard {
                 check(&fields, &["key", "value"])?;
                 let key = fields.get("key").map(text).transpose()?.unwrap_or_default();
                 let known = kit.questions.iter().find(|one| &*one.key == key);
-                let question = known.ok_or("`key` is none of this agent's questions")?;
+                let question = known.ok_or("`key` is not one of this agent's questions")?;
                 let value = fields.get("value").unwrap_or(&Value::Null);
                 let value = tools::fits(question, value).ok_or("`value` does not fit the question's type")?;
                 Ok(Allowed::Answer {
@@ -101,7 +103,7 @@ impl Guard {
                     value,
                 })
             }
-            _ => Err(format!("`{}` is none of this agent's tools", shown(name))),
+            _ => Err(format!("`{}` is not one of this agent's tools", shown(name))),
         }
     }
 
@@ -139,13 +141,13 @@ fn object(arguments: &str) -> Result<Map<String, Value>, String> {
 
 fn check(fields: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     match fields.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(format!("`{}` is no argument of this tool", shown(key))),
+        Some(key) => Err(format!("`{}` is not an argument of this tool", shown(key))),
         None => Ok(()),
     }
 }
 
 fn text(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| "an argument is no text".into())
+    value.as_str().ok_or_else(|| "an argument is not text".into())
 }
 
 /// A model's word for a person's eyes: short, without control characters.

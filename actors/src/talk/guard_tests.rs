@@ -84,7 +84,10 @@ fn a_function_gets_arguments_that_fit_it_and_no_others() {
 #[test]
 fn only_the_agents_own_tools_are_known() {
     for name in ["", "find_day ", "FIND_DAY", "delete_everything", "transfer"] {
-        assert_eq!(refusal(name, "{}"), format!("`{name}` is none of this agent's tools"));
+        assert_eq!(
+            refusal(name, "{}"),
+            format!("`{name}` is not one of this agent's tools")
+        );
     }
     // A built-in tool is none of an agent that has nothing for it.
     for (name, arguments) in [
@@ -95,7 +98,7 @@ fn only_the_agents_own_tools_are_known() {
         let why = Guard::default()
             .look(&Kit::default(), &[], name, arguments)
             .unwrap_err();
-        assert!(why.ends_with("is none of this agent's tools"), "{why}");
+        assert!(why.ends_with("is not one of this agent's tools"), "{why}");
     }
     assert!(matches!(
         Guard::default().look(&Kit::default(), &[], tools::END, ""),
@@ -122,11 +125,14 @@ fn a_call_is_handed_over_only_to_the_agents_own_targets() {
     for (arguments, why) in [
         (
             r#"{"target":"+19005550100"}"#,
-            "`target` is none of this agent's targets",
+            "`target` is not one of this agent's targets",
         ),
-        (r#"{"target":"Sales"}"#, "`target` is none of this agent's targets"),
-        (r#"{"target":7}"#, "an argument is no text"),
-        (r#"{"number":"+19005550100"}"#, "`number` is no argument of this tool"),
+        (r#"{"target":"Sales"}"#, "`target` is not one of this agent's targets"),
+        (r#"{"target":7}"#, "an argument is not text"),
+        (
+            r#"{"number":"+19005550100"}"#,
+            "`number` is not an argument of this tool",
+        ),
     ] {
         assert_eq!(refusal(tools::TRANSFER, arguments), why, "{arguments}");
     }
@@ -174,9 +180,9 @@ fn an_answer_is_kept_as_its_question_wants_it() {
     for (arguments, why) in [
         (
             json!({ "key": "age", "value": 3 }),
-            "`key` is none of this agent's questions",
+            "`key` is not one of this agent's questions",
         ),
-        (json!({ "value": 3 }), "`key` is none of this agent's questions"),
+        (json!({ "value": 3 }), "`key` is not one of this agent's questions"),
         (
             json!({ "key": "seats", "value": "many" }),
             "`value` does not fit the question's type",
@@ -188,7 +194,7 @@ fn an_answer_is_kept_as_its_question_wants_it() {
         ),
         (
             json!({ "key": "seats", "value": 3, "sure": true }),
-            "`sure` is no argument of this tool",
+            "`sure` is not an argument of this tool",
         ),
     ] {
         assert_eq!(refusal(tools::ANSWER, &arguments.to_string()), why, "{arguments}");
@@ -213,7 +219,7 @@ fn arguments_are_an_object_of_16_kib_at_most() {
         ("null", "the arguments are no JSON object"),
         ("{", "the arguments are no JSON"),
         ("end the call", "the arguments are no JSON"),
-        (r#"{"now":true}"#, "`now` is no argument of this tool"),
+        (r#"{"now":true}"#, "`now` is not an argument of this tool"),
     ] {
         assert_eq!(refusal(tools::END, arguments), why, "{arguments}");
     }

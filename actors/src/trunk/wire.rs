@@ -87,7 +87,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<(Message, usize)>, String> {
             false => Err("the peer does not speak SIP".into()),
         };
     };
-    let head = std::str::from_utf8(head).map_err(|_| "the peer's answer is no text".to_owned())?;
+    let head = std::str::from_utf8(head).map_err(|_| "the peer's answer is not text".to_owned())?;
     let mut lines = unfolded(head).into_iter();
     let first = lines.next().unwrap_or_default();
     let headers: Vec<(String, String)> = lines.filter_map(|line| header(&line)).collect();

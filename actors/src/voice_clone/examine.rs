@@ -113,7 +113,7 @@ fn damaged() -> Fault {
 }
 
 fn read(file: Bytes) -> Result<Report, Fault> {
-    let unknown = |_| Fault::unreadable("is no sound that can be read; send WAV, MP3, FLAC or Ogg Vorbis");
+    let unknown = |_| Fault::unreadable("is not audio that can be read; send WAV, MP3, FLAC or Ogg Vorbis");
     let source = MediaSourceStream::new(Box::new(Cursor::new(file)), Default::default());
     let (options, about) = (FormatOptions::default(), MetadataOptions::default());
     let mut reader = symphonia::default::get_probe()

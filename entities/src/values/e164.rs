@@ -33,7 +33,7 @@ impl E164 {
             return Err("is too long for a phone number".into());
         }
         let country = if text.starts_with('+') { None } else { Some(country.0) };
-        let number = phonenumber::parse(country, text).map_err(|error| format!("is no phone number ({error})"))?;
+        let number = phonenumber::parse(country, text).map_err(|error| format!("is not a phone number ({error})"))?;
         let digits = format!("+{}{}", number.code().value(), number.national());
         if digits.len() > 16 {
             return Err("has more than 15 digits".into());
@@ -152,7 +152,7 @@ impl FromStr for Country {
     fn from_str(text: &str) -> Result<Self, String> {
         text.parse()
             .map(Country)
-            .map_err(|_| format!("`{text}` is no country: use the two letters of ISO 3166-1, as US or DE"))
+            .map_err(|_| format!("`{text}` is not a country: use the two letters of ISO 3166-1, as US or DE"))
     }
 }
 impl fmt::Display for Country {

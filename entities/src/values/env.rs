@@ -48,7 +48,7 @@ impl FromStr for Env {
         match text {
             "live" => Ok(Env::Live),
             "test" => Ok(Env::Test),
-            _ => Err(format!("`{text}` is no environment: use `live` or `test`")),
+            _ => Err(format!("`{text}` is not an environment: use `live` or `test`")),
         }
     }
 }

@@ -19,7 +19,9 @@ impl Host {
             Ok(url::Host::Ipv4(address)) => Ok(Host::Address(address.into())),
             Ok(url::Host::Ipv6(address)) => Ok(Host::Address(address.into())),
             Ok(url::Host::Domain(name)) if is_name(&name) => Ok(Host::Name(name.to_lowercase())),
-            Ok(url::Host::Domain(_)) | Err(_) => Err("is no host name and no address; write sip.example.com".into()),
+            Ok(url::Host::Domain(_)) | Err(_) => {
+                Err("is neither a host name nor an address; write sip.example.com".into())
+            }
         }
     }
 }
@@ -57,7 +59,7 @@ impl SipHost {
             Some((host, port)) => (host, Some(port)),
             None => (text, None),
         };
-        let port = port.map(|port| port.parse::<u16>().map_err(|_| format!("`{port}` is no port")));
+        let port = port.map(|port| port.parse::<u16>().map_err(|_| format!("`{port}` is not a port")));
         let port = port.transpose()?;
         // What else listens below is not SIP, and shall not hear from us.
         if port.is_some_and(|port| port < 1024 && port != 443) {

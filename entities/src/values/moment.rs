@@ -37,8 +37,9 @@ impl Moment {
     }
     /// RFC 3339 with an offset, any precision; kept to the millisecond.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let parsed = DateTime::parse_from_rfc3339(text)
-            .map_err(|_| format!("`{text}` is no time: write ISO 8601 with an offset, as 2027-03-02T13:00:00.000Z"))?;
+        let parsed = DateTime::parse_from_rfc3339(text).map_err(|_| {
+            format!("`{text}` is not a time: write ISO 8601 with an offset, as 2027-03-02T13:00:00.000Z")
+        })?;
         let millis = parsed.timestamp_millis();
         if Self::RANGE.contains(&millis) {
             Ok(Moment(millis))

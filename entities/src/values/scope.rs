@@ -46,7 +46,7 @@ impl FromStr for Scope {
             .find(|scope| scope.as_str() == text)
             .ok_or_else(|| {
                 let known: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-                format!("`{text}` is no scope; the scopes are {}", known.join(", "))
+                format!("`{text}` is not a scope; the scopes are {}", known.join(", "))
             })
     }
 }

@@ -49,7 +49,7 @@ impl TimeOfDay {
 impl FromStr for TimeOfDay {
     type Err = BadValue;
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = || BadValue(format!("`{text}` is no time of day: write HH:MM, 00:00 to 24:00"));
+        let bad = || BadValue(format!("`{text}` is not a time of day: write HH:MM, 00:00 to 24:00"));
         let two = |text: &str| {
             text.parse::<u16>()
                 .ok()

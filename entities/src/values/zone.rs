@@ -31,7 +31,7 @@ impl FromStr for Zone {
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let unknown = |_| {
             BadValue(format!(
-                "`{text}` is no time zone: use a name of the IANA database, as America/New_York"
+                "`{text}` is not a time zone: use a name of the IANA database, as America/New_York"
             ))
         };
         text.trim().parse().map(Zone).map_err(unknown)

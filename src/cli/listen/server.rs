@@ -89,7 +89,7 @@ impl Server {
                 event_type: event_type.to_owned(),
                 body,
             }),
-            None => Err(CannotStart(format!("{} answered what is no event", self.shown()))),
+            None => Err(CannotStart(format!("{} did not answer with an event", self.shown()))),
         }
     }
 

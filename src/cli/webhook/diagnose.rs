@@ -100,7 +100,7 @@ fn timestamp(text: &str, now: i64, tolerance: u64) -> (Check, Vec<i64>) {
     let wrong = |message: String| Check::wrong("timestamp", message);
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let Some(time) = text.parse::<i64>().ok().filter(|_| digits) else {
-        let message = format!("is {}, which is no number of Unix seconds", excerpt(text));
+        let message = format!("is {}, which is not a number of Unix seconds", excerpt(text));
         return (wrong(message), Vec::new());
     };
     // Seconds have ten digits until the year 2286.

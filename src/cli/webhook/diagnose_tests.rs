@@ -195,7 +195,7 @@ fn a_timestamp_is_checked_for_its_unit_and_its_distance() {
                 ..sent()
             },
             "timestamp",
-            "no number of Unix seconds",
+            "not a number of Unix seconds",
         );
     }
 }

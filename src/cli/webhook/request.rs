@@ -58,7 +58,7 @@ fn header(line: &str, number: usize) -> Result<(String, String), String> {
     match line.split_once(':') {
         Some((name, value)) if is_token(name.trim_end()) => Ok((name.trim_end().to_owned(), value.trim().to_owned())),
         _ => Err(format!(
-            "line {number} is no `Name: value`: {}. The headers come first, then a blank line, then the body",
+            "line {number} is not `Name: value`: {}. The headers come first, then a blank line, then the body",
             super::excerpt(line)
         )),
     }
@@ -107,7 +107,7 @@ mod tests {
             (&b""[..], "is empty"),
             (b"A: b", "no blank line"),
             (b"A: b\r\n", "no blank line"),
-            (br#"{"id":"7"}"#, "line 1 is no `Name: value`"),
+            (br#"{"id":"7"}"#, "line 1 is not `Name: value`"),
             (b"{\n\"id\":\"7\"\n}\n", "line 1"),
             (b"A: b\nC\n\n", "line 2"),
         ] {

@@ -317,7 +317,7 @@ impl<'a> Upload<'a> {
                     let known = [texts, &["samples"]].concat().join("`, `");
                     return Err(ApiError::validation(
                         name,
-                        format!("is no field of this form, which has `{known}`"),
+                        format!("is not a field of this form, which has `{known}`"),
                     ));
                 }
             }

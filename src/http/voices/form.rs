@@ -122,7 +122,7 @@ impl Form {
             }));
         }
         let value = String::from_utf8(content).ok().filter(|text| !text.contains('\0'));
-        let value = value.ok_or_else(|| ApiError::validation(name.clone(), "is no text in UTF-8"))?;
+        let value = value.ok_or_else(|| ApiError::validation(name.clone(), "is not text in UTF-8"))?;
         Ok(Some(Part::Text { name, value }))
     }
 

@@ -99,14 +99,14 @@ async fn read(
         let text = match stream.next().await {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
-            Some(Ok(Message::Binary(_))) => return "it sent what is no text".into(),
+            Some(Ok(Message::Binary(_))) => return "it sent a frame that is not text".into(),
             Some(Ok(Message::Close(frame))) => return closed(frame),
             Some(Err(error)) => return broken(&error),
             None => return "it closed the connection".into(),
         };
         let event = match serde_json::from_str(&text) {
             Ok(event) => event,
-            Err(error) => return format!("it sent what is no event: {error}"),
+            Err(error) => return format!("it sent a frame that is not an event: {error}"),
         };
         let unheeded = matches!(event, Event::Sound(_) | Event::Words(_) | Event::Other);
         if unheeded && !heeded.load(Ordering::Relaxed) {

@@ -73,7 +73,7 @@ pub fn open(url: &str, s3: &S3Options) -> Result<(Arc<dyn ObjectStore>, Place), 
         }
         "s3" => bucket(&parsed, s3),
         other => Err(format!(
-            "`{other}` is no place for recordings; write a path, file:///path or s3://bucket/prefix"
+            "`{other}` is not a place for recordings; write a path, file:///path or s3://bucket/prefix"
         )),
     }
 }

@@ -157,7 +157,7 @@ impl Opener {
         let damaged = |why: &str| Failure::Damaged(format!("`{name}` {why}"));
         let header: &[u8; HEADER] = header.try_into().map_err(|_| damaged("has no whole header"))?;
         if &header[..4] != MAGIC || header[4] != VERSION {
-            return Err(damaged("is no sealed recording of a version that we know"));
+            return Err(damaged("is not a sealed recording of a known version"));
         }
         let key = std::iter::once(&keys.current)
             .chain(&keys.previous)

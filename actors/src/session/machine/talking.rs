@@ -187,7 +187,8 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
         // Nobody had asked, or it was said twice.
         if call.consent == Consent::Pending {
             call.consent = Consent::Granted;
-            talk.recorded_from = Some(now);
+            // A grant may overtake the tick of the longest talk; past that end nothing is recorded.
+            talk.recorded_from = Some(now).filter(|at| *at < talk.end_by);
             session.log.note("consent_granted", None, now);
         }
         return Ok((session, Vec::new()));

@@ -72,10 +72,10 @@ impl Attack {
         match self.expect {
             Expect::UnknownTool => {
                 let unknown = self.calls.iter().filter(|call| call.name != "book_appointment");
-                unknown.map(|_| "is none of this agent's tools").collect()
+                unknown.map(|_| "is not one of this agent's tools").collect()
             }
             Expect::BadArguments => self.calls.iter().map(|_| "").collect(),
-            Expect::TargetNotAllowed => vec!["`target` is none of this agent's targets"],
+            Expect::TargetNotAllowed => vec!["`target` is not one of this agent's targets"],
             Expect::TooMany => vec!["more than 8 tool calls in one turn"],
             Expect::OwnTarget | Expect::Harmless | Expect::ResultIsData => Vec::new(),
         }

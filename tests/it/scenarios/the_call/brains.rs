@@ -250,7 +250,7 @@ on_both! {
         let results: Vec<&str> = requests[1]["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool").map(|message| message["content"].as_str().unwrap()).collect();
         assert_eq!(results.iter().map(|result| result.contains("refused")).collect::<Vec<_>>(), [false, true, false, true], "{results:?}");
         let refused: Vec<_> = timeline(&tenant, &id).await.into_iter().filter(|(kind, _)| kind == "refused").map(|(_, detail)| detail).collect();
-        assert_eq!(refused, ["record_answer: `value` does not fit the question's type", "set_disposition: `code` is none of this agent's dispositions"]);
+        assert_eq!(refused, ["record_answer: `value` does not fit the question's type", "set_disposition: `code` is not one of this agent's dispositions"]);
     }
 
     /// Each agent's model is named after what goes wrong.

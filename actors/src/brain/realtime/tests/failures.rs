@@ -21,7 +21,7 @@ async fn failures_say_what_is_wrong() {
         (|| Reply::Close, "it closed the connection"),
         (
             || Reply::Garbage,
-            "it sent what is no event: expected value at line 1 column 1",
+            "it sent a frame that is not an event: expected value at line 1 column 1",
         ),
         (
             || {
@@ -29,7 +29,7 @@ async fn failures_say_what_is_wrong() {
                     json!({"type": "response.audio.delta", "item_id": "a", "delta": "*"}),
                 ])
             },
-            "its sound is no base64: Invalid symbol 42, offset 0.",
+            "its audio is not base64: Invalid symbol 42, offset 0.",
         ),
     ];
     for (reply, expected) in cases {
