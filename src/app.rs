@@ -236,8 +236,8 @@ impl App {
                 .wrap(from_fn(gate::frame))
         });
         let server = server
-            .workers(HTTP_THREADS)
-            .max_connections(MAX_CONNECTIONS / HTTP_THREADS)
+            .workers(http_threads())
+            .max_connections(MAX_CONNECTIONS / http_threads())
             .client_request_timeout(Duration::from_secs(10))
             // Whoever closes a connection has left: what was done for it is dropped, and gives its place back.
             .h1_allow_half_closed(false)
@@ -338,7 +338,11 @@ fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Out
 /// The longest farewell to the database.
 const PARTING: Duration = Duration::from_secs(10);
 const ACTOR_THREADS: usize = 2;
-const HTTP_THREADS: usize = 2;
+/// More than there are cores: whoever keeps one busy with megabytes that nobody wants is one thread of many to the system,
+/// which shares the cores out evenly.
+fn http_threads() -> usize {
+    std::thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).min(32))
+}
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
 const MAX_CONNECTIONS: usize = 10_000;
 

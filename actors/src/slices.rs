@@ -16,7 +16,8 @@ const FIRST: usize = 100;
 const LEAST: usize = 25;
 /// Who waited so long for the writer is not alone.
 const CROWDED: Duration = Duration::from_millis(1);
-/// The longest rest after a slice.
+/// So many times as long as a slice had it, others have the writer then; and the longest rest.
+const SHARE: u32 = 3;
 const REST: Duration = Duration::from_millis(50);
 
 /// The slices of one job.
@@ -68,9 +69,8 @@ impl Slices {
         let begun = begun.unwrap_or(handed_in);
         let took = begun.elapsed();
         self.rows = next(self.rows, took).clamp(self.least, self.most);
-        // Behind whom others stand in line, they have the writer as long as the slice had it.
         if begun.duration_since(handed_in) >= CROWDED {
-            deps.clock.rest(took.min(REST)).await;
+            deps.clock.rest((took * SHARE).min(REST)).await;
         }
         Ok(done)
     }

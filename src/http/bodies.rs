@@ -59,6 +59,8 @@ impl Bodies {
 pub struct Room {
     bodies: Arc<Bodies>,
     owner: Owner,
+    /// What its owner is charged at least, for so much was announced.
+    announced: usize,
     /// Set aside.
     bytes: usize,
     /// Of these, come in.
@@ -76,10 +78,11 @@ impl Room {
         let mut room = Room {
             bodies: bodies.clone(),
             owner,
+            announced: 0,
             bytes: 0,
             arrived: 0,
         };
-        room.set_aside(LEAST)?;
+        room.set_aside(LEAST, 0)?;
         Ok(room)
     }
 
@@ -94,17 +97,30 @@ impl Room {
     /// For so many more bytes.
     pub fn take(&mut self, bytes: usize) -> ApiResult<()> {
         self.arrived += bytes;
-        self.set_aside(self.arrived.saturating_sub(self.bytes))
+        self.set_aside(self.arrived.saturating_sub(self.bytes), 0)
     }
 
-    fn set_aside(&mut self, bytes: usize) -> ApiResult<()> {
+    /// A body of that length is to come. Its owner is charged for all of it from now on, so that what has no room is refused
+    /// before any of it is read; the others only for what has come, for anybody can announce much.
+    pub fn announce(&mut self, bytes: usize) -> ApiResult<()> {
+        self.set_aside(0, bytes)
+    }
+
+    /// What its owner is charged for it.
+    fn charged(&self) -> usize {
+        self.bytes.max(self.announced)
+    }
+
+    fn set_aside(&mut self, bytes: usize, announced: usize) -> ApiResult<()> {
         let mut held = self.bodies.lock();
         let own = held.by_owner.get(&self.owner).copied().unwrap_or(0);
+        let announced = self.announced.max(announced);
+        let charge = (self.bytes + bytes).max(announced) - self.charged();
         let (most, whose) = match self.owner {
             Owner::Workspace(_) => (OF_A_WORKSPACE, "of the workspace"),
             Owner::Network(_) => (OF_A_NETWORK, "from this address"),
         };
-        if own.saturating_add(bytes) > most {
+        if own.saturating_add(charge) > most {
             let message = format!(
                 "the requests {whose} that are under way have bodies of {} MiB together; send fewer at once",
                 most / MIB
@@ -120,23 +136,25 @@ impl Room {
         }
         held.all += bytes;
         held.strangers += of_strangers;
-        held.by_owner.insert(self.owner, own + bytes);
+        held.by_owner.insert(self.owner, own + charge);
         drop(held);
         self.bytes += bytes;
+        self.announced = announced;
         Ok(())
     }
 
     /// What was read is no longer in memory; more may come.
     pub fn free(&mut self) {
+        let charged = self.charged();
         let bytes = std::mem::take(&mut self.bytes);
-        self.arrived = 0;
+        (self.announced, self.arrived) = (0, 0);
         let mut held = self.bodies.lock();
         held.all -= bytes;
         if matches!(self.owner, Owner::Network(_)) {
             held.strangers -= shared(bytes);
         }
         if let Some(own) = held.by_owner.get_mut(&self.owner) {
-            *own -= bytes;
+            *own -= charged;
             if *own == 0 {
                 held.by_owner.remove(&self.owner);
             }
@@ -166,6 +184,29 @@ struct Rooms(Vec<Room>);
 mod tests {
     use super::*;
     use uuid::Uuid;
+
+    #[test]
+    fn what_is_announced_is_charged_to_its_owner_alone_before_it_comes() {
+        let bodies = Arc::<Bodies>::default();
+        let announce = |owner| {
+            let mut room = Room::begin(&bodies, owner)?;
+            room.announce(10 * MIB).map(|()| room)
+        };
+        let mut rooms: Vec<_> = (0..6).map(|_| announce(workspace(1)).unwrap()).collect();
+        assert!(announce(workspace(1)).is_err(), "70 MiB");
+        assert_eq!(bodies.held(), 6 * LEAST, "nothing has come yet");
+        assert!(announce(workspace(2)).is_ok());
+        rooms[0].take(10 * MIB).unwrap();
+        assert_eq!(bodies.held(), 10 * MIB + 5 * LEAST);
+        assert!(
+            announce(workspace(1)).is_err(),
+            "what comes is not charged twice, and not forgotten"
+        );
+        rooms[0].free();
+        assert!(announce(workspace(1)).is_ok());
+        drop(rooms);
+        assert_eq!((bodies.held(), bodies.lock().by_owner.len()), (0, 0));
+    }
 
     fn workspace(n: u128) -> Owner {
         Owner::Workspace(Uuid::from_u128(n).into())

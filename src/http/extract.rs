@@ -144,15 +144,17 @@ fn check_declared(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
     if !merge_patch && !request.content_type().eq_ignore_ascii_case("application/json") {
         return Err(ApiError::unsupported_media_type("application/json"));
     }
-    let length = request
-        .headers()
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > limit) {
+    if announced(request) > limit {
         Err(ApiError::too_large(limit))
     } else {
         Ok(())
     }
+}
+
+/// The length that the head names; 0 without one.
+fn announced(request: &HttpRequest) -> usize {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    length.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
 
 /// Without a byte of a body.
@@ -165,6 +167,7 @@ const LEAST_PER_SECOND: u64 = 64 * 1024;
 /// Reads a body, `limit` bytes at most.
 pub async fn read(request: &HttpRequest, payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
     let mut room = Room::of(request)?;
+    room.announce(announced(request).min(limit))?;
     let body = read_into(&mut room, payload, limit, patience).await?;
     room.keep_for(request);
     Ok(body)

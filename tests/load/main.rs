@@ -83,6 +83,7 @@ fn main() {
                 };
                 plan.run().await;
             }
+            Some("noise") => neighbours::make_noise().await,
             Some("soak") => {
                 let minutes = number("--hours", 0) * 60 + number("--minutes", 0);
                 let plan = soak::Plan {

@@ -210,6 +210,10 @@ impl Process {
         Api::new(self.url(), self.keys[workspace][key].clone())
     }
 
+    pub fn keys_of(&self, workspace: usize) -> &[String] {
+        &self.keys[workspace]
+    }
+
     /// User and system time so far, that of its speech programs included.
     pub fn cpu_seconds(&self) -> f64 {
         times(&self.child.id().to_string()).iter().sum()

@@ -21,15 +21,9 @@ const SPAN_MS: i64 = 1010;
 
 impl Window {
     fn new(rate: f64) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a positive number, at most some thousands"
-        )]
-        let most = (rate + f64::from(burst(rate).get())) as usize;
         Window {
             calls: VecDeque::new(),
-            most: most.max(1),
+            most: most_in_a_second(rate),
         }
     }
 
@@ -45,6 +39,21 @@ impl Window {
             self.calls.pop_front();
         }
     }
+
+    /// Does its last call still count?
+    fn is_recent(&self, now: Moment) -> bool {
+        self.calls.back().is_some_and(|at| at.plus_millis(SPAN_MS) > now)
+    }
+}
+
+fn most_in_a_second(rate: f64) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a positive number, at most some thousands"
+    )]
+    let most = (rate + f64::from(burst(rate).get())) as usize;
+    most.max(1)
 }
 
 /// One tenant's.
@@ -55,7 +64,7 @@ pub struct Gate {
 
 struct Windows {
     tenant: Window,
-    campaigns: HashMap<CampaignId, (f64, Window)>,
+    campaigns: HashMap<CampaignId, Window>,
 }
 
 impl Gate {
@@ -78,25 +87,25 @@ impl Gate {
         let mut windows = self.lock();
         let mut free_at = windows.tenant.free_at();
         if let Some((id, rate)) = campaign {
-            let known = windows.campaigns.entry(id).or_insert_with(|| (rate, Window::new(rate)));
-            if known.0 != rate {
-                *known = (rate, Window::new(rate));
-            }
-            free_at = free_at.max(known.1.free_at());
+            let window = windows.campaigns.entry(id).or_insert_with(|| Window::new(rate));
+            // Calls made at another rate count at this one.
+            window.most = most_in_a_second(rate);
+            free_at = free_at.max(window.free_at());
         }
         if let Some(at) = free_at.filter(|at| *at > now) {
             return Err(at);
         }
         windows.tenant.note(now);
-        if let Some((_, window)) = campaign.and_then(|(id, _)| windows.campaigns.get_mut(&id)) {
+        if let Some(window) = campaign.and_then(|(id, _)| windows.campaigns.get_mut(&id)) {
             window.note(now);
         }
         Ok(())
     }
 
-    /// Only these campaigns are left.
-    pub fn keep(&self, is_left: impl Fn(&CampaignId) -> bool) {
-        self.lock().campaigns.retain(|id, _| is_left(id));
+    /// Only these campaigns are left. One that was paused a moment ago may be resumed within the second.
+    pub fn keep(&self, is_left: impl Fn(&CampaignId) -> bool, now: Moment) {
+        let is_kept = |id: &CampaignId, window: &mut Window| is_left(id) || window.is_recent(now);
+        self.lock().campaigns.retain(is_kept);
     }
 
     pub fn begin_to_wait(&self) {
@@ -115,6 +124,31 @@ impl Gate {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// How many of the campaign's calls pass at that moment.
+    fn passing(gate: &Gate, campaign: CampaignId, rate: f64, now: Moment) -> usize {
+        (0..100)
+            .take_while(|_| gate.pass(Some((campaign, rate)), now).is_ok())
+            .count()
+    }
+
+    #[test]
+    fn neither_a_pause_nor_another_rate_begins_the_second_anew() {
+        let (gate, campaign) = (Gate::new(100.0), CampaignId::from(uuid::Uuid::from_u128(1)));
+        let at = Moment::from_millis;
+        assert_eq!(passing(&gate, campaign, 2.0, at(0)), 3);
+        gate.keep(|_| false, at(500));
+        assert_eq!(passing(&gate, campaign, 2.0, at(500)), 0, "resumed at once");
+        assert_eq!(
+            passing(&gate, campaign, 4.0, at(500)),
+            2,
+            "five in a second at the new rate"
+        );
+        assert_eq!(passing(&gate, campaign, 2.0, at(1_000)), 0);
+        assert_eq!(passing(&gate, campaign, 2.0, at(1_510)), 3);
+        gate.keep(|_| false, at(10_000));
+        assert!(gate.lock().campaigns.is_empty());
+    }
 
     proptest! {
         /// However the calls come in, in rows after stalls too.

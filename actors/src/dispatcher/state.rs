@@ -218,7 +218,7 @@ impl State {
             deps.board.forget(gone);
         }
         ring.keep(campaigns.keys().copied());
-        gate.keep(|id| campaigns.contains_key(id));
+        gate.keep(|id| campaigns.contains_key(id), deps.clock.now());
         Ok(State {
             known: Known {
                 tenant,

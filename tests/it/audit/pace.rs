@@ -69,6 +69,9 @@ pub fn slots(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     found
 }
 
+/// Calls that a breach of the rate names.
+const SHOWN: usize = 12;
+
 /// I11, second half: "rate (always): starts in any 1 s <= rate + burst", of each tenant.
 pub fn rate(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     let allowed = evidence.rate + evidence.burst;
@@ -85,8 +88,25 @@ pub fn rate(evidence: &Evidence, facts: &Facts<'_>) -> Vec<String> {
             .unwrap_or_default();
         if most as f64 > allowed {
             let at = calls[from].placed;
+            let who: Vec<_> = calls[from..from + most]
+                .iter()
+                .take(SHOWN)
+                .map(|call| {
+                    let campaign = facts.session(call.session).and_then(|session| session.campaign);
+                    format!(
+                        "+{} ms {}",
+                        (call.placed - at) / 1000,
+                        campaign.unwrap_or("no campaign")
+                    )
+                })
+                .collect();
+            let kill = evidence
+                .kills
+                .iter()
+                .find(|kill| (at / 1000 - 1000..at / 1000 + 2000).contains(*kill));
             found.push(format!(
-                "tenant {tenant}: {most} calls started in the second from {at} µs, {allowed} are allowed"
+                "tenant {tenant}: {most} calls started in the second from {at} µs, {allowed} are allowed: {}; killed at {kill:?}",
+                who.join(", ")
             ));
         }
     }

@@ -141,7 +141,7 @@ impl Plan {
             self.rate
         );
         let (receiver, dying, hanging) = (Receiver::start(), Dying::start(), Hanging::start());
-        let process = start(database);
+        let process = start(database, self.rate);
         let urls = [receiver.hook(0), dying.url.clone(), hanging.url.clone()];
         let stage = Stage::set(&process, urls).await;
         let process = RefCell::new(process);
@@ -318,9 +318,11 @@ impl Plan {
     }
 }
 
-fn start(database: &str) -> Process {
+/// Campaigns follow one another, and none may start more than the workspace may.
+fn start(database: &str, rate: f64) -> Process {
     // Beside the database's own folder nothing is left: the carrier's log is relative to the process's.
     let more = [
+        ("CALLBOARD_MAX_CALLS_PER_SECOND", rate.to_string()),
         ("CALLBOARD_SANDBOX_SPEED", "20".to_owned()),
         ("CALLBOARD_SANDBOX_LOG", "carrier.log".into()),
         ("CALLBOARD_WEBHOOK_RETRY_SCHEDULE", "1,2,4,8,8,8,8,8,8".into()),
