@@ -382,7 +382,6 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             | Effect::DisposeContact { .. }
             | Effect::SaveEvaluation(_)
             | Effect::Forget { .. }
-            | Effect::FinishAttempt { .. }
             | Effect::Move(_)
             | Effect::Deliveries { .. }
             | Effect::SaveVoiceSamples(_)
@@ -453,6 +452,11 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
                 campaign.tenant_id,
                 crate::dispatcher::Ended::new(campaign.id, &deps.clock),
             ),
+            Effect::FinishAttempt { contact, attempt } => {
+                if !attempt.reached {
+                    campaign::actor::wake_for(deps.clone(), contact);
+                }
+            }
             Effect::CheckDrained(campaign) => campaign::actor::check_drained(deps.clone(), campaign),
             Effect::EndpointChanged(endpoint) => tree
                 .lanes

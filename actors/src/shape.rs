@@ -1,4 +1,4 @@
-//! What is wrong with the shape of a JSON value: the field, and why.
+//! JSON values to types: what is wrong with their shape, by field, and why. And changes of a value by another.
 use serde::de::DeserializeOwned;
 
 /// A value of another shape than it should have.
@@ -22,6 +22,12 @@ pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, M
         let path = error.path().to_string();
         misshapen(&path, error.inner())
     })
+}
+
+impl From<Misshapen> for entities::Error {
+    fn from(Misshapen { param, message }: Misshapen) -> Self {
+        entities::Error::invalid(param, message)
+    }
 }
 
 /// A JSON text as a `T`.
@@ -56,5 +62,37 @@ fn misshapen(path: &str, error: &serde_json::Error) -> Misshapen {
     Misshapen {
         param,
         message: message.to_owned(),
+    }
+}
+/// RFC 7396: changes what is named, removes what is null.
+pub fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
+    use serde_json::Value;
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(serde_json::Map::new());
+    }
+    if let Value::Object(fields) = target {
+        for (name, value) in patch {
+            if value.is_null() {
+                fields.remove(&name);
+            } else {
+                merge(fields.entry(name).or_insert(Value::Null), value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_patch_changes_adds_and_removes() {
+        let mut target = serde_json::json!({"a": 1, "b": {"c": 2, "d": 3}});
+        merge(&mut target, serde_json::json!({"a": null, "b": {"c": 4}, "e": [1]}));
+        assert_eq!(target, serde_json::json!({"b": {"c": 4, "d": 3}, "e": [1]}));
     }
 }

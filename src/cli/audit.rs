@@ -12,7 +12,7 @@ use crate::{app::CannotStart, settings::Settings};
 use actors::{at_rest, dispatcher::queue::RING_TIMEOUT_SECONDS, hours::Rules};
 use clap::Subcommand;
 use entities::{
-    api_key,
+    Error, api_key,
     campaign::{self, OnUnknownTimezone, Schedule},
     campaign_move, contact,
     db::Location,
@@ -23,7 +23,10 @@ use entities::{
     webhook_endpoint,
 };
 use migration::MigratorTrait;
-use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbErr};
+use sea_orm::{
+    ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
+    TransactionTrait,
+};
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
@@ -69,10 +72,14 @@ impl Audit {
     }
 }
 
-/// Writes what is stored, of one tenant or of all.
+/// Writes what is stored, of one tenant or of all, as it is at one moment: what a running service writes meanwhile would be found
+/// in one table and missing in another.
 pub async fn write(db: &DatabaseConnection, only: Option<TenantId>, out: impl Write) -> Result<(), CannotStart> {
+    // A read transaction of SQLite sees one moment by itself.
+    let isolation = (db.get_database_backend() != DbBackend::Sqlite).then_some(IsolationLevel::RepeatableRead);
+    let moment = db.begin_with_config(isolation, None).await.map_err(Error::from)?;
     let mut dump = Dump {
-        db,
+        db: &moment,
         only,
         zones: HashMap::new(),
         out,
@@ -110,7 +117,7 @@ const PAGE: u64 = 500;
 const DELIVERIES: usize = 50;
 
 struct Dump<'a, W> {
-    db: &'a DatabaseConnection,
+    db: &'a DatabaseTransaction,
     only: Option<TenantId>,
     /// Of the tenants met so far.
     zones: HashMap<TenantId, Zone>,

@@ -81,7 +81,7 @@ pub async fn change(
     if mode.is_some_and(|mode| *mode != definition["brain"]["mode"]) {
         definition["brain"] = serde_json::Value::Null;
     }
-    extract::merge(&mut definition, patch);
+    actors::shape::merge(&mut definition, patch);
     let definition: Definition = extract::parse_value(definition)?;
     check(&state, &caller, &definition).await?;
     // One that the operator has taken away since keeps nothing else from being changed.

@@ -16,6 +16,7 @@ use actors::{
         letter::Letter,
         machine::{self, Campaign, Command},
         outlook,
+        patch::Patch,
     },
     contact::intake::{self, Added, Given},
     dispatcher::room::Room,
@@ -251,19 +252,8 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<CampaignView>> {
     let before = store::load(&state.deps.db.read, caller.own(id)).await?;
-    let mut plan = serde_json::to_value(&before.plan).map_err(|error| Error::Internal(error.to_string()))?;
-    // A cap that is lifted is null; of all other settings null is the default.
-    let lifted = ["per_number_24h", "per_number_7d"]
-        .map(|cap| (cap, patch["caps"].get(cap).is_some_and(serde_json::Value::is_null)));
-    // It follows from the channel.
-    if let Some(fields) = plan.as_object_mut() {
-        fields.remove("session_type");
-    }
-    extract::merge(&mut plan, patch);
-    for (cap, _) in lifted.into_iter().filter(|(_, is_lifted)| *is_lifted) {
-        plan["caps"][cap] = serde_json::Value::Null;
-    }
-    let plan: Plan = extract::parse_value(plan)?;
+    let patch = Patch::new(patch);
+    let plan = patch.apply(&before.plan).map_err(extract::misshapen)?;
     if plan.channel != before.plan.channel && tally::load(&state.deps.db.read, id).await?.total > 0 {
         return Err(ApiError::validation(
             "channel",
@@ -285,7 +275,7 @@ pub async fn change(
     if plan.variables != before.plan.variables && before.status != store::Status::Draft {
         check_list(&state, &caller, id, &plan).await?;
     }
-    command(&state, &caller, id, Command::Change(Box::new(plan))).await
+    command(&state, &caller, id, Command::Change(Box::new(patch))).await
 }
 
 /// DELETE /v1/campaigns/{id}: a draft or a completed one. Its sessions and events stay.

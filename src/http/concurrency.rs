@@ -54,7 +54,7 @@ pub async fn change(
     // What is in force: the operator's maximum may have sunk meanwhile.
     let room = Room::of(&before, &state.deps.limits);
     let mut settings = serde_json::json!({ "limit": room.limit, "inbound_reserve": room.reserve });
-    extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     let asked: Change = extract::parse_value(settings)?;
     if !(1..=max).contains(&asked.limit) {
         let why = format!("{} is out of range: 1 to {max}", asked.limit);

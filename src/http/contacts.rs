@@ -116,7 +116,7 @@ pub async fn change(
     let (deps, target) = (&state.deps, target.of(&caller));
     let before = target.load(&deps.db.read).await?;
     let mut given = edit::given(&before);
-    extract::merge(&mut given, patch);
+    actors::shape::merge(&mut given, patch);
     let given: Given = extract::parse_value(given)?;
     let after = edit::change(deps, target, given, country(&state, &caller).await?).await?;
     let campaign = caller.own(target.campaign);

@@ -224,7 +224,7 @@ pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, A
     shape::parse_value(value).map_err(misshapen)
 }
 
-fn misshapen(Misshapen { param, message }: Misshapen) -> ApiError {
+pub fn misshapen(Misshapen { param, message }: Misshapen) -> ApiError {
     ApiError::validation(param, message)
 }
 
@@ -240,27 +240,6 @@ fn has_nul(body: &[u8]) -> bool {
                 .count()
                 .is_multiple_of(2)
     })
-}
-
-/// RFC 7396: changes what is named, removes what is null.
-pub fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
-    use serde_json::Value;
-    let Value::Object(patch) = patch else {
-        *target = patch;
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(serde_json::Map::new());
-    }
-    if let Value::Object(fields) = target {
-        for (name, value) in patch {
-            if value.is_null() {
-                fields.remove(&name);
-            } else {
-                merge(fields.entry(name).or_insert(Value::Null), value);
-            }
-        }
-    }
 }
 
 /// The `{id}` of a path. What is no id is an object that does not exist.
@@ -475,12 +454,5 @@ mod tests {
             parse::<Outer>(br#"{"name":"a\\u0000b"}"#).is_ok(),
             "a text about an escape"
         );
-    }
-
-    #[test]
-    fn a_merge_patch_changes_adds_and_removes() {
-        let mut target = serde_json::json!({"a": 1, "b": {"c": 2, "d": 3}});
-        merge(&mut target, serde_json::json!({"a": null, "b": {"c": 4}, "e": [1]}));
-        assert_eq!(target, serde_json::json!({"b": {"c": 4, "d": 3}, "e": [1]}));
     }
 }

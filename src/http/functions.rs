@@ -171,7 +171,7 @@ pub async fn change(
     settings["headers"] = serde_json::from_str(&headers).map_err(internal)?;
     // A schema has nulls and keys of its own: merged, it would be neither the old nor the new one.
     let parameters = patch.as_object_mut().and_then(|fields| fields.remove("parameters"));
-    extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     if let Some(parameters) = parameters {
         settings["parameters"] = parameters;
     }

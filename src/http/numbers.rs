@@ -202,7 +202,7 @@ pub async fn change(
     let mut settings = serde_json::json!({
         "label": before.label, "trunk_id": before.trunk_id, "agent_id": before.agent_id, "inbound": before.inbound,
     });
-    extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     check(&state, &caller, &asked).await?;
     let after = Model {

@@ -245,7 +245,7 @@ pub async fn change(
         "disposition_note": row.disposition_note,
     });
     let mut after = before.clone();
-    extract::merge(&mut after, patch);
+    actors::shape::merge(&mut after, patch);
     let (before, asked): (Change, Change) = (extract::parse_value(before)?, extract::parse_value(after)?);
     let is_judged =
         (&asked.disposition_code, &asked.disposition_note) != (&before.disposition_code, &before.disposition_note);

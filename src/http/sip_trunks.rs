@@ -159,7 +159,7 @@ pub async fn change(
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
     let names_password = patch.get("password").is_some();
     let mut settings = serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
-    extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     let (definition, password) = check(&state, extract::parse_value(settings)?)?;
     let sealed_password = match names_password {
         true => password.map(|password| seal(&state, &password)),

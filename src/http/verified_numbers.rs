@@ -135,7 +135,7 @@ pub async fn change(
 ) -> ApiResult<web::Json<VerifiedNumberView>> {
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
     let mut settings = serde_json::json!({ "label": before.label });
-    super::extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     let asked: Change = super::extract::parse_value(settings)?;
     let after = Model {
         label: asked.label.map(Text::into_string),

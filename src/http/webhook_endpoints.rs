@@ -170,7 +170,7 @@ pub async fn change(
         .map(|fields| fields.keys().cloned().collect())
         .unwrap_or_default();
     let named = |name: &str| names.iter().any(|given| given == name);
-    extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     check(&state, &asked)?;
     let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);

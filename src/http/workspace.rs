@@ -67,7 +67,7 @@ pub async fn change(
     let before = member.tenant()?;
     let mut settings =
         serde_json::json!({ "name": before.name, "country": before.country, "timezone": before.timezone });
-    extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     let country: Country = asked
         .country

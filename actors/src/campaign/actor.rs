@@ -3,7 +3,9 @@ use super::machine::{self, Campaign, Command, Phase};
 use crate::{
     contact::machine as contact,
     deps::Deps,
+    dispatcher::queue::RING_MS,
     effect::{Effect, contact_moved},
+    hours::{Rules, Standing},
     job,
     session::machine::{Bar, Command as SessionCommand},
     shell::{Do, Stored},
@@ -13,9 +15,9 @@ use crate::{
 use entities::{
     Result,
     campaign::CompletedReason,
-    contact::{SkipReason, WaitReason},
+    contact::{SkipReason, Status, WaitReason},
     dispatch_block::Reason,
-    ids::{CampaignId, Owned},
+    ids::{CampaignId, ContactId, Owned},
     values::Moment,
 };
 use sea_orm::DatabaseTransaction;
@@ -67,6 +69,45 @@ pub fn check_drained(deps: Deps, campaign: Owned<CampaignId>) {
         }
         drop(busy);
     });
+}
+
+/// Somebody who was being reached when their campaign went to rest may be due again before it wakes up.
+pub fn wake_for(deps: Deps, contact: Owned<ContactId>) {
+    let busy = deps.clock.busy();
+    deps.runtime.clone().spawn(async move {
+        match awake(&deps, contact).await {
+            Ok(Some((campaign, from))) => {
+                if let Some(tree) = deps.tree() {
+                    let command = Command::Awake { from };
+                    tree.campaigns.tell(campaign, Do::tell(command, &deps.clock));
+                }
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "whether a campaign has somebody to reach again could not be read"),
+        }
+        drop(busy);
+    });
+}
+
+/// The contact's campaign, if it rests, and when the contact may be reached again.
+async fn awake(deps: &Deps, key: Owned<ContactId>) -> Result<Option<(Owned<CampaignId>, Moment)>> {
+    let db = &deps.db.read;
+    let contact = entities::contact::load(db, key).await?;
+    let Some(due) = contact.next_attempt_at.filter(|_| contact.status == Status::Waiting) else {
+        return Ok(None);
+    };
+    let campaign = Owned::new(key.tenant_id, key.env, contact.campaign_id);
+    let row = entities::campaign::load_even_deleted(db, campaign).await?;
+    if row.next_open_at.is_none() {
+        return Ok(None);
+    }
+    let tenant = entities::tenant::load(db, key.tenant_id).await?;
+    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
+    let Standing::Hours(hours) = rules.of(&contact.zone) else {
+        return Ok(None);
+    };
+    let from = hours.next_opening(due.max(deps.clock.now()), RING_MS);
+    Ok(from.map(|from| (campaign, from)))
 }
 
 /// Contacts put away in one transaction, at most.

@@ -8,6 +8,7 @@
 //! | `completed` | Completed |
 //!
 //! Source: specification, "Campaign"; CONTRACT §4.
+use super::patch::Patch;
 use crate::{
     effect::Effect,
     event::{CampaignCompleted, CampaignCreated, CampaignPaused, CampaignPausedQuietHours, CampaignStarted},
@@ -81,7 +82,7 @@ pub enum Command {
         contacts: i64,
     },
     /// Other settings.
-    Change(Box<Plan>),
+    Change(Box<Patch>),
     Pause,
     Resume,
     /// Everybody who is left is in their quiet hours until then: `waiting` of `total` contacts.
@@ -94,6 +95,10 @@ pub enum Command {
     },
     /// Who is left has changed: is everybody still in their quiet hours?
     Reconsider,
+    /// Of those who were being reached when it was said that all are in their quiet hours, one may be reached again from then on.
+    Awake {
+        from: Moment,
+    },
     Cancel,
     /// Every contact has reached a terminal state, by these counts.
     Drained(Tally),
@@ -250,7 +255,7 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
     use Phase::*;
     if campaign.deleted_at.is_some() {
         return match command {
-            Tick | Rest { .. } | Reconsider | Drained(_) => Ok((campaign, Vec::new())),
+            Tick | Rest { .. } | Reconsider | Awake { .. } | Drained(_) => Ok((campaign, Vec::new())),
             Start { .. } | Change(_) | Pause | Resume | Cancel | Delete => Err(Error::NotFound("campaign")),
         };
     }
@@ -282,6 +287,29 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
             },
             Reconsider,
         ) => resume(*started_at, campaign),
+        (
+            Paused {
+                started_at,
+                cause: Cause::QuietHours { .. },
+                ..
+            },
+            Awake { from },
+        ) if now >= from => resume(*started_at, campaign),
+        (
+            Paused {
+                started_at,
+                paused_at,
+                cause: Cause::QuietHours { next_open_at },
+            },
+            Awake { from },
+        ) if from < *next_open_at => {
+            let phase = Paused {
+                started_at: *started_at,
+                paused_at: *paused_at,
+                cause: Cause::QuietHours { next_open_at: from },
+            };
+            Ok((Campaign { phase, ..campaign }, Vec::new()))
+        }
 
         (
             Running { started_at },
@@ -317,8 +345,8 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
             close(Some(*started_at), CompletedReason::Canceled, campaign, now)
         }
 
-        (Draft, Change(plan)) => Ok(change_draft(campaign, *plan)),
-        (Armed { .. } | Running { .. } | Paused { .. }, Change(plan)) => change_rules(campaign, *plan),
+        (Draft, Change(patch)) => change_draft(campaign, &patch),
+        (Armed { .. } | Running { .. } | Paused { .. }, Change(patch)) => change_rules(campaign, &patch),
 
         (Running { started_at }, Drained(tally)) => complete(
             Some(*started_at),
@@ -360,7 +388,7 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
         | (Closing { .. }, Cancel) => Ok((campaign, Vec::new())),
         (
             Draft | Armed { .. } | Running { .. } | Paused { .. } | Closing { .. } | Completed { .. },
-            Rest { .. } | Reconsider,
+            Rest { .. } | Reconsider | Awake { .. },
         ) => Ok((campaign, Vec::new())),
         // A paused campaign completes when it is resumed. Source: specification, "Campaign": completion leaves `running`.
         (Paused { .. } | Completed { .. } | Draft | Armed { .. }, Drained(_)) => Ok((campaign, Vec::new())),
@@ -515,8 +543,9 @@ fn resume(started_at: Moment, mut campaign: Campaign) -> Result<(Campaign, Vec<E
 }
 
 /// Other rules, from the next dial on. Who calls, and how, is fixed by the start.
-fn change_rules(campaign: Campaign, plan: Plan) -> Result<(Campaign, Vec<Effect>)> {
+fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effect>)> {
     let before = &*campaign.plan;
+    let plan = patch.apply(before)?;
     let fixed = [
         ("channel", before.channel == plan.channel),
         ("session_type", before.session_type() == plan.session_type()),
@@ -547,14 +576,15 @@ fn change_rules(campaign: Campaign, plan: Plan) -> Result<(Campaign, Vec<Effect>
 }
 
 /// Contacts are read as their campaign's channel asks for: another one can only come before them.
-fn change_draft(campaign: Campaign, plan: Plan) -> (Campaign, Vec<Effect>) {
+fn change_draft(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effect>)> {
+    let plan = patch.apply(&campaign.plan)?;
     let has_none = Effect::Require(Guard::Counted {
         campaign_id: campaign.key.id,
         total: 0,
         waiting: 0,
     });
     let effects = (plan.channel != campaign.plan.channel).then_some(has_none);
-    (changed(campaign, plan), effects.into_iter().collect())
+    Ok((changed(campaign, plan), effects.into_iter().collect()))
 }
 
 fn changed(mut campaign: Campaign, mut plan: Plan) -> Campaign {

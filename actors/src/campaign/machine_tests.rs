@@ -110,8 +110,15 @@ fn rest_until(seconds: i64) -> Command {
     }
 }
 
+fn awake_from(seconds: i64) -> Command {
+    Command::Awake { from: at(seconds) }
+}
+
+/// To these settings, all of them.
 fn change(plan: Plan) -> Command {
-    Command::Change(Box::new(plan))
+    let mut settings = serde_json::to_value(plan).unwrap();
+    settings.as_object_mut().unwrap().remove("session_type");
+    Command::Change(Box::new(Patch::new(settings)))
 }
 
 /// All three contacts reached their end, in four calls.
@@ -144,7 +151,8 @@ fn commands() -> Vec<Command> {
     use Command::*;
     let next = |command: &Command| Some(match command {
         Tick => start_with(3), Start { .. } => change(other_rules()), Change(_) => Pause, Pause => Resume,
-        Resume => rest_until(100), Rest { .. } => Reconsider, Reconsider => Cancel, Cancel => Drained(done()),
+        Resume => rest_until(100), Rest { .. } => Reconsider, Reconsider => awake_from(50),
+        Awake { .. } => Cancel, Cancel => Drained(done()),
         Drained(_) => Delete, Delete => return None,
     });
     std::iter::successors(Some(Tick), next).collect()
@@ -231,6 +239,16 @@ fn table() -> Vec<Line> {
         (PAUSES, Reconsider, 50, UNCHANGED),
         (CLOSING, Reconsider, 50, UNCHANGED),
         (OVER, Reconsider, 50, UNCHANGED),
+        // somebody who was being reached then is awake
+        (RESTS, awake_from(50), 50, To("running", RESUMED)),
+        (&["resting"], awake_from(60), 50, To("resting", "")), // until then, and not until 100
+        (&["resting"], awake_from(100), 50, UNCHANGED),
+        (DRAFTS, awake_from(50), 50, UNCHANGED),
+        (&["armed"], awake_from(50), 50, UNCHANGED),
+        (AT_WORK, awake_from(50), 50, UNCHANGED),
+        (PAUSES, awake_from(50), 50, UNCHANGED),
+        (CLOSING, awake_from(50), 50, UNCHANGED),
+        (OVER, awake_from(50), 50, UNCHANGED),
 
         // running -> completed, once every contact has reached a terminal state
         (AT_WORK, Drained(done()), 50, To("completed, Finished", COMPLETED)),
@@ -343,6 +361,26 @@ fn every_transition_of_the_specification() {
             }
         }
     }
+}
+
+/// Each was written when the settings were those at the beginning.
+#[test]
+fn of_two_changes_at_once_each_keeps_what_the_other_has_changed() {
+    let patches = [
+        json!({ "caps": { "per_number_24h": 7 } }),
+        json!({ "pacing": { "calls_per_second": 3 } }),
+        json!({ "caps": { "per_number_7d": null } }),
+    ];
+    let changed = patches.into_iter().fold(state("running"), |campaign, patch| {
+        after(campaign, Command::Change(Box::new(Patch::new(patch))), 50)
+    });
+    let settings = serde_json::to_value(&*changed.plan).unwrap();
+    assert_eq!(settings["caps"]["per_number_24h"], 7);
+    assert_eq!(settings["caps"]["per_number_7d"], json!(null));
+    assert_eq!(settings["pacing"]["calls_per_second"], 3.0);
+    let bad = Command::Change(Box::new(Patch::new(json!({ "caps": { "per_number_24h": "x" } }))));
+    let refused = transition(changed, bad, at(60)).unwrap_err();
+    assert!(matches!(refused, Error::Invalid { field, .. } if field == "caps.per_number_24h"));
 }
 
 #[test]
@@ -564,6 +602,7 @@ fn lives() -> impl Strategy<Value = (Plan, Vec<(Command, i64)>)> {
         3 => Just(Tick),
         4 => prop::sample::select(vec![start_with(3), Pause, Resume, Reconsider]),
         2 => (0..120_i64).prop_map(rest_until),
+        2 => (0..120_i64).prop_map(awake_from),
         1 => (0..2_i64).prop_map(start_with),
         1 => tally().prop_map(Drained),
         1 => plans().prop_map(change),

@@ -3,3 +3,4 @@ pub mod actor;
 pub mod letter;
 pub mod machine;
 pub mod outlook;
+pub mod patch;

@@ -33,8 +33,8 @@ pub fn group(number: &E164, explicit: Option<Zone>) -> String {
     let candidates = match explicit {
         Some(zone) => return zone.name().to_owned(),
         // A phone that moves about rings wherever its country reaches, whatever its prefix says.
-        None => match number.calling_code_if_mobile() {
-            Some(code) => zone::of_prefix(&code),
+        None => match number.land_if_mobile() {
+            Some(digits) => zone::of_prefix(digits),
             None => zone::candidates(number),
         },
     };
@@ -225,6 +225,22 @@ mod tests {
         );
         assert_eq!(group(&number("+15002345670"), None), "?1");
         assert_eq!(group(&number("+881612345678"), None), "?881");
+    }
+
+    #[test]
+    fn a_mobile_phone_rings_in_its_own_country_of_those_that_share_a_code() {
+        for (number, expected) in [
+            ("+18762101234", "America/Jamaica"),
+            ("+18682911234", "America/Port_of_Spain"),
+            ("+12462501234", "America/Barbados"),
+            ("+14413701234", "Atlantic/Bermuda"),
+            ("+12423591234", "America/Nassau"),
+            ("+77710009998", "Asia/Almaty+Asia/Aqtobe"),
+        ] {
+            let number: E164 = number.parse().unwrap();
+            assert!(number.land_if_mobile().is_some(), "{number}");
+            assert_eq!(group(&number, None), expected, "{number}");
+        }
     }
 
     fn rules(schedule: serde_json::Value, env: Env) -> Rules {

@@ -1,13 +1,16 @@
-//! What a callee means, told by words alone: the wishes that must be heeded whatever a brain makes of them.
+//! What people mean who say, or write, that they agree or want no more: told by words alone, and heeded whatever a brain makes
+//! of them.
 //!
-//! Every language has a list of phrases (`phrases/*.txt`, written for `pattern`); the agent's comes first, and English
-//! always counts. Where the law is in question, doubt goes against us: an outright "don't call me" is an opt-out, and a
-//! consent that is not clear is none. A limit of time or place ("not before nine", "not at work") is no opt-out.
+//! Every language has a file of phrases (`phrases/*.txt`, written for `pattern`) that its speakers can read and mend. All three
+//! questions are answered by the same means: phrases that mean it, phrases that spoil those, and words that may stand beside.
+//! Where the law is in question doubt goes against us. An outright "don't call me" is an opt-out; a limit of time or place
+//! ("not before nine", "not at work") is not. Consent is a yes with nothing beside it: whatever else is said is doubt.
+//! Sentences for each language and question, by their meaning, are in `corpus/`; half of them nobody has tuned the files on.
 mod pattern;
 mod words;
 
-use pattern::Phrases;
-use std::{collections::HashMap, sync::LazyLock};
+use pattern::{Phrases, Span};
+use std::{collections::HashMap, ops::Range, sync::LazyLock};
 use words::Speech;
 
 pub use words::{fold, words};
@@ -16,6 +19,8 @@ pub use words::{fold, words};
 const MAX_OWN: usize = 100;
 /// Words in which an answer in English still counts for an agent of another language: longer, "no" may be a Portuguese "in the".
 const MAX_FOREIGN_ANSWER: usize = 3;
+/// Words in which a yes in English counts for an agent of another language.
+const LEAST_FOREIGN_YES: usize = 3;
 /// Words from the end of what was said in which a goodbye is one.
 const GOODBYE_WITHIN: usize = 8;
 
@@ -23,13 +28,54 @@ const GOODBYE_WITHIN: usize = 8;
 struct Lists(HashMap<&'static str, Phrases>);
 
 impl Lists {
-    fn find(&self, section: &str, speech: &Speech) -> Vec<pattern::Span> {
+    fn find(&self, section: &str, speech: &Speech) -> Vec<Span> {
         self.0
             .get(section)
             .map_or_else(Vec::new, |phrases| phrases.find(speech))
+            .into_iter()
+            .filter(|span| !speech.quotes(span.start, span.end))
+            .collect()
     }
     fn has(&self, section: &str, speech: &Speech) -> bool {
         !self.find(section, speech).is_empty()
+    }
+
+    /// Whether those words are nothing but phrases of `section`, one at least, and of `beside`.
+    fn is_all(&self, section: &str, beside: &[&str], speech: &Speech, words: Range<usize>) -> bool {
+        let within = |span: &Span| words.start <= span.start && span.end <= words.end;
+        let meant: Vec<Span> = self.find(section, speech).into_iter().filter(within).collect();
+        if meant.is_empty() {
+            return false;
+        }
+        let others = beside.iter().flat_map(|beside| self.find(beside, speech));
+        let spans: Vec<Span> = others.chain(meant).collect();
+        words
+            .into_iter()
+            .all(|at| spans.iter().any(|span| (span.start..span.end).contains(&at)))
+    }
+
+    /// Whether it is a yes and nothing else.
+    fn grants(&self, speech: &Speech) -> bool {
+        // "Why not?" asks nothing.
+        let is_sure = || self.find("yes", speech).iter().any(|span| span.is_sure);
+        let asks = (1..=speech.len()).any(|end| speech.asks(end));
+        (!asks || is_sure()) && self.is_all("yes", &["plain"], speech, 0..speech.len())
+    }
+
+    /// Whether somebody who writes this wants no more texts.
+    fn is_stop(&self, speech: &Speech, told: &[Span]) -> bool {
+        speech.sentences().any(|words| {
+            let inside = |span: &Span| words.contains(&span.start);
+            if told.iter().any(inside) {
+                return false;
+            }
+            let wishes = ["opt_out", "stop"]
+                .into_iter()
+                .flat_map(|section| self.find(section, speech));
+            wishes.into_iter().any(|span| inside(&span))
+                || self.is_all("keyword", &["filler", "polite"], speech, words.clone())
+                || self.is_all("keyword_alone", &["polite"], speech, words)
+        })
     }
 }
 
@@ -62,6 +108,11 @@ fn primary(language: &str) -> String {
     subtag.trim().to_ascii_lowercase()
 }
 
+/// Every language: nobody knows in which one a text comes.
+fn all_lists() -> impl Iterator<Item = &'static Lists> {
+    LISTS.values()
+}
+
 fn any_has(section: &str, text: &str, language: &str) -> bool {
     let speech = Speech::of(text);
     lists(language).any(|lists| lists.has(section, &speech))
@@ -74,12 +125,28 @@ pub fn is_opt_out(text: &str, language: &str, own: &[String]) -> bool {
     own.iter().take(MAX_OWN).any(said) || lists(language).any(|lists| lists.has("opt_out", &speech))
 }
 
+/// Whether somebody who writes this text wants no more of them, in whatever language.
+pub fn is_stop(text: &str) -> bool {
+    let speech = Speech::of(text);
+    // How one stops, or that one has, is not the wish to, whoever reads it.
+    let told: Vec<Span> = all_lists().flat_map(|lists| lists.find("told", &speech)).collect();
+    all_lists().any(|lists| lists.is_stop(&speech, &told))
+}
+
 /// The answer to "may this call be recorded?"; `None`: it is not clear, and must be asked again or taken as a no.
+///
+/// A no is heard wherever it stands. A yes counts only if nothing else is said: no doubt, no condition, no question; and in the
+/// agent's language, or in English if it is more than a word or two, which may mean something else there.
 pub fn consent(text: &str, language: &str) -> Option<bool> {
-    if objects_to_recording(text, language) {
+    if objects_to_recording(text, language) || answer(text, language) == Some(false) {
         return Some(false);
     }
-    answer(text, language)
+    let speech = Speech::of(text);
+    let is_plain = |(at, lists): (usize, &Lists)| {
+        let counts = at == 0 || speech.len() >= LEAST_FOREIGN_YES;
+        counts && lists.grants(&speech)
+    };
+    lists(language).enumerate().any(is_plain).then_some(true)
 }
 
 /// The answer to any question of yes or no; `None` without one, or with both.
@@ -128,3 +195,7 @@ pub fn is_goodbye(text: &str, language: &str) -> bool {
 #[cfg(test)]
 #[path = "phrases_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "phrases/corpus_tests.rs"]
+mod corpus_tests;

@@ -85,7 +85,8 @@ fn the_language_is_bcp_47_and_english_always_counts() {
         assert!(is_opt_out("stop calling me", language, &[]), "{language}");
         assert!(!is_opt_out("Rufen Sie mich nicht mehr an", language, &[]), "{language}");
     }
-    assert_eq!(consent("no momento, sim", "pt-BR"), Some(true));
+    assert_eq!(consent("Yes, that is fine.", "de"), Some(true));
+    assert_eq!(consent("fine", "it"), None, "the end");
     assert_eq!(consent("no", "de"), Some(false));
     assert_eq!(consent("Ja, aber please don't record this", "de"), Some(false));
 }
@@ -157,7 +158,22 @@ fn the_lists_are_whole() {
         sections.sort_unstable();
         assert_eq!(
             sections,
-            ["goodbye", "human", "no", "opt_out", "recording", "refusal", "yes"],
+            [
+                "filler",
+                "goodbye",
+                "human",
+                "keyword",
+                "keyword_alone",
+                "no",
+                "opt_out",
+                "plain",
+                "polite",
+                "recording",
+                "refusal",
+                "stop",
+                "told",
+                "yes"
+            ],
             "{language}"
         );
         assert!(

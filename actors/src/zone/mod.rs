@@ -7,6 +7,9 @@
 //!
 //! Only the prefix is asked here, not the kind of number. For some countries the table names one zone for all mobile
 //! numbers (+79 is Moscow, though it rings in Vladivostok as well): `hours::group` takes all zones of the country for them.
+//!
+//! A North American area code has the zones of all its exchanges, and of the code that it is laid over: which side of a border
+//! an exchange lies on that the table does not know, nobody can tell. `nanp.txt`, drawn up from another source, is the test.
 use chrono_tz::Tz;
 use entities::values::E164;
 use std::{
@@ -99,6 +102,8 @@ fn zones(names: &str) -> Option<Arc<[Tz]>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chrono::{Offset, TimeZone};
+    use std::collections::BTreeSet;
 
     /// The candidates' name of a number in E.164.
     fn name_of(number: &str) -> String {
@@ -188,29 +193,72 @@ mod tests {
     #[test]
     fn an_area_code_of_two_zones_is_told_apart_by_what_follows_it() {
         check(&[
-            ("+18504335550", "America/Chicago"),     // Florida: Pensacola
-            ("+18502225550", "America/New_York"),    // Tallahassee
-            ("+18124225550", "America/Chicago"),     // Indiana: Evansville
-            ("+18123335550", "America/New_York"),    // Bloomington
-            ("+12707815550", "America/Chicago"),     // Kentucky: Bowling Green
-            ("+12707655550", "America/New_York"),    // Elizabethtown
-            ("+12083345550", "America/Denver"),      // Idaho: Boise
-            ("+12086675550", "America/Los_Angeles"), // Coeur d'Alene
+            ("+18504335550", "America/Chicago"),                  // Florida: Pensacola
+            ("+18502225550", "America/Chicago+America/New_York"), // an exchange that is not listed
+            ("+18124225550", "America/Chicago"),                  // Indiana: Evansville
+            ("+18123335550", "America/Chicago+America/New_York"), // the same
+            ("+12707815550", "America/Chicago"),                  // Kentucky: Bowling Green
+            ("+12707655550", "America/Chicago+America/New_York"), // the same
+            ("+12083345550", "America/Boise+America/Denver+America/Los_Angeles"), // the same
+            ("+12086675550", "America/Los_Angeles"),              // Coeur d'Alene
         ]);
     }
 
     #[test]
     fn where_a_prefix_has_several_zones_all_count() {
         check(&[
-            ("+12085550123", "America/Boise+America/Los_Angeles"),
-            ("+16055550123", "America/Denver+America/North_Dakota/Center"),
-            ("+19075550123", "America/Adak+America/Anchorage"),
+            ("+12085550123", "America/Boise+America/Denver+America/Los_Angeles"),
+            ("+14235551234", "America/Chicago+America/New_York"),
+            ("+14585551234", "America/Denver+America/Los_Angeles"),
+            (
+                "+16055550123",
+                "America/Chicago+America/Denver+America/North_Dakota/Center",
+            ),
+            ("+18505551234", "America/Chicago+America/New_York"),
+            (
+                "+19075550123",
+                "America/Adak+America/Anchorage+America/Juneau+Pacific/Honolulu",
+            ),
             ("+17095550123", "America/Halifax+America/St_Johns"),
             ("+19288715550", "America/Denver+America/Phoenix"),
             ("+61891234567", "Australia/Adelaide+Australia/Perth"),
             ("+61891006123", "Australia/Adelaide+Australia/Perth+Indian/Christmas"),
             ("+351912345678", "Atlantic/Azores+Europe/Lisbon"),
         ]);
+    }
+
+    /// The offsets that a zone keeps in winter and in summer: two zones with the same ones let call at the same times.
+    fn clock(zone: Tz) -> [i32; 2] {
+        [1, 7].map(|month| {
+            let noon = zone.with_ymd_and_hms(2026, month, 15, 12, 0, 0).unwrap();
+            noon.offset().fix().local_minus_utc()
+        })
+    }
+
+    #[test]
+    fn an_area_code_has_every_clock_that_is_kept_in_its_area() {
+        let (mut codes, mut wider) = (0, Vec::new());
+        for (names, list) in lines(include_str!("nanp.txt")).map(|line| line.split_once(": ").unwrap()) {
+            let kept: BTreeSet<_> = zones(names).unwrap().iter().map(|zone| clock(*zone)).collect();
+            for code in list.split(' ') {
+                // Whatever follows: an exchange that is known may say less, one that is not may not.
+                let ours: BTreeSet<_> = of_prefix(&format!("1{code}")).iter().map(|zone| clock(*zone)).collect();
+                assert!(kept.is_subset(&ours), "{code} keeps {names}, and we say {ours:?}");
+                let longer = TABLE
+                    .iter()
+                    .filter(|(prefix, _)| prefix.starts_with(&format!("1{code}")));
+                for zone in longer.flat_map(|(_, zones)| &**zones) {
+                    assert!(ours.contains(&clock(*zone)), "{code}: {zone}");
+                }
+                codes += 1;
+                if ours != kept {
+                    wider.push(code);
+                }
+            }
+        }
+        assert!(codes > 400, "{codes}");
+        // Whoever has more zones than necessary is called at fewer hours.
+        assert_eq!(wider, ["689", "474", "907", "879", "867"]);
     }
 
     #[test]

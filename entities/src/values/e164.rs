@@ -70,15 +70,24 @@ impl E164 {
             _ => None,
         }
     }
-    /// The digits of its country, if it is a mobile phone and nothing else. (In North America the two cannot be told apart,
-    /// and a mobile number has the prefix of a place.)
-    pub fn calling_code_if_mobile(&self) -> Option<String> {
+    /// The first digits of the numbers of the land in which it rings, if it is a mobile phone and nothing else: its country's;
+    /// in North America, which is many countries, its area code's. (In the United States and Canada the two cannot be told
+    /// apart, and a mobile number has the prefix of a place.)
+    pub fn land_if_mobile(&self) -> Option<&str> {
         if self.is_sandbox() {
             return None;
         }
         let number = phonenumber::parse(None, &self.0).ok()?;
-        let is_mobile = number.number_type(&phonenumber::metadata::DATABASE) == phonenumber::Type::Mobile;
-        is_mobile.then(|| number.code().value().to_string())
+        if number.number_type(&phonenumber::metadata::DATABASE) != phonenumber::Type::Mobile {
+            return None;
+        }
+        let digits = match (number.code().value(), number.country().id()) {
+            (1, _) => 4,
+            // Beside Russia.
+            (7, Some(phonenumber::country::Id::KZ)) => 2,
+            (code, _) => code.to_string().len(),
+        };
+        self.0.get(1..=digits)
     }
     /// The digit that fixes a sandbox call's outcome.
     pub fn last_digit(&self) -> u8 {

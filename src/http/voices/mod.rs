@@ -289,7 +289,7 @@ pub async fn change(
 ) -> ApiResult<web::Json<VoiceView>> {
     let before = find_clone(&state, &caller, &id).await?;
     let mut settings = serde_json::json!({ "name": before.name, "language": before.language });
-    extract::merge(&mut settings, patch);
+    actors::shape::merge(&mut settings, patch);
     let Settings { name, language } = extract::parse_value(settings)?;
     language.as_deref().map_or(Ok(()), check_language)?;
     let command = Command::Rename {

@@ -97,6 +97,28 @@ on_both! {
         assert_eq!((of("campaign.paused_quiet_hours"), of("campaign.started"), of("campaign.completed")), (2, 1, 1));
     }
 
+    /// The line was busy while everybody else slept: whoever is awake is called again on time, and not tomorrow.
+    async fn who_was_being_called_when_the_campaign_fell_asleep_wakes_it(world: &mut World) {
+        let tenant = world.tenant().await;
+        let campaign = json!({ "name": "Zones", "agent_id": tenant.agent().await, "schedule": nine_to_eight(),
+            "retry": { "max_attempts": 2, "min_gap_minutes": 30 },
+            "contacts": [
+                { "phone_number": "+15002340001", "timezone": "America/Los_Angeles" },
+                { "phone_number": "+15002340011", "timezone": "Europe/Berlin" },
+            ] });
+        let id = tenant.api.post("/v1/campaigns/run", campaign).await.ok()["id"].as_str().unwrap().to_owned();
+        world.advance(seconds(30)).await;
+        assert_eq!(statuses(&tenant, &id).await, ["pending", "waiting"], "14:00 in Berlin, 05:00 in Los Angeles");
+        let asleep = tenant.campaign(&id).await;
+        assert_eq!(asleep["pause_reason"], "quiet_hours");
+        assert!(asleep["next_open_at"].as_str().unwrap() < "2027-03-02T13:31:00.000Z", "{asleep}");
+        world.advance(minutes(31)).await;
+        let reached = contacts(&tenant, &id).await;
+        assert_eq!((reached[1].1.as_str(), reached[1].3), ("failed", 2), "called again after half an hour: {reached:?}");
+        let asleep = tenant.campaign(&id).await;
+        assert_eq!(asleep["next_open_at"], "2027-03-02T17:00:00.000Z", "09:00 in Los Angeles");
+    }
+
     /// A manual pause overrides the one for quiet hours, and only `resume` lifts it.
     async fn a_manual_pause_outlasts_the_night(world: &mut World) {
         let tenant = world.tenant().await;

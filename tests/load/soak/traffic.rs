@@ -194,7 +194,9 @@ pub async fn campaigns(client: &Client, notes: &Notes, channel: Channel, agent: 
                 }
                 Channel::Phone => {}
                 // A message that a kill cut off waits for its report for a quarter of an hour.
-                Channel::Sms | Channel::Email if notes.is_over() || started.elapsed() > lap * 2 => break,
+                Channel::Sms | Channel::Email if !notes.is_over() && started.elapsed() > lap * 2 => break,
+                // Canceled again until it is: one of several that are still running is found by who settles.
+                Channel::Sms | Channel::Email if notes.is_late() => break,
                 Channel::Sms | Channel::Email => {}
             }
         }

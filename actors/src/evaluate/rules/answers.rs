@@ -67,7 +67,7 @@ fn answer(turns: &[Turn<'_>], asked: &[HashSet<String>], language: &str, questio
         let (turn, said) = next_of_user(turns, at)?;
         Some(Found {
             key: question.key.to_owned(),
-            value: parse(said, language, &question.kind)?,
+            value: parse(said, language, question)?,
             evidence_turn: turn,
         })
     })
@@ -82,12 +82,14 @@ fn next_of_user<'a>(turns: &[Turn<'a>], asked: usize) -> Option<(usize, &'a str)
         .map(|(at, turn)| (at, turn.content))
 }
 
-fn parse(said: &str, language: &str, kind: &Kind) -> Option<Value> {
-    match kind {
+/// What cannot be told for sure is no answer: a number or a label that is denied, or one of several.
+fn parse(said: &str, language: &str, question: &Question<'_>) -> Option<Value> {
+    match &question.kind {
         Kind::Text => Some(Value::String(cut(said.trim(), MAX_TEXT))),
-        Kind::Number => values::number(said),
+        Kind::Number if values::denies(said, language) => None,
+        Kind::Number => values::number(said, question.text),
         Kind::Boolean => crate::talk::phrases::answer(said, language).map(Value::Bool),
-        Kind::Choice(labels) => values::choice(said, labels).map(Value::String),
+        Kind::Choice(labels) => values::choice(said, language, labels).map(Value::String),
         Kind::Date => values::date(said, language).map(|date| Value::String(date.to_string())),
     }
 }

@@ -79,13 +79,29 @@ fn numbers() {
         ("just one", json!(1)),
         ("1,000,000", json!(1_000_000)),
         ("zero", json!(0)),
-        ("between 3-5", json!(3)),
+        ("two dozen", json!(24)),
+        ("nine hundred and ninety nine", json!(999)),
     ] {
         assert_eq!(value(Kind::Number, said, "en"), Some(expected), "{said}");
     }
-    for said in ["many", "a few", "", "someone"] {
+    for said in [
+        "many",
+        "a few",
+        "",
+        "someone",
+        "between 3-5",
+        "three or four",
+        "half a dozen",
+        "not 12",
+        "I don't have two",
+        "my order number is 4711",
+        "it is about invoice 2027-118",
+        "9007199254740993",
+        "twenty, no, thirty",
+    ] {
         assert_eq!(value(Kind::Number, said, "en"), None, "{said}");
     }
+    assert_eq!(value(Kind::Number, "ich habe keine 12", "de"), None);
     let huge = value(Kind::Number, &"9".repeat(400), "en");
     assert_eq!(huge, None, "no number of JSON");
 }
@@ -133,6 +149,10 @@ fn choices() {
         ("blue green", Some("blue_green")),
         ("something greenish, green", Some("blue_green")),
         ("none of these", Some("none of these")),
+        ("not red", None),
+        ("anything but red, I don't like red", None),
+        ("red or blue green", None),
+        ("red or dark red", None),
         ("I was bored", None),
         ("no idea", None),
     ] {

@@ -8,6 +8,7 @@
 //! ^ operator now|$                `^` and `$`: a clause begins, or ends
 //! - don't call @me before         with a dash: spoils every phrase that it overlaps, if no comma parts it
 //! -, no don't mind                the same, over commas too
+//! -- he|she said                  with two: spoils every phrase in its sentence
 //! ! don't call @me at all         with an exclamation mark: a phrase that nothing spoils
 //! # a remark
 //! ```
@@ -32,6 +33,8 @@ pub struct Span {
 pub struct Phrases {
     meant: Vec<Phrase>,
     spoiling: Vec<Phrase>,
+    /// These spoil a whole sentence.
+    barring: Vec<Phrase>,
     sure: Vec<Phrase>,
 }
 
@@ -66,7 +69,12 @@ impl Phrases {
         let mut found = all(&self.meant, speech);
         if !found.is_empty() {
             let spoilt = all(&self.spoiling, speech);
-            found.retain(|span| !spoilt.iter().any(|by| by.start < span.end && span.start < by.end));
+            let barred = all(&self.barring, speech);
+            found.retain(|span| {
+                let overlaps = |by: &Span| by.start < span.end && span.start < by.end;
+                let stands_with = |by: &Span| speech.in_sentence(by.start, span.start).is_some();
+                !spoilt.iter().any(overlaps) && !barred.iter().any(stands_with)
+            });
         }
         found.extend(
             all(&self.sure, speech)
@@ -170,6 +178,10 @@ pub fn read(text: &'static str) -> HashMap<&'static str, Phrases> {
                 phrases.spoiling.push(phrase(line, &sets, true));
                 continue;
             }
+            if let Some(line) = line.strip_prefix("-- ") {
+                phrases.barring.push(phrase(line, &sets, true));
+                continue;
+            }
             match (line.strip_prefix("- "), line.strip_prefix("! ")) {
                 (Some(line), _) => phrases.spoiling.push(phrase(line, &sets, false)),
                 (None, Some(line)) => phrases.sure.push(phrase(line, &sets, true)),
@@ -219,9 +231,11 @@ fn piece(text: &str) -> Piece {
 /// What is wrong with a list, for its test: a set without words, a phrase that can be empty.
 #[cfg(test)]
 pub fn faults(lists: &HashMap<&str, Phrases>) -> Vec<String> {
-    let phrases = lists
-        .values()
-        .flat_map(|one| one.meant.iter().chain(&one.spoiling).chain(&one.sure));
+    let phrases = lists.values().flat_map(|one| {
+        [&one.meant, &one.spoiling, &one.barring, &one.sure]
+            .into_iter()
+            .flatten()
+    });
     let empty = |part: &Part| matches!(part, Part::OneOf { choices, .. } if choices.iter().flatten().count() == 0);
     phrases
         .filter(|phrase| phrase.parts.iter().any(empty) || phrase.parts.is_empty())

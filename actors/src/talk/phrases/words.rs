@@ -18,6 +18,23 @@ pub struct Word {
     pub is_last_of_clause: bool,
     /// Its sentence ends with a question mark.
     is_asked: bool,
+    /// It stands between quotation marks, and other words do not: somebody else's.
+    is_quoted: bool,
+}
+
+/// Between quotation marks, or not.
+#[derive(Default)]
+struct Quote {
+    is_open: bool,
+}
+
+impl Quote {
+    /// Whether the mark opens or closes a quotation.
+    fn turns(&mut self, mark: char) -> bool {
+        let is_mark = matches!(mark, '"' | '“' | '”' | '„' | '«' | '»');
+        self.is_open ^= is_mark;
+        is_mark
+    }
 }
 
 impl Speech {
@@ -25,6 +42,7 @@ impl Speech {
         let mut speech = Speech { words: Vec::new() };
         let mut sentence = 0;
         let mut word = String::new();
+        let mut quote = Quote::default();
         let mut chars = text.chars().peekable();
         while let Some(char) = chars.next() {
             if speech.words.len() >= MAX_WORDS {
@@ -38,35 +56,50 @@ impl Speech {
                         .take(3)
                         .collect();
                     if !JOINED.contains(&ahead.to_lowercase().as_str()) {
-                        speech.push(&mut word, sentence);
+                        speech.push(&mut word, sentence, &quote);
                     }
                 }
                 char if char.is_alphanumeric() || is_mark(char) => fold_into(char, &mut word),
                 // A point in a number or an abbreviation ends nothing.
                 '.' | ':' | ',' if !word.is_empty() && chars.peek().is_some_and(|next| next.is_alphanumeric()) => {
-                    speech.push(&mut word, sentence);
+                    speech.push(&mut word, sentence, &quote);
                 }
                 _ => {
-                    speech.push(&mut word, sentence);
+                    speech.push(&mut word, sentence, &quote);
+                    if quote.turns(char) {
+                        speech.part();
+                    }
                     sentence += speech.close(char, sentence);
                 }
             }
         }
-        speech.push(&mut word, sentence);
+        speech.push(&mut word, sentence, &quote);
+        if quote.is_open || speech.words.iter().all(|word| word.is_quoted) {
+            // A mark without its other half, or a whole text in marks, is the speaker's own.
+            speech.words.iter_mut().for_each(|word| word.is_quoted = false);
+        }
         if let Some(last) = speech.words.last_mut() {
             last.is_last_of_clause = true;
         }
         speech
     }
 
-    fn push(&mut self, word: &mut String, sentence: usize) {
+    fn push(&mut self, word: &mut String, sentence: usize, quote: &Quote) {
         if !word.is_empty() {
             self.words.push(Word {
                 text: std::mem::take(word),
                 sentence,
                 is_last_of_clause: false,
                 is_asked: false,
+                is_quoted: quote.is_open,
             });
+        }
+    }
+
+    /// A clause ends here.
+    fn part(&mut self) {
+        if let Some(last) = self.words.last_mut() {
+            last.is_last_of_clause = true;
         }
     }
 
@@ -120,6 +153,23 @@ impl Speech {
         end.checked_sub(1)
             .and_then(|last| self.words.get(last))
             .is_some_and(|word| word.is_asked)
+    }
+
+    /// Whether any of the words `start..end` is somebody else's.
+    pub fn quotes(&self, start: usize, end: usize) -> bool {
+        self.words.iter().take(end).skip(start).any(|word| word.is_quoted)
+    }
+
+    /// The sentences, as their words' places.
+    pub fn sentences(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let mut from = 0;
+        self.words
+            .chunk_by(|one, next| one.sentence == next.sentence)
+            .map(move |words| {
+                let start = from;
+                from += words.len();
+                start..from
+            })
     }
 
     /// Whether these words stand in it, in a row.
