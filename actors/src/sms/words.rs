@@ -113,6 +113,8 @@ mod tests {
             "No. Stop it now. Thanks",
             "Wer ist da? STOPP",
             "Who are you? Cancel.",
+            "please \"STOP\"",
+            "I said \"stop\"!",
         ] {
             assert_eq!(wish(text), Some(Wish::Stop), "{text}");
         }
@@ -146,6 +148,8 @@ mod tests {
             "please don't stop texting me",
             "do not unsubscribe me",
             "I never want to unsubscribe me",
+            "he wrote \"stop texting me\", and then he called",
+            "Reply \"STOP\" to unsubscribe",
             "yes please",
             "Yes, at noon",
             "start at 9?",

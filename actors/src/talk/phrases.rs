@@ -28,26 +28,31 @@ const GOODBYE_WITHIN: usize = 8;
 struct Lists(HashMap<&'static str, Phrases>);
 
 impl Lists {
-    fn find(&self, section: &str, speech: &Speech) -> Vec<Span> {
+    /// Where phrases of that meaning stand, in anybody's words.
+    fn stand(&self, section: &str, speech: &Speech) -> Vec<Span> {
         self.0
             .get(section)
             .map_or_else(Vec::new, |phrases| phrases.find(speech))
-            .into_iter()
-            .filter(|span| !speech.quotes(span.start, span.end))
-            .collect()
+    }
+    /// In the speaker's own.
+    fn find(&self, section: &str, speech: &Speech) -> Vec<Span> {
+        let mut found = self.stand(section, speech);
+        found.retain(|span| !speech.quotes(span.start, span.end));
+        found
     }
     fn has(&self, section: &str, speech: &Speech) -> bool {
         !self.find(section, speech).is_empty()
     }
 
-    /// Whether those words are nothing but phrases of `section`, one at least, and of `beside`.
+    /// Whether those words are nothing but phrases of `section`, one at least, and of `beside`. Who sets such a word in quotation
+    /// marks means it (please "STOP").
     fn is_all(&self, section: &str, beside: &[&str], speech: &Speech, words: Range<usize>) -> bool {
         let within = |span: &Span| words.start <= span.start && span.end <= words.end;
-        let meant: Vec<Span> = self.find(section, speech).into_iter().filter(within).collect();
+        let meant: Vec<Span> = self.stand(section, speech).into_iter().filter(within).collect();
         if meant.is_empty() {
             return false;
         }
-        let others = beside.iter().flat_map(|beside| self.find(beside, speech));
+        let others = beside.iter().flat_map(|beside| self.stand(beside, speech));
         let spans: Vec<Span> = others.chain(meant).collect();
         words
             .into_iter()
@@ -129,7 +134,7 @@ pub fn is_opt_out(text: &str, language: &str, own: &[String]) -> bool {
 pub fn is_stop(text: &str) -> bool {
     let speech = Speech::of(text);
     // How one stops, or that one has, is not the wish to, whoever reads it.
-    let told: Vec<Span> = all_lists().flat_map(|lists| lists.find("told", &speech)).collect();
+    let told: Vec<Span> = all_lists().flat_map(|lists| lists.stand("told", &speech)).collect();
     all_lists().any(|lists| lists.is_stop(&speech, &told))
 }
 
