@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(
             read(text.as_bytes()).unwrap(),
             Some((Message::Other, text.len())),
-            "a request is no answer"
+            "a request is not an answer"
         );
     }
 
