@@ -19,6 +19,7 @@ use actors::{
     clock::Clock,
     deps::{Deps, Shared},
     fence::Fence,
+    heartbeat::Heartbeat,
     holds,
     housekeeping::{self, KeysUsed},
     ids::Ids,
@@ -122,6 +123,9 @@ impl App {
         holds::begin(&db, &clock, settings.start_paused)
             .await
             .map_err(|error| about("cannot be read", &error))?;
+        let heartbeat = Heartbeat::begin(&db, &clock)
+            .await
+            .map_err(|error| about("cannot be read", &error))?;
 
         let ids = Arc::new(Ids::new(clock.clone()));
         if let Some(newest) = entities::event::last_id(&db.read)
@@ -154,6 +158,7 @@ impl App {
             writer,
             fence,
             calls: Calls::default(),
+            heartbeat,
             carriers: Carriers {
                 sandbox: sandbox(&settings)?,
                 rooms: rooms(&settings)?,
@@ -239,6 +244,8 @@ impl App {
             .workers(http_threads())
             .max_connections(MAX_CONNECTIONS / http_threads())
             .client_request_timeout(Duration::from_secs(10))
+            // The framework reads as fast as it can meanwhile; what is refused was waited for by [`crate::http::unread`].
+            .client_disconnect_timeout(Duration::from_millis(200))
             // Whoever closes a connection has left: what was done for it is dropped, and gives its place back.
             .h1_allow_half_closed(false)
             .shutdown_timeout(10)

@@ -10,6 +10,7 @@ use crate::{
     email::Emails,
     evaluate::Evaluations,
     fence::Fence,
+    heartbeat::Heartbeat,
     holds::Holds,
     ids::Ids,
     job::Running,
@@ -51,6 +52,8 @@ pub struct Shared {
     /// Is the database still ours? Asked before each deed outside.
     pub fence: Arc<Fence>,
     pub calls: Calls,
+    /// Until when the calls of the process before were carried.
+    pub heartbeat: Heartbeat,
     pub carriers: Carriers,
     pub keyring: Arc<Keyring>,
     /// What proves links of ours.

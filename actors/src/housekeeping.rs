@@ -2,6 +2,7 @@
 use crate::{
     delivery::prune,
     deps::Deps,
+    heartbeat,
     holds::{self, ClockStatus},
     slices::Slices,
     supervise::panic_text,
@@ -68,16 +69,17 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, RECONCILE_EVERY, "reconcile", |deps| async move {
         tree::reconcile(&deps).await
     });
-    // One alarm for both: neither keeps the other from its work.
+    // One alarm for these: none keeps another from its work.
     every(
         deps,
         FLUSH_EVERY,
-        "last use of keys, or a look at the clock",
+        "last use of keys, a look at the clock, or a heartbeat",
         move |deps| {
             let keys_used = keys_used.clone();
             async move {
                 let flushed = keys_used.flush(&deps).await;
-                holds::watch(&deps).await.and(flushed)
+                let watched = holds::watch(&deps).await;
+                heartbeat::beat(&deps).await.and(watched).and(flushed)
             }
         },
     );

@@ -21,6 +21,7 @@ pub mod endpoint;
 pub mod evaluate;
 pub mod event;
 pub mod fence;
+pub mod heartbeat;
 pub mod holds;
 pub mod hours;
 pub mod housekeeping;

@@ -35,10 +35,10 @@ impl<T: DeserializeOwned, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let declared = check_declared(request, LIMIT);
+        let json = check_json(request);
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            declared?;
+            json?;
             let body = read(&request, &mut payload, LIMIT).await?;
             parse(&body).map(Json)
         })
@@ -52,14 +52,14 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let declared = check_declared(request, MIB);
+        let json = check_json(request);
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
             let body = read(&request, &mut payload, MIB).await?;
             if body.is_empty() {
                 return Ok(OptionalJson(T::default()));
             }
-            declared?;
+            json?;
             parse(&body).map(OptionalJson)
         })
     }
@@ -136,18 +136,15 @@ impl FromRequest for Nothing {
     }
 }
 
-fn check_declared(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
+fn check_json(request: &HttpRequest) -> Result<(), ApiError> {
     let merge_patch = *request.method() == Method::PATCH
         && request
             .content_type()
             .eq_ignore_ascii_case("application/merge-patch+json");
-    if !merge_patch && !request.content_type().eq_ignore_ascii_case("application/json") {
-        return Err(ApiError::unsupported_media_type("application/json"));
-    }
-    if announced(request) > limit {
-        Err(ApiError::too_large(limit))
-    } else {
+    if merge_patch || request.content_type().eq_ignore_ascii_case("application/json") {
         Ok(())
+    } else {
+        Err(ApiError::unsupported_media_type("application/json"))
     }
 }
 
@@ -166,8 +163,12 @@ const LEAST_PER_SECOND: u64 = 64 * 1024;
 
 /// Reads a body, `limit` bytes at most.
 pub async fn read(request: &HttpRequest, payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
+    let announced = announced(request);
+    if announced > limit {
+        return Err(ApiError::too_large(limit));
+    }
     let mut room = Room::of(request)?;
-    room.announce(announced(request).min(limit))?;
+    room.announce(announced)?;
     let body = read_into(&mut room, payload, limit, patience).await?;
     room.keep_for(request);
     Ok(body)

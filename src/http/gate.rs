@@ -4,6 +4,7 @@ use super::{
     extract::header_text,
     idempotency,
     rate_limits::Left,
+    unread::Unread,
 };
 use crate::{access, app::State};
 use actix_web::{
@@ -113,10 +114,11 @@ from_extensions!(Caller, Member);
 
 /// Outermost: gives the request its id, turns panics into answers, adds what every answer carries.
 pub async fn frame(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let state = state_of(request.request());
+    let unread = Unread::watch(&mut request);
     let id = format!("req_{}", state.deps.ids.next::<uuid::Uuid>().simple());
     let (method, path, started) = (
         request.method().clone(),
@@ -166,7 +168,10 @@ pub async fn frame(
         // Dropped here: what is streamed would otherwise go on for nobody.
         return Ok(response.map_body(|_, body| BoxBody::new(LeftOut(body.size()))));
     }
-    Ok(response)
+    Ok(match unread {
+        Some(unread) => unread.answer(response),
+        None => response,
+    })
 }
 
 /// In the place of a body of that size: HEAD is answered as GET is, without it.

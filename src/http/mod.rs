@@ -44,6 +44,7 @@ pub mod target;
 pub mod topups;
 pub mod transport;
 pub mod twilio;
+pub mod unread;
 pub mod unsubscribe;
 pub mod verified_numbers;
 pub mod views;

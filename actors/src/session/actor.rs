@@ -1,5 +1,5 @@
 //! The shell's bindings for sessions.
-use super::machine::{self, Command, Course, PLACED_WITHIN_MS, Phase, Session};
+use super::machine::{self, Command, Course, PLACED_WITHIN_MS, Phase, Session, Talk};
 use crate::{deps::Deps, effect::Effect, shell::Stored, writer::Commit};
 use entities::{
     Result,
@@ -47,7 +47,12 @@ impl Stored for Session {
     /// placed, while everything stood still, goes back to the queue before anybody takes its silence for an answer.
     fn recovery(&self, deps: &Deps) -> Option<Command> {
         match &self.phase {
-            Phase::Dialing { .. } | Phase::Conversing(_) if !deps.calls.contains(self.call.id) => Some(Command::Lose),
+            Phase::Dialing { dialed_at: began, .. } | Phase::Conversing(Talk { started_at: began, .. })
+                if !deps.calls.contains(self.call.id) =>
+            {
+                let last_seen = deps.heartbeat.last_seen(*began, deps.clock.now());
+                Some(Command::Lose { last_seen })
+            }
             Phase::Dialing { dialed_at, .. }
                 if !deps.calls.is_placed(self.call.id)
                     && deps.clock.now() > dialed_at.plus_millis(PLACED_WITHIN_MS) =>

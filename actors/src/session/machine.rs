@@ -188,8 +188,8 @@ pub enum Command {
     Shutdown,
     /// Its room came to nothing.
     Abandon(Abandoned),
-    /// Nobody knows what became of the call.
-    Lose,
+    /// Nobody knows what became of the call; it was carried until then.
+    Lose { last_seen: Moment },
     /// How the call went, found out after its end.
     Evaluate(Evaluated),
     /// What it is to its user.
@@ -516,10 +516,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             finish(session, end, EndedBy::System, Some(STOPPED.into()), now)
         }
 
-        (Dialing { .. } | Conversing(_), Lose) => {
-            let end = (Status::Failed, EndReason::NodeLost);
-            finish(session, end, EndedBy::System, Some(LOST.into()), now)
-        }
+        (Dialing { .. } | Conversing(_), Lose { last_seen }) => lose(session, last_seen, now),
 
         // What is forgotten stays forgotten; only its job is told to be done.
         (Ended(_), Evaluate(found)) if session.call.deleted_at.is_some() => {
@@ -538,7 +535,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
 
         // Ticks come early and carriers repeat themselves: a second time is no change, not an error.
         (_, Tick) => Ok((session, Vec::new())),
-        (Scheduled { .. } | Awaiting | Queued { .. }, Shutdown | Lose)
+        (Scheduled { .. } | Awaiting | Queued { .. }, Shutdown | Lose { .. })
         // Its room is at its end, and so is it, or it is on its way there.
         | (Scheduled { .. } | Queued { .. } | Conversing(_) | Ended(_), Abandon(_))
         | (Awaiting, Postpone { .. } | Bar(_))
@@ -580,7 +577,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             | Break { .. }
             | HangUp(_)
             | Shutdown
-            | Lose,
+            | Lose { .. },
         ) => Ok((session, Vec::new())),
 
         (Ended(_), End) => Err(refused("ended", "end", "it has ended already")),

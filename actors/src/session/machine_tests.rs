@@ -301,6 +301,11 @@ fn fault() -> Command {
 fn label() -> Command {
     Command::Label(Metadata([("crm".to_owned(), "42".to_owned())].into()))
 }
+/// Lost, and carried until then.
+fn lose_at(seconds: i64) -> Command {
+    let last_seen = at(seconds);
+    Command::Lose { last_seen }
+}
 fn evaluated(code: &str, by: Evaluator) -> Command {
     let (code, note) = (code.to_owned(), String::new());
     let disposition = Some(Disposition { code, note });
@@ -338,7 +343,7 @@ fn commands() -> Vec<Command> {
         Transfer { .. } => Transferred, Transferred => nobody_there(), TransferFailed { .. } => dispose("sold"),
         Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => MessageLeft, MessageLeft => fault(),
         Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
-        Abandon(_) => Lose, Lose => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
+        Abandon(_) => lose_at(20), Lose { .. } => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
     });
     std::iter::successors(Some(Tick), next).collect()
 }
@@ -439,7 +444,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["scheduled"], postpone_to(400), 20, Unchanged),
         (&["scheduled"], Bar(OnDnc), 20, Unchanged),
         (&["scheduled"], Shutdown, 20, Unchanged),
-        (&["scheduled"], Lose, 20, Unchanged),
+        (&["scheduled"], lose_at(20), 20, Unchanged),
 
         // waits for somebody to join its room, and then for the browser
         (&["awaiting"], Tick, 9_999, Unchanged),
@@ -449,10 +454,10 @@ fn before_the_talk() -> Vec<Line> {
         (&["awaiting"], postpone_to(400), 20, Unchanged),
         (&["awaiting"], Bar(OnDnc), 20, Unchanged),
         (&["awaiting"], Shutdown, 20, Unchanged),
-        (&["awaiting"], Lose, 20, Unchanged),
+        (&["awaiting"], lose_at(20), 20, Unchanged),
         (&["joining"], answer_by(Human), 10, To("talking", "session.started")),
         (&["joining"], expire(), 10, To("NoAnswer, RoomExpired by Api", ROOM_MISSED)),
-        (&["joining"], Lose, 2, To("Failed, NodeLost by System", ROOM_MISSED)),
+        (&["joining"], lose_at(2), 2, To("Failed, NodeLost by System", ROOM_MISSED)),
         (&["joining"], End, 2, To("Failed, Canceled by Api", ROOM_MISSED)),
         (&["dialing"], expire(), 2, To("NoAnswer, RoomExpired by Api", UNANSWERED)),
         (&["scheduled", "queued", "in a room"], expire(), 20, Unchanged),
@@ -470,7 +475,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["queued"], Bar(CampaignOver), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], End, 20, To("Failed, Canceled by Api", UNDIALLED)),
         (&["queued"], Shutdown, 20, Unchanged),
-        (&["queued"], Lose, 20, Unchanged),
+        (&["queued"], lose_at(20), 20, Unchanged),
         (&["queued"], Ring, 20, Unchanged), // of a call that the trunk has sent back since
         (&["queued"], Refuse(Congested), 20, Unchanged),
         (&["queued"], Refuse(Busy), 20, Refused),
@@ -506,11 +511,11 @@ fn before_the_talk() -> Vec<Line> {
         (&["dialing", "ringing"], Tick, 30, To("NoAnswer, NoAnswer by System", UNANSWERED)),
         (&["dialing"], End, 2, To("Failed, Canceled by Api", UNANSWERED)),
         (&["dialing"], Shutdown, 2, To("Failed, Canceled by System", UNANSWERED)),
-        (&["dialing"], Lose, 2, To("Failed, NodeLost by System", UNANSWERED)),
+        (&["dialing"], lose_at(2), 2, To("Failed, NodeLost by System", UNANSWERED)),
         // a call that came in and that nobody took
         (&["incoming"], HangUp(EndedBy::Caller), 2, To("Failed, Canceled by Caller", INCOMING_MISSED)),
         (&["incoming"], Tick, 30, To("NoAnswer, NoAnswer by System", INCOMING_MISSED)),
-        (&["incoming"], Lose, 2, To("Failed, NodeLost by System", INCOMING_MISSED)),
+        (&["incoming"], lose_at(2), 2, To("Failed, NodeLost by System", INCOMING_MISSED)),
 
         // what was decided for a call in the queue comes too late for one that is on its way
         (DIALED, dispatch_at(1), 1, Unchanged),
@@ -628,8 +633,8 @@ fn out_of_the_talk() -> Vec<Line> {
         (&["leaving a message"], fault(), 20, To("Failed, ProviderError by System", UNHEARD)),
         (&["talking", "transferring"], Shutdown, 20, To("Completed, Canceled by System", SPOKEN)),
         (&["leaving a message", "with a machine"], Shutdown, 20, To("Voicemail, Canceled by System", UNHEARD)),
-        (&["talking", "transferring", "opting out", "refusing"], Lose, 20, To("Failed, NodeLost by System", CUT_OFF)),
-        (&["leaving a message"], Lose, 20, To("Failed, NodeLost by System", UNHEARD)),
+        (&["talking", "transferring", "opting out", "refusing"], lose_at(20), 20, To("Failed, NodeLost by System", CUT_OFF)),
+        (&["leaving a message"], lose_at(20), 20, To("Failed, NodeLost by System", UNHEARD)),
         (LEAVING, fault(), 20, Over),
         (LEAVING, Shutdown, 20, Over),
     ]
@@ -643,7 +648,7 @@ fn after_the_end() -> Vec<Line> {
         dispatch_at(50), extend_by(5), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), attend(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
-        dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, Lose, expire(),
+        dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
     let mut lines: Vec<Line> = late.map(|command| (&["ended"] as &[&str], command, 50, Unchanged)).into();
     lines.extend([

@@ -12,9 +12,13 @@ use entities::{
     ids::ApiKeyId,
     values::{Env, Scopes, Text},
 };
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use reqwest::Method;
 use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 use uuid::Uuid;
 
 fn state(world: &World) -> &State {
@@ -44,6 +48,36 @@ async fn keys(world: &World, tenant: &Tenant, cookie: &str, method: Method, id: 
     .await
 }
 
+/// Bytes that a body may go on for.
+const MOST: usize = 1 << 32;
+
+fn address(world: &World) -> &str {
+    world.url.trim_start_matches("http://")
+}
+
+/// Sends a body in chunks until the connection is closed: the answer, and how many bytes the service let us send. What is no
+/// chunk of a body of a known length is a part of it.
+async fn sent_until_closed(address: &str, head: String, chunk: &str) -> (String, usize) {
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    connection.write_all(head.as_bytes()).await.unwrap();
+    let (mut from, mut to) = connection.split();
+    let chunk = [chunk.as_bytes(), &vec![b'1'; 0x10000], b"\r\n"].concat();
+    let sending = async {
+        let mut sent = 0;
+        while sent < MOST && to.write_all(&chunk).await.is_ok() {
+            sent += chunk.len();
+        }
+        sent
+    };
+    let reading = async {
+        let mut answer = Vec::new();
+        // A reset ends it as well.
+        let _ = from.read_to_end(&mut answer).await;
+        String::from_utf8(answer).unwrap()
+    };
+    join(reading, sending).await
+}
+
 on_both! {
     async fn bodies_that_do_not_end_fill_no_more_than_a_workspaces_share(world: &mut World) {
         const MIB: usize = 1024 * 1024;
@@ -65,6 +99,26 @@ on_both! {
         drop(half_sent);
         assert_ne!(upload(&tenant).await.status.as_u16(), 429);
         assert_eq!(bodies.held(), 0, "free again with the answer");
+    }
+
+    async fn who_is_refused_has_the_answer_while_the_body_is_still_to_come(world: &mut World) {
+        let tenant = world.tenant().await;
+        let key = tenant.api.key.clone();
+        for (path, key, length, expected) in [
+            ("/v1/dnc/import", key.as_str(), "Content-Length: 100000000", "413"),
+            ("/v1/dnc/import", "vk_test_unknown", "Content-Length: 100000", "401"),
+            ("/v1/agents", "vk_test_unknown", "Transfer-Encoding: chunked", "401"),
+        ] {
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: text/csv\r\n{length}\r\n\r\n",
+                address(world)
+            );
+            let (answer, sent) = sent_until_closed(address(world), head, "10000\r\n").await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{length}: {answer}");
+            assert!(answer.contains("connection: close"), "{answer}");
+            assert!(answer.contains("\"error\""), "the whole answer: {answer}");
+            assert!(sent < MOST, "{length}: the connection is closed");
+        }
     }
 
     async fn more_keys_bring_a_workspace_no_more_requests(world: &mut World) {

@@ -37,6 +37,30 @@ on_both! {
         }
     }
 
+    async fn nobody_pays_for_the_time_in_which_the_service_was_down(world: &mut World) {
+        world.change_setting("call_price_cents_per_minute", 60.into()).await;
+        let tenant = world.tenant().await;
+        let agent = tenant.agent().await;
+        let call = json!({ "to_number": "+15002340000", "agent_id": agent, "max_duration_seconds": 7200 });
+        let id = tenant.api.post("/v1/sessions", call).await.ok()["id"].as_str().unwrap().to_owned();
+        let session = async |world: &World| {
+            world.settle().await;
+            tenant.api.get(&format!("/v1/sessions/{id}")).await.ok()
+        };
+        while session(world).await["status"] == "queued" {
+            world.advance(seconds(1)).await;
+        }
+        world.advance(seconds(7)).await;
+        let answered = session(world).await;
+        assert_eq!(answered["status"], "in_progress", "{answered}");
+        world.restart_later(minutes(60)).await;
+        let lost = session(world).await;
+        assert_eq!(lost["end_reason"], "node_lost", "{lost}");
+        let seconds = lost["duration_seconds"].as_i64().unwrap();
+        assert!((3..=8).contains(&seconds), "to its last sign of life: {lost}");
+        assert_eq!(lost["actual_cost_cents"], seconds, "a cent a second: {lost}");
+    }
+
     async fn a_call_waits_for_a_slot_and_is_given_up_when_none_comes(world: &mut World) {
         let tenant = world.tenant().await;
         let agent = tenant.agent().await;

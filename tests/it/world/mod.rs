@@ -165,8 +165,14 @@ impl World {
 
     /// Crashes the service and starts it again on the same database.
     pub async fn restart(&mut self) {
+        self.restart_later(Duration::ZERO).await;
+    }
+
+    /// The same, and starts it again so much later.
+    pub async fn restart_later(&mut self, by: Duration) {
         self.server.take().unwrap().stop(false).await;
         self.app.take().unwrap().abandon().await;
+        self.clock.set(self.clock.now().plus(by));
         let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
         self.build(listener).await;
     }

@@ -27,6 +27,18 @@ pub(super) fn abandon(session: Session, abandoned: Abandoned, now: Moment) -> Re
     finish(session, (status, reason), by, why, now)
 }
 
+/// It ends when it was last known to be carried: nobody pays for the time in which the service was down.
+pub(super) fn lose(session: Session, last_seen: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let since = match &session.phase {
+        Phase::Dialing { dialed_at, .. } => *dialed_at,
+        Phase::Conversing(talk) => talk.started_at,
+        Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Ended(_) => now,
+    };
+    let end = (Status::Failed, EndReason::NodeLost);
+    let at = last_seen.max(since).min(now);
+    finish(session, end, EndedBy::System, Some(LOST.into()), at)
+}
+
 pub(super) fn canceled(
     session: Session,
     by: EndedBy,

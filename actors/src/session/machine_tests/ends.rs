@@ -146,7 +146,7 @@ fn a_call_that_came_in_is_counted_once_as_it_went() {
         Command::HangUp(EndedBy::Caller),
         Command::End,
         Command::Shutdown,
-        Command::Lose,
+        lose_at(20),
     ] {
         assert_eq!(after("incoming", unanswered.clone()), [Abandoned], "{unanswered:?}");
     }
@@ -163,7 +163,7 @@ fn a_call_cut_off_while_it_rang_gives_its_attempt_back() {
         ("dialing", Command::Shutdown, true),
         ("ringing", Command::Shutdown, true),
         ("ringing", Command::End, false),
-        ("ringing", Command::Lose, false),
+        ("ringing", lose_at(20), false),
         ("ringing", Command::Refuse(Refusal::NoAnswer), false),
         ("ringing", Command::Refuse(Refusal::Declined), false),
         ("answered", Command::Shutdown, false),
@@ -218,7 +218,7 @@ fn a_talk_is_classified_unless_there_is_nothing_to_find_out() {
     to_a_machine.options.has_dispositions = true;
     let machine = after(answered(to_a_machine, AnsweredBy::Voicemail), said(), 12);
     assert!(!causes(machine, Command::HangUp(EndedBy::Agent), 20).contains(&"StartEvaluation".to_owned()));
-    for cut_off in [Command::Lose, fault()] {
+    for cut_off in [lose_at(20), fault()] {
         assert!(!causes(spoken(to_classify()), cut_off, 20).contains(&"StartEvaluation".to_owned()));
     }
 }
@@ -316,7 +316,7 @@ fn of_a_call_that_was_lost_there_is_no_sound_but_a_promise_to_erase_it_stands() 
         ("recorded", None, None),
         ("opting out, recorded", Some(at(700_000)), Some(PurgeReason::OptOut)),
     ] {
-        let (_, effects) = transition(state(name), Command::Lose, at(20)).unwrap();
+        let (_, effects) = transition(state(name), lose_at(20), at(20)).unwrap();
         let row = recording_of(&effects).unwrap();
         assert_eq!(
             (row.status, row.wake_at),
@@ -326,7 +326,7 @@ fn of_a_call_that_was_lost_there_is_no_sound_but_a_promise_to_erase_it_stands() 
         assert_eq!((row.purge_after, row.purge_reason), (wake_at, reason), "{name}");
         assert_eq!(row.error.as_deref(), Some(LOST), "{name}");
     }
-    let (_, effects) = transition(state("asked"), Command::Lose, at(20)).unwrap();
+    let (_, effects) = transition(state("asked"), lose_at(20), at(20)).unwrap();
     assert_eq!(recording_of(&effects), None, "nobody had said yes");
 }
 
@@ -357,7 +357,7 @@ fn who_was_talked_with_is_reached_and_whom_a_message_was_left_if_that_counts() {
         ),
         ("a machine", state("ringing"), answer_by(AnsweredBy::Voicemail), false),
         ("busy", state("ringing"), Command::Refuse(Refusal::Busy), false),
-        ("lost", state("talking"), Command::Lose, false),
+        ("lost", state("talking"), lose_at(20), false),
     ] {
         let (_, effects) = transition(session, command, at(20)).unwrap();
         assert_eq!(attempt_of(&effects).reached, reached, "{what}");

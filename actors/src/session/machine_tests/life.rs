@@ -532,7 +532,7 @@ proptest! {
         let life = Life::of(born, &steps);
         for session in life.states().filter(|session| !is_over(session)) {
             let read = Session::from_row(session.row(), url()).unwrap();
-            let (lost, effects) = transition(read.clone(), Command::Lose, life.now).unwrap();
+            let (lost, effects) = transition(read.clone(), Command::Lose { last_seen: life.now }, life.now).unwrap();
             if !session.is_live() {
                 prop_assert_eq!((lost, effects), (read, Vec::new()));
                 continue;

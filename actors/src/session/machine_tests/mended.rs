@@ -48,7 +48,7 @@ fn of_a_talk_whose_recording_was_refused_nothing_is_kept() {
         let refused = after(state(name), Command::Consent(false), 16);
         assert_eq!(refused.row().recording_id, None, "{name}");
         let read = Session::from_row(refused.row(), url()).unwrap();
-        let (_, _, effects) = ended(read, Command::Lose, 20);
+        let (_, _, effects) = ended(read, lose_at(20), 20);
         assert!(!is_recorded(&effects), "{name}, lost");
         let (_, _, effects) = ended(refused, Command::HangUp(EndedBy::Agent), 20);
         assert!(!is_recorded(&effects), "{name}");

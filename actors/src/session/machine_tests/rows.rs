@@ -143,6 +143,25 @@ fn a_row_that_lacks_its_states_columns_is_named_not_guessed() {
     lacking("ended", "ended_by", |row| row.ended_by = None);
 }
 
+#[test]
+fn a_call_that_a_crash_cut_off_ends_when_it_was_last_seen() {
+    // Dialled at 0, answered at 10; the service is back an hour later.
+    for (name, last_seen, ended_at, seconds) in [
+        ("talking", 25, 25, 15),
+        // It was answered after the last beat.
+        ("talking", 4, 10, 0),
+        ("dialing", 25, 25, 0),
+        // The clock was ahead then: not longer than a call may last, and not in the future.
+        ("talking", 9_999, 610, 600),
+        ("dialing", 9_999, 3_610, 0),
+    ] {
+        let (lost, _) = transition(state(name), lose_at(last_seen), at(3_610)).unwrap();
+        let row = lost.row();
+        let found = (row.ended_at, row.duration_seconds);
+        assert_eq!(found, (Some(at(ended_at)), seconds), "{name}, {last_seen}");
+    }
+}
+
 /// A talk lives in memory; a crash leaves its row, which is good for one thing: to end it.
 #[test]
 fn a_talk_that_a_crash_cut_off_ends_as_lost_with_what_its_row_knows() {
@@ -157,8 +176,8 @@ fn a_talk_that_a_crash_cut_off_ends_as_lost_with_what_its_row_knows() {
         let before = state(name);
         let read = Session::from_row(before.row(), url()).unwrap();
         assert!(read.is_live(), "{name}");
-        let (lost, effects) = transition(read, Command::Lose, at(50)).unwrap();
-        let wanted = transition(before, Command::Lose, at(50)).unwrap();
+        let (lost, effects) = transition(read, lose_at(50), at(50)).unwrap();
+        let wanted = transition(before, lose_at(50), at(50)).unwrap();
         assert_eq!(lost.phase, wanted.0.phase, "{name}");
         // The words are gone; everything else is told as if they were not.
         let of_memory = |kind: &String| *kind != "SaveTranscript";

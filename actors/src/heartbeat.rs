@@ -1,0 +1,83 @@
+//! The service's heartbeat: a row that says until when its calls were carried for certain. One that a crash has cut off ends
+//! there and is charged to there: nobody pays for the time in which the service was down.
+use crate::{clock::Clock, deps::Deps, writer::Commit};
+use entities::{
+    Result,
+    db::Db,
+    meta::{self, HEARTBEAT},
+    values::Moment,
+};
+
+/// What is known of the process before.
+#[derive(Clone, Copy, Debug)]
+pub struct Heartbeat {
+    last: Option<Moment>,
+    /// When this process began.
+    began: Moment,
+}
+
+impl Heartbeat {
+    /// At a start, before the first beat of this process.
+    pub async fn begin(db: &Db, clock: &Clock) -> Result<Self> {
+        let last = meta::get(&db.read, HEARTBEAT).await?;
+        Ok(Heartbeat {
+            last: last.and_then(|text| Moment::parse(&text).ok()),
+            began: clock.now(),
+        })
+    }
+
+    /// When a call that began then, and that nobody carries, was last known to be carried.
+    pub fn last_seen(&self, call_began: Moment, now: Moment) -> Moment {
+        if call_began >= self.began {
+            now
+        } else {
+            // One that began after the last beat has lasted for some seconds at most.
+            self.last.unwrap_or(call_began)
+        }
+    }
+}
+
+/// While calls are carried: this is written every few seconds.
+pub async fn beat(deps: &Deps) -> Result<()> {
+    if deps.calls.count() == 0 {
+        return Ok(());
+    }
+    let now = deps.clock.now().to_string();
+    let write = deps.writer.run(move |db| {
+        let now = now.clone();
+        Box::pin(async move {
+            meta::set(db, HEARTBEAT, &now).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    write.await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_of_the_process_before_was_carried_until_its_last_beat() {
+        let at = |seconds| Moment::from_millis(0).plus_seconds(seconds);
+        let beat = |last: Option<i64>| Heartbeat {
+            last: last.map(at),
+            began: at(100),
+        };
+        for (last, call_began, seen) in [
+            (Some(60), 20, 60),
+            // It began after the last beat: the call's end is never before its beginning.
+            (Some(60), 61, 60),
+            (None, 61, 61),
+            // This process's own.
+            (Some(60), 100, 140),
+            (None, 110, 140),
+        ] {
+            assert_eq!(
+                beat(last).last_seen(at(call_began), at(140)),
+                at(seen),
+                "{last:?}, {call_began}"
+            );
+        }
+    }
+}
