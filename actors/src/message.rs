@@ -110,6 +110,9 @@ pub const TOO_LATE: &str = "too_late";
 /// The code of one that waits again because it was not known whether the intent to send it stood.
 pub const UNDECIDED: &str = "not_decided_in_time";
 
+/// The code of one that could not be made.
+pub const INVALID_MESSAGE: &str = "invalid_message";
+
 /// Failures after which nobody is written to again: it may have arrived, or never will, or is not wanted.
 pub fn is_final(code: &str) -> bool {
     const FINAL: [&str; 6] = [
@@ -118,7 +121,7 @@ pub fn is_final(code: &str) -> bool {
         "recipient_opted_out",
         "recipient_on_dnc",
         "canceled",
-        "invalid_message",
+        INVALID_MESSAGE,
     ];
     FINAL.contains(&code)
 }

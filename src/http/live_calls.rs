@@ -2,14 +2,14 @@
 use super::{
     error::{ApiError, ApiResult},
     events::{HEARTBEAT, heartbeat},
-    extract::{Id, Json, OptionalJson, Params},
+    extract::{Id, Json, OptionalJson, Params, header_text},
     gate::Caller,
     streams::StreamPlace,
     views::{SessionView, TimelineView, TranscriptView},
 };
 use crate::app::State;
 use actix_web::{
-    HttpResponse,
+    HttpRequest, HttpResponse,
     web::{self, Data},
 };
 use actors::{
@@ -225,14 +225,23 @@ fn not_talking(state: &'static str) -> Error {
     }
 }
 
-/// GET /v1/sessions/{id}/stream: every turn as it begins, those said already first; `end` at the call's end.
+/// GET /v1/sessions/{id}/stream: every turn as it begins, those said already first, or those after `Last-Event-ID`; `end` at the
+/// call's end.
 pub async fn stream_turns(
     state: Data<State>,
     caller: Caller,
     Id(id): Id<SessionId>,
+    request: HttpRequest,
     params: Params,
 ) -> ApiResult<HttpResponse> {
     params.finish()?;
+    let first = match header_text(&request, "last-event-id") {
+        Some(last) => last.parse::<usize>().map(|last| last.saturating_add(1)).map_err(|_| {
+            let hint = "is not the `id` of a turn in this stream: leave the header out to hear every turn";
+            ApiError::validation("Last-Event-ID", hint)
+        })?,
+        None => 0,
+    };
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let place = StreamPlace::take(&state, &caller)?;
     // First listened, then looked: nothing falls in between, and what comes twice is told by its number.
@@ -250,7 +259,9 @@ pub async fn stream_turns(
         Look::Live(session) => (session.log.turns, false),
         Look::Over(stored) => (stored.turns.0, true),
     };
-    turns.iter().for_each(|turn| hearing.take(turn));
+    // Whoever claims to have heard more than was said hears what comes.
+    hearing.next = first.min(turns.len());
+    turns.iter().skip(first).for_each(|turn| hearing.take(turn));
     if over {
         hearing.end();
     }
@@ -299,7 +310,7 @@ impl Hearing {
                     }
                     Ok(_) => {}
                     Err(broadcast::error::RecvError::Closed) => self.end(),
-                    // A listener that cannot keep up connects again: everything comes from the first turn on.
+                    // A listener that cannot keep up connects again, and says how far it came.
                     Err(broadcast::error::RecvError::Lagged(_)) => {
                         self.ready.push_back(Bytes::from_static(b"event: lagged\ndata: {}\n\n"));
                         self.over = true;

@@ -7,7 +7,7 @@
 use crate::{
     contact::machine::Ending,
     effect::Effect,
-    message::{self, is_final},
+    message::{self, INVALID_MESSAGE, is_final},
     sms::machine::{Bar, Block, Fault, UNKNOWN_OUTCOME},
 };
 use entities::{
@@ -31,6 +31,10 @@ pub enum Command {
     Bar(Bar),
     /// Something keeps it from being sent now: the workspace is blocked.
     Wait(Block),
+    /// It cannot be made: nothing was handed to anybody, even if that was about to be done.
+    Unbuilt {
+        why: String,
+    },
     /// The server has taken it; what it said.
     Taken(Option<String>),
     /// The server has not taken it, and may later.
@@ -82,6 +86,7 @@ pub fn transition(row: Email, command: Command, now: Moment) -> Result<(Email, V
         (Queued | Deferred, Command::Begin) => Ok(begin_again(row, now)),
         (Scheduled | Queued | Deferred, Command::Bar(bar)) => Ok(fail(row, why_barred(bar), now)),
         (Queued | Deferred, Command::Wait(block)) => Ok(wait(row, block, now)),
+        (Queued | Deferred | Sending, Command::Unbuilt { why }) => Ok(unbuilt(row, why, now)),
         (Sending, Command::Taken(reply)) => Ok(taken(row, reply, now)),
         (Sending, Command::Busy { why }) => Ok(again(row, why, now)),
         (Sending, Command::Bounced(fault)) => Ok(with_fault(row, Bounced, fault, now)),
@@ -102,6 +107,7 @@ pub fn transition(row: Email, command: Command, now: Moment) -> Result<(Email, V
         (_, Command::Tick)
         | (Sending | Sent | Bounced | Failed | Canceled, Command::Bar(_))
         | (Scheduled | Sending | Sent | Bounced | Failed | Canceled, Command::Wait(_))
+        | (Scheduled | Sent | Bounced | Failed | Canceled, Command::Unbuilt { .. })
         | (
             Scheduled | Queued | Deferred | Sent | Bounced | Failed | Canceled,
             Command::Taken(_) | Command::Busy { .. } | Command::Bounced(_) | Command::Refused(_) | Command::Lost { .. },
@@ -248,6 +254,13 @@ fn why_barred(bar: Bar) -> Fault {
         Bar::NotConfigured => Fault::new("not_configured", "no mail server is configured"),
         Bar::Sender => Fault::new("sender_unverified", "its sender is not verified any more"),
     }
+}
+
+fn unbuilt(mut row: Email, why: String, now: Moment) -> (Email, Vec<Effect>) {
+    if row.phase == Phase::Sending {
+        row.attempts -= 1;
+    }
+    fail(row, Fault::new(INVALID_MESSAGE, why), now)
 }
 
 fn fail(row: Email, fault: Fault, now: Moment) -> (Email, Vec<Effect>) {

@@ -69,6 +69,9 @@ fn commands() -> Vec<Command> {
         Command::Wait(Block::Credits),
         Command::Wait(Block::Suspension),
         Command::Wait(Block::Pause),
+        Command::Unbuilt {
+            why: "no such header".into(),
+        },
         Command::Taken(Some("250 ok".into())),
         busy(),
         Command::Bounced(fault()),
@@ -101,6 +104,7 @@ fn every_state_and_every_command() {
                 (Queued | Deferred, Command::Begin) => Some(Sending),
                 (_, Command::Begin) => None,
                 (Scheduled | Queued | Deferred, Command::Bar(_)) => Some(Failed),
+                (Queued | Deferred | Sending, Command::Unbuilt { .. }) => Some(Failed),
                 (Sending, Command::Taken(_)) => Some(Sent),
                 (Sending, Command::Busy { .. }) => Some(Deferred),
                 (Sending, Command::Bounced(_)) => Some(Bounced),
@@ -196,6 +200,23 @@ fn told(effects: &[Effect]) -> Option<Ending> {
             Some(ending)
         }
         _ => panic!("told twice: {effects:?}"),
+    }
+}
+
+#[test]
+fn what_could_not_be_made_was_never_sent() {
+    for phase in [Phase::Queued, Phase::Deferred, Phase::Sending] {
+        let before = email(phase);
+        let unbuilt = Command::Unbuilt {
+            why: "no such header".into(),
+        };
+        let (after, _) = transition(before.clone(), unbuilt, now()).unwrap();
+        let begun = i32::from(phase == Phase::Sending);
+        assert_eq!(after.attempts, before.attempts - begun, "{phase:?}");
+        assert_eq!(
+            (after.sent_at, after.error_code.as_deref()),
+            (None, Some("invalid_message"))
+        );
     }
 }
 

@@ -49,7 +49,10 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
         tell(deps, key, command);
         return Ok(());
     }
-    let built = built(deps, &row).await?;
+    let message = match built(deps, &row).await? {
+        Ok(message) => message,
+        Err(why) => return refuse(deps, &row, why),
+    };
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
     let row = match tree.emails.send(key, Do::ask(Command::Begin, &deps.clock)).await? {
         Ok(row) => row,
@@ -60,7 +63,7 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
             return Err(error);
         }
     };
-    deliver(deps, &row, built).await;
+    deliver(deps, &row, &message).await;
     Ok(())
 }
 
@@ -71,8 +74,10 @@ pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
         tree.emails.tell(key, Adopt(row.clone(), deps.clock.busy()));
     }
     job::run(deps, &deps.email.running, key.id, "message", async move {
-        let built = built(&its, &row).await?;
-        deliver(&its, &row, built).await;
+        match built(&its, &row).await? {
+            Ok(message) => deliver(&its, &row, &message).await,
+            Err(why) => refuse(&its, &row, why)?,
+        }
         drop(permit);
         crate::message::freed(&its, key.tenant_id, row.campaign_id);
         Ok(())
@@ -88,14 +93,22 @@ async fn built(deps: &Deps, row: &Model) -> Result<Result<Message, String>> {
     }))
 }
 
-async fn deliver(deps: &Deps, row: &Model, built: Result<Message, String>) {
+/// Of what cannot be made, nothing is handed over.
+fn refuse(deps: &Deps, row: &Model, why: String) -> Result<()> {
+    let command = Command::Unbuilt { why };
+    log(row, &command);
+    tell(deps, row.key(), command);
+    Ok(())
+}
+
+async fn deliver(deps: &Deps, row: &Model, message: &Message) {
     deps.fence.pass(&deps.db).await;
-    let command = match built {
-        Ok(_) if row.send_by.is_some_and(|at| deps.clock.times().later() > at) => Command::Busy {
+    let command = if row.send_by.is_some_and(|at| deps.clock.times().later() > at) {
+        Command::Busy {
             why: Fault::new(TOO_LATE, "its hours were over before it could be handed over"),
-        },
-        Ok(message) => outcome(deps, row, &message).await,
-        Err(why) => Command::Refused(Fault::new("invalid_message", why)),
+        }
+    } else {
+        outcome(deps, row, message).await
     };
     log(row, &command);
     tell(deps, row.key(), command);
@@ -204,6 +217,7 @@ fn log(row: &Model, command: &Command) {
         Command::Busy { .. } => "deferred",
         Command::Bounced(_) => "bounced",
         Command::Lost { .. } => "lost",
+        Command::Unbuilt { .. } => "invalid",
         _ => "refused",
     };
     metrics::counter!("callboard_emails_total", "env" => row.env.as_str(), "result" => result).increment(1);

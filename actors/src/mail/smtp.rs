@@ -186,8 +186,11 @@ async fn within<T>(limit: Duration, step: Step, work: impl Future<Output = Resul
     }
 }
 
-/// What is refused before a recipient is named is about us (our address, our login, our name, a server that is closed): the
-/// operator's to mend, and no mail's fault.
+/// In what a server says that takes no mail of ours for other servers: "Relay access denied", "relaying denied", "unable to relay".
+const RELAY: &str = "relay";
+
+/// What is refused before a recipient is named, and a server that passes on nothing of ours, is about us (our address, our login,
+/// our name, a server that is closed): the operator's to mend, and no mail's fault.
 fn judge(step: Step, error: &Error) -> Failure {
     let login = error.status().is_some_and(|code| LOGIN.contains(&u16::from(code)));
     let said = error.to_string();
@@ -195,6 +198,7 @@ fn judge(step: Step, error: &Error) -> Failure {
         (true, _) if login => Failure::Passing(said),
         (true, _) => match step {
             Step::Connect | Step::Sender => Failure::Passing(said),
+            Step::Recipient if said.to_lowercase().contains(RELAY) => Failure::Passing(said),
             Step::Recipient => Failure::Bounced(said),
             Step::Begin | Step::Message => Failure::Refused(said),
         },
@@ -276,6 +280,8 @@ mod tests {
             ("mail", "451 later", "passing"),
             ("rcpt", "550 nobody here", "bounced"),
             ("rcpt", "530 login first", "passing"),
+            ("rcpt", "554 5.7.1 <ann@example.com>: Relay access denied", "passing"),
+            ("rcpt", "550 relaying denied", "passing"),
             ("rcpt", "450 later", "passing"),
             ("data", "554 no valid mail", "refused"),
             ("data", "451 later", "passing"),

@@ -333,10 +333,6 @@ fn follow(room: Room, ended: &session::Model, now: Moment) -> Result<(Room, Vec<
     let outcome = match (ended.status, ended.end_reason) {
         (session::Status::Completed, _) => Outcome::Completed,
         (_, Some(EndReason::RoomExpired | EndReason::NoAnswer)) => Outcome::Expired,
-        // Ended by the API before anybody had joined; not by a service that stops.
-        (_, Some(EndReason::Canceled)) if room.joined().is_none() && ended.ended_by == Some(EndedBy::Api) => {
-            Outcome::Expired
-        }
         (_, reason) => Outcome::Failed {
             code: match reason {
                 Some(EndReason::ProviderError | EndReason::AgentError) => ErrorCode::AgentUnreachable,

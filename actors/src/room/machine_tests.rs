@@ -288,20 +288,6 @@ fn its_row_says_all_of_it() {
     }
 }
 
-#[test]
-fn one_whose_session_the_api_ends_expires_and_one_cut_off_by_a_stop_does_not() {
-    for (by, expected) in [(EndedBy::Api, "Expired"), (EndedBy::System, "Failed InternalError")] {
-        for room in [open(), connecting()] {
-            let Follow(mut session) = ended(SessionStatus::Failed, EndReason::Canceled, 30) else {
-                unreachable!()
-            };
-            session.ended_by = Some(by);
-            let (after, _) = transition(room, Follow(session), at(30)).unwrap();
-            assert_eq!(shown(&after), expected);
-        }
-    }
-}
-
 fn any_command() -> impl Strategy<Value = Command> {
     let who = prop_oneof![Just(ANN), Just(BOB)];
     prop_oneof![

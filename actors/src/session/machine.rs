@@ -431,8 +431,12 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         (Scheduled { .. }, End) => canceled(session, EndedBy::Api, None, now),
 
         (Queued { .. } | Awaiting, Dispatch { at, hold }) => dispatch(session, at, hold),
-        (Awaiting, End) => canceled(session, EndedBy::Api, None, now),
         (Awaiting | Dialing { .. }, Abandon(abandoned)) => abandon(session, abandoned, now),
+        // As if the room had been ended.
+        (Awaiting | Dialing { .. }, End) if session.call.room_id.is_some() => {
+            let end = (Status::NoAnswer, EndReason::RoomExpired);
+            finish(session, end, EndedBy::Api, None, now)
+        }
 
         (Queued { .. }, Postpone { until }) if until > now => postpone(session, until),
         (Queued { .. }, Bar(bar)) => canceled(session, EndedBy::System, Some(why_barred(bar)), now),
@@ -448,7 +452,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
             let end = (Status::NoAnswer, EndReason::NoAnswer);
             finish(session, end, EndedBy::System, None, now)
         }
-        (Dialing { .. }, End) => canceled(session, EndedBy::Api, None, now),
+        (Awaiting | Dialing { .. }, End) => canceled(session, EndedBy::Api, None, now),
         (Dialing { .. }, Shutdown) => canceled(session, EndedBy::System, Some(STOPPED), now),
         // A caller who gave up while it rang here.
         (Dialing { .. }, HangUp(by)) => canceled(session, by, None, now),

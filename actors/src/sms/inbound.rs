@@ -40,6 +40,8 @@ pub struct Received {
 
 const STOPPED: &str =
     "You are unsubscribed and will get no more messages from this number. Reply START to get them again.";
+/// Of whom somebody else has put on the list as well: a START would change nothing.
+const STOPPED_FOR_GOOD: &str = "You are unsubscribed and will get no more messages from this number.";
 const STARTED: &str = "You will get messages from this number again. Reply STOP to get no more.";
 /// The longest text that is kept.
 const MAX_CHARS: usize = 1600;
@@ -93,10 +95,11 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                     (Some(Wish::Stop), Some(person)) => {
                         let entry = stop(entry, person);
                         let (row, outcome) = place(db, owner, entry, now).await?;
-                        if outcome != Outcome::Known {
+                        let can_return = row.source == Source::SmsStop;
+                        (outcome != Outcome::Known).then(|| {
                             commit.changes.dnc.push(row);
-                        }
-                        (outcome != Outcome::Known).then(|| STOPPED.to_owned())
+                            if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned()
+                        })
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;

@@ -261,6 +261,15 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
         effects.push(Effect::Emit(detected.into()));
     }
     if let (true, Some(recording_id)) = (is_recorded, call.recording_id) {
+        let retention = call
+            .options
+            .recording
+            .as_ref()
+            .and_then(|recorded| recorded.retention_days);
+        // Whoever objects is not kept for longer than everybody else.
+        let purge_after = retention.map_or(purge_after, |days| {
+            purge_after.min(now.plus_seconds(i64::from(days) * 86_400))
+        });
         call.purge_after = Some(purge_after);
         let pending = SessionOptOutRecordingPendingPurge {
             session_id: call.id,

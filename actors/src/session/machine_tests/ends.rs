@@ -249,6 +249,12 @@ fn a_recording_begins_where_it_was_allowed_and_is_kept_as_long_as_it_may() {
         (kept(Some(3)), 0, Some(at(20 + 3 * DAY)), reason(PurgeReason::Retention)),
         (opted_out(kept(None)), 0, Some(at(700_000)), reason(PurgeReason::OptOut)),
         (
+            opted_out(kept(Some(3))),
+            0,
+            Some(at(15 + 3 * DAY)),
+            reason(PurgeReason::OptOut),
+        ),
+        (
             opted_out(kept(Some(3_650))),
             0,
             Some(at(700_000)),

@@ -72,6 +72,18 @@ on_both! {
         assert_eq!((entries.len(), entries[0]["source"].as_str()), (1, Some("manual")));
     }
 
+    /// Nor does the answer to a STOP promise it.
+    async fn a_stop_that_widens_another_entry_promises_no_return(world: &mut World) {
+        let tenant = world.tenant().await;
+        let calls_only = json!({ "phone_number": "+15002340009", "channels": ["phone"] });
+        tenant.api.post("/v1/dnc", calls_only).await.ok();
+        let reply = play(&tenant, "STOP").await["reply"].as_str().unwrap().to_owned();
+        assert!(reply.contains("unsubscribed") && !reply.contains("START"), "{reply}");
+        assert_eq!(listed(&tenant.api).await[0]["channels"], json!(["phone", "sms"]));
+        assert_eq!(play(&tenant, "START").await["reply"], json!(null));
+        assert_eq!(listed(&tenant.api).await.len(), 1);
+    }
+
     /// Who is barred again, by somebody else, after a STOP, is not freed by a START.
     async fn start_lifts_no_stop_that_another_has_taken_over(world: &mut World) {
         let tenant = world.tenant().await;

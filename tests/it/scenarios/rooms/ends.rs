@@ -45,6 +45,8 @@ on_both! {
         tenant.api.post(&format!("/v1/sessions/{}/end", room["session_id"].as_str().unwrap()), json!({})).await.ok();
         world.settle().await;
         assert_eq!(outcome(&get(&tenant, &room).await), ("expired", ""));
+        let call = session(&tenant, &room).await;
+        assert_eq!((how(&call), &call["ended_by"]), (("no_answer", "room_expired"), &json!("api")));
     }
 
     async fn a_browser_that_does_not_come_fails_it_after_15_seconds(world: &mut World) {

@@ -94,6 +94,15 @@ on_both! {
         assert!(text.ends_with("event: end\ndata: {}\n\n"), "{text}");
         let over = tenant.api.request(Method::GET, &format!("/v1/sessions/{id}/stream")).send().await.unwrap().text().await.unwrap();
         assert_eq!(over.matches("event: turn").count(), text.matches("event: turn").count(), "also afterwards");
+        let after = async |last: &str| {
+            let request = tenant.api.request(Method::GET, &format!("/v1/sessions/{id}/stream"));
+            request.header("Last-Event-ID", last).send().await.unwrap()
+        };
+        let rest = after("0").await.text().await.unwrap();
+        let told = over.replacen(over.split_inclusive("\n\n").nth(1).unwrap(), "", 1);
+        assert_eq!(rest, told, "all but the first turn");
+        assert!(!after("9999").await.text().await.unwrap().contains("event: turn"), "there is no such turn yet");
+        assert_eq!(after("x").await.status().as_u16(), 422);
     }
 
     async fn a_session_is_labelled_judged_and_deleted(world: &mut World) {
