@@ -30,6 +30,26 @@ pub enum ImportStatus {
     Failed,
 }
 
+/// What parts the cells of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Delimiter {
+    Comma,
+    Semicolon,
+    Tab,
+}
+
+impl Delimiter {
+    pub fn byte(self) -> u8 {
+        match self {
+            Delimiter::Comma => b',',
+            Delimiter::Semicolon => b';',
+            Delimiter::Tab => b'\t',
+        }
+    }
+}
+
 /// A row that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejection {
@@ -60,6 +80,7 @@ pub struct Model {
     pub env: Env,
     pub campaign_id: Option<CampaignId>,
     pub kind: Kind,
+    pub delimiter: Delimiter,
     pub status: ImportStatus,
     pub bytes: i64,
     /// Everything before this byte is dealt with.

@@ -13,6 +13,7 @@ mod m2026_11_22_000008_credits;
 mod m2026_11_22_000009_rooms;
 mod m2026_11_22_000014_access;
 mod m2026_11_22_000017_numbers;
+mod m2026_11_23_000019_imports;
 
 pub struct Migrator;
 
@@ -31,6 +32,7 @@ impl MigratorTrait for Migrator {
             Box::new(m2026_11_22_000009_rooms::Migration),
             Box::new(m2026_11_22_000014_access::Migration),
             Box::new(m2026_11_22_000017_numbers::Migration),
+            Box::new(m2026_11_23_000019_imports::Migration),
         ]
     }
 }

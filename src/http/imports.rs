@@ -4,7 +4,7 @@ use crate::app::State;
 use actix_web::web::{self, Data};
 use entities::{
     ids::{CampaignId, ImportId},
-    import::{self as store, ImportStatus, Kind, Model, Rejection, Rejections},
+    import::{self as store, Delimiter, ImportStatus, Kind, Model, Rejection, Rejections},
     values::Moment,
 };
 use schemars::JsonSchema;
@@ -15,6 +15,8 @@ use serde::Serialize;
 pub struct ImportView {
     pub id: ImportId,
     pub kind: Kind,
+    /// What was found to part the cells.
+    pub delimiter: Delimiter,
     pub campaign_id: Option<CampaignId>,
     pub status: ImportStatus,
     /// How much of the file is dealt with, 0 to 1.
@@ -39,6 +41,7 @@ impl From<Model> for ImportView {
         ImportView {
             id: job.id,
             kind: job.kind,
+            delimiter: job.delimiter,
             campaign_id: job.campaign_id,
             progress: match job.status {
                 ImportStatus::Completed => 1.0,

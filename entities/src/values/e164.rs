@@ -22,19 +22,32 @@ impl E164 {
     /// Reads a number however it was typed; one without `+` is read as `country`'s national form.
     /// Validity is that of libphonenumber's numbering plans; the sandbox block is always valid.
     pub fn parse(text: &str, country: Country) -> Result<Self, String> {
-        let text = text.trim();
+        let typed = Typed::read(text)?;
+        match typed.extension {
+            Some(extension) => Err(format!(
+                "has an extension (`{extension}`), which cannot be dialled: give a number that rings there itself"
+            )),
+            None => E164::of_digits(&typed.number, country),
+        }
+    }
+
+    /// The same, of the line itself, whatever extension is behind it.
+    pub fn parse_line(text: &str, country: Country) -> Result<Self, String> {
+        E164::of_digits(&Typed::read(text)?.number, country)
+    }
+
+    fn of_digits(text: &str, country: Country) -> Result<Self, String> {
         if is_sandbox(text) && text.bytes().skip(1).all(|byte| byte.is_ascii_digit()) {
             return Ok(E164(text.to_owned()));
         }
-        if text.is_empty() {
-            return Err("is empty".into());
-        }
-        if text.chars().count() > 40 {
-            return Err("is too long for a phone number".into());
-        }
         let country = if text.starts_with('+') { None } else { Some(country.0) };
         let number = phonenumber::parse(country, text).map_err(|error| format!("is not a phone number ({error})"))?;
-        let digits = format!("+{}{}", number.code().value(), number.national());
+        let mut digits = format!("+{}{}", number.code().value(), number.national());
+        // Mexico's mobile phones had a 1 behind the country's code until 2019, and still have it in many lists.
+        if digits.len() == 14 && digits.starts_with("+521") {
+            digits.remove(3);
+            return E164::of_digits(&digits, Country::US);
+        }
         if digits.len() > 16 {
             return Err("has more than 15 digits".into());
         }
@@ -92,6 +105,60 @@ impl E164 {
     /// The digit that fixes a sandbox call's outcome.
     pub fn last_digit(&self) -> u8 {
         self.0.bytes().last().map_or(0, |byte| byte.wrapping_sub(b'0'))
+    }
+}
+
+/// A number as somebody typed it, taken apart.
+struct Typed {
+    number: String,
+    extension: Option<String>,
+}
+
+impl Typed {
+    /// `tel:` before it and a label behind it, as `(home)`, are passed over.
+    fn read(text: &str) -> Result<Self, String> {
+        let plain: String = text.chars().filter_map(plain).collect();
+        let plain = plain.trim();
+        if plain.is_empty() {
+            return Err("is empty".into());
+        }
+        if plain.chars().count() > 40 {
+            return Err("is too long for a phone number".into());
+        }
+        let plain = match plain.get(..4) {
+            Some(scheme) if scheme.eq_ignore_ascii_case("tel:") => plain[4..].trim_start(),
+            _ => plain,
+        };
+        let is_part = |char: char| char.is_ascii_digit() || " +-./()[]~".contains(char);
+        let (number, rest) = plain.split_at(plain.find(|char| !is_part(char)).unwrap_or(plain.len()));
+        if !number.contains(|char: char| char.is_ascii_digit()) {
+            return Err("does not begin with digits: write the number in digits, without words before it".into());
+        }
+        let has_digits = rest.contains(|char: char| char.is_ascii_digit());
+        let extension = has_digits.then(|| rest.trim_start_matches([';', ',', ' ']).trim_end().to_owned());
+        // The bracket of a label.
+        let number = number.trim_end_matches([' ', '-', '/', '(', '[']).to_owned();
+        Ok(Typed { number, extension })
+    }
+}
+
+/// As a keyboard would have typed it: digits of other scripts, wide signs and long dashes; marks that nobody sees are left out.
+fn plain(char: char) -> Option<char> {
+    const ZEROS: [char; 5] = ['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{ff10}'];
+    let digit = |zero: char| u32::from(char).checked_sub(u32::from(zero)).filter(|value| *value < 10);
+    if let Some(value) = ZEROS.into_iter().find_map(digit) {
+        return char::from_digit(value, 10);
+    }
+    match char {
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{ad}' => None,
+        '\u{ff0b}' => Some('+'),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{ff0d}' | '\u{30fc}' => Some('-'),
+        '\u{ff08}' => Some('('),
+        '\u{ff09}' => Some(')'),
+        '\u{ff0e}' => Some('.'),
+        '\u{ff0f}' => Some('/'),
+        _ if char.is_whitespace() => Some(' '),
+        _ => Some(char),
     }
 }
 
@@ -191,6 +258,46 @@ mod tests {
         assert_eq!(us("+49 30 901820").unwrap(), "+4930901820");
         let german: Country = "DE".parse().unwrap();
         assert_eq!(E164::parse("030 901820", german).unwrap().as_str(), "+4930901820");
+    }
+    #[test]
+    fn reads_what_lists_and_telephones_make_of_a_number() {
+        for text in [
+            "tel:+1-415-555-2671",
+            "TEL: +14155552671",
+            "+1 415 555 2671 (home)",
+            "+1 415 555 2671 mobile",
+            "(415) 555-2671 [work]",
+            "\u{202a}+1\u{a0}415\u{a0}555\u{2011}2671\u{202c}",
+            "＋１ ４１５ ５５５ ２６７１",
+            "+١٤١٥٥٥٥٢٦٧١",
+            "+۱۴۱۵۵۵۵۲۶۷۱",
+        ] {
+            assert_eq!(us(text).unwrap(), "+14155552671", "{text}");
+        }
+        assert_eq!(us("+52 1 55 1234 5678").unwrap(), "+525512345678");
+        assert_eq!(us("+52 55 1234 5678").unwrap(), "+525512345678");
+        let german: Country = "DE".parse().unwrap();
+        assert_eq!(E164::parse("030/901820", german).unwrap().as_str(), "+4930901820");
+    }
+    #[test]
+    fn an_extension_is_refused_by_its_name_and_never_left_out() {
+        for (text, extension) in [
+            ("+1 415 555 2671 ext. 5", "ext. 5"),
+            ("+1 415 555 2671 x5", "x5"),
+            ("+14155552671;ext=5", "ext=5"),
+            ("+14155552671,,5", "5"),
+            ("(415) 555-2671 #12", "#12"),
+            ("415 555 2671 Extension 12", "Extension 12"),
+            ("415 555 2671 or 415 555 2672", "or 415 555 2672"),
+        ] {
+            let why = us(text).unwrap_err();
+            assert!(why.contains(&format!("`{extension}`")), "{text}: {why}");
+            let line = E164::parse_line(text, Country::US).unwrap();
+            assert_eq!(line.as_str(), "+14155552671", "{text}");
+        }
+        for words in ["call 415 555 2671", "1-800-FLOWERS", "1-800-GOFEDEX"] {
+            assert!(us(words).is_err(), "{words}");
+        }
     }
     #[test]
     fn every_country_is_listed_once_and_can_be_read_again() {

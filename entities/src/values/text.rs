@@ -122,6 +122,8 @@ pub struct Variables(pub BTreeMap<String, serde_json::Value>);
 
 impl Variables {
     pub const MAX: usize = 50;
+    /// Characters of a name.
+    pub const LONGEST_NAME: usize = 40;
 
     /// For fields of requests: `#[serde(deserialize_with = "Variables::limited")]`.
     pub fn limited<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -165,7 +167,7 @@ fn check_map<'a>(entries: impl ExactSizeIterator<Item = (&'a str, usize)>, longe
         return Err(format!("has {} keys, at most 50 are allowed", entries.len()));
     }
     for (key, length) in entries {
-        if key.is_empty() || key.chars().count() > 40 {
+        if key.is_empty() || key.chars().count() > Variables::LONGEST_NAME {
             return Err(format!("key `{key}` must have 1 to 40 characters"));
         }
         if length > longest {
