@@ -449,8 +449,8 @@ async fn entries(deps: &Deps, size: &mut Slices, key: Owned<ImportId>, country: 
     let (mut rejected, mut asked) = (unreadable(&slice.rows), Vec::new());
     for (line, row) in &slice.rows {
         let Ok(row) = row else { continue };
-        match entry(deps, row, country) {
-            Ok(entry) => asked.push(entry),
+        match entries_of(deps, row, country) {
+            Ok(entries) => asked.extend(entries),
             Err(Error::Invalid { field, reason }) => rejected.push(Rejection {
                 line: *line,
                 code: "validation_failed".into(),
@@ -495,30 +495,16 @@ async fn entries(deps: &Deps, size: &mut Slices, key: Owned<ImportId>, country: 
     .await
 }
 
-fn entry(deps: &Deps, row: &Value, country: Country) -> Result<Entry> {
+/// What a row bars: a number, an address, or both.
+fn entries_of(deps: &Deps, row: &Value, country: Country) -> Result<Vec<Entry>> {
     let cell = |name: &str| row.get(name).and_then(Value::as_str);
-    let whom = match (cell("phone_number"), cell("email")) {
-        (Some(number), None) => {
-            // Doubt goes against us: whoever is behind the extension, the line is not called.
-            Whom::Number(E164::parse_line(number, country).map_err(|why| Error::invalid("phone_number", why))?)
-        }
-        (None, Some(email)) => Whom::Email(dnc::email(email)?),
-        (Some(_), Some(_)) => {
-            return Err(Error::invalid(
-                "email",
-                "give a number or an address, not both in one row",
-            ));
-        }
-        (None, None) => return Err(Error::invalid("phone_number", "is empty")),
-    };
     let variables = row.get("variables");
     let extra = |name: &str| variables.and_then(|all| all.get(name)).and_then(Value::as_str);
-    let channels = extra("channels").unwrap_or_default();
-    let channels = channels
+    let names = extra("channels")
+        .unwrap_or_default()
         .split([',', ';', ' '])
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
-    let channels = channels.map(|name| match name {
+        .map(str::trim);
+    let channels = names.filter(|name| !name.is_empty()).map(|name| match name {
         "phone" => Ok(DncChannel::Phone),
         "sms" => Ok(DncChannel::Sms),
         "email" => Ok(DncChannel::Email),
@@ -527,18 +513,40 @@ fn entry(deps: &Deps, row: &Value, country: Country) -> Result<Entry> {
             format!("`{other}` is not a channel: use phone, sms or email"),
         )),
     });
+    let channels: Vec<DncChannel> = channels.collect::<Result<_>>()?;
     let reason = extra("reason").map(str::to_owned);
     if reason.as_ref().is_some_and(|reason| reason.chars().count() > 500) {
         return Err(Error::invalid("reason", "has more than 500 characters"));
     }
-    Ok(Entry {
+    // Doubt goes against us: whoever is behind an extension, the line is not called.
+    let number = cell("phone_number").map(|text| E164::parse_line(text, country));
+    let number = number.transpose().map_err(|why| Error::invalid("phone_number", why))?;
+    let email = cell("email").map(dnc::email).transpose()?;
+    let entry = |whom, channels| Entry {
         id: deps.ids.next(),
         whom,
-        channels: channels.collect::<Result<_>>()?,
-        reason,
+        channels,
+        reason: reason.clone(),
         source: Source::Import,
         session_id: None,
-    })
+    };
+    match (number, email) {
+        (Some(number), None) => Ok(vec![entry(Whom::Number(number), channels)]),
+        (None, Some(email)) => Ok(vec![entry(Whom::Email(email), channels)]),
+        // Of the channels that are named, each has its own.
+        (Some(number), Some(email)) => {
+            let (of_email, of_number): (Vec<_>, Vec<_>) = channels
+                .iter()
+                .copied()
+                .partition(|channel| *channel == DncChannel::Email);
+            let both = [(Whom::Number(number), of_number), (Whom::Email(email), of_email)];
+            let meant = both
+                .into_iter()
+                .filter(|(_, own)| channels.is_empty() || !own.is_empty());
+            Ok(meant.map(|(whom, own)| entry(whom, own)).collect())
+        }
+        (None, None) => Err(Error::invalid("phone_number", "is empty")),
+    }
 }
 
 /// It cannot go on: what was read in stays, and the job says why.

@@ -50,6 +50,48 @@ on_both! {
         assert_eq!(tenant.api.post(&format!("{path}/contacts/import"), json!({})).await.error().0, 415);
     }
 
+    async fn lists_as_other_programs_write_them(world: &mut World) {
+        let tenant = world.tenant().await;
+        let id = draft(&tenant, json!({})).await;
+        let path = format!("/v1/campaigns/{id}/contacts/import");
+        let import = async |world: &World, file: String| {
+            let job = tenant.api.upload(&path, file).await.ok();
+            world.settle().await;
+            tenant.api.get(&format!("/v1/imports/{}", job["id"].as_str().unwrap())).await.ok()
+        };
+        for (n, (file, delimiter)) in [
+            ("phone_number;note\n+1500234N000;\"a;b\"\n+1500234N001;c, d\n", "semicolon"),
+            ("note\tPhone Number\n\"a;b\"\t+1500234N000\nc, d\t+1500234N001\n", "tab"),
+            ("phone_number,note\n+1500234N000,a;b\n+1500234N001,\"c, d\"\n", "comma"),
+        ].into_iter().enumerate() {
+            let done = import(world, file.replace('N', &n.to_string())).await;
+            assert_eq!((&done["delimiter"], &done["accepted"]), (&json!(delimiter), &json!(2)), "{done}");
+        }
+        let page = tenant.api.get(&format!("/v1/campaigns/{id}/contacts?order=asc")).await.ok();
+        let notes: Vec<_> = page["data"].as_array().unwrap().iter().map(|row| row["variables"]["note"].as_str().unwrap()).collect();
+        assert_eq!(notes, ["a;b", "c, d", "a;b", "c, d", "a;b", "c, d"]);
+
+        // Two people of one house: none is merged into the other, and none is called at the door.
+        let done = import(world, "phone_number\n+1 415 555 2671\n+1 415 555 2671 ext. 5\n+1 415 555 2671 ext. 6\n".into()).await;
+        assert_eq!((&done["accepted"], &done["duplicates"]), (&json!(3), &json!(0)), "{done}");
+    }
+
+    async fn a_file_that_cannot_be_told_apart_changes_nothing(world: &mut World) {
+        let tenant = world.tenant().await;
+        let id = draft(&tenant, json!({})).await;
+        let rows: String = (0..90).map(|n| format!("+15002{n:06},Ann\n")).collect();
+        let swallowed = format!("phone_number,note\n+15002340000,\"Bob\n{rows}");
+        let long = format!("phone_number,{}\n+15002340000,x\n", "n".repeat(41));
+        let many = format!("phone_number,{}\n+15002340000\n", (0..51).map(|n| format!("v{n}")).collect::<Vec<_>>().join(","));
+        for (file, said) in [(swallowed, "line 2:"), (long, "more than 40 characters"), (many, "at most 50")] {
+            let refused = tenant.api.upload(&format!("/v1/campaigns/{id}/contacts/import"), file).await;
+            assert_eq!(refused.error().0, 422);
+            let message = refused.body["error"]["message"].as_str().unwrap();
+            assert!(message.contains(said), "{message}");
+        }
+        assert_eq!((world.rows("contacts").await, world.rows("imports").await), (0, 0));
+    }
+
     /// A crash between two slices costs and doubles nothing.
     async fn an_import_goes_on_after_a_crash(world: &mut World) {
         let tenant = world.tenant().await;
@@ -85,6 +127,25 @@ on_both! {
         let entry = tenant.api.get("/v1/dnc/check?email=ann@example.com").await.ok();
         assert_eq!((&entry["listed"], &entry["entry"]["source"], &entry["entry"]["channels"]), (&json!(true), &json!("import"), &json!(["email"])));
         assert_eq!(tenant.api.upload("/v1/dnc/import", "phone_number,color\n1,red\n").await.error().0, 422);
+        // Somebody's number and address in one row are two entries, each with its channels; an extension is its line's.
+        let both = "phone_number;email;channels\n+1 500 234 0020;eve@example.com;\n+1 500 234 0030;dan@example.com;sms,email\n\
+            +1 500 234 0040;cid@example.com;phone\n+1 500 234 0050 ext. 7;;\n";
+        let job = tenant.api.upload("/v1/dnc/import", both).await.ok();
+        world.settle().await;
+        let done = tenant.api.get(&format!("/v1/imports/{}", job["id"].as_str().unwrap())).await.ok();
+        assert_eq!((&done["rows"], &done["accepted"], &done["rejected"]), (&json!(4), &json!(6), &json!(0)), "{done}");
+        for (whom, channels) in [
+            ("phone_number=%2B15002340020", json!(["phone", "sms"])),
+            ("email=eve@example.com", json!(["email"])),
+            ("phone_number=%2B15002340030", json!(["sms"])),
+            ("email=dan@example.com", json!(["email"])),
+            ("phone_number=%2B15002340040", json!(["phone"])),
+            ("email=cid@example.com", json!(null)),
+            ("phone_number=%2B15002340050", json!(["phone", "sms"])),
+        ] {
+            let entry = tenant.api.get(&format!("/v1/dnc/check?{whom}")).await.ok();
+            assert_eq!(entry["entry"]["channels"], channels, "{whom}");
+        }
         // Rows of one number add up, and columns without a name are passed over.
         tenant.api.upload("/v1/dnc/import", "phone_number,channels,,\n+15002340010,sms,,\n+15002340010,phone,,\n").await.ok();
         world.settle().await;
