@@ -74,6 +74,12 @@ impl Template {
         needed.collect()
     }
 
+    /// Is there a place for it?
+    pub fn mentions(&self, wanted: &str) -> bool {
+        let is_it = |piece: &Piece| matches!(piece, Piece::Variable { name, .. } if name == wanted);
+        self.0.iter().any(is_it)
+    }
+
     /// The text for somebody.
     pub fn fill(&self, variables: &Variables, escape: Escape) -> Result<String, Unfilled> {
         let mut filled = String::new();

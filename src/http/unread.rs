@@ -2,6 +2,7 @@
 //! slowly for a while: closing the connection at once could cost the client the answer that it has not read yet, and reading as
 //! fast as they come would let whoever is refused keep the threads busy that others wait for.
 use actix_web::{
+    HttpMessage,
     body::{BodySize, BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     error::PayloadError,

@@ -55,7 +55,12 @@ impl Letter {
                 }
                 let body = template.body.as_deref();
                 let body = body.ok_or_else(|| missing("template.body", "is missing: an SMS needs its text"))?;
-                Ok(Some(Letter::Sms(parse("template.body", body)?)))
+                let body = parse("template.body", body)?;
+                if body.mentions(LINK) {
+                    let why = "has `{{unsubscribe_url}}`, which only e-mails have: whoever gets an SMS replies STOP";
+                    return Err(Error::invalid("template.body", why));
+                }
+                Ok(Some(Letter::Sms(body)))
             }
             Channel::Email => {
                 if template.body.is_some() {
@@ -195,6 +200,10 @@ mod tests {
             ),
             (
                 json!({ "channel": "sms", "template": { "body": "Hi {{first name}}" } }),
+                "template.body",
+            ),
+            (
+                json!({ "channel": "sms", "template": { "body": "No more? {{unsubscribe_url|Reply STOP}}" } }),
                 "template.body",
             ),
             (json!({ "channel": "email" }), "template.subject"),

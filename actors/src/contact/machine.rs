@@ -201,8 +201,9 @@ fn defer(contact: Contact, until: Moment, reason: WaitReason) -> Contact {
     contact
 }
 
-/// One attempt more than there were, or than there could be.
-fn reopen(contact: Contact, retry: &Retry, not_before: Moment, now: Moment) -> Contact {
+/// One attempt more than there were: what the plan would have had left is not made up for.
+fn reopen(mut contact: Contact, retry: &Retry, not_before: Moment, now: Moment) -> Contact {
+    contact.granted_attempts = contact.attempts + 1 - retry.max_attempts.get();
     if contact.last_row_id.is_none() {
         let mut contact = step(contact, Status::Pending);
         contact.skip_reason = None;
@@ -211,7 +212,6 @@ fn reopen(contact: Contact, retry: &Retry, not_before: Moment, now: Moment) -> C
         return contact;
     }
     let mut contact = step(contact, Status::Waiting);
-    contact.granted_attempts = (contact.attempts + 1 - retry.max_attempts.get()).max(contact.granted_attempts);
     contact.next_attempt_at = Some(not_before);
     contact.wait_reason = Some(WaitReason::Retry);
     contact

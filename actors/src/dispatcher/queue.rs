@@ -533,14 +533,13 @@ impl Queue {
         Ok(opens)
     }
 
-    /// The caller ids take turns.
+    /// The caller ids take turns, from the first on.
     pub fn next_from_number(&mut self) -> Option<E164> {
         let numbers = &self.plan.from_numbers;
-        if numbers.is_empty() {
-            return None;
-        }
-        self.next_from = (self.next_from + 1) % numbers.len();
-        numbers.get(self.next_from).cloned()
+        // There may be fewer than a moment ago.
+        let number = numbers.get(self.next_from).or(numbers.first()).cloned()?;
+        self.next_from = numbers.iter().position(|known| *known == number).map_or(0, |at| at + 1);
+        Some(number)
     }
 
     /// Do the credits cover its next call, or message?

@@ -423,7 +423,7 @@ impl State {
         let owner = (row.tenant_id, row.env);
         let people = people(deps, owner, Channel::Phone, vec![whom.clone()], Some(row.id), now).await?;
         let person = people.get(&whom).cloned().unwrap_or_default();
-        let asked = [Rule::Dnc, Rule::Caps, Rule::Hours];
+        let asked = [Rule::Number, Rule::Dnc, Rule::Caps, Rule::Hours];
         let command = match eligibility::first_no(&asked, &person, &standing, &terms, at) {
             None => {
                 let Some(spell) = spell(&standing, at) else {
@@ -449,6 +449,7 @@ impl State {
             Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || queue.is_some() => {
                 SessionCommand::Postpone { until }
             }
+            Some((Rule::Number, _)) if !person.has_number => SessionCommand::Bar(Bar::NotVerified),
             Some((Rule::Dnc, _)) => SessionCommand::Bar(Bar::OnDnc),
             Some((Rule::Caps, _)) => SessionCommand::Bar(Bar::CapReached),
             Some(_) => SessionCommand::Bar(Bar::OutsideHours),

@@ -261,6 +261,8 @@ pub enum Refusal {
 /// Why a call that waited is not placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bar {
+    /// A test key may call it no longer.
+    NotVerified,
     OnDnc,
     CapReached,
     OutsideHours,

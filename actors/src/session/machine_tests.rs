@@ -331,7 +331,7 @@ fn commands() -> Vec<Command> {
     use {AnsweredBy::*, Command::*, Refusal::*, super::Bar::*};
     let next = |command: &Command| Some(match command {
         Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Bar(OnDnc),
-        Bar(OnDnc) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver),
+        Bar(OnDnc) => Bar(NotVerified), Bar(NotVerified) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver),
         Bar(CampaignOver) => Ring, Ring => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
         Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
@@ -470,6 +470,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["queued"], postpone_to(400), 20, To("scheduled", "")),
         (&["queued"], postpone_to(20), 20, Unchanged), // the hours are open by now
         (&["queued"], Bar(OnDnc), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Bar(NotVerified), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], Bar(CapReached), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], Bar(OutsideHours), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], Bar(CampaignOver), 20, To("Failed, Canceled by System", UNDIALLED)),

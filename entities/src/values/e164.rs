@@ -1,4 +1,5 @@
 use super::BadValue;
+use phonenumber::{Metadata, Type};
 use schemars::JsonSchema;
 use sea_orm::{DbErr, DeriveValueType, TryFromU64};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -76,11 +77,18 @@ impl E164 {
         {
             return Some("a satellite or international-network number");
         }
-        let number = phonenumber::parse(None, &self.0).ok()?;
-        match number.number_type(&phonenumber::metadata::DATABASE) {
-            phonenumber::Type::PremiumRate => Some("a premium-rate number"),
-            phonenumber::Type::SharedCost => Some("a shared-cost number"),
-            _ => None,
+        let code = phonenumber::parse(None, &self.0).ok()?.code().value();
+        // With its zeros: the library's own look leaves them out, and several countries' premium numbers begin with one.
+        let national = self.0.get(1 + code.to_string().len()..)?;
+        let plans = phonenumber::metadata::DATABASE.by_code(&code)?;
+        let is = |kind: Type| {
+            let is_of = |plan: &&Metadata| plan.get(kind).is_some_and(|numbers| numbers.is_match(national));
+            plans.iter().any(is_of)
+        };
+        if is(Type::PremiumRate) {
+            Some("a premium-rate number")
+        } else {
+            is(Type::SharedCost).then_some("a shared-cost number")
         }
     }
     /// The first digits of the numbers of the land in which it rings, if it is a mobile phone and nothing else: its country's;
@@ -91,7 +99,7 @@ impl E164 {
             return None;
         }
         let number = phonenumber::parse(None, &self.0).ok()?;
-        if number.number_type(&phonenumber::metadata::DATABASE) != phonenumber::Type::Mobile {
+        if number.number_type(&phonenumber::metadata::DATABASE) != Type::Mobile {
             return None;
         }
         let digits = match (number.code().value(), number.country().id()) {
@@ -339,6 +347,48 @@ mod tests {
         for text in ["+12125550123", "+4930901820", "+18002345678", "+15002345670"] {
             assert_eq!(kind(text), None, "{text}");
         }
+    }
+    #[test]
+    fn costly_numbers_are_known_in_every_country() {
+        let mut found = 0;
+        for country in phonenumber::metadata::DATABASE.iter() {
+            let example = |kind: Type| {
+                let national = country.get(kind)?.example()?;
+                let number = E164(format!("+{}{national}", country.country_code()));
+                number.as_str().parse::<E164>().ok()
+            };
+            for kind in [Type::PremiumRate, Type::SharedCost] {
+                if let Some(number) = example(kind) {
+                    found += 1;
+                    assert!(
+                        number.costly_kind().is_some(),
+                        "{kind:?} in {}: {}",
+                        country.id(),
+                        number.as_str()
+                    );
+                }
+            }
+            let is_satellite =
+                |number: &E164| number.as_str().starts_with("+88") || number.as_str().starts_with("+870");
+            for kind in [Type::Mobile, Type::FixedLine, Type::TollFree] {
+                if let Some(number) = example(kind).filter(|number| !is_satellite(number)) {
+                    assert_eq!(
+                        number.costly_kind(),
+                        None,
+                        "{kind:?} in {}: {}",
+                        country.id(),
+                        number.as_str()
+                    );
+                }
+            }
+        }
+        assert!(found > 150, "{found}");
+        assert!(
+            E164::parse("+22709123456", Country::US)
+                .unwrap()
+                .costly_kind()
+                .is_some()
+        );
     }
     #[test]
     fn logs_see_four_digits() {
