@@ -82,7 +82,11 @@ impl E164 {
         let national = self.0.get(1 + code.to_string().len()..)?;
         let plans = phonenumber::metadata::DATABASE.by_code(&code)?;
         let is = |kind: Type| {
-            let is_of = |plan: &&Metadata| plan.get(kind).is_some_and(|numbers| numbers.is_match(national));
+            let is_of = |plan: &&Metadata| {
+                plan.descriptors()
+                    .get(kind)
+                    .is_some_and(|numbers| numbers.is_match(national))
+            };
             plans.iter().any(is_of)
         };
         if is(Type::PremiumRate) {
@@ -353,7 +357,7 @@ mod tests {
         let mut found = 0;
         for country in phonenumber::metadata::DATABASE.iter() {
             let example = |kind: Type| {
-                let national = country.get(kind)?.example()?;
+                let national = country.descriptors().get(kind)?.example()?;
                 let number = E164(format!("+{}{national}", country.country_code()));
                 number.as_str().parse::<E164>().ok()
             };

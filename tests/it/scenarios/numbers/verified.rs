@@ -121,7 +121,19 @@ on_both! {
         let listed = tenant.api.get("/v1/verified_numbers?status=verified").await.ok();
         assert_eq!(listed["data"].as_array().unwrap().len(), 1);
         assert_eq!(tenant.api.get("/v1/verified_numbers?status=pending").await.ok()["data"], json!([]));
+        // A call that waits when it is taken back is not placed.
+        tenant.api.patch("/v1/concurrency", json!({ "limit": 1 })).await.ok();
+        let mut sessions = Vec::new();
+        for number in ["+15002340000", NUMBER] {
+            let asked = json!({ "to_number": number, "agent_id": agent, "queue_ttl_seconds": 600 });
+            sessions.push(tenant.api.post("/v1/sessions", asked).await.ok()["id"].as_str().unwrap().to_owned());
+            world.advance(seconds(1)).await;
+        }
         assert_eq!(tenant.api.delete(&path(&row)).await.status, 204);
+        world.advance(minutes(5)).await;
+        let session = tenant.api.get(&format!("/v1/sessions/{}", sessions[1])).await.ok();
+        assert_eq!((session["end_reason"].as_str(), &session["dialed_at"]), (Some("canceled"), &Value::Null), "{session}");
+        assert!(session["error"]["message"].as_str().unwrap().contains("verified"), "{session}");
         assert_eq!(call(&tenant, &agent).await, not_verified);
         assert_eq!(tenant.api.delete(&path(&row)).await.error().0, 404);
     }
