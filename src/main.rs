@@ -3,9 +3,6 @@ use callboard::cli::{self, Cli, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     // First: several TLS stacks are linked, and the first client must not have to guess.
     if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {

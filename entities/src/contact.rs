@@ -10,8 +10,9 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*,
-    sea_query::Expr,
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement,
+    entity::prelude::*,
+    sea_query::{Expr, ExprTrait},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -258,6 +259,27 @@ pub async fn due(db: &impl ConnectionTrait, campaign: CampaignId, now: Moment, l
     let select = of(campaign, DUE).filter(Column::NextAttemptAt.lte(now));
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
+}
+
+/// Contacts that wait for a time, in its order, behind that one.
+pub async fn waiting_after(
+    db: &impl ConnectionTrait,
+    campaign: CampaignId,
+    after: Option<(Moment, ContactId)>,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let mut select = of(campaign, DUE);
+    if let Some((at, id)) = after {
+        let behind = Expr::tuple([Expr::col(Column::NextAttemptAt), Expr::col(Column::Id)])
+            .gt(Expr::tuple([Expr::value(at), Expr::value(id)]));
+        select = select.filter(behind);
+    }
+    Ok(select
+        .order_by(Column::NextAttemptAt, Order::Asc)
+        .order_by(Column::Id, Order::Asc)
         .limit(limit)
         .all(db)
         .await?)

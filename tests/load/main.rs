@@ -20,9 +20,6 @@ mod webhooks;
 
 use std::time::Duration;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() {
     let arguments: Vec<String> = std::env::args()
         .skip(1)

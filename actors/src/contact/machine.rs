@@ -1,5 +1,6 @@
 //! A contact: pending -> dispatched -> completed | failed | waiting -> dispatched; pending -> skipped; pending, waiting -> canceled.
-//! A retry by hand opens failed, skipped and canceled ones again, for one attempt more. A call that the service itself cut off
+//! A retry by hand opens failed, skipped and canceled ones again, for one attempt more. When the rules change, who waits is judged
+//! anew. A call that the service itself cut off
 //! while it rang gives its attempt back.
 //!
 //! A retry is a new session of the same contact: `contact_dispatched` comes once per attempt, `contact_completed` or
@@ -28,8 +29,17 @@ pub enum Command {
     Defer { until: Moment, reason: WaitReason },
     /// Somebody wants it called once more, at that moment at the earliest.
     Retry { not_before: Moment },
+    /// Its campaign's rules have changed: what was decided by the old ones is decided anew.
+    Review { last: Option<Last> },
     /// Its campaign was canceled.
     Cancel,
+}
+
+/// The last call to it, or the last message, as the row tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Last {
+    pub ending: Ending,
+    pub ended_at: Moment,
 }
 
 /// How one call to the contact, or one message, ended.
@@ -83,6 +93,8 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Failed | Skipped | Canceled, Command::Retry { not_before }) => {
             Ok((reopen(contact, retry, not_before, now), Vec::new()))
         }
+        (Pending | Waiting, Command::Review { last }) => Ok(review(contact, last, retry, now)),
+        (Dispatched | Completed | Failed | Skipped | Canceled, Command::Review { .. }) => Ok((contact, Vec::new())),
         // A session reports its end once more after a crash between commit and answer: no change.
         (_, Command::Finish(_)) => Ok((contact, Vec::new())),
         (Canceled, Command::Cancel) | (Skipped, Command::Skip(_)) => Ok((contact, Vec::new())),
@@ -137,7 +149,9 @@ fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (C
         return (step(contact, Status::Completed), vec![completed.into()]);
     }
     let most = retry.max_attempts.get() + contact.granted_attempts;
-    if let Some(due) = next_attempt(retry, attempt, (contact.attempts, most), now) {
+    let due =
+        retried_as(attempt.ending).and_then(|outcome| next_attempt(retry, outcome, (contact.attempts, most), now));
+    if let Some(due) = due {
         let mut contact = step(contact, Status::Waiting);
         contact.wait_reason = Some(WaitReason::Retry);
         contact.next_attempt_at = Some(due);
@@ -201,6 +215,39 @@ fn defer(contact: Contact, until: Moment, reason: WaitReason) -> Contact {
     contact
 }
 
+/// Who waits for a retry waits as long as the rules say now, or for nothing more; who waits for a cap is asked again. A retry by hand
+/// stands, and so does a call that was given back.
+fn review(contact: Contact, last: Option<Last>, retry: &Retry, now: Moment) -> (Contact, Vec<Event>) {
+    let of_rules = last.filter(|_| contact.granted_attempts == 0 && contact.attempts > 0);
+    let retried = of_rules.and_then(|last| Some((retried_as(last.ending)?, last.ended_at)));
+    let due = match retried {
+        Some((outcome, ended_at)) => {
+            let attempts = (contact.attempts, retry.max_attempts.get());
+            let Some(due) = next_attempt(retry, outcome, attempts, ended_at) else {
+                return give_up(contact);
+            };
+            Some(due)
+        }
+        None => None,
+    };
+    let (due, reason) = match (contact.status, contact.wait_reason, due) {
+        (Status::Pending, Some(WaitReason::Cap), _) => {
+            let not_before = contact.not_before.filter(|at| *at > now);
+            (not_before, not_before.map(|_| WaitReason::NotBefore))
+        }
+        (_, Some(WaitReason::Cap), due) => (Some(due.unwrap_or(now)), Some(WaitReason::Retry)),
+        (_, Some(WaitReason::Retry), Some(due)) => (Some(due), Some(WaitReason::Retry)),
+        (_, reason, _) => (contact.next_attempt_at, reason),
+    };
+    if (due, reason) == (contact.next_attempt_at, contact.wait_reason) {
+        return (contact, Vec::new());
+    }
+    let status = contact.status;
+    let mut contact = step(contact, status);
+    (contact.next_attempt_at, contact.wait_reason) = (due, reason);
+    (contact, Vec::new())
+}
+
 /// One attempt more than there were: what the plan would have had left is not made up for.
 fn reopen(mut contact: Contact, retry: &Retry, not_before: Moment, now: Moment) -> Contact {
     contact.granted_attempts = contact.attempts + 1 - retry.max_attempts.get();
@@ -225,22 +272,25 @@ fn step(mut contact: Contact, status: Status) -> Contact {
     contact
 }
 
-/// When a contact that was not reached is called again; `None`: never.
-fn next_attempt(retry: &Retry, attempt: &Attempt, (attempts, most): (i32, i32), now: Moment) -> Option<Moment> {
+/// The rule of retries that an ending falls under; `None`: it is final.
+fn retried_as(ending: Ending) -> Option<Outcome> {
     use session::Status::{Busy, Completed, Failed, InProgress, NoAnswer, Queued, Voicemail};
-    let outcome = match attempt.ending {
-        // The person may have talked, the number does not exist, or somebody wanted it so: final.
-        Ending::Call(_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled | EndReason::Declined) => {
-            return None;
-        }
-        Ending::Call(Busy, _) => Outcome::Busy,
-        Ending::Call(NoAnswer, _) => Outcome::NoAnswer,
-        Ending::Call(Voicemail, _) => Outcome::Voicemail,
-        Ending::Call(Failed, _) | Ending::NotArrived => Outcome::Failed,
-        Ending::Call(Queued | InProgress | Completed, _) | Ending::GivenBack | Ending::Arrived | Ending::Final => {
-            return None;
-        }
-    };
+    match ending {
+        // The person may have talked, the number does not exist, or somebody wanted it so.
+        Ending::Call(_, EndReason::NodeLost | EndReason::InvalidNumber | EndReason::Canceled | EndReason::Declined)
+        | Ending::Call(Queued | InProgress | Completed, _)
+        | Ending::GivenBack
+        | Ending::Arrived
+        | Ending::Final => None,
+        Ending::Call(Busy, _) => Some(Outcome::Busy),
+        Ending::Call(NoAnswer, _) => Some(Outcome::NoAnswer),
+        Ending::Call(Voicemail, _) => Some(Outcome::Voicemail),
+        Ending::Call(Failed, _) | Ending::NotArrived => Some(Outcome::Failed),
+    }
+}
+
+/// When a contact is called again whose attempt ended so at that moment; `None`: never.
+fn next_attempt(retry: &Retry, outcome: Outcome, (attempts, most): (i32, i32), ended_at: Moment) -> Option<Moment> {
     let rule = retry.rules.get(&outcome).cloned().unwrap_or_default();
     let max_attempts = rule.max_attempts.map_or(most, |max| max.get().min(most));
     if rule.never || attempts >= max_attempts {
@@ -252,7 +302,7 @@ fn next_attempt(retry: &Retry, attempt: &Attempt, (attempts, most): (i32, i32), 
         .get(nth)
         .or(rule.delays_minutes.last())
         .map_or(0, |minutes| minutes.get());
-    Some(now.plus_seconds(i64::from(delay.max(retry.min_gap_minutes.get())) * 60))
+    Some(ended_at.plus_seconds(i64::from(delay.max(retry.min_gap_minutes.get())) * 60))
 }
 
 /// The state as the API writes it.

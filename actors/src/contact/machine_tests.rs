@@ -257,7 +257,7 @@ fn commands() -> Vec<Command> {
     let next = |command: &Command| Some(match command {
         Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid),
         Skip(_) => defer_to(90, WaitReason::Cap), Defer { .. } => retry_at(60), Retry { .. } => Cancel,
-        Cancel => return None,
+        Cancel => review_of(BUSY), Review { .. } => return None,
     });
     std::iter::successors(Some(dispatch_as(call(9))), next).collect()
 }
@@ -335,6 +335,14 @@ fn table() -> Vec<Line> {
         (&["skipped"], retry_at(60), To(Pending, &[])),
         (&["canceled"], retry_at(60), To(Pending, &[])),
 
+        // the rules have changed: a cap is asked anew, a retry is due as they say; all else stands
+        (&["pending"], review_of(BUSY), Unchanged),
+        (&["deferred"], review_of(BUSY), To(Pending, &[])),
+        (&["waiting"], review_of(BUSY), Unchanged),
+        (&["waiting"], review_of(LOST), Unchanged),
+        (&["dispatched", "again", "completed", "failed", "skipped"], review_of(BUSY), Unchanged),
+        (CANCELED_ONES, review_of(BUSY), Unchanged),
+
         // a call's end that is told again, or late, moves nothing
         (&["again"], finish(call(1), TALKED), Unchanged),
         (UNCALLED, finish(call(1), TALKED), Unchanged),
@@ -380,6 +388,95 @@ fn every_transition_of_the_specification() {
             }
         }
     }
+}
+
+/// At 0, so.
+fn review_of((status, reason): End) -> Command {
+    let (ending, ended_at) = (Ending::Call(status, reason), at(0));
+    Command::Review {
+        last: Some(Last { ending, ended_at }),
+    }
+}
+
+#[test]
+fn new_rules_are_for_those_who_wait() {
+    let busy_never = RetryRule {
+        never: true,
+        ..RetryRule::default()
+    };
+    let waiting = || state("waiting");
+    let capped = || after(waiting(), defer_to(90, WaitReason::Cap));
+    let by_hand = || after(state("failed"), retry_at(200));
+    for (name, contact, rules, ending, expected) in [
+        (
+            "sooner",
+            waiting(),
+            retry(2, 10, &[]),
+            BUSY,
+            Some((10, WaitReason::Retry)),
+        ),
+        (
+            "later",
+            waiting(),
+            retry(2, 500, &[]),
+            BUSY,
+            Some((500, WaitReason::Retry)),
+        ),
+        ("too often", waiting(), retry(1, 30, &[]), BUSY, None),
+        (
+            "not after that",
+            waiting(),
+            retry(5, 30, &[(Outcome::Busy, busy_never.clone())]),
+            BUSY,
+            None,
+        ),
+        (
+            "after another",
+            waiting(),
+            retry(5, 30, &[(Outcome::Busy, busy_never)]),
+            NO_ANSWER,
+            Some((30, WaitReason::Retry)),
+        ),
+        (
+            "the cap is asked anew",
+            capped(),
+            twice(),
+            BUSY,
+            Some((30, WaitReason::Retry)),
+        ),
+        ("capped, and too often", capped(), retry(1, 30, &[]), BUSY, None),
+        (
+            "capped, with no retry of the rules",
+            capped(),
+            retry(1, 30, &[]),
+            LOST,
+            Some((60, WaitReason::Retry)),
+        ),
+        (
+            "by hand",
+            by_hand(),
+            retry(1, 30, &[]),
+            BUSY,
+            Some((200, WaitReason::Retry)),
+        ),
+    ] {
+        let (found, events) = transition(contact, review_of(ending), &rules, at(60)).unwrap();
+        match expected {
+            Some((due, reason)) => {
+                assert_eq!(found.status, Status::Waiting, "{name}");
+                let found = (found.next_attempt_at, found.wait_reason);
+                assert_eq!((found, events.len()), ((Some(at(due)), Some(reason)), 0), "{name}");
+            }
+            None => assert_eq!(
+                (found.status, kinds(&events)),
+                (Status::Failed, vec!["campaign.contact_failed"]),
+                "{name}"
+            ),
+        }
+    }
+    // Its row is gone, or says nothing yet.
+    let (found, _) = transition(waiting(), Command::Review { last: None }, &retry(1, 30, &[]), at(60)).unwrap();
+    assert_eq!(found, waiting());
 }
 
 #[test]
@@ -554,33 +651,35 @@ fn each_retry_by_hand_grants_one_attempt_more() {
 }
 
 #[test]
-fn a_retry_by_hand_never_takes_attempts_away() {
-    // Given up after the first of five: the other four are still there, whoever asks, and as often as they ask.
+fn a_retry_by_hand_is_one_attempt_whatever_the_plan_would_have_left() {
     let plan = retry(5, 30, &[]);
     let early = call_in_vain(pending(), &plan, NO_SUCH_NUMBER).0;
     assert_eq!((early.status, early.attempts), (Status::Failed, 1));
     let again = transition(early, retry_at(5), &plan, at(5)).unwrap().0;
-    assert_eq!(call_in_vain(again, &plan, BUSY).0.attempts, 5);
-    // The plan allows less than before: what was asked for by hand stands nevertheless.
+    assert_eq!(call_in_vain(again, &plan, BUSY).0.attempts, 2);
     let spent = call_in_vain(pending(), &plan, BUSY).0;
+    // The plan allows less than before: what was asked for by hand stands nevertheless.
     let fewer = retry(2, 30, &[]);
     let again = transition(spent, retry_at(5), &fewer, at(5)).unwrap().0;
     let spent = call_in_vain(again, &fewer, BUSY).0;
     assert_eq!((spent.attempts, spent.granted_attempts), (6, 4));
-    // It allows more: what was granted is still granted on top.
+    // It allows more again: still one.
     let again = transition(spent, retry_at(5), &plan, at(5)).unwrap().0;
-    assert_eq!(call_in_vain(again, &plan, BUSY).0.attempts, 9);
+    assert_eq!(call_in_vain(again, &plan, BUSY).0.attempts, 7);
 }
 
 #[test]
-fn who_was_never_called_starts_anew() {
+fn who_was_never_called_is_pending_again_for_one_attempt() {
     for name in ["skipped", "canceled"] {
         let contact = after(state(name), retry_at(0));
         let wanted = Contact {
             version: 3,
+            // Of the plan's two.
+            granted_attempts: -1,
             ..pending()
         };
         assert_eq!(contact, wanted, "{name}");
+        assert_eq!(call_in_vain(contact, &twice(), BUSY).0.attempts, 1, "{name}");
         // Its own time is kept.
         let not_before = Some(at(90));
         let later = Contact {
@@ -740,11 +839,11 @@ proptest! {
     }
 
     #[test]
-    fn a_retry_by_hand_leaves_one_attempt_at_least_and_no_fewer_than_there_were(steps in steps(), plan in plans()) {
+    fn a_retry_by_hand_leaves_exactly_one_attempt(steps in steps(), plan in plans()) {
         for step in life(&steps, &plan) {
             let could = |contact: &Contact| plan.max_attempts.get() + contact.granted_attempts;
-            let more = if step.reopened { could(&step.before).max(step.before.attempts + 1) } else { could(&step.before) };
-            prop_assert_eq!(could(&step.after), more);
+            let most = if step.reopened { step.before.attempts + 1 } else { could(&step.before) };
+            prop_assert_eq!(could(&step.after), most);
         }
     }
 

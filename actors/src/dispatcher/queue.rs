@@ -380,12 +380,21 @@ impl Queue {
             } else {
                 &Rule::ALL[..6]
             };
-            let found = eligibility::first_no(rules, &person, &standing, &terms, now);
+            // The rules may allow fewer attempts than when it was put off. What was asked for by hand stands.
+            let is_spent = contact.granted_attempts == 0
+                && contact.status == contact::Status::Waiting
+                && contact.attempts >= self.plan.retry.max_attempts.get();
+            let spent = is_spent.then_some((None, Verdict::Never(contact::SkipReason::DailyCapReached)));
+            let found = || {
+                let found = eligibility::first_no(rules, &person, &standing, &terms, now);
+                found.map_or((None, Verdict::Yes), |(rule, verdict)| (Some(rule), verdict))
+            };
+            let (rule, verdict) = spent.unwrap_or_else(found);
             Candidate {
                 contact,
                 address,
-                verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
-                rule: found.map(|(rule, _)| rule),
+                verdict,
+                rule,
             }
         });
         Ok(judged.collect())
