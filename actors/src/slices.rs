@@ -10,9 +10,9 @@ use std::{
 };
 
 /// What a slice is to take, its commit included.
-const AIM: Duration = Duration::from_millis(5);
+const AIM: Duration = Duration::from_millis(3);
 /// Rows of the first slice, of which nothing is known yet; and of one where the commit itself takes longer than that.
-const FIRST: usize = 100;
+const FIRST: usize = 50;
 const LEAST: usize = 25;
 /// Who waited so long for the writer is not alone.
 const CROWDED: Duration = Duration::from_millis(1);
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn a_slice_has_as_many_rows_as_fit_into_its_time() {
         for (rows, millis, expected) in [
-            (100, 5, 100),
+            (100, 3, 100),
             // Too slow: at once as few as fit.
-            (100, 10, 50),
-            (1_000, 100, 50),
-            (500, 102, 24),
+            (100, 10, 30),
+            (1_000, 100, 30),
+            (500, 102, 14),
             (25, 60_000, 0),
             // Quick: a quarter more each time.
             (100, 1, 126),
@@ -118,14 +118,14 @@ mod tests {
             for _ in 0..20 {
                 rows = next(rows, took(rows));
             }
-            assert!((75..=85).contains(&rows), "{rows} from {first}");
+            assert!((35..=45).contains(&rows), "{rows} from {first}");
         }
     }
 
     #[test]
     fn it_stays_within_its_bounds() {
         for (slices, bounds) in [
-            (Slices::new(1_000), (100, 25, 1_000)),
+            (Slices::new(1_000), (50, 25, 1_000)),
             (Slices::new(20), (20, 20, 20)),
             (Slices::of(7), (7, 7, 7)),
         ] {

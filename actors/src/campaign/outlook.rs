@@ -51,7 +51,7 @@ const USUAL_CALL_SECONDS: f64 = 45.0;
 
 /// Contacts that one statement looks at: some milliseconds, after which others have their turn, and a look that nobody waits
 /// for any more ends.
-const AT_ONCE: u64 = 1_000;
+const AT_ONCE: u64 = 500;
 
 /// The longest rest after a stretch.
 const REST: Duration = Duration::from_millis(50);
