@@ -172,7 +172,6 @@ impl App {
             recoveries: Default::default(),
             imports: Default::default(),
             closings: Default::default(),
-            reviews: Default::default(),
             evaluations: Default::default(),
             providers: settings.providers()?,
             payments: settings.payments()?,

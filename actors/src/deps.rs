@@ -71,8 +71,6 @@ pub struct Shared {
     pub imports: Running<ImportId>,
     /// Campaigns whose contacts are being put away.
     pub closings: Running<CampaignId>,
-    /// Campaigns whose contacts are judged anew.
-    pub reviews: Running<CampaignId>,
     /// Talks that are being classified.
     pub evaluations: Evaluations,
     /// Who takes the money for credits.

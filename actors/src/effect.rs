@@ -129,8 +129,6 @@ pub enum Effect {
         campaign: Owned<CampaignId>,
         reason: CompletedReason,
     },
-    /// Judges anew, in slices, who waits: the rules have changed.
-    ReviewContacts(Owned<CampaignId>),
 
     // Hints: may be lost; the receiver finds the same thing in its rows.
     /// What the tenant's campaigns are has changed.
@@ -242,7 +240,6 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             | Effect::Overheard { .. }
             | Effect::OverheardEnd(_)
             | Effect::PutAwayContacts { .. }
-            | Effect::ReviewContacts(_)
             | Effect::TrunkCongested { .. }
             | Effect::CampaignsChanged(_)
             | Effect::ContactsChanged(_)
@@ -431,7 +428,6 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             Effect::PutAwayContacts { campaign, reason } => {
                 campaign::actor::put_away(deps, campaign, reason);
             }
-            Effect::ReviewContacts(campaign) => campaign::review::begin(deps, campaign),
             Effect::TrunkCongested { tenant_id, env } => {
                 tree.dispatchers
                     .tell(tenant_id, crate::dispatcher::Congested::new(env, &deps.clock));

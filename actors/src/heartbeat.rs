@@ -37,12 +37,18 @@ impl Heartbeat {
     }
 }
 
+/// By then the calls of the process before have ended. Until then its last beat is still needed, by whoever comes after a crash of
+/// this one.
+const HANDED_OVER_SECONDS: i64 = 30;
+
 /// While calls are carried: this is written every few seconds.
 pub async fn beat(deps: &Deps) -> Result<()> {
-    if deps.calls.count() == 0 {
+    let (now, Heartbeat { last, began }) = (deps.clock.now(), deps.heartbeat);
+    let is_needed = last.is_some() && now < began.plus_seconds(HANDED_OVER_SECONDS);
+    if is_needed || deps.calls.count() == 0 {
         return Ok(());
     }
-    let now = deps.clock.now().to_string();
+    let now = now.to_string();
     let write = deps.writer.run(move |db| {
         let now = now.clone();
         Box::pin(async move {

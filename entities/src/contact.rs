@@ -10,9 +10,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement,
-    entity::prelude::*,
-    sea_query::{Expr, ExprTrait},
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*,
+    sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,7 +108,7 @@ pub struct Model {
     /// What it was dispatched into last.
     #[sea_orm(column_name = "last_session_id")]
     pub last_row_id: Option<DeliveryRowId>,
-    /// Attempts beyond its campaign's `max_attempts`, granted by hand.
+    /// Attempts beyond its campaign's `max_attempts`, granted by hand; negative where that grants fewer than the plan has left.
     pub granted_attempts: i32,
     /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
@@ -259,27 +258,6 @@ pub async fn due(db: &impl ConnectionTrait, campaign: CampaignId, now: Moment, l
     let select = of(campaign, DUE).filter(Column::NextAttemptAt.lte(now));
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
-        .limit(limit)
-        .all(db)
-        .await?)
-}
-
-/// Contacts that wait for a time, in its order, behind that one.
-pub async fn waiting_after(
-    db: &impl ConnectionTrait,
-    campaign: CampaignId,
-    after: Option<(Moment, ContactId)>,
-    limit: u64,
-) -> Result<Vec<Model>> {
-    let mut select = of(campaign, DUE);
-    if let Some((at, id)) = after {
-        let behind = Expr::tuple([Expr::col(Column::NextAttemptAt), Expr::col(Column::Id)])
-            .gt(Expr::tuple([Expr::value(at), Expr::value(id)]));
-        select = select.filter(behind);
-    }
-    Ok(select
-        .order_by(Column::NextAttemptAt, Order::Asc)
-        .order_by(Column::Id, Order::Asc)
         .limit(limit)
         .all(db)
         .await?)

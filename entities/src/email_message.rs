@@ -238,16 +238,6 @@ pub async fn oldest(
     Ok(select.into_tuple().all(db).await?)
 }
 
-/// When these ended, of those that have.
-pub async fn ends_of(db: &impl ConnectionTrait, ids: &[EmailId]) -> Result<Vec<(EmailId, Moment)>> {
-    let select = Entity::find()
-        .filter(Column::Id.is_in(ids.iter().copied()))
-        .filter(Column::EndedAt.is_not_null())
-        .select_only()
-        .columns([Column::Id, Column::EndedAt]);
-    Ok(select.into_tuple().all(db).await?)
-}
-
 pub async fn prune(db: &impl ConnectionTrait, ids: &[EmailId]) -> Result<()> {
     content::Entity::delete_many()
         .filter(content::Column::MessageId.is_in(ids.iter().copied()))

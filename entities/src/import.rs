@@ -30,7 +30,7 @@ pub enum ImportStatus {
     Failed,
 }
 
-/// What parts the cells of a file.
+/// What separates the cells of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]

@@ -260,16 +260,6 @@ pub async fn oldest(db: &impl ConnectionTrait, before: Moment, limit: u64) -> Re
     Ok(select.into_tuple().all(db).await?)
 }
 
-/// When these ended, of those that have.
-pub async fn ends_of(db: &impl ConnectionTrait, ids: &[SmsId]) -> Result<Vec<(SmsId, Moment)>> {
-    let select = Entity::find()
-        .filter(Column::Id.is_in(ids.iter().copied()))
-        .filter(Column::EndedAt.is_not_null())
-        .select_only()
-        .columns([Column::Id, Column::EndedAt]);
-    Ok(select.into_tuple().all(db).await?)
-}
-
 pub async fn prune(db: &impl ConnectionTrait, ids: &[SmsId]) -> Result<()> {
     Entity::delete_many()
         .filter(Column::Id.is_in(ids.iter().copied()))

@@ -80,7 +80,7 @@ pub async fn run(
     check_sender(&state, &caller, &plan)?;
     check_caller(&state, &caller, &plan).await?;
     // It starts at once: it must have what it writes.
-    Letter::read(&plan)?;
+    Letter::check(&plan)?;
     let agent = agent_of(&state, &caller, &plan).await?;
     let deps = state.deps.clone();
     let key = caller.own(caller.new_id::<CampaignId>(&state));
@@ -486,7 +486,7 @@ async fn check_list(state: &State, caller: &Caller, id: CampaignId, plan: &Plan)
 
 /// Has every contact what the template needs? Its settings may have changed since the contacts came in.
 pub(super) async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &Plan) -> ApiResult<()> {
-    let Some(letter) = Letter::read(plan)? else {
+    let Some(letter) = Letter::check(plan)? else {
         return Ok(());
     };
     let needs = letter.needs(plan);
@@ -551,7 +551,7 @@ fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
     }
     // A draft may still lack its template; its start needs it.
     if plan.template.is_some() {
-        Letter::read(plan)?;
+        Letter::check(plan)?;
     }
     super::agents::check_dispositions("dispositions", &plan.dispositions)?;
     super::sessions::check_voicemail(&plan.voicemail)?;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{access, app::State};
 use actix_web::{
-    Error as ActixError, FromRequest, HttpMessage, HttpRequest, ResponseError,
+    Error as ActixError, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError,
     body::{BodySize, BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     error::InternalError,
@@ -142,6 +142,7 @@ pub async fn frame(
             if let Ok(id) = HeaderValue::from_str(&id) {
                 answer.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
             }
+            let answer = keep_back(unread, answer);
             return Err(InternalError::from_response("a handler panicked", answer).into());
         }
     };
@@ -164,14 +165,20 @@ pub async fn frame(
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
+    let (request, mut response) = response.into_parts();
     if method == Method::HEAD {
         // Dropped here: what is streamed would otherwise go on for nobody.
-        return Ok(response.map_body(|_, body| BoxBody::new(LeftOut(body.size()))));
+        response = response.map_body(|_, body| BoxBody::new(LeftOut(body.size())));
     }
-    Ok(match unread {
+    Ok(ServiceResponse::new(request, keep_back(unread, response)))
+}
+
+/// Whatever is left of the request's body does not come in faster than it is wanted.
+fn keep_back(unread: Option<Unread>, response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
+    match unread {
         Some(unread) => unread.answer(response),
         None => response,
-    })
+    }
 }
 
 /// In the place of a body of that size: HEAD is answered as GET is, without it.

@@ -15,7 +15,7 @@ use serde::Serialize;
 pub struct ImportView {
     pub id: ImportId,
     pub kind: Kind,
-    /// What was found to part the cells.
+    /// What was found to separate the cells.
     pub delimiter: Delimiter,
     pub campaign_id: Option<CampaignId>,
     pub status: ImportStatus,

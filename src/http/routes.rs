@@ -152,7 +152,7 @@ table! {
     POST "/v1/sessions/{id}/transfer" Needs(SessionsWrite), live_calls::transfer, "Hand a live call over to a person; finishes later.", takes live_calls::TransferTo, gives views::SessionView, 202;
     POST "/v1/sessions/{id}/say" Needs(SessionsWrite), live_calls::say, "Let the agent of a live call say something next.", takes live_calls::Say, gives views::SessionView, 202;
     POST "/v1/sessions/{id}/dtmf" Needs(SessionsWrite), live_calls::dtmf, "Press keys on the agent's side of a live call.", takes live_calls::Dtmf, gives views::SessionView, 202;
-    GET "/v1/sessions/{id}/stream" Needs(SessionsRead), live_calls::stream_turns, "Server-sent events: every turn of a call as it begins, and its end.", 200;
+    GET "/v1/sessions/{id}/stream" Needs(SessionsRead), live_calls::stream_turns, "Server-sent events: every turn of a call as it begins, from the first or after `Last-Event-ID`, and its end.", 200;
     GET "/v1/sessions/{id}/timeline" Needs(SessionsRead), live_calls::timeline, "Everything that happened in a call, in its order.", gives views::TimelineView, 200;
     GET "/v1/sessions/{id}/answers" Needs(SessionsRead), answers::of_session, "What was answered to the agent's questions in a call.", gives views::List<answers::AnswerView>, 200;
     GET "/v1/sessions/{id}/recordings" Needs(SessionsRead), recordings::of_session, "List the recordings of a call.", gives views::List<recordings::RecordingView>, 200;

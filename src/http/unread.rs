@@ -2,9 +2,9 @@
 //! slowly for a while: closing the connection at once could cost the client the answer that it has not read yet, and reading as
 //! fast as they come would let whoever is refused keep the threads busy that others wait for.
 use actix_web::{
-    HttpMessage,
+    HttpMessage, HttpResponse,
     body::{BodySize, BoxBody, MessageBody},
-    dev::{Payload, ServiceRequest, ServiceResponse},
+    dev::{Payload, ServiceRequest},
     error::PayloadError,
     http::ConnectionType,
     web::Bytes,
@@ -55,16 +55,13 @@ impl Unread {
     }
 
     /// What is sent while the rest is read away. The connection is closed after it, unless the body has ended.
-    pub fn answer(self, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    pub fn answer(self, response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
         // 101: what comes now is no body any more.
         if response.status().is_informational() || self.look() {
             return response;
         }
         let mut response = response.map_body(|_, answer| BoxBody::new(Answer::new(answer, self, EVERY, LOOKS)));
-        response
-            .response_mut()
-            .head_mut()
-            .set_connection_type(ConnectionType::Close);
+        response.head_mut().set_connection_type(ConnectionType::Close);
         response
     }
 
@@ -101,9 +98,10 @@ impl Stream for Unread {
 /// The answer, and then a wait in which its client may read it.
 struct Answer {
     answer: BoxBody,
-    sent: bool,
     unread: Unread,
-    looks: Interval,
+    every: Duration,
+    /// Begins when all of the answer was handed over.
+    looks: Option<Interval>,
     left: usize,
 }
 
@@ -111,9 +109,9 @@ impl Answer {
     fn new(answer: BoxBody, unread: Unread, every: Duration, left: usize) -> Self {
         Answer {
             answer,
-            sent: false,
             unread,
-            looks: interval(every),
+            every,
+            looks: None,
             left,
         }
     }
@@ -125,16 +123,18 @@ impl MessageBody for Answer {
         self.answer.size()
     }
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        if !self.sent {
-            match ready!(self.answer.as_pin_mut().poll_next(context)) {
-                None => self.sent = true,
-                more => return Poll::Ready(more),
-            }
+        let this = &mut *self;
+        if this.looks.is_none()
+            && let Some(more) = ready!(this.answer.as_pin_mut().poll_next(context))
+        {
+            return Poll::Ready(Some(more));
         }
-        while self.left > 0 {
-            ready!(self.looks.poll_tick(context));
-            self.left -= 1;
-            if self.unread.look() {
+        let every = this.every;
+        let looks = this.looks.get_or_insert_with(|| interval(every));
+        while this.left > 0 {
+            ready!(looks.poll_tick(context));
+            this.left -= 1;
+            if this.unread.look() {
                 break;
             }
         }

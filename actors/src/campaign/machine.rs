@@ -560,11 +560,8 @@ fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effe
             "is fixed once the campaign was started: duplicate the campaign",
         ));
     }
-    let judged_by = |plan: &Plan| (plan.retry.clone(), plan.caps.clone(), plan.schedule.clone());
-    let is_anew = judged_by(before) != judged_by(&plan);
     let mut campaign = changed(campaign, plan);
     let mut effects = vec![Effect::CampaignsChanged(campaign.key.tenant_id)];
-    effects.extend(is_anew.then_some(Effect::ReviewContacts(campaign.key)));
     if let Phase::Paused {
         started_at,
         cause: Cause::QuietHours { .. },

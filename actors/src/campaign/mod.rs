@@ -4,4 +4,3 @@ pub mod letter;
 pub mod machine;
 pub mod outlook;
 pub mod patch;
-pub mod review;

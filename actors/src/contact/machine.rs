@@ -1,6 +1,5 @@
 //! A contact: pending -> dispatched -> completed | failed | waiting -> dispatched; pending -> skipped; pending, waiting -> canceled.
-//! A retry by hand opens failed, skipped and canceled ones again, for one attempt more. When the rules change, who waits is judged
-//! anew. A call that the service itself cut off
+//! A retry by hand opens failed, skipped and canceled ones again, for one attempt more. A call that the service itself cut off
 //! while it rang gives its attempt back.
 //!
 //! A retry is a new session of the same contact: `contact_dispatched` comes once per attempt, `contact_completed` or
@@ -29,17 +28,8 @@ pub enum Command {
     Defer { until: Moment, reason: WaitReason },
     /// Somebody wants it called once more, at that moment at the earliest.
     Retry { not_before: Moment },
-    /// Its campaign's rules have changed: what was decided by the old ones is decided anew.
-    Review { last: Option<Last> },
     /// Its campaign was canceled.
     Cancel,
-}
-
-/// The last call to it, or the last message, as the row tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Last {
-    pub ending: Ending,
-    pub ended_at: Moment,
 }
 
 /// How one call to the contact, or one message, ended.
@@ -93,8 +83,6 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Failed | Skipped | Canceled, Command::Retry { not_before }) => {
             Ok((reopen(contact, retry, not_before, now), Vec::new()))
         }
-        (Pending | Waiting, Command::Review { last }) => Ok(review(contact, last, retry, now)),
-        (Dispatched | Completed | Failed | Skipped | Canceled, Command::Review { .. }) => Ok((contact, Vec::new())),
         // A session reports its end once more after a crash between commit and answer: no change.
         (_, Command::Finish(_)) => Ok((contact, Vec::new())),
         (Canceled, Command::Cancel) | (Skipped, Command::Skip(_)) => Ok((contact, Vec::new())),
@@ -213,39 +201,6 @@ fn defer(contact: Contact, until: Moment, reason: WaitReason) -> Contact {
     contact.next_attempt_at = Some(until);
     contact.wait_reason = Some(reason);
     contact
-}
-
-/// Who waits for a retry waits as long as the rules say now, or for nothing more; who waits for a cap is asked again. A retry by hand
-/// stands, and so does a call that was given back.
-fn review(contact: Contact, last: Option<Last>, retry: &Retry, now: Moment) -> (Contact, Vec<Event>) {
-    let of_rules = last.filter(|_| contact.granted_attempts == 0 && contact.attempts > 0);
-    let retried = of_rules.and_then(|last| Some((retried_as(last.ending)?, last.ended_at)));
-    let due = match retried {
-        Some((outcome, ended_at)) => {
-            let attempts = (contact.attempts, retry.max_attempts.get());
-            let Some(due) = next_attempt(retry, outcome, attempts, ended_at) else {
-                return give_up(contact);
-            };
-            Some(due)
-        }
-        None => None,
-    };
-    let (due, reason) = match (contact.status, contact.wait_reason, due) {
-        (Status::Pending, Some(WaitReason::Cap), _) => {
-            let not_before = contact.not_before.filter(|at| *at > now);
-            (not_before, not_before.map(|_| WaitReason::NotBefore))
-        }
-        (_, Some(WaitReason::Cap), due) => (Some(due.unwrap_or(now)), Some(WaitReason::Retry)),
-        (_, Some(WaitReason::Retry), Some(due)) => (Some(due), Some(WaitReason::Retry)),
-        (_, reason, _) => (contact.next_attempt_at, reason),
-    };
-    if (due, reason) == (contact.next_attempt_at, contact.wait_reason) {
-        return (contact, Vec::new());
-    }
-    let status = contact.status;
-    let mut contact = step(contact, status);
-    (contact.next_attempt_at, contact.wait_reason) = (due, reason);
-    (contact, Vec::new())
 }
 
 /// One attempt more than there were: what the plan would have had left is not made up for.

@@ -257,7 +257,7 @@ fn commands() -> Vec<Command> {
     let next = |command: &Command| Some(match command {
         Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid),
         Skip(_) => defer_to(90, WaitReason::Cap), Defer { .. } => retry_at(60), Retry { .. } => Cancel,
-        Cancel => review_of(BUSY), Review { .. } => return None,
+        Cancel => return None,
     });
     std::iter::successors(Some(dispatch_as(call(9))), next).collect()
 }
@@ -335,14 +335,6 @@ fn table() -> Vec<Line> {
         (&["skipped"], retry_at(60), To(Pending, &[])),
         (&["canceled"], retry_at(60), To(Pending, &[])),
 
-        // the rules have changed: a cap is asked anew, a retry is due as they say; all else stands
-        (&["pending"], review_of(BUSY), Unchanged),
-        (&["deferred"], review_of(BUSY), To(Pending, &[])),
-        (&["waiting"], review_of(BUSY), Unchanged),
-        (&["waiting"], review_of(LOST), Unchanged),
-        (&["dispatched", "again", "completed", "failed", "skipped"], review_of(BUSY), Unchanged),
-        (CANCELED_ONES, review_of(BUSY), Unchanged),
-
         // a call's end that is told again, or late, moves nothing
         (&["again"], finish(call(1), TALKED), Unchanged),
         (UNCALLED, finish(call(1), TALKED), Unchanged),
@@ -388,95 +380,6 @@ fn every_transition_of_the_specification() {
             }
         }
     }
-}
-
-/// At 0, so.
-fn review_of((status, reason): End) -> Command {
-    let (ending, ended_at) = (Ending::Call(status, reason), at(0));
-    Command::Review {
-        last: Some(Last { ending, ended_at }),
-    }
-}
-
-#[test]
-fn new_rules_are_for_those_who_wait() {
-    let busy_never = RetryRule {
-        never: true,
-        ..RetryRule::default()
-    };
-    let waiting = || state("waiting");
-    let capped = || after(waiting(), defer_to(90, WaitReason::Cap));
-    let by_hand = || after(state("failed"), retry_at(200));
-    for (name, contact, rules, ending, expected) in [
-        (
-            "sooner",
-            waiting(),
-            retry(2, 10, &[]),
-            BUSY,
-            Some((10, WaitReason::Retry)),
-        ),
-        (
-            "later",
-            waiting(),
-            retry(2, 500, &[]),
-            BUSY,
-            Some((500, WaitReason::Retry)),
-        ),
-        ("too often", waiting(), retry(1, 30, &[]), BUSY, None),
-        (
-            "not after that",
-            waiting(),
-            retry(5, 30, &[(Outcome::Busy, busy_never.clone())]),
-            BUSY,
-            None,
-        ),
-        (
-            "after another",
-            waiting(),
-            retry(5, 30, &[(Outcome::Busy, busy_never)]),
-            NO_ANSWER,
-            Some((30, WaitReason::Retry)),
-        ),
-        (
-            "the cap is asked anew",
-            capped(),
-            twice(),
-            BUSY,
-            Some((30, WaitReason::Retry)),
-        ),
-        ("capped, and too often", capped(), retry(1, 30, &[]), BUSY, None),
-        (
-            "capped, with no retry of the rules",
-            capped(),
-            retry(1, 30, &[]),
-            LOST,
-            Some((60, WaitReason::Retry)),
-        ),
-        (
-            "by hand",
-            by_hand(),
-            retry(1, 30, &[]),
-            BUSY,
-            Some((200, WaitReason::Retry)),
-        ),
-    ] {
-        let (found, events) = transition(contact, review_of(ending), &rules, at(60)).unwrap();
-        match expected {
-            Some((due, reason)) => {
-                assert_eq!(found.status, Status::Waiting, "{name}");
-                let found = (found.next_attempt_at, found.wait_reason);
-                assert_eq!((found, events.len()), ((Some(at(due)), Some(reason)), 0), "{name}");
-            }
-            None => assert_eq!(
-                (found.status, kinds(&events)),
-                (Status::Failed, vec!["campaign.contact_failed"]),
-                "{name}"
-            ),
-        }
-    }
-    // Its row is gone, or says nothing yet.
-    let (found, _) = transition(waiting(), Command::Review { last: None }, &retry(1, 30, &[]), at(60)).unwrap();
-    assert_eq!(found, waiting());
 }
 
 #[test]

@@ -380,21 +380,12 @@ impl Queue {
             } else {
                 &Rule::ALL[..6]
             };
-            // The rules may allow fewer attempts than when it was put off. What was asked for by hand stands.
-            let is_spent = contact.granted_attempts == 0
-                && contact.status == contact::Status::Waiting
-                && contact.attempts >= self.plan.retry.max_attempts.get();
-            let spent = is_spent.then_some((None, Verdict::Never(contact::SkipReason::DailyCapReached)));
-            let found = || {
-                let found = eligibility::first_no(rules, &person, &standing, &terms, now);
-                found.map_or((None, Verdict::Yes), |(rule, verdict)| (Some(rule), verdict))
-            };
-            let (rule, verdict) = spent.unwrap_or_else(found);
+            let found = eligibility::first_no(rules, &person, &standing, &terms, now);
             Candidate {
                 contact,
                 address,
-                verdict,
-                rule,
+                verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
+                rule: found.map(|(rule, _)| rule),
             }
         });
         Ok(judged.collect())
@@ -546,9 +537,13 @@ impl Queue {
     pub fn next_from_number(&mut self) -> Option<E164> {
         let numbers = &self.plan.from_numbers;
         // There may be fewer than a moment ago.
-        let number = numbers.get(self.next_from).or(numbers.first()).cloned()?;
-        self.next_from = numbers.iter().position(|known| *known == number).map_or(0, |at| at + 1);
-        Some(number)
+        let at = if self.next_from < numbers.len() {
+            self.next_from
+        } else {
+            0
+        };
+        self.next_from = at + 1;
+        numbers.get(at).cloned()
     }
 
     /// Do the credits cover its next call, or message?

@@ -51,7 +51,10 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
     }
     let message = match built(deps, &row).await? {
         Ok(message) => message,
-        Err(why) => return refuse(deps, &row, why),
+        Err(why) => {
+            refuse(deps, &row, why);
+            return Ok(());
+        }
     };
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
     let row = match tree.emails.send(key, Do::ask(Command::Begin, &deps.clock)).await? {
@@ -76,7 +79,7 @@ pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
     job::run(deps, &deps.email.running, key.id, "message", async move {
         match built(&its, &row).await? {
             Ok(message) => deliver(&its, &row, &message).await,
-            Err(why) => refuse(&its, &row, why)?,
+            Err(why) => refuse(&its, &row, why),
         }
         drop(permit);
         crate::message::freed(&its, key.tenant_id, row.campaign_id);
@@ -94,11 +97,10 @@ async fn built(deps: &Deps, row: &Model) -> Result<Result<Message, String>> {
 }
 
 /// Of what cannot be made, nothing is handed over.
-fn refuse(deps: &Deps, row: &Model, why: String) -> Result<()> {
+fn refuse(deps: &Deps, row: &Model, why: String) {
     let command = Command::Unbuilt { why };
     log(row, &command);
     tell(deps, row.key(), command);
-    Ok(())
 }
 
 async fn deliver(deps: &Deps, row: &Model, message: &Message) {

@@ -68,7 +68,7 @@ fn broken(from: u64, line: u64) -> String {
     } else {
         format!(", of a cell that begins on line {from}")
     };
-    format!("line {line}: text stands behind a closing quote (\"){begun}; double a quote that belongs to the text")
+    format!("line {line}: there is text after a closing quote (\"){begun}; double a quote that belongs to the text")
 }
 
 #[cfg(test)]
@@ -88,9 +88,9 @@ mod tests {
             // The next quote, many rows on, closes it.
             (
                 "a\n1\n\"Ann,+1\n+2\n+3\n\"Bob\",+4\n",
-                Some("line 6: text stands behind a closing quote (\"), of a cell that begins on line 3"),
+                Some("line 6: there is text after a closing quote (\"), of a cell that begins on line 3"),
             ),
-            ("a\n\"1\"2\n", Some("line 2: text stands behind a closing quote (\");")),
+            ("a\n\"1\"2\n", Some("line 2: there is text after a closing quote (\");")),
             ("\"a", Some("line 1: a cell begins")),
         ] {
             let found = check_quotes(body, Delimiter::Comma).err();

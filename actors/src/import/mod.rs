@@ -28,8 +28,8 @@ use std::{collections::HashMap, sync::Arc};
 
 /// Contacts read in by one transaction: rows of one number are merged within it, so that it is always as many.
 const CONTACTS: usize = 100;
-/// Entries of the do-not-call list read in by one transaction, at most.
-const ENTRIES: usize = 1_000;
+/// Rows of the do-not-call list read in by one transaction, at most; each makes two entries at most.
+const ENTRIES: usize = 500;
 /// Imports of one tenant at once.
 const MAX_RUNNING: u64 = 10;
 /// Columns of one file.

@@ -186,8 +186,20 @@ async fn within<T>(limit: Duration, step: Step, work: impl Future<Output = Resul
     }
 }
 
-/// In what a server says that takes no mail of ours for other servers: "Relay access denied", "relaying denied", "unable to relay".
-const RELAY: &str = "relay";
+/// Does a server say that it passes on no mail of ours? In whole phrases: it may say "relay" of a recipient, too.
+fn takes_nothing_of_ours(said: &str) -> bool {
+    const PHRASES: [&str; 7] = [
+        "relay access denied",
+        "relaying denied",
+        "relay denied",
+        "unable to relay",
+        "relay not permitted",
+        "relaying not allowed",
+        "not permitted to relay",
+    ];
+    let said = said.to_lowercase();
+    PHRASES.iter().any(|phrase| said.contains(phrase))
+}
 
 /// What is refused before a recipient is named, and a server that passes on nothing of ours, is about us (our address, our login,
 /// our name, a server that is closed): the operator's to mend, and no mail's fault.
@@ -198,7 +210,7 @@ fn judge(step: Step, error: &Error) -> Failure {
         (true, _) if login => Failure::Passing(said),
         (true, _) => match step {
             Step::Connect | Step::Sender => Failure::Passing(said),
-            Step::Recipient if said.to_lowercase().contains(RELAY) => Failure::Passing(said),
+            Step::Recipient if takes_nothing_of_ours(&said) => Failure::Passing(said),
             Step::Recipient => Failure::Bounced(said),
             Step::Begin | Step::Message => Failure::Refused(said),
         },
@@ -282,6 +294,16 @@ mod tests {
             ("rcpt", "530 login first", "passing"),
             ("rcpt", "554 5.7.1 <ann@example.com>: Relay access denied", "passing"),
             ("rcpt", "550 relaying denied", "passing"),
+            (
+                "rcpt",
+                "550 5.1.1 <bob@example.com>: User unknown in relay recipient table",
+                "bounced",
+            ),
+            (
+                "rcpt",
+                "550 5.1.1 <x@privaterelay.example.com>: no such user",
+                "bounced",
+            ),
             ("rcpt", "450 later", "passing"),
             ("data", "554 no valid mail", "refused"),
             ("data", "451 later", "passing"),

@@ -330,7 +330,7 @@ fn nothing_found() -> Evaluated {
 fn commands() -> Vec<Command> {
     use {AnsweredBy::*, Command::*, Refusal::*, super::Bar::*};
     let next = |command: &Command| Some(match command {
-        Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Bar(OnDnc),
+        Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Bar(OnDnc),
         Bar(OnDnc) => Bar(NotVerified), Bar(NotVerified) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver),
         Bar(CampaignOver) => Ring, Ring => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
@@ -443,9 +443,6 @@ fn before_the_talk() -> Vec<Line> {
         (&["scheduled"], dispatch_at(15), 15, Unchanged),
         (&["scheduled"], postpone_to(400), 20, Unchanged),
         (&["scheduled"], Bar(OnDnc), 20, Unchanged),
-        (&["scheduled"], Release, 20, To("queued", "SessionQueued")), // a campaign's
-        (&["awaiting", "queued", "dialing", "ringing", "incoming"], Release, 20, Unchanged),
-        (CONVERSING, Release, 16, Unchanged),
         (&["scheduled"], Shutdown, 20, Unchanged),
         (&["scheduled"], lose_at(20), 20, Unchanged),
 
@@ -649,7 +646,7 @@ fn out_of_the_talk() -> Vec<Line> {
 fn after_the_end() -> Vec<Line> {
     use {Command::*, super::Bar::*};
     let late = [
-        dispatch_at(50), extend_by(5), postpone_to(400), Release, Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
+        dispatch_at(50), extend_by(5), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), attend(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),

@@ -49,7 +49,7 @@ async fn keys(world: &World, tenant: &Tenant, cookie: &str, method: Method, id: 
 }
 
 /// Bytes that a body may go on for.
-const MOST: usize = 1 << 32;
+const MOST: usize = 1 << 31;
 
 fn address(world: &World) -> &str {
     world.url.trim_start_matches("http://")
@@ -104,19 +104,22 @@ on_both! {
     async fn who_is_refused_has_the_answer_while_the_body_is_still_to_come(world: &mut World) {
         let tenant = world.tenant().await;
         let key = tenant.api.key.clone();
-        for (path, key, length, expected) in [
-            ("/v1/dnc/import", key.as_str(), "Content-Length: 100000000", "413"),
-            ("/v1/dnc/import", "vk_test_unknown", "Content-Length: 100000", "401"),
-            ("/v1/agents", "vk_test_unknown", "Transfer-Encoding: chunked", "401"),
+        for (method, path, key, length, expected) in [
+            ("POST", "/v1/dnc/import", key.as_str(), "Content-Length: 100000000", "413"),
+            ("POST", "/v1/dnc/import", "vk_test_unknown", "Content-Length: 100000", "401"),
+            ("POST", "/v1/agents", "vk_test_unknown", "Transfer-Encoding: chunked", "401"),
+            ("HEAD", "/v1/agents", "vk_test_unknown", "Transfer-Encoding: chunked", "401"),
+            ("HEAD", "/healthz", "", "Transfer-Encoding: chunked", "200"),
         ] {
             let head = format!(
-                "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: text/csv\r\n{length}\r\n\r\n",
+                "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: text/csv\r\n{length}\r\n\r\n",
                 address(world)
             );
             let (answer, sent) = sent_until_closed(address(world), head, "10000\r\n").await;
             assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{length}: {answer}");
             assert!(answer.contains("connection: close"), "{answer}");
-            assert!(answer.contains("\"error\""), "the whole answer: {answer}");
+            let is_whole = method == "HEAD" || answer.contains("\"error\"");
+            assert!(is_whole, "{answer}");
             assert!(sent < MOST, "{length}: the connection is closed");
         }
     }

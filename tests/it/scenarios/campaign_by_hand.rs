@@ -191,35 +191,6 @@ on_both! {
         assert_eq!(world.rows("contacts").await, 0, "nothing is left behind");
     }
 
-    /// Who waits is judged by the rules as they are now.
-    async fn new_rules_hold_for_those_who_wait(world: &mut World) {
-        let tenant = world.tenant().await;
-        let retry = json!({ "max_attempts": 3, "min_gap_minutes": 60 });
-        let only = async |id: &str| tenant.api.get(&format!("/v1/campaigns/{id}/contacts")).await.ok()["data"][0].clone();
-        let change = async |id: &str, patch: Value| tenant.api.patch(&format!("/v1/campaigns/{id}"), patch).await.ok();
-
-        let lowered = tenant.run_campaign(&["+15002340001"], json!({ "retry": retry })).await;
-        world.advance(seconds(5)).await;
-        assert_eq!(only(&lowered).await["status"], "waiting");
-        change(&lowered, json!({ "retry": { "min_gap_minutes": 30 } })).await;
-        world.advance(seconds(5)).await;
-        let sooner = only(&lowered).await;
-        assert!(sooner["next_attempt_at"].as_str().unwrap() < "2027-03-02T13:31:00", "{sooner}");
-        change(&lowered, json!({ "retry": { "max_attempts": 1 } })).await;
-        world.advance(seconds(5)).await;
-        assert_eq!(only(&lowered).await["status"], "failed", "it has had its one attempt");
-        assert_eq!(tenant.campaign(&lowered).await["status"], "completed");
-
-        let capped = json!({ "retry": retry, "caps": { "per_number_24h": 1 } });
-        let loosened = tenant.run_campaign(&["+15002340011"], capped).await;
-        world.advance(minutes(61)).await;
-        let put_off = only(&loosened).await;
-        assert_eq!((&put_off["wait_reason"], &put_off["attempts"]), (&json!("cap"), &json!(1)), "{put_off}");
-        change(&loosened, json!({ "caps": { "per_number_24h": null } })).await;
-        world.advance(seconds(10)).await;
-        assert_eq!(only(&loosened).await["attempts"], 2, "it is called as soon as the cap is lifted");
-    }
-
     async fn a_contact_is_changed_removed_and_called_once_more(world: &mut World) {
         let tenant = world.tenant().await;
         let id = draft(&tenant, json!({ "retry": { "min_gap_minutes": 10 } })).await;
