@@ -41,7 +41,8 @@ on_both! {
         world.change_setting("call_price_cents_per_minute", 60.into()).await;
         let tenant = world.tenant().await;
         let agent = tenant.agent().await;
-        let call = json!({ "to_number": "+15002340000", "agent_id": agent, "max_duration_seconds": 7200 });
+        let patient = json!({ "script": [{ "say": "Hello." }, { "silence_seconds": 20 }, { "say": "Bye." }] });
+        let call = json!({ "to_number": "+15002340000", "agent_id": agent, "sandbox": patient });
         let id = tenant.api.post("/v1/sessions", call).await.ok()["id"].as_str().unwrap().to_owned();
         let session = async |world: &World| {
             world.settle().await;

@@ -60,11 +60,11 @@ on_both! {
             tenant.api.get(&format!("/v1/imports/{}", job["id"].as_str().unwrap())).await.ok()
         };
         for (n, (file, delimiter)) in [
-            ("phone_number;note\n+1500234N000;\"a;b\"\n+1500234N001;c, d\n", "semicolon"),
-            ("note\tPhone Number\n\"a;b\"\t+1500234N000\nc, d\t+1500234N001\n", "tab"),
-            ("phone_number,note\n+1500234N000,a;b\n+1500234N001,\"c, d\"\n", "comma"),
+            ("phone_number;note\n+1500234#000;\"a;b\"\n+1500234#001;c, d\n", "semicolon"),
+            ("note\tPhone Number\n\"a;b\"\t+1500234#000\nc, d\t+1500234#001\n", "tab"),
+            ("phone_number,note\n+1500234#000,a;b\n+1500234#001,\"c, d\"\n", "comma"),
         ].into_iter().enumerate() {
-            let done = import(world, file.replace('N', &n.to_string())).await;
+            let done = import(world, file.replace('#', &n.to_string())).await;
             assert_eq!((&done["delimiter"], &done["accepted"]), (&json!(delimiter), &json!(2)), "{done}");
         }
         let page = tenant.api.get(&format!("/v1/campaigns/{id}/contacts?order=asc")).await.ok();

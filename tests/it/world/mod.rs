@@ -165,14 +165,23 @@ impl World {
 
     /// Crashes the service and starts it again on the same database.
     pub async fn restart(&mut self) {
-        self.restart_later(Duration::ZERO).await;
+        self.abandon().await;
+        self.start_again().await;
     }
 
     /// The same, and starts it again so much later.
     pub async fn restart_later(&mut self, by: Duration) {
+        self.abandon().await;
+        self.clock.set(self.clock.now().plus(by));
+        self.start_again().await;
+    }
+
+    async fn abandon(&mut self) {
         self.server.take().unwrap().stop(false).await;
         self.app.take().unwrap().abandon().await;
-        self.clock.set(self.clock.now().plus(by));
+    }
+
+    async fn start_again(&mut self) {
         let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
         self.build(listener).await;
     }
@@ -181,8 +190,7 @@ impl World {
     pub async fn restart_in_order(&mut self) {
         self.server.take().unwrap().stop(false).await;
         self.app.take().unwrap().stop(Duration::ZERO).await;
-        let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
-        self.build(listener).await;
+        self.start_again().await;
     }
 
     /// Starts the service again with another setting.

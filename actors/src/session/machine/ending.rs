@@ -35,7 +35,12 @@ pub(super) fn lose(session: Session, last_seen: Moment, now: Moment) -> Result<(
         Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Ended(_) => now,
     };
     let end = (Status::Failed, EndReason::NodeLost);
-    let at = last_seen.max(since).min(now);
+    // It was decided for a moment that may lie before its birth. Whoever has its words has carried it until now.
+    let at = if session.log.is_empty() {
+        last_seen.max(since).max(session.call.created_at).min(now)
+    } else {
+        now
+    };
     finish(session, end, EndedBy::System, Some(LOST.into()), at)
 }
 

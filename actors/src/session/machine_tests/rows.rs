@@ -155,7 +155,8 @@ fn a_call_that_a_crash_cut_off_ends_when_it_was_last_seen() {
         ("talking", 9_999, 610, 600),
         ("dialing", 9_999, 3_610, 0),
     ] {
-        let (lost, _) = transition(state(name), lose_at(last_seen), at(3_610)).unwrap();
+        let read = Session::from_row(state(name).row(), url()).unwrap();
+        let (lost, _) = transition(read, lose_at(last_seen), at(3_610)).unwrap();
         let row = lost.row();
         let found = (row.ended_at, row.duration_seconds);
         assert_eq!(found, (Some(at(ended_at)), seconds), "{name}, {last_seen}");
