@@ -206,6 +206,7 @@ impl App {
         }
         let keys_used = KeysUsed::default();
         housekeeping::start(&deps, keys_used.clone());
+        deps.runtime.spawn(deps.db.clone().keep_the_log_short());
         watch_lock(&deps, lock.clone());
 
         let state = web::Data::new(State {

@@ -86,10 +86,7 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, TIDY_EVERY, "measuring the queues", |deps| async move {
         measure(&deps).await
     });
-    every(deps, TIDY_EVERY, "tidying", |deps| async move {
-        deps.db.checkpoint().await?;
-        tidy(&deps).await
-    });
+    every(deps, TIDY_EVERY, "tidying", |deps| async move { tidy(&deps).await });
     every(deps, TIDY_EVERY, "removing deleted campaigns", |deps| async move {
         clear_away(&deps).await
     });

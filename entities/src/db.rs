@@ -217,14 +217,27 @@ impl Db {
             .map_err(Error::from)
     }
 
-    /// Moves the write-ahead log into the database file, as far as nobody reads it: on a reader's connection and without
-    /// waiting for anybody, for the writer must not stand behind a program outside that reads for minutes. The log begins
+    /// Moves the write-ahead log into the database file, as far as nobody reads it: on the connection that whole lists are read by
+    /// and without waiting for anybody, for the writer must not stand behind a program outside that reads for minutes. The log begins
     /// anew by itself once all of it was moved. Nothing to do on PostgreSQL.
     pub async fn checkpoint(&self) -> Result<()> {
-        if self.write.get_database_backend() == DbBackend::Sqlite {
-            self.read.execute_unprepared("PRAGMA wal_checkpoint(PASSIVE)").await?;
+        if !self.is_shared() {
+            self.reports
+                .execute_unprepared("PRAGMA wal_checkpoint(PASSIVE)")
+                .await?;
         }
         Ok(())
+    }
+
+    /// Does so each second until it is closed, so that hardly anything is left for the writer to move: the commit that finds a long
+    /// log moves it, and everybody waits meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "the disk keeps its own time")]
+    pub async fn keep_the_log_short(self) {
+        while !self.is_shared() && !self.reports.get_sqlite_connection_pool().is_closed() {
+            // Where it fails, commits fail too, and say so.
+            let _ = self.checkpoint().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
     }
 
     pub async fn close(self) {
