@@ -40,7 +40,9 @@ on_both! {
     async fn nobody_pays_for_the_time_in_which_the_service_was_down(world: &mut World) {
         world.change_setting("call_price_cents_per_minute", 60.into()).await;
         let tenant = world.tenant().await;
-        let agent = tenant.agent().await;
+        let replies = json!([{ "say": "One." }, { "say": "Two." }]);
+        let agent = json!({ "name": "Ann", "prompt": "x", "silence": { "hangup_after_seconds": 120 }, "brain": { "mode": "scripted", "replies": replies } });
+        let agent = tenant.api.post("/v1/agents", agent).await.ok()["id"].clone();
         let patient = json!({ "script": [{ "say": "Hello." }, { "silence_seconds": 20 }, { "say": "Bye." }] });
         let call = json!({ "to_number": "+15002340000", "agent_id": agent, "sandbox": patient });
         let id = tenant.api.post("/v1/sessions", call).await.ok()["id"].as_str().unwrap().to_owned();

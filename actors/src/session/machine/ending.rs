@@ -35,9 +35,12 @@ pub(super) fn lose(session: Session, last_seen: Moment, now: Moment) -> Result<(
         Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Ended(_) => now,
     };
     let end = (Status::Failed, EndReason::NodeLost);
-    // It was decided for a moment that may lie before its birth. Whoever has its words has carried it until now.
+    // It was decided for a moment that may lie before its birth; a wish that stands in the row was heard. Whoever has its words has
+    // carried it until now.
     let at = if session.log.is_empty() {
-        last_seen.max(since).max(session.call.created_at).min(now)
+        let call = &session.call;
+        let stored = since.max(call.created_at).max(call.opted_out_at.unwrap_or(since));
+        last_seen.max(stored).min(now)
     } else {
         now
     };

@@ -310,7 +310,7 @@ on_both! {
         let mut row = entities::session::load(&world.deps().db.read, key).await.unwrap();
         row.version += 1;
         (row.phase, row.status) = (entities::session::Phase::Ended, entities::session::Status::Failed);
-        row.end_reason = Some(entities::session::EndReason::Canceled);
+        row.end_reason = Some(entities::session::EndReason::RoomExpired);
         row.ended_by = Some(entities::session::EndedBy::Api);
         row.ended_at = Some(world.clock.now());
         let mut commit = actors::writer::Commit::default();
