@@ -76,7 +76,7 @@ fn main() {
                     contacts: number("--contacts", 30_000),
                     keys: number("--keys", 12),
                     bodies: number("--bodies", 20),
-                    seconds: u64::try_from(number("--seconds", 20)).expect("some seconds"),
+                    seconds: u64::try_from(number("--seconds", 50)).expect("some seconds"),
                 };
                 plan.run().await;
             }
