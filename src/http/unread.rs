@@ -56,7 +56,7 @@ impl Unread {
 
     /// What is sent while the rest is read away. The connection is closed after it, unless the body has ended.
     pub fn answer(self, response: HttpResponse<BoxBody>) -> HttpResponse<BoxBody> {
-        // 101: what comes now is no body any more.
+        // 101: what comes now is not a body any more.
         if response.status().is_informational() || self.look() {
             return response;
         }

@@ -38,7 +38,7 @@ enum At {
 /// Refuses a cell whose quotes do not end where the cell does; says the line.
 pub fn check_quotes(body: &str, delimiter: Delimiter) -> Result<(), String> {
     let (mut at, mut line) = (At::Begin, 1);
-    // A byte order mark is no part of the first cell.
+    // A byte order mark is not part of the first cell.
     for byte in body.trim_start_matches('\u{feff}').bytes() {
         let parts = byte == delimiter.byte() || matches!(byte, b'\r' | b'\n');
         at = match (at, byte) {

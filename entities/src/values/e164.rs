@@ -32,7 +32,7 @@ impl E164 {
         }
     }
 
-    /// The same, of the line itself, whatever extension is behind it. What may be a second number is no extension.
+    /// The same, of the line itself, whatever extension is behind it. What may be a second number is not an extension.
     pub fn parse_line(text: &str, country: Country) -> Result<Self, String> {
         let typed = Typed::read(text)?;
         let behind = typed.extension.as_deref().unwrap_or_default();
