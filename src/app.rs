@@ -251,6 +251,8 @@ impl App {
             .h1_allow_half_closed(false)
             .shutdown_timeout(10)
             .disable_signals();
+        // Its connections inherit it.
+        socket2::SockRef::from(&listener).set_recv_buffer_size(RECEIVE_BUFFER)?;
         Ok(server.listen(listener)?.run())
     }
 
@@ -353,6 +355,9 @@ fn http_threads() -> usize {
 }
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
 const MAX_CONNECTIONS: usize = 10_000;
+/// Bytes of a connection that the kernel takes in before they are read. By itself it takes megabytes: whoever is refused would have
+/// sent all of a large body before reading so.
+const RECEIVE_BUFFER: usize = 128 * 1024;
 
 /// The threads that drive the outside: database, deliveries and calls; and one for the writer alone, so that its next step
 /// never waits behind hundreds of answers. Dropped, they end without waiting: an async context may not wait.

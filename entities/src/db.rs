@@ -270,7 +270,8 @@ fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5))
             .statement_cache_capacity(256)
-            .pragma("cache_size", "-16384")
+            // Readers find the file's pages mapped; their own cache is for what only the log holds yet.
+            .pragma("cache_size", if read_only { "-4096" } else { "-16384" })
             .pragma("mmap_size", "268435456")
             .pragma("temp_store", "memory")
             .pragma("analysis_limit", "400");

@@ -1,6 +1,7 @@
 //! Bodies of which the rest is not wanted: the answer was given before they ended, and they go on coming. They are read away
 //! slowly for a while: closing the connection at once could cost the client the answer that it has not read yet, and reading as
-//! fast as they come would let whoever is refused keep the threads busy that others wait for.
+//! fast as they come would let whoever is refused keep the threads busy that others wait for. However many are refused, a thread
+//! takes no more than one of them may send.
 use actix_web::{
     HttpMessage, HttpResponse,
     body::{BodySize, BoxBody, MessageBody},
@@ -11,7 +12,7 @@ use actix_web::{
 };
 use futures_util::{Stream, StreamExt, stream::LocalBoxStream};
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, Waker, ready},
@@ -25,6 +26,11 @@ const EVERY: Duration = Duration::from_millis(50);
 const LOOKS: usize = 40;
 /// Bytes that a look takes at most.
 const PER_LOOK: usize = 64 * 1024;
+
+thread_local! {
+    /// Answers of this thread that wait for the rest of a body: they take turns.
+    static WAITING: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The body of a request, of which the handler has only a reader: what that leaves is still here after the answer.
 #[derive(Clone)]
@@ -107,6 +113,7 @@ struct Answer {
 
 impl Answer {
     fn new(answer: BoxBody, unread: Unread, every: Duration, left: usize) -> Self {
+        WAITING.set(WAITING.get() + 1);
         Answer {
             answer,
             unread,
@@ -114,6 +121,12 @@ impl Answer {
             looks: None,
             left,
         }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        WAITING.set(WAITING.get() - 1);
     }
 }
 
@@ -134,7 +147,8 @@ impl MessageBody for Answer {
         while this.left > 0 {
             ready!(looks.poll_tick(context));
             this.left -= 1;
-            if this.unread.look() {
+            let is_its_turn = this.left.is_multiple_of(WAITING.get());
+            if is_its_turn && this.unread.look() {
                 break;
             }
         }
@@ -146,7 +160,7 @@ impl MessageBody for Answer {
 mod tests {
     use super::*;
     use futures_util::stream;
-    use std::{cell::Cell, future::poll_fn};
+    use std::future::poll_fn;
 
     /// Of an answer whose request's body is that; the texts of the answer.
     async fn sent(unread: &Unread, looks: usize) -> Vec<Bytes> {
@@ -159,19 +173,36 @@ mod tests {
         texts
     }
 
-    #[actix_web::test]
-    async fn a_body_without_end_is_read_away_slowly_and_not_for_ever() {
+    /// A body without end, and what was taken of it.
+    fn endless() -> (Unread, Rc<Cell<usize>>) {
         let taken = Rc::new(Cell::new(0));
         let counted = taken.clone();
-        let endless = stream::repeat_with(move || {
+        let body = stream::repeat_with(move || {
             counted.set(counted.get() + 1024);
             Ok(Bytes::from_static(&[b'x'; 1024]))
         });
-        let unread = Unread::new(endless);
+        (Unread::new(body), taken)
+    }
+
+    #[actix_web::test]
+    async fn a_body_without_end_is_read_away_slowly_and_not_for_ever() {
+        let (unread, taken) = endless();
         assert!(!unread.look());
         assert_eq!(taken.get(), PER_LOOK);
         assert_eq!(sent(&unread, 5).await, ["refused"]);
         assert_eq!(taken.get(), 6 * PER_LOOK);
+    }
+
+    #[actix_web::test]
+    async fn of_many_bodies_no_more_is_taken_than_of_one() {
+        let answer = || Answer::new(BoxBody::new(""), endless().0, Duration::from_millis(1), 0);
+        let others: Vec<Answer> = std::iter::repeat_with(answer).take(9).collect();
+        let (one, taken) = endless();
+        assert_eq!(sent(&one, 40).await, ["refused"]);
+        assert_eq!(taken.get(), 4 * PER_LOOK, "a tenth of forty");
+        drop(others);
+        assert_eq!(sent(&one, 5).await, ["refused"]);
+        assert_eq!(taken.get(), 9 * PER_LOOK);
     }
 
     #[actix_web::test]

@@ -75,7 +75,7 @@ fn main() {
                     database,
                     contacts: number("--contacts", 30_000),
                     keys: number("--keys", 12),
-                    bodies: number("--bodies", 20),
+                    bodies: number("--bodies", 95),
                     seconds: u64::try_from(number("--seconds", 50)).expect("some seconds"),
                 };
                 plan.run().await;
