@@ -31,13 +31,18 @@ use actors::{
     tree::{self, Hints},
     writer::{self, Writer},
 };
-use entities::{Error, db::Db, lock::Lock, meta};
+use entities::{
+    Error,
+    db::{Db, Location},
+    lock::Lock,
+    meta,
+};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
 use std::{
     net::TcpListener,
     sync::{Arc, OnceLock, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// What every request handler can reach.
@@ -102,22 +107,10 @@ impl App {
 
         // Opened on the runtime that drives them, not on the caller's.
         let opening = location.clone();
-        let (lock, db, fence) = spawn_on(&handle, async move {
-            let lock = Lock::take(&opening).await?;
-            let db = Db::serve(&opening)
-                .await
-                .map_err(|error| format!("cannot open {}: {error}", opening.shown()))?;
-            migration::Migrator::up(&db.write, None)
-                .await
-                .map_err(|error| format!("cannot migrate {}: {error}", opening.shown()))?;
-            // From here on an earlier process that is still alive commits nothing more.
-            let fence = Fence::take(&db)
-                .await
-                .map_err(|error| format!("cannot take over {}: {error}", opening.shown()))?;
-            Ok::<_, String>((Arc::new(lock), db, Arc::new(fence)))
-        })
-        .await
-        .map_err(|why| CannotStart(format!("database_url: {why}")))?;
+        let (lock, db, fence) = spawn_on(&handle, async move { open(&opening).await })
+            .await
+            .map_err(|why| CannotStart(format!("database_url: {why}")))?;
+        let (lock, fence) = (Arc::new(lock), Arc::new(fence));
         let links = open_secrets(&db, &keyring).await?;
         // Before anything takes its time from it.
         holds::begin(&db, &clock, settings.start_paused)
@@ -353,6 +346,40 @@ const ACTOR_THREADS: usize = 2;
 fn http_threads() -> usize {
     std::thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).min(32))
 }
+/// The database, migrated, and what makes it this process's own.
+async fn open(location: &Location) -> Result<(Lock, Db, Fence), String> {
+    let cannot = |what: &'static str| move |error: Error| format!("cannot {what} {}: {error}", location.shown());
+    let lock = Lock::take(location).await?;
+    let db = patiently(move || Db::serve(location)).await.map_err(cannot("open"))?;
+    let (schema, file) = (&db.write, &db);
+    patiently(move || async move { Ok(migration::Migrator::up(schema, None).await?) })
+        .await
+        .map_err(cannot("migrate"))?;
+    // From here on an earlier process that is still alive commits nothing more.
+    let fence = patiently(move || Fence::take(file))
+        .await
+        .map_err(cannot("take over"))?;
+    Ok((lock, db, fence))
+}
+
+/// A start waits so long for a SQLite file that another program has locked, a backup or a shell.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[expect(clippy::disallowed_methods, reason = "a lock is held in real time")]
+async fn patiently<T, F: Future<Output = Result<T, Error>>>(step: impl Fn() -> F) -> Result<T, Error> {
+    let begun = Instant::now();
+    loop {
+        match step().await {
+            Err(error) if error.is_locked() && begun.elapsed() < PATIENCE => {
+                tracing::warn!("the database is locked by another program; the start waits for it");
+                // Each try has waited for some seconds by itself, where SQLite lets it.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
 const MAX_CONNECTIONS: usize = 10_000;
 /// Bytes of a connection that the kernel takes in before they are read. By itself it takes megabytes: whoever is refused would have

@@ -101,6 +101,11 @@ impl Error {
         }
     }
 
+    /// Another program has locked the SQLite file. Its words are SQLite's.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, Error::Unavailable(why) if why.contains("database is locked"))
+    }
+
     /// May the same command succeed later without a change by the caller?
     pub fn retryable(&self) -> bool {
         match self {

@@ -11,11 +11,12 @@ mod the_law;
 
 use crate::world::{Backend, TestDatabase, client};
 use reqwest::Client;
+use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
     net::TcpListener,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, ChildStderr, Command, Output, Stdio},
     sync::atomic::{AtomicU16, Ordering::Relaxed},
     time::Duration,
 };
@@ -60,24 +61,21 @@ impl Place {
 
     /// Starts `serve` and waits until it says that it is ready.
     fn serve(&self, environment: &[(&str, &str)]) -> Child {
+        self.start(environment).ready()
+    }
+
+    fn start(&self, environment: &[(&str, &str)]) -> Starting {
         let mut command = self.command(&["serve"]);
         command
             .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .stdin(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        while !said.contains("Callboard is ready") {
-            assert!(
-                log.read_line(&mut said).unwrap() > 0,
-                "serve ended before it was ready, {:?}:\n{said}",
-                child.wait()
-            );
+        Starting {
+            log: BufReader::new(child.stderr.take().unwrap()),
+            said: String::new(),
+            child,
         }
-        // The rest of the log is read away, so that the process never waits for us.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        child
     }
 
     fn workspace(&self) -> String {
@@ -118,6 +116,34 @@ impl Place {
     }
 }
 
+/// A `serve` that is not ready yet.
+struct Starting {
+    child: Child,
+    log: BufReader<ChildStderr>,
+    said: String,
+}
+
+impl Starting {
+    /// Reads its log until it says that.
+    fn until(&mut self, words: &str) {
+        while !self.said.contains(words) {
+            assert!(
+                self.log.read_line(&mut self.said).unwrap() > 0,
+                "serve ended before it said {words:?}, {:?}:\n{}",
+                self.child.wait(),
+                self.said
+            );
+        }
+    }
+
+    fn ready(mut self) -> Child {
+        self.until("Callboard is ready");
+        // The rest of the log is read away, so that the process never waits for us.
+        std::thread::spawn(move || std::io::copy(&mut self.log, &mut std::io::sink()));
+        self.child
+    }
+}
+
 /// An address that stays free while its process is dead. One that the system gave out could by then be the near end of
 /// any connection of another test, and the restart would find it in use; the system gives out none below 32,768.
 fn own_address() -> String {
@@ -148,6 +174,25 @@ fn on(backend: Backend, test: impl AsyncFnOnce(Place)) {
             let ended = tokio::time::timeout(limit, test(place)).await;
             assert!(ended.is_ok(), "the test did not end within {limit:?}");
         }
+    });
+}
+
+/// By a backup, or somebody's shell: for longer than SQLite waits by itself.
+#[test]
+fn a_start_waits_for_a_file_that_another_program_has_locked() {
+    on(Backend::Sqlite, async |place| {
+        place.workspace();
+        let mut options = ConnectOptions::new(&place.database.url);
+        // One, so that statements one after another are one transaction.
+        options.max_connections(1);
+        let outside = Database::connect(options).await.unwrap();
+        outside.execute_unprepared("BEGIN IMMEDIATE").await.unwrap();
+        let mut starting = place.start(&[]);
+        starting.until("the start waits for it");
+        outside.execute_unprepared("ROLLBACK").await.unwrap();
+        let mut serving = starting.ready();
+        serving.kill().unwrap();
+        serving.wait().unwrap();
     });
 }
 
