@@ -5,7 +5,7 @@ use crate::{
     clock::Busy,
     deps::Deps,
     talk::{
-        line::{Event, Line, Said, Saying, Words},
+        line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
         spoken_ms,
     },
 };
@@ -13,7 +13,7 @@ use entities::{
     session::{SandboxOutcome, Step},
     values::E164,
 };
-use futures_util::future::{BoxFuture, FutureExt, ready};
+use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use std::{
     collections::VecDeque,
     sync::{
@@ -22,7 +22,6 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::mpsc;
 
 /// What the person says in a talk without a script.
 const AGREEABLE: [&str; 3] = [
@@ -50,7 +49,7 @@ pub struct Person {
     /// Given up while waiting.
     busy: Option<Busy>,
     moves: VecDeque<Move>,
-    inbox: mpsc::Receiver<(Control, Option<Busy>)>,
+    inbox: Inbox,
     /// It waits for somebody to say something: what it is told wakes it at once.
     listens: Arc<AtomicBool>,
     /// Told while it was handed over.
@@ -61,12 +60,7 @@ pub struct Person {
 }
 
 impl Person {
-    pub fn new(
-        deps: &Deps,
-        speed: f64,
-        inbox: mpsc::Receiver<(Control, Option<Busy>)>,
-        listens: Arc<AtomicBool>,
-    ) -> Self {
+    pub fn new(deps: &Deps, speed: f64, inbox: Inbox, listens: Arc<AtomicBool>) -> Self {
         Person {
             deps: deps.clone(),
             speed,
@@ -130,7 +124,7 @@ impl Person {
         self.listens.store(true, Ordering::SeqCst);
         let wanted = tokio::select! {
             biased;
-            Some((control, busy)) = self.inbox.recv() => {
+            Some((control, busy)) = self.inbox.recv(), if self.later.len() < LATER => {
                 self.busy = busy.or_else(|| Some(clock.busy()));
                 Some(control)
             }
@@ -209,10 +203,31 @@ impl Line for Person {
                 self.wait(played).await;
                 return Said::CutInAfter(played);
             }
-            self.wait(ms).await;
+            if saying.whole {
+                self.wait(ms).await;
+                return Said::Whole;
+            }
+            let mut left = ms;
+            while let Some((control, rest)) = self.wait_or_heed(left).await {
+                left = rest;
+                let is_over = matches!(control, Control::Transfer(_));
+                self.later.push_back(control);
+                if is_over {
+                    return Said::CutInAfter(ms - left);
+                }
+            }
             Said::Whole
         }
         .boxed()
+    }
+
+    fn is_spoken_over(&mut self) -> bool {
+        while self.later.len() < LATER
+            && let Ok((control, _)) = self.inbox.try_recv()
+        {
+            self.later.push_back(control);
+        }
+        self.later.iter().any(|control| matches!(control, Control::Transfer(_)))
     }
 
     fn listen(&mut self) -> BoxFuture<'_, Event> {
@@ -239,6 +254,10 @@ impl Line for Person {
 
     fn press(&mut self, _: &str) {}
 
+    fn wanted(&mut self) -> BoxFuture<'_, E164> {
+        transfer_wanted(&mut self.inbox, &mut self.later).boxed()
+    }
+
     /// By the last digit of the number: 1 is busy, 2 does not answer, 4 is turned down; others take over.
     fn hand_over<'a>(&'a mut self, to: &'a E164) -> BoxFuture<'a, Result<(), String>> {
         async move {
@@ -260,8 +279,19 @@ impl Line for Person {
         .boxed()
     }
 
-    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, ()> {
-        self.wait(ms).boxed()
+    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, Option<(E164, u64)>> {
+        async move {
+            let mut left = ms;
+            while let Some((control, rest)) = self.wait_or_heed(left).await {
+                left = rest;
+                match control {
+                    Control::Transfer(to) => return Some((to, left)),
+                    Control::TakeBack | Control::Say(_) | Control::Press(_) => self.later.push_back(control),
+                }
+            }
+            None
+        }
+        .boxed()
     }
 }
 
@@ -284,10 +314,13 @@ impl Line for Typed {
         false
     }
     fn press(&mut self, _: &str) {}
+    fn wanted(&mut self) -> BoxFuture<'_, E164> {
+        pending().boxed()
+    }
     fn hand_over<'a>(&'a mut self, _: &'a E164) -> BoxFuture<'a, Result<(), String>> {
         ready(Ok(())).boxed()
     }
-    fn dawdle(&mut self, _: u64) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
+    fn dawdle(&mut self, _: u64) -> BoxFuture<'_, Option<(E164, u64)>> {
+        ready(None).boxed()
     }
 }

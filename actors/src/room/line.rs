@@ -12,16 +12,14 @@ use crate::{
     carrier::Control,
     clock::{Busy, Clock},
     recording::voice::{Speaker, Voice},
-    talk::line::{Event, Line, Said, Saying, Words},
+    talk::line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
 };
 use bytes::Bytes;
 use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use std::{collections::VecDeque, sync::Arc, time::Duration};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
-/// What the API wants while the participant speaks; what comes beyond waits in the inbox.
-const LATER: usize = 16;
 /// Bytes of a millisecond of mu-law.
 const PER_MS: u64 = 8;
 
@@ -30,7 +28,7 @@ pub struct RoomLine {
     wire: Arc<Wire>,
     agent: Sounds,
     noticed: Noticed,
-    inbox: mpsc::Receiver<(Control, Option<Busy>)>,
+    inbox: Inbox,
     later: VecDeque<Control>,
     /// Utterances are numbered: the last one that was listened to,
     listened: u64,
@@ -51,13 +49,7 @@ pub struct Sounds {
 }
 
 impl RoomLine {
-    pub fn new(
-        clock: Clock,
-        agent: Sounds,
-        wire: Arc<Wire>,
-        noticed: Noticed,
-        inbox: mpsc::Receiver<(Control, Option<Busy>)>,
-    ) -> Self {
+    pub fn new(clock: Clock, agent: Sounds, wire: Arc<Wire>, noticed: Noticed, inbox: Inbox) -> Self {
         RoomLine {
             busy: None,
             clock,
@@ -224,15 +216,20 @@ impl Line for RoomLine {
     /// Nobody hears an agent's keys in a browser.
     fn press(&mut self, _: &str) {}
 
+    fn wanted(&mut self) -> BoxFuture<'_, E164> {
+        transfer_wanted(&mut self.inbox, &mut self.later).boxed()
+    }
+
     fn hand_over<'a>(&'a mut self, _: &'a E164) -> BoxFuture<'a, Result<(), String>> {
         ready(Err("a room has no telephone line".to_owned())).boxed()
     }
 
-    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, ()> {
+    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, Option<(E164, u64)>> {
         async move {
             let clock = self.clock.clone();
             self.busy = None;
             self.busy = Some(clock.sleep(Duration::from_millis(ms)).await);
+            None
         }
         .boxed()
     }

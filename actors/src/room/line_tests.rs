@@ -6,6 +6,7 @@ use crate::room::{
 };
 use entities::values::Moment;
 use std::future::Future;
+use tokio::sync::mpsc;
 
 fn start() -> Moment {
     Moment::from_millis(1_000_000)

@@ -1,8 +1,13 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
-use crate::{brain::Speech, carrier::Control};
+use crate::{brain::Speech, carrier::Control, clock::Busy};
 use bytes::Bytes;
 use entities::values::E164;
-use futures_util::future::{BoxFuture, FutureExt, ready};
+use futures_util::future::{BoxFuture, FutureExt, pending, ready};
+use std::collections::VecDeque;
+use tokio::sync::mpsc;
+
+/// What the API wants that a line keeps for later, while it does something else; what comes beyond waits in its inbox.
+pub const LATER: usize = 16;
 
 /// Words of the other side.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,8 +81,32 @@ pub trait Line: Send {
     /// The sandbox wants a function to be called that takes longer than it may. Said once.
     fn wants_slow_function(&mut self) -> bool;
     fn press(&mut self, digits: &str);
+    /// Somebody else is to take over, by the API: resolves when that is wanted, whatever the line is doing. May be dropped.
+    fn wanted(&mut self) -> BoxFuture<'_, E164>;
     /// Calls somebody else to take over; `Err`: why nobody did.
     fn hand_over<'a>(&'a mut self, to: &'a E164) -> BoxFuture<'a, Result<(), String>>;
-    /// Waits as a function would that takes too long.
-    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, ()>;
+    /// Waits as a function would that takes too long; or until somebody else is to take over: who, and how much is left.
+    fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, Option<(E164, u64)>>;
+}
+
+/// What is told comes by this, with a sign that something is under way, where the line waits.
+pub type Inbox = mpsc::Receiver<(Control, Option<Busy>)>;
+
+/// Resolves when somebody else is to take over; all else that is told is kept for later.
+pub async fn transfer_wanted(inbox: &mut Inbox, later: &mut VecDeque<Control>) -> E164 {
+    let is_transfer = |control: &Control| matches!(control, Control::Transfer(_));
+    loop {
+        if let Some(at) = later.iter().position(is_transfer)
+            && let Some(Control::Transfer(to)) = later.remove(at)
+        {
+            return to;
+        }
+        if later.len() >= LATER {
+            return pending().await;
+        }
+        match inbox.recv().await {
+            Some((control, _)) => later.push_back(control),
+            None => return pending().await,
+        }
+    }
 }

@@ -48,6 +48,7 @@ use lines::Lines;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, VecDeque},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -381,10 +382,20 @@ impl<L: Line> Talk<L> {
         let mut calls = Vec::new();
         let (mut said, mut said_ms) = (String::new(), 0);
         let mut is_cut = false;
-        let mut failure = None;
+        let (mut failure, mut taken_up) = (None, None);
         {
             let mut acts = self.brain.think(heard);
-            while let Some(act) = acts.next().await {
+            loop {
+                let act = tokio::select! {
+                    biased;
+                    to = self.mouth.line.wanted() => {
+                        taken_up = Some(to);
+                        is_cut = true;
+                        break;
+                    }
+                    act = acts.next() => act,
+                };
+                let Some(act) = act else { break };
                 match act {
                     Ok(Act::Say { text, audio }) => {
                         let outcome = self.mouth.say(&text, audio).await;
@@ -422,6 +433,9 @@ impl<L: Line> Talk<L> {
         }
         if is_cut {
             self.brain.interrupted(&said, said_ms).await;
+            if let Some(to) = taken_up {
+                self.hand_over(&to).await?;
+            }
             return Ok(Next::Listen);
         }
         if calls.is_empty() {
@@ -457,7 +471,9 @@ impl<L: Line> Talk<L> {
         let mut ends = false;
         for (call_id, name, arguments) in calls {
             let output = match self.guard.look(&self.kit, &self.answered, &name, &arguments) {
-                Ok(Allowed::Function(function, arguments)) => self.invoke(&call_id, &function, &arguments, false).await,
+                Ok(Allowed::Function(function, arguments)) => {
+                    self.invoke(&call_id, &function, &arguments, false).await?
+                }
                 Ok(Allowed::Transfer(to)) if !self.may_reach(&to) => {
                     let why = "the operator does not allow calls to this number";
                     self.mouth.tell(Command::Note {
@@ -515,16 +531,24 @@ impl<L: Line> Talk<L> {
     }
 
     /// Calls a function of the user's. `slow`: the sandbox lets it take longer than it may.
-    async fn invoke(&mut self, call_id: &str, function: &Function, arguments: &Value, slow: bool) -> Value {
+    async fn invoke(
+        &mut self,
+        call_id: &str,
+        function: &Function,
+        arguments: &Value,
+        slow: bool,
+    ) -> Result<Value, Over> {
         let timeout_ms = i64::from(function.definition.timeout_ms.get());
         self.begin_call(call_id, &function.name, arguments, timeout_ms);
         let mut invoked = match &self.caller {
-            Caller::Live(deps) => functions::invoke(deps, function, arguments, Occasion::Talk(&self.call))
-                .await
-                .unwrap_or_else(|error| {
+            Caller::Live(deps) => {
+                let (deps, call) = (deps.clone(), self.call.clone());
+                let work = functions::invoke(&deps, function, arguments, Occasion::Talk(&call));
+                self.beside(work).await?.unwrap_or_else(|error| {
                     tracing::error!(%error, "a function could not be called");
                     not_called()
-                }),
+                })
+            }
             Caller::Stubbed(answers) => Invoked {
                 status: InvocationStatus::Succeeded,
                 http_status: 200,
@@ -534,12 +558,47 @@ impl<L: Line> Talk<L> {
         };
         if slow {
             let rest = (timeout_ms - invoked.duration_ms).max(0);
-            self.mouth.line.dawdle(u64::try_from(rest).unwrap_or(0)).await;
+            self.dawdle(rest).await?;
             invoked = late(timeout_ms);
         }
         self.end_call(call_id, (function.id, &function.name, timeout_ms), &invoked)
             .await;
-        invoked.output
+        Ok(invoked.output)
+    }
+
+    /// Works beside the line: a transfer that the API wants meanwhile is taken up at once. If nobody takes over, the work goes on.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Over> {
+        let mut work = pin!(work);
+        loop {
+            let to = tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                to = self.mouth.line.wanted() => to,
+            };
+            let mut done = None;
+            {
+                let mut handing_over = pin!(self.hand_over(&to));
+                loop {
+                    tokio::select! {
+                        biased;
+                        outcome = &mut handing_over => break outcome?,
+                        result = &mut work, if done.is_none() => done = Some(result),
+                    }
+                }
+            }
+            if let Some(done) = done {
+                return Ok(done);
+            }
+        }
+    }
+
+    async fn dawdle(&mut self, ms: i64) -> Result<(), Over> {
+        let mut left = u64::try_from(ms).unwrap_or(0);
+        while let Some((to, rest)) = self.mouth.line.dawdle(left).await {
+            left = rest;
+            self.hand_over(&to).await?;
+        }
+        Ok(())
     }
 
     fn begin_call(&mut self, call_id: &str, name: &str, arguments: &Value, timeout_ms: i64) {
@@ -593,18 +652,18 @@ impl<L: Line> Talk<L> {
     }
 
     /// The sandbox's slow function: the agent's first one, or one that exists only there.
-    async fn slow_function(&mut self) {
+    async fn slow_function(&mut self) -> Result<(), Over> {
         let call_id = "sandbox_slow";
         if let Some(function) = self.kit.functions.first().cloned() {
             let arguments = schema::sample(&function.definition.parameters);
-            self.invoke(call_id, &function, &arguments, true).await;
-            return;
+            return self.invoke(call_id, &function, &arguments, true).await.map(drop);
         }
         self.begin_call(call_id, SLOW_NAME, &json!({}), SLOW_MS);
-        self.mouth.line.dawdle(u64::try_from(SLOW_MS).unwrap_or(0)).await;
+        self.dawdle(SLOW_MS).await?;
         let nobody = FunctionId(SLOW_ID);
         self.end_call(call_id, (nobody, SLOW_NAME, SLOW_MS), &late(SLOW_MS))
             .await;
+        Ok(())
     }
 
     /// Waits for the other side's words, and does what the API wants meanwhile.
@@ -615,7 +674,7 @@ impl<L: Line> Talk<L> {
                     self.mouth.hear(&words).await;
                     self.heed(&words.speech.text).await?;
                     if self.mouth.line.wants_slow_function() {
-                        self.slow_function().await;
+                        self.slow_function().await?;
                     }
                     return Ok(Heard::Words(words.speech));
                 }

@@ -73,6 +73,23 @@ on_both! {
         assert_eq!(api.post(&format!("{path}/say"), json!({ "text": "Hi." })).await.error(), (409, "invalid_state", None));
     }
 
+    /// A long speech is not waited for: who is to take over would have been given up meanwhile.
+    async fn somebody_takes_over_while_the_agent_speaks(world: &mut World) {
+        let tenant = world.tenant().await;
+        let speech = "Let me tell you everything about our new office. ".repeat(40);
+        let agent = agent(&tenant, json!({ "first_message": speech })).await;
+        let id = call(&tenant, &agent, "+15002345600", patient()).await;
+        world.advance(seconds(20)).await;
+        let path = format!("/v1/sessions/{id}/transfer");
+        assert_eq!(tenant.api.post(&path, json!({ "transfer_number": "+15002000010" })).await.status, 202);
+        world.advance(seconds(5)).await;
+        let row = session(&tenant, &id).await;
+        assert_eq!((&row["phase"], &row["end_reason"]), (&json!("ended"), &json!("transferred")));
+        let ended = &told(&tenant, "session.ended").await[0];
+        let said = said(&ended["transcript"]);
+        assert!(said[0].len() < speech.len() / 2, "it ends where it was cut: {said:?}");
+    }
+
     async fn turns_are_streamed_as_they_are_said(world: &mut World) {
         let tenant = world.tenant().await;
         let agent = patient_agent(&tenant).await;

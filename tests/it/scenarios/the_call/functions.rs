@@ -9,6 +9,7 @@ use crate::{
     },
 };
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 fn schema() -> Value {
     json!({ "type": "object", "required": ["day"], "additionalProperties": false, "properties": { "day": { "enum": ["monday", "tuesday"] } } })
@@ -85,6 +86,57 @@ on_both! {
         let at = words.iter().position(|line| line.contains("still working")).unwrap();
         assert!(words[at + 1..].iter().any(|line| line.starts_with("user: No")), "the talk goes on: {words:?}");
         assert_eq!(server.calls().len(), 1, "no second try");
+    }
+
+    /// By the API: at once, and not when the function has answered.
+    async fn somebody_takes_over_while_a_function_runs(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (begins, mut begun) = mpsc::unbounded_channel();
+        let server = FunctionServer::start(move |_| {
+            begins.send(()).unwrap();
+            Reply::Hang
+        });
+        let function = function(&tenant, &server.url, json!({ "timeout_ms": 120_000 })).await;
+        let agent = booking_agent(&tenant, &function, json!({ "day": "monday" })).await;
+        let id = call(&tenant, &agent, "+15002345600", script()).await;
+        let transfer = async {
+            begun.recv().await.unwrap();
+            let to = json!({ "transfer_number": "+15002000010" });
+            assert_eq!(tenant.api.post(&format!("/v1/sessions/{id}/transfer"), to).await.status, 202);
+        };
+        tokio::join!(world.advance(minutes(1)), transfer);
+        let row = session(&tenant, &id).await;
+        assert_eq!((&row["phase"], &row["end_reason"]), (&json!("ended"), &json!("transferred")));
+    }
+
+    /// The line of whoever was to take over is busy; meanwhile the function was waited for.
+    async fn a_function_goes_on_while_nobody_takes_over(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (begins, mut begun) = mpsc::unbounded_channel();
+        let (answer, answers) = std::sync::mpsc::channel();
+        let answers = std::sync::Mutex::new(answers);
+        let server = FunctionServer::start(move |_| {
+            begins.send(()).unwrap();
+            Reply::Json(answers.lock().unwrap().recv().unwrap())
+        });
+        let function = function(&tenant, &server.url, json!({ "timeout_ms": 120_000 })).await;
+        let agent = booking_agent(&tenant, &function, json!({ "day": "monday" })).await;
+        let id = call(&tenant, &agent, "+15002345600", script()).await;
+        let transfer = async {
+            begun.recv().await.unwrap();
+            let to = json!({ "transfer_number": "+15002000011" });
+            assert_eq!(tenant.api.post(&format!("/v1/sessions/{id}/transfer"), to).await.status, 202);
+            while session(&tenant, &id).await["phase"] == "transferring" {
+                tokio::task::yield_now().await;
+            }
+            answer.send(json!({ "booked": true })).unwrap();
+        };
+        tokio::join!(world.advance(minutes(2)), transfer);
+        let ended = &told(&tenant, "session.ended").await[0];
+        assert_eq!(ended["function_invocations"][0]["status"], "succeeded");
+        let words = said(&ended["transcript"]);
+        let at = |text: &str| words.iter().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {words:?}"));
+        assert!(at("nobody is available") < at("Anything else?"), "{words:?}");
     }
 
     async fn what_a_function_answers_is_limited_and_its_failures_are_told(world: &mut World) {
