@@ -165,6 +165,7 @@ impl App {
             recoveries: Default::default(),
             imports: Default::default(),
             closings: Default::default(),
+            reviews: Default::default(),
             evaluations: Default::default(),
             providers: settings.providers()?,
             payments: settings.payments()?,

@@ -1,7 +1,11 @@
 //! The calls that this process has placed, or is about to. What is live in the database and not here was cut off by a crash.
 use crate::carrier::Leg;
 use chrono_tz::Tz;
-use entities::{campaign::Retry, contact, ids::SessionId};
+use entities::{
+    campaign::Retry,
+    contact,
+    ids::{CampaignId, SessionId},
+};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -62,6 +66,14 @@ impl Calls {
     }
     pub fn contact(&self, session: SessionId) -> Option<(contact::Model, Retry, Tz)> {
         self.lock().get(&session).and_then(|held| held.call.contact.clone())
+    }
+    /// A campaign's plan has changed: that of its calls in hand is old.
+    pub fn forget_contacts_of(&self, campaign: CampaignId) {
+        for held in self.lock().values_mut() {
+            held.call
+                .contact
+                .take_if(|(contact, ..)| contact.campaign_id == campaign);
+        }
     }
     /// The kept row has turned out to be old.
     pub fn forget_contact(&self, session: SessionId) {

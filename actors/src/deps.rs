@@ -29,7 +29,7 @@ use crate::{
 use actix::ArbiterHandle;
 use entities::{
     db::Db,
-    ids::{CampaignId, ImportId, RecoveryId},
+    ids::{CampaignId, ImportId, RecoveryId, TenantId},
 };
 use std::{
     ops::Deref,
@@ -71,6 +71,8 @@ pub struct Shared {
     pub imports: Running<ImportId>,
     /// Campaigns whose contacts are being put away.
     pub closings: Running<CampaignId>,
+    /// Workspaces whose campaigns' contacts are judged anew.
+    pub reviews: Running<TenantId>,
     /// Talks that are being classified.
     pub evaluations: Evaluations,
     /// Who takes the money for credits.

@@ -130,6 +130,9 @@ pub enum Effect {
         reason: CompletedReason,
     },
 
+    /// Judges anew, in slices, who waits: the campaign's rules have changed.
+    ReviewContacts(Owned<CampaignId>),
+
     // Hints: may be lost; the receiver finds the same thing in its rows.
     /// What the tenant's campaigns are has changed.
     CampaignsChanged(TenantId),
@@ -240,6 +243,7 @@ pub async fn facts<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], co
             | Effect::Overheard { .. }
             | Effect::OverheardEnd(_)
             | Effect::PutAwayContacts { .. }
+            | Effect::ReviewContacts(_)
             | Effect::TrunkCongested { .. }
             | Effect::CampaignsChanged(_)
             | Effect::ContactsChanged(_)
@@ -427,6 +431,10 @@ pub async fn perform(deps: &Deps, effects: Vec<Effect>) {
             }
             Effect::PutAwayContacts { campaign, reason } => {
                 campaign::actor::put_away(deps, campaign, reason);
+            }
+            Effect::ReviewContacts(campaign) => {
+                deps.calls.forget_contacts_of(campaign.id);
+                campaign::review::begin(deps, campaign.tenant_id);
             }
             Effect::TrunkCongested { tenant_id, env } => {
                 tree.dispatchers

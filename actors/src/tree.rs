@@ -168,6 +168,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         sessions(deps, tree).await,
         rooms(deps, tree).await,
         campaigns(deps, tree).await,
+        reviews(deps).await,
         dispatchers(deps, tree).await,
     ];
     outcomes.into_iter().collect()
@@ -289,6 +290,13 @@ async fn campaigns(deps: &Deps, tree: &Tree) -> Result<()> {
     for campaign in entities::campaign::unattended(&deps.db.read, soon).await? {
         tree.campaigns.tell(campaign, Do::tell(Campaign::TICK, &deps.clock));
         crate::campaign::actor::check_drained(deps.clone(), campaign);
+    }
+    Ok(())
+}
+
+async fn reviews(deps: &Deps) -> Result<()> {
+    for tenant in entities::campaign::tenants_to_review(&deps.db.read).await? {
+        crate::campaign::review::begin(deps, tenant);
     }
     Ok(())
 }

@@ -10,8 +10,9 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*,
-    sea_query::Expr,
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement,
+    entity::prelude::*,
+    sea_query::{Expr, ExprTrait},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -108,8 +109,8 @@ pub struct Model {
     /// What it was dispatched into last.
     #[sea_orm(column_name = "last_session_id")]
     pub last_row_id: Option<DeliveryRowId>,
-    /// Attempts beyond its campaign's `max_attempts`, granted by hand; negative where that grants fewer than the plan has left.
-    pub granted_attempts: i32,
+    /// It was to be called once more by hand: so many attempts, whatever its campaign's rules say.
+    pub attempt_limit: Option<i32>,
     /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
     pub skip_reason: Option<SkipReason>,
@@ -261,6 +262,33 @@ pub async fn due(db: &impl ConnectionTrait, campaign: CampaignId, now: Moment, l
         .limit(limit)
         .all(db)
         .await?)
+}
+
+/// Contacts that wait for a time, in its order, behind that one.
+pub async fn waiting_after(
+    db: &impl ConnectionTrait,
+    campaign: CampaignId,
+    after: Option<(Moment, ContactId)>,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let mut select = of(campaign, DUE);
+    if let Some((at, id)) = after {
+        let behind = Expr::tuple([Expr::col(Column::NextAttemptAt), Expr::col(Column::Id)])
+            .gt(Expr::tuple([Expr::value(at), Expr::value(id)]));
+        select = select.filter(behind);
+    }
+    Ok(select
+        .order_by(Column::NextAttemptAt, Order::Asc)
+        .order_by(Column::Id, Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
+}
+
+/// Those of them that are there.
+pub async fn of_ids(db: &impl ConnectionTrait, ids: &[ContactId]) -> Result<Vec<Model>> {
+    let select = Entity::find().filter(Column::Id.is_in(ids.iter().copied()));
+    Ok(select.all(db).await?)
 }
 
 /// When the time of the campaign's next contact comes.

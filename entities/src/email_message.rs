@@ -147,6 +147,19 @@ pub async fn behind_link(db: &impl ConnectionTrait, id: EmailId) -> Result<Optio
     Ok(Entity::find_by_id(id).one(db).await?)
 }
 
+/// When these ended, of those that have.
+pub async fn ends_of(db: &impl ConnectionTrait, ids: &[EmailId]) -> Result<Vec<(EmailId, Moment)>> {
+    let select = Entity::find()
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .select_only()
+        .columns([Column::Id, Column::EndedAt, Column::SentAt]);
+    let rows: Vec<(EmailId, Option<Moment>, Option<Moment>)> = select.into_tuple().all(db).await?;
+    let ends = rows
+        .into_iter()
+        .filter_map(|(id, ended_at, sent_at)| Some((id, ended_at.or(sent_at)?)));
+    Ok(ends.collect())
+}
+
 /// When it ended; `None`: it has not, or it is not kept any more.
 pub async fn ended_at(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Option<Moment>> {
     let found = owned(key.tenant_id, key.env)

@@ -153,6 +153,19 @@ pub async fn owner_of(db: &impl ConnectionTrait, id: SmsId) -> Result<Option<Own
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
 
+/// When these ended, of those that have.
+pub async fn ends_of(db: &impl ConnectionTrait, ids: &[SmsId]) -> Result<Vec<(SmsId, Moment)>> {
+    let select = Entity::find()
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .select_only()
+        .columns([Column::Id, Column::EndedAt, Column::SentAt]);
+    let rows: Vec<(SmsId, Option<Moment>, Option<Moment>)> = select.into_tuple().all(db).await?;
+    let ends = rows
+        .into_iter()
+        .filter_map(|(id, ended_at, sent_at)| Some((id, ended_at.or(sent_at)?)));
+    Ok(ends.collect())
+}
+
 /// When it ended; `None`: it has not, or it is not kept any more.
 pub async fn ended_at(db: &impl ConnectionTrait, key: Owned<SmsId>) -> Result<Option<Moment>> {
     let found = owned(key.tenant_id, key.env)

@@ -14,6 +14,7 @@ mod m2026_11_22_000009_rooms;
 mod m2026_11_22_000014_access;
 mod m2026_11_22_000017_numbers;
 mod m2026_11_23_000019_imports;
+mod m2026_11_23_000020_reviews;
 
 pub struct Migrator;
 
@@ -33,6 +34,7 @@ impl MigratorTrait for Migrator {
             Box::new(m2026_11_22_000014_access::Migration),
             Box::new(m2026_11_22_000017_numbers::Migration),
             Box::new(m2026_11_23_000019_imports::Migration),
+            Box::new(m2026_11_23_000020_reviews::Migration),
         ]
     }
 }

@@ -486,7 +486,7 @@ fn contact_line(row: &contact::Model, campaign: &campaign::Model, rules: &Rules)
         "zones": zones(rules, &plan.schedule, &row.zone),
         "state": row.status,
         "attempts": row.attempts,
-        "max_attempts": plan.retry.max_attempts.get() + row.granted_attempts,
+        "max_attempts": row.attempt_limit.unwrap_or(plan.retry.max_attempts.get()),
         "gap": i64::from(plan.retry.min_gap_minutes.get()) * 60,
     })
 }

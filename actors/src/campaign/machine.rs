@@ -30,6 +30,8 @@ pub struct Campaign {
     /// The agent as it was at the start.
     pub agent: Option<Arc<AgentSnapshot>>,
     pub phase: Phase,
+    /// The version whose change of rules not everybody who waits was judged by yet.
+    pub review_of: Option<i32>,
     /// It is gone for its users.
     pub deleted_at: Option<Moment>,
     pub created_at: Moment,
@@ -99,6 +101,10 @@ pub enum Command {
     Awake {
         from: Moment,
     },
+    /// Everybody who waits was judged by the rules of that version.
+    Reviewed {
+        of: i32,
+    },
     Cancel,
     /// Every contact has reached a terminal state, by these counts.
     Drained(Tally),
@@ -119,6 +125,7 @@ impl Campaign {
             plan: Arc::new(plan),
             agent: None,
             phase: Phase::Draft,
+            review_of: None,
             deleted_at: None,
             created_at: now,
             version: 1,
@@ -150,6 +157,7 @@ impl Campaign {
             completed_at: None,
             completed_reason: None,
             deleted_at: self.deleted_at,
+            review_of: self.review_of,
             version: self.version,
             created_at: self.created_at,
         };
@@ -242,6 +250,7 @@ impl Campaign {
             plan: Arc::new(row.plan),
             agent: row.agent.map(Arc::new),
             phase,
+            review_of: row.review_of,
             deleted_at: row.deleted_at,
             created_at: row.created_at,
             version: row.version,
@@ -255,7 +264,7 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
     use Phase::*;
     if campaign.deleted_at.is_some() {
         return match command {
-            Tick | Rest { .. } | Reconsider | Awake { .. } | Drained(_) => Ok((campaign, Vec::new())),
+            Tick | Rest { .. } | Reconsider | Awake { .. } | Reviewed { .. } | Drained(_) => Ok((campaign, Vec::new())),
             Start { .. } | Change(_) | Pause | Resume | Cancel | Delete => Err(Error::NotFound("campaign")),
         };
     }
@@ -348,6 +357,8 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
         (Draft, Change(patch)) => change_draft(campaign, &patch),
         (Armed { .. } | Running { .. } | Paused { .. }, Change(patch)) => change_rules(campaign, &patch),
 
+        (Running { .. } | Paused { .. }, Reviewed { of }) if campaign.review_of == Some(of) => Ok(reviewed(campaign)),
+
         (Running { started_at }, Drained(tally)) => complete(
             Some(*started_at),
             None,
@@ -388,7 +399,7 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
         | (Closing { .. }, Cancel) => Ok((campaign, Vec::new())),
         (
             Draft | Armed { .. } | Running { .. } | Paused { .. } | Closing { .. } | Completed { .. },
-            Rest { .. } | Reconsider | Awake { .. },
+            Rest { .. } | Reconsider | Awake { .. } | Reviewed { .. },
         ) => Ok((campaign, Vec::new())),
         // A paused campaign completes when it is resumed. Source: specification, "Campaign": completion leaves `running`.
         (Paused { .. } | Completed { .. } | Draft | Armed { .. }, Drained(_)) => Ok((campaign, Vec::new())),
@@ -560,8 +571,15 @@ fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effe
             "is fixed once the campaign was started: duplicate the campaign",
         ));
     }
+    let judged_by = |plan: &Plan| (plan.retry.clone(), plan.caps.clone(), plan.schedule.clone());
+    let is_anew = judged_by(before) != judged_by(&plan);
     let mut campaign = changed(campaign, plan);
     let mut effects = vec![Effect::CampaignsChanged(campaign.key.tenant_id)];
+    if is_anew && !matches!(campaign.phase, Phase::Armed { .. }) {
+        // Before the start nobody was judged.
+        campaign.review_of = Some(campaign.version);
+        effects.push(Effect::ReviewContacts(campaign.key));
+    }
     if let Phase::Paused {
         started_at,
         cause: Cause::QuietHours { .. },
@@ -573,6 +591,15 @@ fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effe
         effects.push(Effect::CheckDrained(campaign.key));
     }
     Ok((campaign, effects))
+}
+
+fn reviewed(mut campaign: Campaign) -> (Campaign, Vec<Effect>) {
+    campaign.review_of = None;
+    let effects = vec![
+        Effect::CampaignsChanged(campaign.key.tenant_id),
+        Effect::CheckDrained(campaign.key),
+    ];
+    (campaign, effects)
 }
 
 /// Contacts are read as their campaign's channel asks for: another one can only come before them.
@@ -600,6 +627,8 @@ fn close(
     mut campaign: Campaign,
     now: Moment,
 ) -> Result<(Campaign, Vec<Effect>)> {
+    // Nobody waits any more.
+    campaign.review_of = None;
     campaign.phase = Phase::Closing {
         started_at,
         since: now,
@@ -627,6 +656,7 @@ fn complete(
     if tally.unfinished() != 0 {
         return Ok((campaign, Vec::new()));
     }
+    campaign.review_of = None;
     campaign.phase = Phase::Completed {
         started_at,
         closed_at,

@@ -65,9 +65,9 @@ fn after(campaign: Campaign, command: Command, seconds: i64) -> Campaign {
 }
 
 #[rustfmt::skip]
-const STATES: [&str; 16] = [
+const STATES: [&str; 18] = [
     "draft", "draft for later", "draft too late", "armed", "running", "running until 200", "paused", "paused until 200",
-    "resting", "resting until 200", "canceling", "canceling a draft", "ending", "completed", "canceled", "ended",
+    "resting", "resting until 200", "in review", "in review, paused", "canceling", "canceling a draft", "ending", "completed", "canceled", "ended",
 ];
 
 /// Started at 10, paused at 20, in everybody's quiet hours until 100, closed at 30 or at 200, over at 40 or at 210.
@@ -84,6 +84,8 @@ fn state(name: &str) -> Campaign {
         "paused until 200" => after(state("running until 200"), Command::Pause, 20),
         "resting" => after(state("running"), rest_until(100), 20),
         "resting until 200" => after(state("running until 200"), rest_until(300), 20),
+        "in review" => after(state("running"), change(other_rules()), 20),
+        "in review, paused" => after(state("in review"), Command::Pause, 30),
         "canceling" => after(state("running"), Command::Cancel, 30),
         "canceling a draft" => after(state("draft"), Command::Cancel, 30),
         "ending" => after(state("running until 200"), Command::Tick, 200),
@@ -112,6 +114,10 @@ fn rest_until(seconds: i64) -> Command {
 
 fn awake_from(seconds: i64) -> Command {
     Command::Awake { from: at(seconds) }
+}
+
+fn reviewed(of: i32) -> Command {
+    Command::Reviewed { of }
 }
 
 /// To these settings, all of them.
@@ -152,7 +158,7 @@ fn commands() -> Vec<Command> {
     let next = |command: &Command| Some(match command {
         Tick => start_with(3), Start { .. } => change(other_rules()), Change(_) => Pause, Pause => Resume,
         Resume => rest_until(100), Rest { .. } => Reconsider, Reconsider => awake_from(50),
-        Awake { .. } => Cancel, Cancel => Drained(done()),
+        Awake { .. } => reviewed(1), Reviewed { .. } => Cancel, Cancel => Drained(done()),
         Drained(_) => Delete, Delete => return None,
     });
     std::iter::successors(Some(Tick), next).collect()
@@ -174,6 +180,7 @@ const STARTED: &str = "campaign.started, CampaignsChanged, CheckDrained";
 const PAUSED: &str = "campaign.paused, CampaignsChanged";
 const RESTED: &str = "Require, campaign.paused_quiet_hours, CampaignsChanged";
 const RESUMED: &str = "CampaignsChanged, CheckDrained";
+const CHANGED: &str = "CampaignsChanged, ReviewContacts";
 const CLOSED: &str = "CampaignsChanged, PutAwayContacts";
 const COMPLETED: &str = "Require, campaign.completed, CampaignsChanged";
 
@@ -207,10 +214,22 @@ fn table() -> Vec<Line> {
         // other settings: a draft's are all free, the rules are until it completes
         (DRAFTS, change(other_rules()), 50, To("draft", "")),
         (&["armed"], change(other_rules()), 50, To("armed", "CampaignsChanged")),
-        (AT_WORK, change(other_rules()), 50, To("running", "CampaignsChanged")),
         (&["running"], change(plan()), 50, Stays("CampaignsChanged")),
-        (PAUSES, change(other_rules()), 50, To("paused", "CampaignsChanged")),
-        (RESTS, change(other_rules()), 50, To("running", RESUMED)), // the hours may be others
+        // who waits is judged by the new ones
+        (AT_WORK, change(other_rules()), 50, To("running, in review", CHANGED)),
+        (PAUSES, change(other_rules()), 50, To("paused, in review", CHANGED)),
+        (RESTS, change(other_rules()), 50, To("running, in review", "CampaignsChanged, ReviewContacts, CheckDrained")), // the hours may be others
+        (&["in review"], change(other_rules()), 50, Stays("CampaignsChanged")),
+        (&["in review", "in review, paused"], reviewed(0), 50, UNCHANGED), // of an earlier change
+        (&["in review"], reviewed(1), 50, To("running", RESUMED)),
+        (&["in review, paused"], reviewed(1), 50, To("paused", RESUMED)),
+        (DRAFTS, reviewed(1), 50, UNCHANGED),
+        (&["armed"], reviewed(1), 50, UNCHANGED),
+        (AT_WORK, reviewed(1), 50, UNCHANGED),
+        (PAUSES, reviewed(1), 50, UNCHANGED),
+        (RESTS, reviewed(1), 50, UNCHANGED),
+        (CLOSING, reviewed(1), 50, UNCHANGED),
+        (OVER, reviewed(1), 50, UNCHANGED),
 
         // running -> paused, by hand, and back
         (AT_WORK, Pause, 50, To("paused", PAUSED)),
@@ -304,15 +323,22 @@ fn place(campaign: &Campaign) -> &'static str {
 }
 
 fn describe(campaign: &Campaign) -> String {
-    let mut words = match &campaign.phase {
-        Phase::Paused { cause, .. } if *cause != Cause::Manual => "resting".to_owned(),
-        Phase::Closing { reason, .. } | Phase::Completed { reason, .. } => format!("{}, {reason:?}", place(campaign)),
-        _ => place(campaign).to_owned(),
-    };
+    let mut words = course(campaign);
+    if campaign.review_of.is_some() {
+        words.push_str(", in review");
+    }
     if campaign.deleted_at.is_some() {
         words.push_str(", deleted");
     }
     words
+}
+
+fn course(campaign: &Campaign) -> String {
+    match &campaign.phase {
+        Phase::Paused { cause, .. } if *cause != Cause::Manual => "resting".to_owned(),
+        Phase::Closing { reason, .. } | Phase::Completed { reason, .. } => format!("{}, {reason:?}", place(campaign)),
+        _ => place(campaign).to_owned(),
+    }
 }
 
 fn kinds(effects: &[Effect]) -> Vec<String> {
@@ -346,7 +372,7 @@ fn check(campaign: Campaign, command: Command, seconds: i64, expected: Expected)
 #[test]
 fn every_transition_of_the_specification() {
     use std::mem::discriminant as of;
-    let pair = |campaign: &Campaign, command: &Command| (describe(campaign), of(command));
+    let pair = |campaign: &Campaign, command: &Command| (course(campaign), of(command));
     let mut known = Vec::new();
     for (states, command, seconds, expected) in table() {
         for campaign in states.iter().map(|name| state(name)) {
@@ -637,7 +663,7 @@ proptest! {
     #[test]
     fn each_of_its_pauses_is_told_once(life in lives()) {
         let life = Life::of(&life);
-        let entered = |wanted: &str| life.moves().filter(|(was, is)| describe(was) != wanted && describe(is) == wanted).count();
+        let entered = |wanted: &str| life.moves().filter(|(was, is)| course(was) != wanted && course(is) == wanted).count();
         prop_assert_eq!(life.told("campaign.paused"), entered("paused"));
         prop_assert_eq!(life.told("campaign.paused_quiet_hours"), entered("resting"));
     }

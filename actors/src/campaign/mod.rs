@@ -4,3 +4,4 @@ pub mod letter;
 pub mod machine;
 pub mod outlook;
 pub mod patch;
+pub mod review;

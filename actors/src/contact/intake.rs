@@ -182,7 +182,7 @@ fn row(deps: &Deps, key: Owned<CampaignId>, reading: &Reading, given: Given) -> 
         status: Status::Pending,
         wait_reason: not_before.map(|_| WaitReason::NotBefore),
         attempts: 0,
-        granted_attempts: 0,
+        attempt_limit: None,
         last_row_id: None,
         next_attempt_at: not_before,
         skip_reason: None,

@@ -1,6 +1,6 @@
 //! A contact: pending -> dispatched -> completed | failed | waiting -> dispatched; pending -> skipped; pending, waiting -> canceled.
 //! A retry by hand opens failed, skipped and canceled ones again, for one attempt more. A call that the service itself cut off
-//! while it rang gives its attempt back.
+//! while it rang gives its attempt back. When the campaign's rules change, who waits is judged anew.
 //!
 //! A retry is a new session of the same contact: `contact_dispatched` comes once per attempt, `contact_completed` or
 //! `contact_failed` once per contact, `contact_skipped` only with zero attempts. Source: CONTRACT §4.
@@ -28,8 +28,17 @@ pub enum Command {
     Defer { until: Moment, reason: WaitReason },
     /// Somebody wants it called once more, at that moment at the earliest.
     Retry { not_before: Moment },
+    /// Its campaign's rules have changed: what was decided by the old ones is decided anew.
+    Review { last: Option<Last> },
     /// Its campaign was canceled.
     Cancel,
+}
+
+/// The last call to it, or the last message, as the row tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Last {
+    pub ending: Ending,
+    pub ended_at: Moment,
 }
 
 /// How one call to the contact, or one message, ended.
@@ -81,8 +90,10 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Pending | Waiting, Command::Defer { until, reason }) => Ok((defer(contact, until, reason), Vec::new())),
         (Pending | Waiting, Command::Cancel) => Ok((step(contact, Canceled), Vec::new())),
         (Failed | Skipped | Canceled, Command::Retry { not_before }) => {
-            Ok((reopen(contact, retry, not_before, now), Vec::new()))
+            Ok((reopen(contact, not_before, now), Vec::new()))
         }
+        (Pending | Waiting, Command::Review { last }) => Ok(review(contact, last, retry, now)),
+        (Dispatched | Completed | Failed | Skipped | Canceled, Command::Review { .. }) => Ok((contact, Vec::new())),
         // A session reports its end once more after a crash between commit and answer: no change.
         (_, Command::Finish(_)) => Ok((contact, Vec::new())),
         (Canceled, Command::Cancel) | (Skipped, Command::Skip(_)) => Ok((contact, Vec::new())),
@@ -136,9 +147,7 @@ fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (C
     if attempt.reached {
         return (step(contact, Status::Completed), vec![completed.into()]);
     }
-    let most = retry.max_attempts.get() + contact.granted_attempts;
-    let due =
-        retried_as(attempt.ending).and_then(|outcome| next_attempt(retry, outcome, (contact.attempts, most), now));
+    let due = retried_as(attempt.ending).and_then(|outcome| next_attempt(&contact, retry, outcome, now));
     if let Some(due) = due {
         let mut contact = step(contact, Status::Waiting);
         contact.wait_reason = Some(WaitReason::Retry);
@@ -203,9 +212,51 @@ fn defer(contact: Contact, until: Moment, reason: WaitReason) -> Contact {
     contact
 }
 
+/// Whoever waits for another attempt waits as long as the rules say now, or is not called any more; whom a cap or a closed window
+/// has put off is asked again when its time comes.
+fn review(contact: Contact, last: Option<Last>, retry: &Retry, now: Moment) -> (Contact, Vec<Event>) {
+    let (due, reason) = if contact.status == Status::Pending {
+        let due = contact.not_before.filter(|at| *at > now);
+        (due, due.map(|_| WaitReason::NotBefore))
+    } else {
+        // Its row has not ended, or is gone: there is nothing to judge by.
+        let Some(last) = last else {
+            return (contact, Vec::new());
+        };
+        match due_after(&contact, last, retry) {
+            Some(due) => (Some(due), Some(WaitReason::Retry)),
+            None => return give_up(contact),
+        }
+    };
+    if (due, reason) == (contact.next_attempt_at, contact.wait_reason) {
+        return (contact, Vec::new());
+    }
+    let status = contact.status;
+    let mut contact = step(contact, status);
+    (contact.next_attempt_at, contact.wait_reason) = (due, reason);
+    (contact, Vec::new())
+}
+
+/// When a contact is due again whose last attempt ended so; `None`: never.
+fn due_after(contact: &Contact, last: Last, retry: &Retry) -> Option<Moment> {
+    if contact.attempt_limit.is_some_and(|limit| contact.attempts < limit) {
+        // By hand: however it ended, but not sooner than the gap.
+        return Some(last.ended_at.plus_seconds(i64::from(retry.min_gap_minutes.get()) * 60));
+    }
+    match retried_as(last.ending) {
+        Some(outcome) => next_attempt(contact, retry, outcome, last.ended_at),
+        // Given back: that attempt is still to be made.
+        None => (contact.attempts < most_attempts(contact, retry)).then_some(last.ended_at),
+    }
+}
+
+fn most_attempts(contact: &Contact, retry: &Retry) -> i32 {
+    contact.attempt_limit.unwrap_or(retry.max_attempts.get())
+}
+
 /// One attempt more than there were: what the plan would have had left is not made up for.
-fn reopen(mut contact: Contact, retry: &Retry, not_before: Moment, now: Moment) -> Contact {
-    contact.granted_attempts = contact.attempts + 1 - retry.max_attempts.get();
+fn reopen(mut contact: Contact, not_before: Moment, now: Moment) -> Contact {
+    contact.attempt_limit = Some(contact.attempts + 1);
     if contact.last_row_id.is_none() {
         let mut contact = step(contact, Status::Pending);
         contact.skip_reason = None;
@@ -245,7 +296,8 @@ fn retried_as(ending: Ending) -> Option<Outcome> {
 }
 
 /// When a contact is called again whose attempt ended so at that moment; `None`: never.
-fn next_attempt(retry: &Retry, outcome: Outcome, (attempts, most): (i32, i32), ended_at: Moment) -> Option<Moment> {
+fn next_attempt(contact: &Contact, retry: &Retry, outcome: Outcome, ended_at: Moment) -> Option<Moment> {
+    let (attempts, most) = (contact.attempts, most_attempts(contact, retry));
     let rule = retry.rules.get(&outcome).cloned().unwrap_or_default();
     let max_attempts = rule.max_attempts.map_or(most, |max| max.get().min(most));
     if rule.never || attempts >= max_attempts {

@@ -21,7 +21,7 @@ fn pending() -> Contact {
         address: "+15002345670".into(), phone_number: "+15002345670".into(),
         email: None, first_name: Some("Ada".into()), last_name: None, variables: Variables::default(),
         timezone: None, zone: "America/New_York".into(), not_before: None, priority: 0,
-        status: Status::Pending, wait_reason: None, attempts: 0, last_row_id: None, granted_attempts: 0,
+        status: Status::Pending, wait_reason: None, attempts: 0, last_row_id: None, attempt_limit: None,
         next_attempt_at: None, skip_reason: None, disposition_code: None, version: 1, created_at: at(0),
     }
 }
@@ -145,8 +145,8 @@ fn a_call_that_is_given_back_spends_no_attempt() {
         assert_eq!((contact.attempts, contact.last_row_id), (1, Some(call(nth))));
         let (after, told) = step(contact, Command::Finish(given_back(call(nth))));
         assert_eq!(
-            (after.status, after.attempts, after.granted_attempts),
-            (Status::Waiting, 0, 0)
+            (after.status, after.attempts, after.attempt_limit),
+            (Status::Waiting, 0, None)
         );
         assert_eq!((after.next_attempt_at, told), (Some(at(5)), Vec::new()));
         contact = after;
@@ -229,8 +229,8 @@ fn a_message_that_ends_moves_its_contact() {
 }
 
 #[rustfmt::skip]
-const STATES: [&str; 10] = [
-    "pending", "deferred", "dispatched", "waiting", "again", "completed", "failed", "skipped", "canceled",
+const STATES: [&str; 11] = [
+    "pending", "deferred", "dispatched", "waiting", "put off", "again", "completed", "failed", "skipped", "canceled",
     "canceled while waiting",
 ];
 
@@ -240,6 +240,7 @@ fn state(name: &str) -> Contact {
         "deferred" => after(pending(), defer_to(90, WaitReason::Cap)),
         "dispatched" => after(pending(), dispatch_as(call(1))),
         "waiting" => after(state("dispatched"), finish(call(1), BUSY)),
+        "put off" => after(state("waiting"), defer_to(90, WaitReason::Cap)),
         "again" => after(state("waiting"), dispatch_as(call(2))),
         "completed" => after(state("dispatched"), finish(call(1), TALKED)),
         "failed" => after(state("again"), finish(call(2), BUSY)),
@@ -257,7 +258,7 @@ fn commands() -> Vec<Command> {
     let next = |command: &Command| Some(match command {
         Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid),
         Skip(_) => defer_to(90, WaitReason::Cap), Defer { .. } => retry_at(60), Retry { .. } => Cancel,
-        Cancel => return None,
+        Cancel => review_of(BUSY), Review { .. } => return None,
     });
     std::iter::successors(Some(dispatch_as(call(9))), next).collect()
 }
@@ -335,6 +336,14 @@ fn table() -> Vec<Line> {
         (&["skipped"], retry_at(60), To(Pending, &[])),
         (&["canceled"], retry_at(60), To(Pending, &[])),
 
+        // the rules have changed: a cap is asked anew, a retry is due as they say; all else stands
+        (&["pending"], review_of(BUSY), Unchanged),
+        (&["deferred"], review_of(BUSY), To(Pending, &[])),
+        (&["waiting"], review_of(BUSY), Unchanged),
+        (&["put off"], review_of(BUSY), To(Waiting, &[])),
+        (&["dispatched", "again", "completed", "failed", "skipped"], review_of(BUSY), Unchanged),
+        (CANCELED_ONES, review_of(BUSY), Unchanged),
+
         // a call's end that is told again, or late, moves nothing
         (&["again"], finish(call(1), TALKED), Unchanged),
         (UNCALLED, finish(call(1), TALKED), Unchanged),
@@ -379,6 +388,106 @@ fn every_transition_of_the_specification() {
                 check(contact.clone(), command, Refused);
             }
         }
+    }
+}
+
+/// At 0, so.
+fn review_of((status, reason): End) -> Command {
+    let (ending, ended_at) = (Ending::Call(status, reason), at(0));
+    Command::Review {
+        last: Some(Last { ending, ended_at }),
+    }
+}
+
+#[test]
+fn new_rules_are_for_those_who_wait() {
+    let never = |outcome| {
+        let rule = RetryRule {
+            never: true,
+            ..RetryRule::default()
+        };
+        retry(5, 30, &[(outcome, rule)])
+    };
+    let waiting = || state("waiting");
+    let capped = || state("put off");
+    let opening = || after(waiting(), defer_to(90, WaitReason::Retry));
+    let by_hand = || after(state("failed"), retry_at(200));
+    let given_back = || Contact {
+        attempts: 0,
+        ..opening()
+    };
+    for (name, contact, rules, ending, expected) in [
+        ("sooner", waiting(), retry(2, 10, &[]), BUSY, Some(10)),
+        ("later", waiting(), retry(2, 500, &[]), BUSY, Some(500)),
+        ("too often", waiting(), retry(1, 30, &[]), BUSY, None),
+        ("not after that", waiting(), never(Outcome::Busy), BUSY, None),
+        ("after another", waiting(), never(Outcome::Busy), NO_ANSWER, Some(30)),
+        ("the cap is asked anew", capped(), twice(), BUSY, Some(30)),
+        ("capped, and too often", capped(), retry(1, 30, &[]), BUSY, None),
+        ("the hours are asked anew", opening(), twice(), BUSY, Some(30)),
+        ("given back", given_back(), retry(1, 30, &[]), CANCELED, Some(0)),
+        ("by hand", by_hand(), retry(1, 30, &[]), BUSY, Some(30)),
+        (
+            "by hand, whatever came before",
+            by_hand(),
+            retry(1, 45, &[]),
+            DECLINED,
+            Some(45),
+        ),
+        (
+            "by hand, and put off",
+            after(by_hand(), defer_to(300, WaitReason::Cap)),
+            twice(),
+            BUSY,
+            Some(30),
+        ),
+    ] {
+        let (found, events) = transition(contact, review_of(ending), &rules, at(60)).unwrap();
+        match expected {
+            Some(due) => {
+                assert_eq!(found.status, Status::Waiting, "{name}");
+                let found = (found.next_attempt_at, found.wait_reason);
+                assert_eq!(
+                    (found, events.len()),
+                    ((Some(at(due)), Some(WaitReason::Retry)), 0),
+                    "{name}"
+                );
+            }
+            None => assert_eq!(
+                (found.status, kinds(&events)),
+                (Status::Failed, vec!["campaign.contact_failed"]),
+                "{name}"
+            ),
+        }
+    }
+    // Its row is gone, or says nothing yet.
+    let (found, _) = transition(waiting(), Command::Review { last: None }, &retry(1, 30, &[]), at(60)).unwrap();
+    assert_eq!(found, waiting());
+}
+
+#[test]
+fn who_was_never_called_goes_on_waiting_for_its_own_time_only() {
+    let not_before = |minutes| Contact {
+        not_before: Some(at(minutes)),
+        ..state("deferred")
+    };
+    for (name, contact, expected) in [
+        ("a cap", state("deferred"), None),
+        (
+            "a cap, and its own time",
+            not_before(80),
+            Some((at(80), WaitReason::NotBefore)),
+        ),
+        ("its own time has come", not_before(50), None),
+    ] {
+        let review = Command::Review { last: None };
+        let (found, events) = transition(contact, review, &twice(), at(60)).unwrap();
+        let waits = found.next_attempt_at.zip(found.wait_reason);
+        assert_eq!(
+            (found.status, waits, events.len()),
+            (Status::Pending, expected, 0),
+            "{name}"
+        );
     }
 }
 
@@ -547,8 +656,8 @@ fn each_retry_by_hand_grants_one_attempt_more() {
                 (Status::Waiting, Some(at(5)))
             );
             contact = call_in_vain(contact, &plan, BUSY).0;
-            let came = (contact.attempts, contact.granted_attempts);
-            assert_eq!(came, (plan.max_attempts.get() + granted, granted));
+            let attempts = plan.max_attempts.get() + granted;
+            assert_eq!((contact.attempts, contact.attempt_limit), (attempts, Some(attempts)));
         }
     }
 }
@@ -565,7 +674,7 @@ fn a_retry_by_hand_is_one_attempt_whatever_the_plan_would_have_left() {
     let fewer = retry(2, 30, &[]);
     let again = transition(spent, retry_at(5), &fewer, at(5)).unwrap().0;
     let spent = call_in_vain(again, &fewer, BUSY).0;
-    assert_eq!((spent.attempts, spent.granted_attempts), (6, 4));
+    assert_eq!((spent.attempts, spent.attempt_limit), (6, Some(6)));
     // It allows more again: still one.
     let again = transition(spent, retry_at(5), &plan, at(5)).unwrap().0;
     assert_eq!(call_in_vain(again, &plan, BUSY).0.attempts, 7);
@@ -578,7 +687,7 @@ fn who_was_never_called_is_pending_again_for_one_attempt() {
         let wanted = Contact {
             version: 3,
             // Of the plan's two.
-            granted_attempts: -1,
+            attempt_limit: Some(1),
             ..pending()
         };
         assert_eq!(contact, wanted, "{name}");
@@ -699,7 +808,7 @@ proptest! {
     fn attempts_never_exceed_the_plan_and_what_was_granted_and_each_is_told(steps in steps(), plan in plans()) {
         let moves = life(&steps, &plan);
         for step in &moves {
-            prop_assert!(step.after.attempts <= plan.max_attempts.get() + step.after.granted_attempts);
+            prop_assert!(step.after.attempts <= step.after.attempt_limit.unwrap_or(plan.max_attempts.get()));
         }
         let told = moves.iter().flat_map(|step| kinds(&step.told));
         let dispatched = told.filter(|kind| *kind == "campaign.contact_dispatched").count();
@@ -744,9 +853,21 @@ proptest! {
     #[test]
     fn a_retry_by_hand_leaves_exactly_one_attempt(steps in steps(), plan in plans()) {
         for step in life(&steps, &plan) {
-            let could = |contact: &Contact| plan.max_attempts.get() + contact.granted_attempts;
-            let most = if step.reopened { step.before.attempts + 1 } else { could(&step.before) };
-            prop_assert_eq!(could(&step.after), most);
+            let limit = if step.reopened { Some(step.before.attempts + 1) } else { step.before.attempt_limit };
+            prop_assert_eq!(step.after.attempt_limit, limit);
+        }
+    }
+
+    #[test]
+    fn a_review_by_the_same_rules_moves_nobody_who_waits_for_a_retry(steps in steps(), plan in plans()) {
+        let called = life(&steps, &plan).into_iter().map(|step| step.after);
+        let called = called.filter(|contact| contact.status == Status::Dispatched);
+        for (contact, (status, reason)) in called.flat_map(|contact| ENDINGS.map(|ending| (contact.clone(), ending))) {
+            let last = contact.last_row_id.unwrap();
+            let (ended, _) = transition(contact, finish(last, (status, reason)), &plan, at(5_000)).unwrap();
+            let last = Last { ending: Ending::Call(status, reason), ended_at: at(5_000) };
+            let (judged, told) = transition(ended.clone(), Command::Review { last: Some(last) }, &plan, at(5_001)).unwrap();
+            prop_assert_eq!((judged, told), (ended, Vec::new()));
         }
     }
 

@@ -72,6 +72,8 @@ pub struct Queue {
     next_due_at: Option<Moment>,
     /// Contacts may have begun to wait, or to be fresh, since the rows were read.
     look_for_due: bool,
+    /// Who waits is judged by other rules just now: of them nobody is dispatched until that is done.
+    pub in_review: bool,
     /// A call has ended, so there may be more that was spent.
     look_for_costs: bool,
     /// Since when the contact whose turn it is finds no slot.
@@ -248,6 +250,7 @@ impl Queue {
             due: VecDeque::new(),
             next_due_at: None,
             look_for_due: true,
+            in_review: row.review_of.is_some(),
             look_for_costs: false,
             turn_since,
             next_from,
@@ -303,7 +306,8 @@ impl Queue {
             self.due.clear();
             self.look_for_due = true;
         }
-        if self.due.is_empty() && (self.look_for_due || self.next_due_at.is_some_and(|at| at <= now)) {
+        let may_be_due = self.look_for_due || self.next_due_at.is_some_and(|at| at <= now);
+        if may_be_due && self.due.is_empty() && !self.in_review {
             let due = contact::due(db, self.id, now, WINDOW).await?;
             self.next_due_at = if due.is_empty() {
                 contact::next_due_at(db, self.id).await?
@@ -517,7 +521,7 @@ impl Queue {
     /// If everybody who is left is in their quiet hours: when the first of them may be called again.
     pub async fn rests_until(&self, deps: &Deps, now: Moment) -> Result<Option<Moment>> {
         let is_closed = |group: &Group| matches!(group.hours, HoursNow::Closed { .. });
-        if !self.due.is_empty() || !self.groups.values().all(is_closed) {
+        if self.in_review || !self.due.is_empty() || !self.groups.values().all(is_closed) {
             return Ok(None);
         }
         let mut opens = self.groups.values().filter_map(Group::opens_at).min();

@@ -634,7 +634,7 @@ impl State {
                         }
                         LimitingFactor::QuietHours
                     }
-                    None if queue.wake_at().is_some() => LimitingFactor::Waiting,
+                    None if queue.wake_at().is_some() || queue.in_review => LimitingFactor::Waiting,
                     None => LimitingFactor::NoneLeft,
                 }
             } else {

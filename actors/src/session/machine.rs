@@ -139,6 +139,8 @@ pub enum Command {
     Extend { held: Cents, by: Cents },
     /// It may not be called now; the hours open again then.
     Postpone { until: Moment },
+    /// The rules have changed by which it was put off.
+    Release,
     /// It may not be called at all.
     Bar(Bar),
     /// The other side's phone rings.
@@ -430,6 +432,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
     use Phase::*;
     match (&session.phase, command) {
         (Scheduled { at }, Tick) if now >= *at => enqueue(session, now),
+        (Scheduled { .. }, Release) if session.call.campaign_id.is_some() => enqueue(session, now),
         (Scheduled { .. }, End) => canceled(session, EndedBy::Api, None, now),
 
         (Queued { .. } | Awaiting, Dispatch { at, hold }) => dispatch(session, at, hold),
@@ -546,6 +549,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         | (Scheduled { .. } | Queued { .. } | Conversing(_) | Ended(_), Abandon(_))
         | (Awaiting, Postpone { .. } | Bar(_))
         | (Scheduled { .. } | Dialing { .. } | Conversing(_), Dispatch { .. } | Postpone { .. } | Bar(_))
+        | (_, Release)
         // It was extended already, or has ended, or the trunk has sent it back.
         | (
             Scheduled { .. } | Awaiting | Queued { .. } | Dialing { .. } | Conversing(_) | Ended(_),

@@ -138,8 +138,8 @@ fn talk_of(row: Row) -> Session {
 /// 610. Who is silent is hung up on 30 s after the last word, which in most samples is the answer itself. How the ended one
 /// went is still to be found out.
 #[rustfmt::skip]
-const STATES: [&str; 23] = [
-    "scheduled", "awaiting", "joining", "in a room", "queued", "dialing", "ringing", "to leave a message", "to talk to a machine", "incoming",
+const STATES: [&str; 24] = [
+    "scheduled", "put off", "awaiting", "joining", "in a room", "queued", "dialing", "ringing", "to leave a message", "to talk to a machine", "incoming",
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
     "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
     "ended",
@@ -148,6 +148,7 @@ const STATES: [&str; 23] = [
 fn state(name: &str) -> Session {
     match name {
         "scheduled" => Session::queued(call_at(200), url(), at(0)).0,
+        "put off" => after(state("queued"), postpone_to(400), 20),
         "awaiting" => Session::awaiting(in_a_room(), url()).0,
         "joining" => after(state("awaiting"), dispatch_at(0), 0),
         "in a room" => after(state("joining"), answer_by(AnsweredBy::Human), 10),
@@ -330,7 +331,7 @@ fn nothing_found() -> Evaluated {
 fn commands() -> Vec<Command> {
     use {AnsweredBy::*, Command::*, Refusal::*, super::Bar::*};
     let next = |command: &Command| Some(match command {
-        Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Bar(OnDnc),
+        Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Bar(OnDnc),
         Bar(OnDnc) => Bar(NotVerified), Bar(NotVerified) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver),
         Bar(CampaignOver) => Ring, Ring => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
@@ -443,6 +444,10 @@ fn before_the_talk() -> Vec<Line> {
         (&["scheduled"], dispatch_at(15), 15, Unchanged),
         (&["scheduled"], postpone_to(400), 20, Unchanged),
         (&["scheduled"], Bar(OnDnc), 20, Unchanged),
+        (&["scheduled"], Release, 20, Unchanged), // it waits for its own time
+        (&["put off"], Release, 30, To("queued", "SessionQueued")),
+        (&["awaiting", "queued", "dialing", "ringing", "incoming"], Release, 20, Unchanged),
+        (CONVERSING, Release, 16, Unchanged),
         (&["scheduled"], Shutdown, 20, Unchanged),
         (&["scheduled"], lose_at(20), 20, Unchanged),
 
@@ -646,7 +651,7 @@ fn out_of_the_talk() -> Vec<Line> {
 fn after_the_end() -> Vec<Line> {
     use {Command::*, super::Bar::*};
     let late = [
-        dispatch_at(50), extend_by(5), postpone_to(400), Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
+        dispatch_at(50), extend_by(5), postpone_to(400), Release, Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), attend(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),

@@ -87,6 +87,8 @@ pub struct Model {
     pub completed_reason: Option<CompletedReason>,
     /// What it leaves behind is removed bit by bit.
     pub deleted_at: Option<Moment>,
+    /// Its rules have changed, and not everybody who waits was judged by the new ones yet: the version that changed them.
+    pub review_of: Option<i32>,
     pub version: i32,
     pub created_at: Moment,
 }
@@ -217,6 +219,39 @@ pub async fn tenants_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantId>>
         .distinct();
     Ok(select.into_tuple().all(db).await?)
 }
+
+/// The tenant's campaigns whose waiting contacts are to be judged anew, at most `limit`.
+pub async fn to_review(db: &impl ConnectionTrait, tenant: TenantId, limit: u64) -> Result<Vec<Model>> {
+    let select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Expr::cust(TO_REVIEW));
+    Ok(select
+        .order_by(Column::Id, sea_orm::Order::Asc)
+        .limit(limit)
+        .all(db)
+        .await?)
+}
+
+/// Tenants with such campaigns.
+pub async fn tenants_to_review(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::TenantId)
+        .filter(Expr::cust(TO_REVIEW))
+        .distinct();
+    Ok(select.into_tuple().all(db).await?)
+}
+
+/// Is it still that change of its rules that the campaign's contacts are judged by?
+pub async fn is_review_of(db: &impl ConnectionTrait, id: CampaignId, version: i32) -> Result<bool> {
+    let select = Entity::find()
+        .filter(Column::Id.eq(id))
+        .filter(Column::ReviewOf.eq(version));
+    Ok(select.count(db).await? == 1)
+}
+
+// Written out for its small index.
+const TO_REVIEW: &str = "review_of IS NOT NULL";
 
 /// Campaigns whose actor has something to do that only their rows tell: nothing left to call, what remains to be put away,
 /// or a moment that has come.

@@ -10,6 +10,7 @@ mod calls_by_the_api;
 mod campaign_by_hand;
 mod campaign_messages;
 mod catalogue;
+mod changed_rules;
 mod credits;
 mod dispatch_is_paused;
 mod faults;

@@ -1,0 +1,172 @@
+//! A campaign's rules have changed: what was decided by the old ones for those who wait is decided anew, slice by slice. Lowered
+//! retries end who has had them, loosened caps and windows let go whom they put off. Until that is done nobody who waits is
+//! dispatched; the campaign's `review_of` says so, and outlives a crash.
+use crate::{
+    contact::machine::{self as contact, Command, Ending, Last},
+    deps::Deps,
+    effect::contact_moved,
+    job,
+    session::machine::Command as SessionCommand,
+    shell::Do,
+    slices::Slices,
+    tree::Tree,
+    writer::Commit,
+};
+use entities::{
+    Result,
+    campaign::{self, Channel, Model as Campaign, Plan},
+    contact::Model as Contact,
+    ids::{ContactId, EmailId, Owned, SessionId, SmsId, TenantId},
+    session,
+    values::Moment,
+};
+use sea_orm::ConnectionTrait;
+use std::{collections::HashMap, sync::Arc};
+use uuid::Uuid;
+
+/// Contacts that are read at once, and that one transaction moves, at most.
+const MOST: usize = 250;
+/// Campaigns that are read at once.
+const CAMPAIGNS: u64 = 16;
+
+/// Works off the tenant's campaigns one after the other.
+pub fn begin(deps: &Deps, tenant: TenantId) {
+    let work = {
+        let deps = deps.clone();
+        async move {
+            let Some(tree) = deps.tree() else { return Ok(()) };
+            loop {
+                let campaigns = campaign::to_review(&deps.db.read, tenant, CAMPAIGNS).await?;
+                if campaigns.is_empty() {
+                    return Ok(());
+                }
+                for campaign in campaigns {
+                    review(&deps, tree, campaign).await?;
+                }
+            }
+        }
+    };
+    job::run(deps, &deps.reviews, tenant, "review of campaigns", work);
+}
+
+async fn review(deps: &Deps, tree: &Tree, campaign: Campaign) -> Result<()> {
+    let Some(of) = campaign.review_of else { return Ok(()) };
+    let key = Owned::new(campaign.tenant_id, campaign.env, campaign.id);
+    let campaign = Arc::new(campaign);
+    let mut slices = Slices::new(MOST);
+    let mut after = None;
+    loop {
+        // Whom it concerns is found beside the writer; it is kept for those who move.
+        let waiting = entities::contact::waiting_after(&deps.db.read, key.id, after, MOST as u64).await?;
+        let Some(last) = waiting.last() else { break };
+        after = last.next_attempt_at.map(|at| (at, last.id));
+        let lasts = lasts(deps, campaign.plan.channel, &waiting).await?;
+        let mut moving = Vec::new();
+        for contact in waiting {
+            let last = contact.last_row_id.and_then(|row| lasts.get(&row.0).copied());
+            if judged(&contact, last, &campaign.plan, deps.clock.now())?.0 != contact {
+                moving.push((contact, last));
+            }
+        }
+        while !moving.is_empty() {
+            let some: Arc<[_]> = moving.split_off(moving.len().saturating_sub(slices.rows())).into();
+            loop {
+                let (some, campaign, now) = (some.clone(), campaign.clone(), deps.clock.now());
+                let slice = slices.write(deps, move |db| {
+                    let (some, campaign) = (some.clone(), campaign.clone());
+                    Box::pin(async move { slice(db, &campaign, of, &some, now).await })
+                });
+                match slice.await {
+                    Ok(true) => break,
+                    // The rules have changed once more: all is judged by those.
+                    Ok(false) => return Ok(()),
+                    Err(error) if error.retryable() => deps.clock.back_off(10).await,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+    // Calls that a trunk sent back, and that wait for an opening of the old windows.
+    for session in session::sent_back(&deps.db.read, key).await? {
+        tree.sessions
+            .tell(session, Do::tell(SessionCommand::Release, &deps.clock));
+    }
+    let reviewed = super::machine::Command::Reviewed { of };
+    tree.ask(&tree.campaigns, deps, key, reviewed).await.map(drop)
+}
+
+fn judged(
+    contact: &Contact,
+    last: Option<Last>,
+    plan: &Plan,
+    now: Moment,
+) -> Result<(Contact, Vec<crate::event::Event>)> {
+    contact::transition(contact.clone(), Command::Review { last }, &plan.retry, now)
+}
+
+/// `false`: it is not by these rules any more.
+async fn slice(
+    db: &impl ConnectionTrait,
+    campaign: &Campaign,
+    of: i32,
+    moving: &[(Contact, Option<Last>)],
+    now: Moment,
+) -> Result<(bool, Commit)> {
+    let mut commit = Commit::default();
+    if !campaign::is_review_of(db, campaign.id, of).await? {
+        return Ok((false, commit));
+    }
+    let ids: Vec<ContactId> = moving.iter().map(|(contact, _)| contact.id).collect();
+    let mut rows: HashMap<ContactId, Contact> = entities::contact::of_ids(db, &ids)
+        .await?
+        .into_iter()
+        .map(|row| (row.id, row))
+        .collect();
+    for (read, last) in moving {
+        // Who was called since then was judged by the new rules.
+        let row = rows.remove(&read.id).filter(|row| row.last_row_id == read.last_row_id);
+        let Some(before) = row else { continue };
+        let (after, events) = judged(&before, *last, &campaign.plan, now)?;
+        if after != before {
+            contact_moved(&mut commit, &before, after, &events);
+        }
+    }
+    Ok((true, commit))
+}
+
+/// How the last calls to these contacts ended, or the last messages, by their rows.
+async fn lasts(deps: &Deps, channel: Channel, contacts: &[Contact]) -> Result<HashMap<Uuid, Last>> {
+    let db = &deps.db.read;
+    let rows = contacts.iter().filter_map(|contact| Some(contact.last_row_id?.0));
+    // Only what did not arrive is waited with.
+    let unsent = |(id, ended_at)| {
+        let ending = Ending::NotArrived;
+        (id, Last { ending, ended_at })
+    };
+    Ok(match channel {
+        Channel::Phone => {
+            let ids: Vec<SessionId> = rows.map(SessionId).collect();
+            let calls = session::of_ids(db, &ids).await?;
+            calls
+                .into_iter()
+                .filter_map(|call| Some((call.id.0, last(&call)?)))
+                .collect()
+        }
+        Channel::Sms => {
+            let ids: Vec<SmsId> = rows.map(SmsId).collect();
+            let ended = entities::sms_message::ends_of(db, &ids).await?;
+            ended.into_iter().map(|(id, at)| unsent((id.0, at))).collect()
+        }
+        Channel::Email => {
+            let ids: Vec<EmailId> = rows.map(EmailId).collect();
+            let ended = entities::email_message::ends_of(db, &ids).await?;
+            ended.into_iter().map(|(id, at)| unsent((id.0, at))).collect()
+        }
+    })
+}
+
+fn last(call: &session::Model) -> Option<Last> {
+    let ending = Ending::Call(call.status, call.end_reason?);
+    let ended_at = call.ended_at?;
+    Some(Last { ending, ended_at })
+}

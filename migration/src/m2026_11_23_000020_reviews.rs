@@ -1,0 +1,35 @@
+//! Campaigns whose rules have changed, so that who waits is judged anew; and what a retry by hand grants, as a fact of its own.
+use sea_orm_migration::prelude::*;
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    fn use_transaction(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        for statement in STATEMENTS {
+            manager.get_connection().execute_unprepared(statement).await?;
+        }
+        Ok(())
+    }
+
+    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
+        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+    }
+}
+
+const STATEMENTS: &[&str] = &[
+    "ALTER TABLE campaigns ADD COLUMN review_of integer",
+    "CREATE INDEX campaigns_review ON campaigns (tenant_id, id) WHERE review_of IS NOT NULL",
+    "ALTER TABLE contacts ADD COLUMN attempt_limit integer",
+    "UPDATE contacts SET attempt_limit = attempts + CASE WHEN status = 'dispatched' THEN 0 ELSE 1 END \
+     WHERE granted_attempts <> 0 AND status IN ('pending', 'waiting', 'dispatched')",
+    "ALTER TABLE contacts DROP COLUMN granted_attempts",
+    // Read in this order, however many wait for the same moment.
+    "DROP INDEX contacts_due",
+    "CREATE INDEX contacts_due ON contacts (campaign_id, next_attempt_at, id) WHERE next_attempt_at IS NOT NULL",
+];
