@@ -44,6 +44,8 @@ pub enum Kind {
     Charge,
     /// Paid back by the processor.
     Refund,
+    /// That failed, and is here again.
+    RefundFailed,
     /// Given or corrected by the operator.
     Adjustment,
 }
@@ -118,6 +120,11 @@ pub enum What {
         topup_id: Uuid,
         cents: Cents,
     },
+    /// So much of a refund came back.
+    RefundFailed {
+        topup_id: Uuid,
+        cents: Cents,
+    },
     /// Positive: given; negative: taken.
     Adjust {
         cents: Cents,
@@ -153,6 +160,9 @@ impl Movement {
     }
     pub fn refund(owner: (TenantId, Env), topup_id: Uuid, cents: Cents) -> Self {
         Self::new(owner, What::Refund { topup_id, cents })
+    }
+    pub fn refund_failed(owner: (TenantId, Env), topup_id: Uuid, cents: Cents) -> Self {
+        Self::new(owner, What::RefundFailed { topup_id, cents })
     }
     pub fn adjust(owner: (TenantId, Env), cents: Cents, note: String) -> Self {
         Self::new(owner, What::Adjust { cents, note })

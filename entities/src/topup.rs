@@ -6,7 +6,10 @@ use crate::{
     values::{Cents, Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
+    sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 /// Who takes the money.
@@ -34,6 +37,24 @@ pub enum Status {
     Expired,
 }
 
+/// What the processor has told of refunds, with its own times: its notices overtake each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
+#[serde(default)]
+pub struct Refunds {
+    /// The last sum, and when it was true.
+    pub told_cents: Cents,
+    pub told_at: Option<Moment>,
+    pub failed: Vec<FailedRefund>,
+}
+
+/// A refund that came back to the processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedRefund {
+    pub id: String,
+    pub cents: Cents,
+    pub at: Moment,
+}
+
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "topups")]
@@ -47,8 +68,10 @@ pub struct Model {
     pub currency: String,
     pub processor: Processor,
     pub status: Status,
-    /// Paid back in all; never more than was paid.
+    /// Paid back in all, without what failed; never more than was paid.
     pub refunded_cents: Cents,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub refunds: Refunds,
     /// One payment settles one top-up.
     pub processor_payment_intent_id: Option<String>,
     pub processor_session_id: Option<String>,

@@ -15,6 +15,7 @@ mod m2026_11_22_000014_access;
 mod m2026_11_22_000017_numbers;
 mod m2026_11_23_000019_imports;
 mod m2026_11_23_000020_reviews;
+mod m2026_11_23_000021_refunds;
 
 pub struct Migrator;
 
@@ -35,6 +36,7 @@ impl MigratorTrait for Migrator {
             Box::new(m2026_11_22_000017_numbers::Migration),
             Box::new(m2026_11_23_000019_imports::Migration),
             Box::new(m2026_11_23_000020_reviews::Migration),
+            Box::new(m2026_11_23_000021_refunds::Migration),
         ]
     }
 }

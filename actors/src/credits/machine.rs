@@ -6,6 +6,7 @@
 //! | hold, at the dial and again while a call lasts | `hold` available -> held; refused when less is available |
 //! | settle | `charge` held -> revenue, of a cost above the holds also available -> revenue; `release` held -> available |
 //! | refund | `refund` available -> processor |
+//! | a refund that failed | `refund_failed` processor -> available |
 //! | adjust | `adjustment` operator -> available, or back |
 //! | warn, short | none |
 //!
@@ -18,7 +19,7 @@
 //! | in funds | 1 cent or more | | in funds |
 //! | in funds | 0 or below, by an entry | also one that never had anything | depleted, told |
 //! | in funds | 1 cent or more | something that waits costs more than all of it (short) | depleted, told |
-//! | depleted | 1 cent or more, risen | top-up, adjustment | in funds |
+//! | depleted | 1 cent or more, risen | top-up, adjustment, a refund that failed | in funds |
 //! | depleted | 0 or below, or not risen | | depleted, silent |
 //!
 //! Why the balance, and not what is available: what live calls hold may come back, and then is dialled with. While it may, a
@@ -102,6 +103,15 @@ pub fn post(account: Account, movement: &Movement, terms: &Terms, now: Moment) -
             book.moves(
                 Kind::Refund,
                 (Book::Available, Book::Processor),
+                *cents,
+                Some(*topup_id),
+                None,
+            );
+        }
+        What::RefundFailed { topup_id, cents } => {
+            book.moves(
+                Kind::RefundFailed,
+                (Book::Processor, Book::Available),
                 *cents,
                 Some(*topup_id),
                 None,

@@ -113,6 +113,12 @@ fn every_movement_books_what_the_table_says() {
             (300, 0),
         ),
         (
+            (-100, 0),
+            Movement::refund_failed(OWNER, Uuid::from_u128(9), Cents(200)),
+            vec![(Kind::RefundFailed, Processor, Available, 200)],
+            (100, 0),
+        ),
+        (
             (500, 0),
             adjust(50),
             vec![(Kind::Adjustment, Operator, Available, 50)],

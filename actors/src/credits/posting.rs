@@ -140,7 +140,7 @@ impl Booking<'_> {
         if posted.turn.is_some()
             || matches!(
                 movement.what,
-                What::TopUp { .. } | What::Adjust { .. } | What::Refund { .. }
+                What::TopUp { .. } | What::Adjust { .. } | What::Refund { .. } | What::RefundFailed { .. }
             )
         {
             booked.turned.push(account.tenant_id);

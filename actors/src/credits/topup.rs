@@ -1,11 +1,11 @@
 //! A top-up: pending -> succeeded | failed | expired; failed, expired -> succeeded. Succeeded is final but for refunds.
 //!
 //! ```text
-//!           opened     refused  paid        failed   expired   refunded             tick
-//! pending   page kept  failed   succeeded   failed   expired   succeeded, refunded  asks, or ends it
-//! failed    -          -        succeeded   -        -         succeeded, refunded  -
-//! expired   -          -        succeeded   -        -         succeeded, refunded  -
-//! succeeded -          -        -           -        -         refunded             -
+//!           opened     refused  paid        failed   expired   refunded             refund failed  tick
+//! pending   page kept  failed   succeeded   failed   expired   succeeded, refunded  noted          asks, or ends it
+//! failed    -          -        succeeded   -        -         succeeded, refunded  noted          -
+//! expired   -          -        succeeded   -        -         succeeded, refunded  noted          -
+//! succeeded -          -        -           -        -         refunded             given back     -
 //! ```
 //!
 //! Processors repeat themselves, and their notices overtake each other: a payment counts once, however often and in
@@ -14,7 +14,7 @@
 use entities::{
     ids::TopupId,
     ledger::Movement,
-    topup::{Model as Topup, Processor, Status},
+    topup::{FailedRefund, Model as Topup, Processor, Refunds, Status},
     values::{Cents, Env, Moment},
 };
 
@@ -37,10 +37,18 @@ pub enum News {
     Failed,
     /// The page has closed.
     Expired,
-    /// So much of the payment was paid back, in all.
+    /// So much of the payment had been paid back at that time, in all.
     Refunded {
         payment: Payment,
         total: Cents,
+        at: Moment,
+    },
+    /// So much of it came back at that time, for its bank did not take it.
+    RefundFailed {
+        refund_id: String,
+        intent_id: String,
+        cents: Cents,
+        at: Moment,
     },
 }
 
@@ -110,6 +118,7 @@ pub fn born(asked: Asked, now: Moment) -> Topup {
         processor,
         status: Status::Pending,
         refunded_cents: Cents(0),
+        refunds: Refunds::default(),
         processor_payment_intent_id: None,
         processor_session_id: None,
         checkout_url: None,
@@ -157,16 +166,33 @@ pub fn transition(row: Topup, command: Command, now: Moment) -> Result<(Topup, V
                 (Pending | Failed | Expired, News::Paid(payment)) => settle(row, payment, now),
                 (Pending, News::Failed) => Ok(fail(row, NOT_PAID)),
                 (Pending, News::Expired) => Ok(expire(row, "nobody paid before the payment page closed")),
-                (Pending | Failed | Expired, News::Refunded { payment, total }) => {
+                (Pending | Failed | Expired, News::Refunded { payment, total, at }) => {
                     let (row, mut effects) = settle(row, payment, now)?;
-                    let (row, refund) = refund(row, total);
+                    let (row, refund) = refunded(row, total, at);
                     effects.extend(refund);
                     Ok((row, effects))
                 }
-                (Succeeded, News::Refunded { payment, total }) => {
+                (Succeeded, News::Refunded { payment, total, at }) => {
                     fits(&row, &payment)?;
-                    Ok(refund(row, total))
+                    Ok(refunded(row, total, at))
                 }
+                (
+                    Pending | Failed | Expired | Succeeded,
+                    News::RefundFailed {
+                        refund_id,
+                        intent_id,
+                        cents,
+                        at,
+                    },
+                ) => refund_failed(
+                    row,
+                    &intent_id,
+                    FailedRefund {
+                        id: refund_id,
+                        cents,
+                        at,
+                    },
+                ),
                 (Succeeded, News::Paid(payment)) => {
                     fits(&row, &payment)?;
                     Ok((row, Vec::new()))
@@ -180,6 +206,8 @@ pub fn transition(row: Topup, command: Command, now: Moment) -> Result<(Topup, V
     }
 }
 
+/// Of one top-up; more are not noted.
+const MAX_FAILED: usize = 100;
 const NOT_OPENED: &str = "the payment page could not be opened; nothing was paid";
 const NOT_PAID: &str = "the payment failed; nothing was paid";
 
@@ -255,16 +283,52 @@ fn settle(mut row: Topup, payment: Payment, now: Moment) -> Result<(Topup, Vec<E
     Ok((row, vec![Effect::Move(paid)]))
 }
 
-/// The total only grows, and never beyond what was paid: an older notice that comes late changes nothing.
-fn refund(mut row: Topup, total: Cents) -> (Topup, Vec<Effect>) {
+/// An older sum that comes late changes nothing; of two of one second the larger one is the later.
+fn refunded(mut row: Topup, total: Cents, at: Moment) -> (Topup, Vec<Effect>) {
     let total = total.min(row.amount_cents);
-    let more = Cents(total.0 - row.refunded_cents.0);
-    if more <= Cents(0) {
+    if (Some(at), total) <= (row.refunds.told_at, row.refunds.told_cents) {
         return (row, Vec::new());
     }
+    (row.refunds.told_at, row.refunds.told_cents) = (Some(at), total);
+    book_refunds(row)
+}
+
+fn refund_failed(mut row: Topup, intent_id: &str, failed: FailedRefund) -> Result<(Topup, Vec<Effect>), Misfit> {
+    let settled_by = row.processor_payment_intent_id.as_deref();
+    if settled_by.is_some_and(|known| known != intent_id) {
+        return Err(Misfit::Payment);
+    }
+    let known = row.refunds.failed.iter().any(|known| known.id == failed.id);
+    if known || row.refunds.failed.len() >= MAX_FAILED {
+        return Ok((row, Vec::new()));
+    }
+    row.refunds.failed.push(failed);
+    Ok(book_refunds(row))
+}
+
+/// What was told last, without what has failed since: a sum that was told later leaves out what failed before. Never more than was
+/// paid.
+fn book_refunds(mut row: Topup) -> (Topup, Vec<Effect>) {
+    let Refunds {
+        told_cents,
+        told_at,
+        failed,
+    } = &row.refunds;
+    let failed: i64 = failed
+        .iter()
+        .filter(|failed| Some(failed.at) >= *told_at)
+        .map(|failed| failed.cents.0)
+        .sum();
+    let total = Cents((told_cents.0 - failed).clamp(0, row.amount_cents.0));
+    let more = Cents(total.0 - row.refunded_cents.0);
+    let owner = (row.tenant_id, row.env);
+    let movement = match more.0 {
+        0 => return (row, Vec::new()),
+        1.. => Movement::refund(owner, row.id.0, more),
+        ..0 => Movement::refund_failed(owner, row.id.0, Cents(-more.0)),
+    };
     row.refunded_cents = total;
-    let refund = Movement::refund((row.tenant_id, row.env), row.id.0, more);
-    (row, vec![Effect::Move(refund)])
+    (row, vec![Effect::Move(movement)])
 }
 
 fn fail(mut row: Topup, why: &str) -> (Topup, Vec<Effect>) {

@@ -48,14 +48,28 @@ fn paid() -> Command {
     told(News::Paid(payment()))
 }
 fn refunded(total: i64) -> Command {
+    refunded_at(total, 0)
+}
+/// At that second, by the processor's clock.
+fn refunded_at(total: i64, seconds: i64) -> Command {
     let news = News::Refunded {
         payment: payment(),
         total: Cents(total),
+        at: at(seconds),
+    };
+    Command::Told { session_id: None, news }
+}
+fn failed_refund(id: &str, cents: i64, seconds: i64) -> Command {
+    let news = News::RefundFailed {
+        refund_id: id.into(),
+        intent_id: "pi_1".into(),
+        cents: Cents(cents),
+        at: at(seconds),
     };
     Command::Told { session_id: None, news }
 }
 
-const STATES: [&str; 7] = [
+const STATES: [&str; 8] = [
     "new",
     "pending",
     "failed",
@@ -63,6 +77,7 @@ const STATES: [&str; 7] = [
     "succeeded",
     "partly refunded",
     "refunded",
+    "come back",
 ];
 
 fn after(row: Topup, command: Command, seconds: i64) -> Topup {
@@ -78,6 +93,7 @@ fn state(name: &str) -> Topup {
         "succeeded" => after(state("pending"), paid(), 10),
         "partly refunded" => after(state("succeeded"), refunded(700), 20),
         "refunded" => after(state("succeeded"), refunded(AMOUNT), 20),
+        "come back" => after(state("partly refunded"), failed_refund("re_1", 700, 5), 30),
         _ => panic!("no sample of {name}"),
     }
 }
@@ -93,7 +109,8 @@ fn commands() -> Vec<Command> {
                 News::Paid(_) => told(News::Failed),
                 News::Failed => told(News::Expired),
                 News::Expired => refunded(700),
-                News::Refunded { .. } => return None,
+                News::Refunded { .. } => failed_refund("re_9", 100, 9),
+                News::RefundFailed { .. } => return None,
             },
         })
     };
@@ -105,8 +122,10 @@ enum Expected {
     /// Its status, when the processor is asked, and the effects in their order.
     To(Status, Option<i64>, &'static str),
     Unchanged,
+    /// For what is told later.
+    Noted,
 }
-use Expected::{To, Unchanged};
+use Expected::{Noted, To, Unchanged};
 
 /// (states, command, at which second, expected)
 type Line = (&'static [&'static str], Command, i64, Expected);
@@ -116,7 +135,7 @@ fn table() -> Vec<Line> {
     use {Command::{Refused, Tick}, Status::*};
     const WAITS: &[&str] = &["new", "pending"];
     const UNPAID: &[&str] = &["failed", "expired"];
-    const PAID: &[&str] = &["succeeded", "partly refunded", "refunded"];
+    const PAID: &[&str] = &["succeeded", "partly refunded", "refunded", "come back"];
     let failed = || told(News::Failed);
     let expired = || told(News::Expired);
     vec![
@@ -169,7 +188,21 @@ fn table() -> Vec<Line> {
         (&["partly refunded"], refunded(9_999), 2 * DAY, To(Succeeded, None, "refund 1800")),
         (&["refunded"], refunded(700), 2 * DAY, Unchanged),
         (&["refunded"], refunded(9_999), 2 * DAY, Unchanged),
-        (PAID, refunded(0), 2 * DAY, Unchanged),
+        (&["succeeded"], refunded(0), 2 * DAY, Noted),
+        (&["partly refunded", "refunded", "come back"], refunded(0), 2 * DAY, Unchanged),
+
+        // a refund that failed: what it took comes back, once
+        (&["partly refunded"], failed_refund("re_1", 700, 5), 2 * DAY, To(Succeeded, None, "refund failed 700")),
+        (&["partly refunded"], failed_refund("re_1", 300, 5), 2 * DAY, To(Succeeded, None, "refund failed 300")),
+        (&["partly refunded"], failed_refund("re_1", 9_999, 5), 2 * DAY, To(Succeeded, None, "refund failed 700")),
+        (&["refunded"], failed_refund("re_1", 700, 5), 2 * DAY, To(Succeeded, None, "refund failed 700")),
+        (&["come back"], failed_refund("re_1", 700, 5), 2 * DAY, Unchanged),
+        (&["come back"], refunded(700), 2 * DAY, Unchanged), // an older sum, told late
+        (&["come back"], refunded_at(700, 9), 2 * DAY, To(Succeeded, None, "refund 700")), // another refund
+        // of one whose sum was not told yet it is noted, and counts with that
+        (WAITS, failed_refund("re_1", 700, 5), 10, Noted),
+        (UNPAID, failed_refund("re_1", 700, 5), 2 * DAY, Noted),
+        (&["succeeded"], failed_refund("re_1", 700, 5), 2 * DAY, Noted),
     ]
 }
 
@@ -183,6 +216,7 @@ fn named(effect: &Effect) -> String {
                 ..
             } => format!("top up {} by {payment_intent_id}", cents.0),
             What::Refund { cents, .. } => format!("refund {}", cents.0),
+            What::RefundFailed { cents, .. } => format!("refund failed {}", cents.0),
             other => panic!("a top-up does not move {other:?}"),
         },
     }
@@ -198,6 +232,11 @@ fn every_line_of_the_table() {
             let effects: Vec<_> = effects.iter().map(named).collect();
             match expected {
                 Unchanged => assert_eq!((row, effects.len()), (before, 0), "{line}"),
+                Noted => {
+                    assert_ne!(row, before, "{line}");
+                    let refunds = before.refunds.clone();
+                    assert_eq!((Topup { refunds, ..row }, effects.len()), (before, 0), "{line}");
+                }
                 To(status, ask_at, expected) => {
                     assert_eq!(
                         (row.status, row.ask_at, effects.join(", ").as_str()),
@@ -259,6 +298,7 @@ fn what_does_not_fit_moves_nothing() {
                 News::Refunded {
                     payment: payment.clone(),
                     total,
+                    at: at(99),
                 },
             ] {
                 assert_eq!(
@@ -290,6 +330,13 @@ fn what_does_not_fit_moves_nothing() {
             News::Refunded {
                 payment: second.clone(),
                 total,
+                at: at(99),
+            },
+            News::RefundFailed {
+                refund_id: "re_1".into(),
+                intent_id: "pi_2".into(),
+                cents: total,
+                at: at(99),
             },
         ] {
             assert_eq!(
@@ -359,13 +406,20 @@ fn any_command() -> impl Strategy<Value = Command> {
         1 => Just(Payment { intent_id: "pi_2".into(), ..payment() }),
     ];
     let sessions = prop_oneof![2 => Just(None), 4 => Just(Some("cs_1".to_owned())), 1 => Just(Some("cs_2".to_owned()))];
-    let news = (payments, 0..5_000_i64, 0..4_u8).prop_map(|(payment, total, kind)| match kind {
+    let news = (payments, 0..5_000_i64, 0..20_i64, 0..6_u8).prop_map(|(payment, cents, seconds, kind)| match kind {
         0 => News::Paid(payment),
         1 => News::Failed,
         2 => News::Expired,
+        3 => News::RefundFailed {
+            refund_id: format!("re_{}", cents % 5),
+            intent_id: payment.intent_id,
+            cents: Cents(cents),
+            at: at(seconds),
+        },
         _ => News::Refunded {
             payment,
-            total: Cents(total),
+            total: Cents(cents),
+            at: at(seconds),
         },
     });
     prop_oneof![
@@ -397,6 +451,7 @@ fn sums(moved: &[What]) -> (usize, i64, i64) {
     moved.iter().fold((0, 0, 0), |(count, paid, back), what| match what {
         What::TopUp { cents, .. } => (count + 1, paid + cents.0, back),
         What::Refund { cents, .. } => (count, paid, back + cents.0),
+        What::RefundFailed { cents, .. } => (count, paid, back - cents.0),
         other => panic!("a top-up does not move {other:?}"),
     })
 }
@@ -415,17 +470,25 @@ proptest! {
     }
 
     #[test]
-    fn refunds_are_the_largest_sum_told_and_never_more_than_was_paid(steps in steps()) {
+    fn what_was_paid_back_is_what_the_row_says_and_never_more_than_was_paid(steps in steps()) {
         let (rows, moved) = life(&steps);
         let (_, paid, back) = sums(&moved);
-        prop_assert!(back <= paid);
-        let stored = rows.last().map_or(0, |row| row.refunded_cents.0);
-        prop_assert_eq!(back, stored);
-        let grows = moved
-            .iter()
-            .all(|what| !matches!(what, What::Refund { cents, .. } if cents.0 <= 0));
-        prop_assert!(grows);
-        prop_assert!(rows.windows(2).all(|pair| pair[0].refunded_cents <= pair[1].refunded_cents));
+        prop_assert!((0..=paid).contains(&back));
+        prop_assert_eq!(back, rows.last().map_or(0, |row| row.refunded_cents.0));
+        let moves_something = |what: &What| !matches!(what, What::Refund { cents, .. } | What::RefundFailed { cents, .. } if cents.0 <= 0);
+        prop_assert!(moved.iter().all(moves_something));
+    }
+
+    /// Two refunds, of which the first failed: told in any order, the second is what was paid back.
+    #[test]
+    fn refunds_and_their_failures_may_be_told_in_any_order(
+        shuffled in Just([0_usize, 1, 2, 3, 4]).prop_shuffle(),
+    ) {
+        let notices = [
+            paid(), refunded_at(700, 1), failed_refund("re_1", 700, 2), refunded_at(500, 3), failed_refund("re_1", 700, 2),
+        ];
+        let row = shuffled.iter().fold(state("pending"), |row, nth| after(row, notices[*nth].clone(), 20));
+        prop_assert_eq!((row.status, row.refunded_cents), (Status::Succeeded, Cents(500)));
     }
 
     /// Notices that fit, in any order and with any repeats: the same end.

@@ -334,7 +334,7 @@ pub fn payments_count_once(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     for (owner, entries) in &ledgers {
         for entry in entries
             .iter()
-            .filter(|entry| matches!(entry.whole.kind, "topup" | "refund"))
+            .filter(|entry| matches!(entry.whole.kind, "topup" | "refund" | "refund_failed"))
         {
             if entry.whole.kind == "topup" && !payments.insert(entry.whole.note.unwrap_or_default()) {
                 found.push(format!("the payment of entry {} of {owner:?} is booked twice", entry.n));
@@ -371,12 +371,14 @@ pub fn payments_count_once(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
                 booked.len()
             ));
         }
-        let back: i64 = entries
-            .iter()
-            .map(|(_, entry)| entry)
-            .filter(|entry| entry.whole.kind == "refund")
-            .map(|entry| entry.cents)
-            .sum();
+        let sum_of = |kind: &str| -> i64 {
+            let entries = entries.iter().map(|(_, entry)| entry);
+            entries
+                .filter(|entry| entry.whole.kind == kind)
+                .map(|entry| entry.cents)
+                .sum()
+        };
+        let back = sum_of("refund") - sum_of("refund_failed");
         if back != topup.refunded {
             found.push(format!(
                 "top-up {id}: {} were paid back, the ledger says {back}",

@@ -200,6 +200,21 @@ on_both! {
         assert_eq!(entries(&tenant, "refund").await, back);
         assert!(tenant.event_types().await.contains(&"credits.depleted".to_owned()));
 
+        // One of the refunds fails, is told by each of its names, and is here again once.
+        let mut failed = json!({ "id": "re_1", "object": "refund", "amount": 800, "currency": "usd", "status": "pending",
+            "payment_intent": paid.session["payment_intent"], "metadata": {} });
+        tell(world, &tenant, "refund.updated", &failed).await.ok();
+        assert_eq!(balance(&tenant).await, 0);
+        failed["status"] = json!("failed");
+        for kind in ["refund.failed", "refund.updated", "charge.refund.updated"] {
+            assert_eq!(tell(world, &tenant, kind, &failed).await.ok(), json!({ "received": true }));
+            assert_eq!(balance(&tenant).await, 800, "{kind}");
+        }
+        assert_eq!(read(&tenant, id).await["refunded_cents"], 1_700);
+        assert_eq!(entries(&tenant, "refund_failed").await, [(id.to_owned(), 800)]);
+        failed["amount"] = json!("800");
+        assert_eq!(tell(world, &tenant, "refund.failed", &failed).await.error(), (422, "validation_failed", Some("amount")));
+
         // Another workspace and the other env see nothing of it.
         let stranger = live(world).await;
         assert_eq!(stranger.api.get(&format!("{TOPUPS}/{id}")).await.error(), (404, "not_found", None));

@@ -7,15 +7,21 @@
 //! | `checkout.session.expired` | expired |
 //! | `payment_intent.succeeded` | paid |
 //! | `charge.refunded` | so much paid back in all (`amount_refunded`) |
+//! | `refund.failed`, and `refund.updated` or `charge.refund.updated` with the `status` `failed` or `canceled` | so much of it came back |
 //!
 //! Everything else, and what names no top-up, is not for us.
 use crate::credits::topup::{News, Payment};
-use entities::{ids::TopupId, values::Cents};
+use entities::{
+    ids::TopupId,
+    values::{Cents, Moment},
+};
 use serde::Deserialize;
 use serde_json::Value;
 
 /// Under this name a top-up's id stands in Stripe's metadata.
 pub const METADATA: &str = "topup_id";
+/// The year 2255.
+const MAX_SECONDS: i64 = 9_000_000_000;
 /// Characters of an id of Stripe's.
 const MAX_ID: usize = 255;
 
@@ -25,6 +31,9 @@ pub struct Notice {
     pub id: String,
     #[serde(rename = "type")]
     pub kind: String,
+    /// Seconds of Unix time at which it was true.
+    #[serde(default)]
+    created: i64,
     data: About,
 }
 
@@ -74,9 +83,16 @@ impl Notice {
             "checkout.session.async_payment_failed" => of_session(object, Some(News::Failed)),
             "checkout.session.expired" => of_session(object, Some(News::Expired)),
             "payment_intent.succeeded" => of_intent(object),
-            "charge.refunded" => of_charge(object),
+            "charge.refunded" => of_charge(object, self.at()),
+            "refund.failed" | "refund.updated" | "charge.refund.updated" => of_refund(object, self.at()),
             _ => Ok(None),
         }
+    }
+}
+
+impl Notice {
+    fn at(&self) -> Moment {
+        Moment::from_millis(self.created.clamp(0, MAX_SECONDS) * 1000)
     }
 }
 
@@ -129,7 +145,7 @@ fn of_intent(intent: &Value) -> Result<Option<Story>, Unreadable> {
     }))
 }
 
-fn of_charge(charge: &Value) -> Result<Option<Story>, Unreadable> {
+fn of_charge(charge: &Value, at: Moment) -> Result<Option<Story>, Unreadable> {
     // Without a payment it belongs to something else of the same account.
     if charge["payment_intent"].is_null() {
         return Ok(None);
@@ -146,6 +162,26 @@ fn of_charge(charge: &Value) -> Result<Option<Story>, Unreadable> {
         news: News::Refunded {
             payment,
             total: cents(&charge["amount_refunded"], "amount_refunded")?,
+            at,
+        },
+    }))
+}
+
+/// One that is under way, or has arrived, is told by its charge.
+fn of_refund(refund: &Value, at: Moment) -> Result<Option<Story>, Unreadable> {
+    let has_failed = matches!(refund["status"].as_str(), Some("failed" | "canceled"));
+    if !has_failed || refund["payment_intent"].is_null() {
+        return Ok(None);
+    }
+    let intent_id = id_of(&refund["payment_intent"], "payment_intent")?;
+    Ok(Some(Story {
+        of: Whose::Payment(intent_id.clone()),
+        session_id: None,
+        news: News::RefundFailed {
+            refund_id: id_of(&refund["id"], "id")?,
+            intent_id,
+            cents: cents(&refund["amount"], "amount")?,
+            at,
         },
     }))
 }
@@ -247,6 +283,7 @@ mod tests {
         let refunded = News::Refunded {
             payment: payment(),
             total: Cents(700),
+            at: Moment::from_millis(0),
         };
         assert_eq!(told("charge.refunded", charge()), story(None, refunded.clone()));
         let unnamed = Story {
@@ -258,6 +295,37 @@ mod tests {
             told("charge.refunded", with(charge(), "metadata", json!({}))),
             Ok(Some(unnamed))
         );
+    }
+
+    #[test]
+    fn a_refund_says_something_only_when_it_failed() {
+        let refund = |status: &str| {
+            json!({ "id": "re_1", "object": "refund", "amount": 700, "status": status, "payment_intent": "pi_1",
+                "metadata": { "topup_id": TOPUP } })
+        };
+        let body = json!({ "id": "evt_1", "type": "refund.failed", "created": 1_700_000_000,
+            "data": { "object": refund("failed") } });
+        let failed = Story {
+            of: Whose::Payment("pi_1".into()),
+            session_id: None,
+            news: News::RefundFailed {
+                refund_id: "re_1".into(),
+                intent_id: "pi_1".into(),
+                cents: Cents(700),
+                at: Moment::from_millis(1_700_000_000_000),
+            },
+        };
+        assert_eq!(
+            Notice::parse(body.to_string().as_bytes()).unwrap().story(),
+            Ok(Some(failed))
+        );
+        for status in ["pending", "succeeded", "requires_action", ""] {
+            assert_eq!(told("refund.updated", refund(status)), Ok(None), "{status}");
+        }
+        let elsewhere = with(refund("failed"), "payment_intent", json!(null));
+        assert_eq!(told("charge.refund.updated", elsewhere), Ok(None));
+        let unnamed = with(refund("canceled"), "id", json!(7));
+        assert_eq!(told("refund.updated", unnamed), Err(Unreadable("id")));
     }
 
     #[test]

@@ -49,7 +49,7 @@ async fn adds_up(world: &World, tenant: &Tenant) -> i64 {
             Kind::Hold => "hold",
             Kind::Charge => "charge",
             Kind::Release => "release",
-            Kind::Topup | Kind::Refund | Kind::Adjustment => continue,
+            Kind::Topup | Kind::Refund | Kind::RefundFailed | Kind::Adjustment => continue,
         };
         let of = by_subject
             .entry(entry.subject_id.unwrap())
