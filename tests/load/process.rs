@@ -1,5 +1,8 @@
 //! The service as a process of its own: what it costs is measured without its clients.
-use super::service::{Api, client, memory_mib, times};
+use super::{
+    rooms::pause,
+    service::{Api, client, memory_mib, times},
+};
 use serde_json::Value;
 use std::{
     ffi::OsString,
@@ -7,7 +10,8 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    time::Duration,
 };
 
 /// Killed if it is dropped before it was stopped.
@@ -101,8 +105,7 @@ impl Place {
         command
     }
 
-    /// A process that says that it is ready.
-    fn serve(&self, complaints: &Arc<Mutex<Complaints>>) -> Child {
+    fn serve(&self, complaints: &Arc<Mutex<Complaints>>) -> (Child, Starting) {
         let mut serve = self.command(&["serve"]);
         let mut child = serve
             .stderr(Stdio::piped())
@@ -110,19 +113,42 @@ impl Place {
             .spawn()
             .expect("it starts");
         let mut log = BufReader::new(child.stderr.take().expect("its log"));
-        let mut said = String::new();
-        while !said.contains("Callboard is ready") {
-            let read = log.read_line(&mut said).expect("its log");
-            assert!(read > 0, "serve ended before it was ready:\n{said}");
-        }
-        // The rest of the log is read away, so that the process never waits for us.
+        let (tell, told) = mpsc::channel();
         let complaints = complaints.clone();
         std::thread::spawn(move || {
+            let mut said = String::new();
+            while !said.contains("Callboard is ready") {
+                if log.read_line(&mut said).expect("its log") == 0 {
+                    let _ = tell.send(Err(said));
+                    return;
+                }
+            }
+            let _ = tell.send(Ok(()));
+            // The rest of the log is read away, so that the process never waits for us.
             for line in log.lines().map_while(Result::ok) {
                 complaints.lock().unwrap_or_else(PoisonError::into_inner).read(&line);
             }
         });
-        child
+        (child, Starting(told))
+    }
+}
+
+/// A process that has not said yet that it is ready.
+pub struct Starting(mpsc::Receiver<Result<(), String>>);
+
+impl Starting {
+    /// Others go on meanwhile: it may wait for what one of them holds.
+    pub async fn ready(self) {
+        loop {
+            match self.0.try_recv() {
+                Err(mpsc::TryRecvError::Empty) => pause(Duration::from_millis(20)).await,
+                told => break Self::check(told.expect("a thread that reads its log")),
+            }
+        }
+    }
+
+    fn check(told: Result<(), String>) {
+        told.unwrap_or_else(|said| panic!("serve ended before it was ready:\n{said}"));
     }
 }
 
@@ -146,8 +172,10 @@ impl Process {
         let keys = workspaces.iter().enumerate();
         let keys = keys.map(|(n, keys)| workspace(&command, n, *keys)).collect();
         let complaints = Arc::default();
+        let (child, starting) = place.serve(&complaints);
+        Starting::check(starting.0.recv().expect("a thread that reads its log"));
         Process {
-            child: place.serve(&complaints),
+            child,
             keys,
             complaints,
             place,
@@ -160,8 +188,10 @@ impl Process {
         self.child.wait().expect("its end");
     }
 
-    pub fn start_again(&mut self) {
-        self.child = self.place.serve(&self.complaints);
+    pub fn start_again(&mut self) -> Starting {
+        let (child, starting) = self.place.serve(&self.complaints);
+        self.child = child;
+        starting
     }
 
     /// Runs a command beside it, and hands on each line of its output.

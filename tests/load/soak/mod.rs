@@ -187,7 +187,8 @@ impl Plan {
             }
             process.borrow_mut().kill();
             notes.kills.borrow_mut().push(millis());
-            process.borrow_mut().start_again();
+            let starting = process.borrow_mut().start_again();
+            starting.ready().await;
         }
     }
 
