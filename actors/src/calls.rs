@@ -24,8 +24,20 @@ struct InHand {
 #[derive(Clone)]
 pub struct Call {
     pub leg: Arc<Leg>,
-    /// The contact's row after the dispatch, its campaign's plan of retries and its zone: saves reading them at the end.
-    pub contact: Option<(contact::Model, Retry, Tz)>,
+    /// Saves reading it at the end.
+    pub contact: Option<Kept>,
+}
+
+/// What a campaign's call needs at its end.
+#[derive(Clone)]
+pub struct Kept {
+    /// The contact's row after the dispatch.
+    pub contact: contact::Model,
+    /// Its campaign's plan of retries, and the version of its rules.
+    pub retry: Retry,
+    pub rules_version: i32,
+    /// Its campaign's.
+    pub zone: Tz,
 }
 
 impl Calls {
@@ -64,15 +76,13 @@ impl Calls {
     pub fn is_placed(&self, session: SessionId) -> bool {
         self.lock().get(&session).is_some_and(|held| held.placed)
     }
-    pub fn contact(&self, session: SessionId) -> Option<(contact::Model, Retry, Tz)> {
+    pub fn contact(&self, session: SessionId) -> Option<Kept> {
         self.lock().get(&session).and_then(|held| held.call.contact.clone())
     }
     /// A campaign's plan has changed: that of its calls in hand is old.
     pub fn forget_contacts_of(&self, campaign: CampaignId) {
         for held in self.lock().values_mut() {
-            held.call
-                .contact
-                .take_if(|(contact, ..)| contact.campaign_id == campaign);
+            held.call.contact.take_if(|kept| kept.contact.campaign_id == campaign);
         }
     }
     /// The kept row has turned out to be old.

@@ -1,7 +1,7 @@
 //! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
 use crate::{
-    campaign, carrier::Control, contact, deps::Deps, dnc, event::Event, hours, mail::Mail, session::log::Answered,
-    session::machine::Command as SessionCommand, shell::Do, writer::Commit,
+    calls::Kept, campaign, carrier::Control, contact, deps::Deps, dnc, event::Event, hours, mail::Mail,
+    session::log::Answered, session::machine::Command as SessionCommand, shell::Do, writer::Commit,
 };
 use bytes::Bytes;
 use entities::{
@@ -300,19 +300,27 @@ async fn finish_attempt(
     attempt: &contact::machine::Attempt,
     commit: &mut Commit,
 ) -> Result<()> {
-    let (before, retry, zone) = match deps.calls.contact(SessionId(attempt.row.0)) {
+    let Kept {
+        contact: before,
+        retry,
+        rules_version,
+        zone,
+    } = match deps.calls.contact(SessionId(attempt.row.0)) {
         Some(kept) => kept,
         None => {
             let contact = entities::contact::load(&deps.db.read, key).await?;
             let campaign = Owned::new(key.tenant_id, key.env, contact.campaign_id);
-            let plan = entities::campaign::load_even_deleted(&deps.db.read, campaign)
-                .await?
-                .plan;
-            let zone = match plan.schedule.timezone {
+            let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
+            let zone = match row.plan.schedule.timezone {
                 Some(zone) => zone,
                 None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,
             };
-            (contact, plan.retry, zone.tz())
+            Kept {
+                contact,
+                retry: row.plan.retry,
+                rules_version: row.rules_version,
+                zone: zone.tz(),
+            }
         }
     };
     let campaign = Owned::new(key.tenant_id, key.env, before.campaign_id);
@@ -320,6 +328,10 @@ async fn finish_attempt(
     let (after, events) = contact::machine::transition(before.clone(), command, &retry, deps.clock.now())?;
     if after == before {
         return Ok(());
+    }
+    if !attempt.reached {
+        // Other rules since then are judged by: whoever waits by old ones would not be looked at again.
+        commit.changes.guards.push(Guard::Rules(campaign.id, rules_version));
     }
     let sessions = commit.changes.tally(campaign);
     if attempt.ending.is_completed() {

@@ -23,6 +23,8 @@ pub enum Guard {
     /// The campaign is as it was known, running and not at its end: a pause or a changed rule takes effect before the next
     /// dial.
     Dispatchable(CampaignId, i32),
+    /// What somebody waits for was decided by the campaign's rules as they are.
+    Rules(CampaignId, i32),
     /// The campaign runs, whatever else has changed of it: what it had begun may go on.
     Runs(CampaignId),
     /// The tenant is as it was known, and nothing keeps it from dialling: a limit or a suspension too.
@@ -366,7 +368,9 @@ impl Changes {
     pub fn touched(&self) -> Vec<(&'static str, Uuid)> {
         let mut keys = Vec::new();
         keys.extend(self.guards.iter().map(|guard| match guard {
-            Guard::Dispatchable(campaign, _) | Guard::Runs(campaign) => ("campaign", campaign.0),
+            Guard::Dispatchable(campaign, _) | Guard::Rules(campaign, _) | Guard::Runs(campaign) => {
+                ("campaign", campaign.0)
+            }
             Guard::Free(tenant, ..) => ("tenant", tenant.0),
             Guard::Callable(call) => ("dnc", call.tenant_id.0),
             Guard::Reachable(person) => ("dnc", person.tenant_id.0),
@@ -490,12 +494,13 @@ impl Changes {
 
     async fn check_guards(&self, db: &impl ConnectionTrait, now: Times) -> Result<()> {
         let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        let mut running = BTreeSet::new();
+        let (mut running, mut rules) = (BTreeSet::new(), BTreeSet::new());
         let mut written = Vec::new();
         let mut people = Vec::new();
         for guard in &self.guards {
             match guard {
                 Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
+                Guard::Rules(campaign, version) => drop(rules.insert((*campaign, *version))),
                 Guard::Runs(campaign) => drop(running.insert(*campaign)),
                 Guard::Free(tenant, env, version) => drop(tenants.insert((*tenant, *env, *version))),
                 Guard::Callable(call) => calls.push(call),
@@ -521,6 +526,10 @@ impl Changes {
         }
         let campaigns: Vec<_> = campaigns.into_iter().collect();
         if !campaigns.is_empty() && !campaign::still_dispatchable(db, &campaigns).await? {
+            return Err(Error::Stale);
+        }
+        let rules: Vec<_> = rules.into_iter().collect();
+        if !rules.is_empty() && !campaign::have_rules(db, &rules).await? {
             return Err(Error::Stale);
         }
         let running: Vec<_> = running.into_iter().collect();

@@ -323,6 +323,11 @@ pub async fn unfinished(db: &impl ConnectionTrait, campaign: CampaignId, limit: 
     Ok(rows)
 }
 
+/// Contacts that were never called and wait for nothing, of whatever zone, at most `limit`.
+pub async fn fresh_of_all_zones(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
+    Ok(of(campaign, FRESH).limit(limit).all(db).await?)
+}
+
 /// Contacts that are neither being called nor at an end, by zone: reads as much of the queues' indexes as there are.
 pub async fn waiting_by_zone(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<(String, i64)>> {
     let mut counted: BTreeMap<String, i64> = BTreeMap::new();

@@ -51,7 +51,6 @@ pub mod room;
 pub mod session;
 pub mod sip_trunk;
 pub mod sms_message;
-pub mod stretch;
 pub mod suspension;
 pub mod tally;
 pub mod tenant;

@@ -23,6 +23,7 @@ impl MigrationTrait for Migration {
 }
 
 const STATEMENTS: &[&str] = &[
+    "ALTER TABLE campaigns ADD COLUMN rules_version integer NOT NULL DEFAULT 0",
     "ALTER TABLE campaigns ADD COLUMN review_of integer",
     "CREATE INDEX campaigns_review ON campaigns (tenant_id, id) WHERE review_of IS NOT NULL",
     "ALTER TABLE contacts ADD COLUMN attempt_limit integer",

@@ -1,7 +1,7 @@
 //! Bodies of which the rest is not wanted: the answer was given before they ended, and they go on coming. They are read away
 //! slowly for a while: closing the connection at once could cost the client the answer that it has not read yet, and reading as
-//! fast as they come would let whoever is refused keep the threads busy that others wait for. However many are refused, a thread
-//! takes no more than one of them may send.
+//! fast as they come would let whoever is refused keep the threads busy that others wait for. Of many on one thread each has its turn
+//! at that pace, and one look at least.
 use actix_web::{
     HttpMessage, HttpResponse,
     body::{BodySize, BoxBody, MessageBody},

@@ -30,6 +30,8 @@ pub struct Campaign {
     /// The agent as it was at the start.
     pub agent: Option<Arc<AgentSnapshot>>,
     pub phase: Phase,
+    /// The version that changed its rules last.
+    pub rules_version: i32,
     /// The version whose change of rules not everybody who waits was judged by yet.
     pub review_of: Option<i32>,
     /// It is gone for its users.
@@ -125,6 +127,7 @@ impl Campaign {
             plan: Arc::new(plan),
             agent: None,
             phase: Phase::Draft,
+            rules_version: 0,
             review_of: None,
             deleted_at: None,
             created_at: now,
@@ -157,6 +160,7 @@ impl Campaign {
             completed_at: None,
             completed_reason: None,
             deleted_at: self.deleted_at,
+            rules_version: self.rules_version,
             review_of: self.review_of,
             version: self.version,
             created_at: self.created_at,
@@ -250,6 +254,7 @@ impl Campaign {
             plan: Arc::new(row.plan),
             agent: row.agent.map(Arc::new),
             phase,
+            rules_version: row.rules_version,
             review_of: row.review_of,
             deleted_at: row.deleted_at,
             created_at: row.created_at,
@@ -575,8 +580,9 @@ fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effe
     let is_anew = judged_by(before) != judged_by(&plan);
     let mut campaign = changed(campaign, plan);
     let mut effects = vec![Effect::CampaignsChanged(campaign.key.tenant_id)];
+    // Before the start nobody was judged.
     if is_anew && !matches!(campaign.phase, Phase::Armed { .. }) {
-        // Before the start nobody was judged.
+        campaign.rules_version = campaign.version;
         campaign.review_of = Some(campaign.version);
         effects.push(Effect::ReviewContacts(campaign.key));
     }

@@ -21,11 +21,17 @@ use entities::{
     values::Moment,
 };
 use sea_orm::ConnectionTrait;
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use uuid::Uuid;
 
 /// Contacts that are read at once, and that one transaction moves, at most.
 const MOST: usize = 250;
+/// The longest rest after a page.
+const REST: Duration = Duration::from_millis(50);
 /// Campaigns that are read at once.
 const CAMPAIGNS: u64 = 16;
 
@@ -56,8 +62,13 @@ async fn review(deps: &Deps, tree: &Tree, campaign: Campaign) -> Result<()> {
     let mut slices = Slices::new(MOST);
     let mut after = None;
     loop {
-        // Whom it concerns is found beside the writer; it is kept for those who move.
-        let waiting = entities::contact::waiting_after(&deps.db.read, key.id, after, MOST as u64).await?;
+        let began = Instant::now();
+        // The rules have changed once more: all is judged by those.
+        if !campaign::is_review_of(&deps.db.reports, key.id, of).await? {
+            return Ok(());
+        }
+        // Whom it concerns is found where whole lists are read; the writer is kept for those who move.
+        let waiting = entities::contact::waiting_after(&deps.db.reports, key.id, after, MOST as u64).await?;
         let Some(last) = waiting.last() else { break };
         after = last.next_attempt_at.map(|at| (at, last.id));
         let lasts = lasts(deps, campaign.plan.channel, &waiting).await?;
@@ -68,6 +79,8 @@ async fn review(deps: &Deps, tree: &Tree, campaign: Campaign) -> Result<()> {
                 moving.push((contact, last));
             }
         }
+        // Whoever changes rules again and again has a third of a core at most.
+        deps.clock.rest((began.elapsed() * 2).min(REST)).await;
         while !moving.is_empty() {
             let some: Arc<[_]> = moving.split_off(moving.len().saturating_sub(slices.rows())).into();
             loop {
@@ -78,7 +91,6 @@ async fn review(deps: &Deps, tree: &Tree, campaign: Campaign) -> Result<()> {
                 });
                 match slice.await {
                     Ok(true) => break,
-                    // The rules have changed once more: all is judged by those.
                     Ok(false) => return Ok(()),
                     Err(error) if error.retryable() => deps.clock.back_off(10).await,
                     Err(error) => return Err(error),
@@ -136,7 +148,7 @@ async fn slice(
 
 /// How the last calls to these contacts ended, or the last messages, by their rows.
 async fn lasts(deps: &Deps, channel: Channel, contacts: &[Contact]) -> Result<HashMap<Uuid, Last>> {
-    let db = &deps.db.read;
+    let db = &deps.db.reports;
     let rows = contacts.iter().filter_map(|contact| Some(contact.last_row_id?.0));
     // Only what did not arrive is waited with.
     let unsent = |(id, ended_at)| {

@@ -141,7 +141,10 @@ impl Person {
 
     async fn next(&mut self) -> Event {
         loop {
-            if let Some(control) = self.later.pop_front() {
+            // What was to be said before it would only keep whoever takes over waiting.
+            let is_transfer = |control: &Control| matches!(control, Control::Transfer(_));
+            let first = self.later.iter().position(is_transfer).unwrap_or(0);
+            if let Some(control) = self.later.remove(first) {
                 return Event::Control(control);
             }
             if let Ok((control, _)) = self.inbox.try_recv() {

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     deps::Deps,
-    dispatcher::queue::{RING_MS, people},
+    dispatcher::queue::{People, RING_MS, people},
     effect,
     eligibility::{self, Rule, Terms, Verdict},
     hours::{Rules, Standing},
@@ -279,7 +279,12 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
     };
     let at = contact.reachable_at();
     let owner = (contact.tenant_id, contact.env);
-    let people = people(deps, owner, contact.channel, at.iter().cloned().collect(), None, now).await?;
+    let whose = People {
+        owner,
+        channel: contact.channel,
+        itself: None,
+    };
+    let people = people(deps, &deps.db.read, whose, at.iter().cloned().collect(), now).await?;
     let mut person = at.and_then(|at| people.get(&at).cloned()).unwrap_or_default();
     person.not_before = contact.next_attempt_at.max(contact.not_before);
     let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone);

@@ -15,6 +15,7 @@ use entities::{
     session::{self, EndReason},
     values::{Cents, Moment},
 };
+use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -228,7 +229,12 @@ fn review(contact: Contact, last: Option<Last>, retry: &Retry, now: Moment) -> (
             None => return give_up(contact),
         }
     };
-    if (due, reason) == (contact.next_attempt_at, contact.wait_reason) {
+    // Its end was stored a moment before the retry was reckoned from it.
+    let is_as_before = match (due, contact.next_attempt_at) {
+        (Some(due), Some(before)) => due.since(before).max(before.since(due)) < Duration::from_secs(1),
+        (due, before) => due == before,
+    };
+    if is_as_before && reason == contact.wait_reason {
         return (contact, Vec::new());
     }
     let status = contact.status;

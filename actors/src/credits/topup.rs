@@ -286,7 +286,12 @@ fn settle(mut row: Topup, payment: Payment, now: Moment) -> Result<(Topup, Vec<E
 /// An older sum that comes late changes nothing; of two of one second the larger one is the later.
 fn refunded(mut row: Topup, total: Cents, at: Moment) -> (Topup, Vec<Effect>) {
     let total = total.min(row.amount_cents);
-    if (Some(at), total) <= (row.refunds.told_at, row.refunds.told_cents) {
+    let Refunds {
+        told_at, told_cents, ..
+    } = row.refunds;
+    // A sum from before times were kept: the larger one is the later.
+    let is_older = told_at.is_none() && total < told_cents;
+    if is_older || (Some(at), total) <= (told_at, told_cents) {
         return (row, Vec::new());
     }
     (row.refunds.told_at, row.refunds.told_cents) = (Some(at), total);

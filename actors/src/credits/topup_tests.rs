@@ -491,6 +491,16 @@ proptest! {
         prop_assert_eq!((row.status, row.refunded_cents), (Status::Succeeded, Cents(500)));
     }
 
+    /// From before the times of sums were kept: a larger one is later.
+    #[test]
+    fn an_old_sum_that_is_told_again_moves_nothing(total in 0..700_i64, seconds in 0..99_i64) {
+        let before = state("partly refunded");
+        let refunds = Refunds { told_cents: Cents(700), ..Refunds::default() };
+        let before = Topup { refunds, ..before };
+        let (row, effects) = transition(before.clone(), refunded_at(total, seconds), at(2 * DAY)).unwrap();
+        prop_assert_eq!((row, effects.len()), (before, 0));
+    }
+
     /// Notices that fit, in any order and with any repeats: the same end.
     #[test]
     fn order_and_repeats_make_no_difference(

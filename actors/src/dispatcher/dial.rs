@@ -1,7 +1,7 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
 use super::queue::{Queue, Turn, Within};
 use crate::{
-    calls::Call,
+    calls::{Call, Kept},
     carrier::Leg,
     contact,
     deps::Deps,
@@ -101,7 +101,12 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, (at, hold)
     effect::contact_moved(&mut commit, &contact, after.clone(), &events);
     let call = Call {
         leg: Arc::new(leg),
-        contact: Some((after, queue.plan.retry.clone(), queue.rules.zone)),
+        contact: Some(Kept {
+            contact: after,
+            retry: queue.plan.retry.clone(),
+            rules_version: queue.rules_version,
+            zone: queue.rules.zone,
+        }),
     };
     Ok(Dial {
         call,

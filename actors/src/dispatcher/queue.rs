@@ -23,6 +23,7 @@ use entities::{
     message_send, session,
     values::{Cents, E164, Env, Moment, Zone},
 };
+use sea_orm::DatabaseConnection;
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
@@ -68,12 +69,17 @@ pub struct Queue {
     groups: BTreeMap<String, Group>,
     /// Read because their time had come.
     due: VecDeque<Candidate>,
+    /// Read because nobody of them is called any more.
+    left: VecDeque<Candidate>,
+    /// There may be some.
+    has_left: bool,
     /// When the next contact's time comes, as far as is known.
     next_due_at: Option<Moment>,
     /// Contacts may have begun to wait, or to be fresh, since the rows were read.
     look_for_due: bool,
     /// Who waits is judged by other rules just now: of them nobody is dispatched until that is done.
     pub in_review: bool,
+    pub rules_version: i32,
     /// A call has ended, so there may be more that was spent.
     look_for_costs: bool,
     /// Since when the contact whose turn it is finds no slot.
@@ -248,8 +254,11 @@ impl Queue {
             behind_ms: times.behind_ms(),
             groups: BTreeMap::new(),
             due: VecDeque::new(),
+            left: VecDeque::new(),
+            has_left: true,
             next_due_at: None,
             look_for_due: true,
+            rules_version: row.rules_version,
             in_review: row.review_of.is_some(),
             look_for_costs: false,
             turn_since,
@@ -361,7 +370,12 @@ impl Queue {
         let at = |contact: &Contact| contact.reachable_at().filter(|_| contact.channel == channel);
         let addresses: Vec<Option<Address>> = contacts.iter().map(at).collect();
         let known: Vec<Address> = addresses.iter().flatten().cloned().collect();
-        let people = people(deps, (so.tenant, self.env), self.plan.channel, known, None, now).await?;
+        let whose = People {
+            owner: (so.tenant, self.env),
+            channel,
+            itself: None,
+        };
+        let people = people(deps, &deps.db.read, whose, known, now).await?;
         let terms = Terms {
             caps: &self.plan.caps,
             ends_at: self.rules.ends_at,
@@ -429,12 +443,29 @@ impl Queue {
 
     /// A contact that the campaign's own caps leave out.
     pub fn pop_capped(&mut self) -> Option<Candidate> {
-        let groups = self.groups.values_mut().find_map(|group| group.fresh.pop_front());
-        let candidate = self.due.pop_front().or(groups)?;
-        Some(Candidate {
-            verdict: Verdict::Never(contact::SkipReason::DailyCapReached),
-            ..candidate
-        })
+        let in_hand = self.left.pop_front().or_else(|| self.due.pop_front());
+        let fresh = || self.groups.values_mut().find_map(|group| group.fresh.pop_front());
+        let candidate = in_hand.or_else(fresh)?;
+        let verdict = match candidate.verdict {
+            // By its own cause, which comes first.
+            Verdict::Never(reason) => Verdict::Never(reason),
+            Verdict::Yes | Verdict::Wait(_) => Verdict::Never(contact::SkipReason::DailyCapReached),
+        };
+        Some(Candidate { verdict, ..candidate })
+    }
+
+    /// Reads those who were never called and wait for nothing but their hours: the campaign's own caps leave them out. Only while
+    /// none of its calls is planned.
+    pub async fn read_left(&mut self, deps: &Deps, now: Moment, so: Circumstances) -> Result<()> {
+        let is_in_hand = !self.due.is_empty() || self.groups.values().any(|group| !group.fresh.is_empty());
+        if !self.has_left || !self.left.is_empty() || is_in_hand {
+            return Ok(());
+        }
+        let left = contact::fresh_of_all_zones(&deps.db.read, self.id, WINDOW).await?;
+        // Whoever comes later makes another version of the campaign, and so another queue.
+        self.has_left = !left.is_empty();
+        self.left = self.judged(deps, left, now, so).await?.into();
+        Ok(())
     }
 
     /// Whose turn it is: due retries, then priority, then position.
@@ -705,19 +736,26 @@ impl Group {
     }
 }
 
-/// What is known of these addresses: three look-ups for all of them. A call that was placed before does not count against
-/// itself.
+/// Whose calls, or messages, count.
+#[derive(Clone, Copy, Debug)]
+pub struct People {
+    pub owner: (TenantId, Env),
+    pub channel: Channel,
+    /// A call that was placed before does not count against itself.
+    pub itself: Option<SessionId>,
+}
+
+/// What is known of these addresses: three look-ups for all of them.
 pub async fn people(
     deps: &Deps,
-    owner: (TenantId, Env),
-    channel: Channel,
+    db: &DatabaseConnection,
+    whose: People,
     mut addresses: Vec<Address>,
-    itself: Option<SessionId>,
     now: Moment,
 ) -> Result<BTreeMap<Address, Person>> {
+    let People { owner, channel, itself } = whose;
     addresses.sort();
     addresses.dedup();
-    let db = &deps.db.read;
     let texts: Vec<String> = addresses.iter().map(|address| address.as_str().to_owned()).collect();
     let numbers: Vec<E164> = addresses
         .iter()
@@ -727,7 +765,7 @@ pub async fn people(
         })
         .collect();
     let barred = entities::dnc::barred(db, owner, channel.dnc(), &texts).await?;
-    let mut recent = recent(deps, owner, channel, &numbers, &texts, (itself, now)).await?;
+    let mut recent = recent((deps, db), owner, channel, &numbers, &texts, (itself, now)).await?;
     let verified = match owner.1 {
         Env::Live => Vec::new(),
         Env::Test => {
@@ -754,7 +792,7 @@ pub async fn people(
 
 /// When each of them was called, or written to by that channel, in the last 7 days, in order.
 async fn recent(
-    deps: &Deps,
+    (deps, db): (&Deps, &DatabaseConnection),
     owner: (TenantId, Env),
     channel: Channel,
     numbers: &[E164],
@@ -763,7 +801,7 @@ async fn recent(
 ) -> Result<HashMap<String, Vec<Moment>>> {
     // By the wall clock too, where that is behind.
     let behind_ms = deps.clock.times().behind_ms().max(0);
-    let (db, week_ago) = (&deps.db.read, now.plus_seconds(-7 * 24 * 3600).plus_millis(-behind_ms));
+    let week_ago = now.plus_seconds(-7 * 24 * 3600).plus_millis(-behind_ms);
     Ok(match channel.of_messages() {
         None => entities::dial::recent(db, owner, numbers, week_ago)
             .await?

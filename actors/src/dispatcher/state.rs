@@ -7,7 +7,7 @@ use super::{
     gate::Gate,
     message::{self, Letters},
     pace::{LEAD, Pace},
-    queue::{Allowance, Circumstances, Queue, Turn, Within, people, ring_ms},
+    queue::{Allowance, Circumstances, People, Queue, Turn, Within, people, ring_ms},
     room::{Room, Slot},
     trunk::Trunk,
 };
@@ -41,6 +41,8 @@ use std::{
 
 /// Calls committed together.
 const ROUND: usize = 128;
+/// Contacts of one campaign among them that its own caps leave out.
+const CAPPED: usize = 32;
 
 /// Calls that may be late at their last gate, until no more are planned.
 const MAX_LATE: usize = 64;
@@ -421,7 +423,12 @@ impl State {
         let standing = rules.of(&hours::group(to_number, row.timezone));
         let whom = Address::Number(to_number.clone());
         let owner = (row.tenant_id, row.env);
-        let people = people(deps, owner, Channel::Phone, vec![whom.clone()], Some(row.id), now).await?;
+        let whose = People {
+            owner,
+            channel: Channel::Phone,
+            itself: Some(row.id),
+        };
+        let people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
         let person = people.get(&whom).cloned().unwrap_or_default();
         let asked = [Rule::Number, Rule::Dnc, Rule::Caps, Rule::Hours];
         let command = match eligibility::first_no(&asked, &person, &standing, &terms, at) {
@@ -569,11 +576,18 @@ impl State {
             queue.door_is_shut = false;
             queue.reserve(deps, slots.used(queue.env, Some(queue.id))).await?;
             queue.refill(deps, now, *so).await?;
-            let caps_end_it = queue.caps_end_it(now);
+            let (caps_end_it, mut capped) = (queue.caps_end_it(now), 0);
+            if caps_end_it && plan.is_empty() {
+                queue.read_left(deps, now, *so).await?;
+            }
             while plan.len() < ROUND {
                 let settled = match queue.pop_settled() {
                     Some(settled) => Some(settled),
-                    None if caps_end_it => queue.pop_capped(),
+                    // Others have their turn in between: there may be many.
+                    None if caps_end_it && capped < CAPPED => {
+                        capped += 1;
+                        queue.pop_capped()
+                    }
                     None => None,
                 };
                 let Some(candidate) = settled else { break };

@@ -6,7 +6,7 @@ use crate::{
     deps::Deps,
     dispatcher::{
         direct_caps,
-        queue::{people, ring_ms},
+        queue::{People, people, ring_ms},
         room::Room,
     },
     effect,
@@ -54,7 +54,12 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
     let tenant = tenant::load(db, row.tenant_id).await?;
     let whom = Address::Number(to_number.clone());
     let owner = (row.tenant_id, row.env);
-    let people = people(deps, owner, Channel::Phone, vec![whom.clone()], None, now).await?;
+    let whose = People {
+        owner,
+        channel: Channel::Phone,
+        itself: None,
+    };
+    let people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
     let person = people.get(&whom).cloned().unwrap_or_default();
     if !person.has_number {
         return Err(match row.env {

@@ -251,6 +251,21 @@ impl<L: Line> Mouth<L> {
         self.turns += 1;
         self.tell(Command::Utter(utterance));
     }
+
+    /// Somebody else takes over, or the agent says that nobody does and goes on.
+    async fn hand_over(&mut self, to: &E164, nobody: &str) -> Result<(), Over> {
+        match self.line.hand_over(to).await {
+            Ok(()) => {
+                self.tell(Command::Transferred);
+                Err(Over)
+            }
+            Err(why) => {
+                self.tell(Command::TransferFailed { why });
+                self.say(nobody, None).await;
+                Ok(())
+            }
+        }
+    }
 }
 
 impl<L: Line> Talk<L> {
@@ -382,18 +397,19 @@ impl<L: Line> Talk<L> {
         let mut calls = Vec::new();
         let (mut said, mut said_ms) = (String::new(), 0);
         let mut is_cut = false;
-        let (mut failure, mut taken_up) = (None, None);
+        let mut failure = None;
+        let nobody = self.lines().nobody_available;
         {
             let mut acts = self.brain.think(heard);
             loop {
                 let act = tokio::select! {
                     biased;
-                    to = self.mouth.line.wanted() => {
-                        taken_up = Some(to);
-                        is_cut = true;
-                        break;
-                    }
                     act = acts.next() => act,
+                    // If nobody takes over, what was thought meanwhile follows.
+                    to = self.mouth.line.wanted() => {
+                        self.mouth.hand_over(&to, nobody).await?;
+                        continue;
+                    }
                 };
                 let Some(act) = act else { break };
                 match act {
@@ -433,9 +449,6 @@ impl<L: Line> Talk<L> {
         }
         if is_cut {
             self.brain.interrupted(&said, said_ms).await;
-            if let Some(to) = taken_up {
-                self.hand_over(&to).await?;
-            }
             return Ok(Next::Listen);
         }
         if calls.is_empty() {
@@ -739,20 +752,9 @@ impl<L: Line> Talk<L> {
         any || to.costly_kind().is_none()
     }
 
-    /// Somebody else takes over, or the agent goes on.
     async fn hand_over(&mut self, to: &E164) -> Result<(), Over> {
-        match self.mouth.line.hand_over(to).await {
-            Ok(()) => {
-                self.mouth.tell(Command::Transferred);
-                Err(Over)
-            }
-            Err(why) => {
-                self.mouth.tell(Command::TransferFailed { why });
-                let words = self.lines().nobody_available;
-                self.mouth.say(words, None).await;
-                Ok(())
-            }
-        }
+        let words = self.lines().nobody_available;
+        self.mouth.hand_over(to, words).await
     }
 
     /// Leaves the call's message to a machine.

@@ -87,6 +87,8 @@ pub struct Model {
     pub completed_reason: Option<CompletedReason>,
     /// What it leaves behind is removed bit by bit.
     pub deleted_at: Option<Moment>,
+    /// The version that changed its retries, caps or schedule last; 0: none has.
+    pub rules_version: i32,
     /// Its rules have changed, and not everybody who waits was judged by the new ones yet: the version that changed them.
     pub review_of: Option<i32>,
     pub version: i32,
@@ -154,6 +156,16 @@ pub async fn still_dispatchable(db: &impl ConnectionTrait, known: &[(CampaignId,
         .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)))
         .filter(Column::Status.eq(Status::Running))
         .filter(Column::CancelRequestedAt.is_null());
+    let found: Vec<(CampaignId, i32)> = select.into_tuple().all(db).await?;
+    Ok(known.iter().all(|known| found.contains(known)))
+}
+
+/// Are these the rules of those campaigns still? Asked inside the transaction that commits what follows from them.
+pub async fn have_rules(db: &impl ConnectionTrait, known: &[(CampaignId, i32)]) -> Result<bool> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::Id, Column::RulesVersion])
+        .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)));
     let found: Vec<(CampaignId, i32)> = select.into_tuple().all(db).await?;
     Ok(known.iter().all(|known| found.contains(known)))
 }

@@ -332,7 +332,6 @@ impl OutlookView {
             .filter(|(fine, ..)| !fine)
             .map(|(_, code, message)| ProblemView { code, message })
             .collect();
-        let skips_capped = row.plan.caps.on_cap == campaign::OnCap::Skip;
         let mut groups = outlook.groups;
         groups.sort_by_key(|group| std::cmp::Reverse(group.contacts));
         OutlookView {
@@ -343,10 +342,10 @@ impl OutlookView {
             contacts: outlook.open,
             eligible: outlook.eligible,
             skips: SkipsView {
-                invalid: outlook.invalid,
-                dnc_blocked: outlook.barred,
-                daily_cap_reached: if skips_capped { outlook.capped } else { 0 },
-                quiet_hours_expired: outlook.expired,
+                invalid: outlook.skips.invalid,
+                dnc_blocked: outlook.skips.barred,
+                daily_cap_reached: outlook.skips.capped,
+                quiet_hours_expired: outlook.skips.expired,
             },
             capped: outlook.capped,
             zones: groups

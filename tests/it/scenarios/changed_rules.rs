@@ -60,6 +60,19 @@ on_both! {
         assert_eq!(failed, MANY);
     }
 
+    /// Their time has come, and they would be called at once: nobody is before the new rules were asked.
+    async fn nobody_is_called_by_the_old_rules_meanwhile(world: &mut World) {
+        let tenant = world.tenant().await;
+        let id = many_who_wait(world, &tenant).await;
+        let path = format!("/v1/campaigns/{id}");
+        tenant.api.post(&format!("{path}/pause"), json!({})).await.ok();
+        world.advance(minutes(40)).await;
+        change(&tenant.api, &id, json!({ "retry": { "max_attempts": 1 } })).await;
+        tenant.api.post(&format!("{path}/resume"), json!({})).await.ok();
+        world.advance(minutes(1)).await;
+        assert_eq!(counts(&tenant.api, &id).await, only("failed", 1, MANY));
+    }
+
     /// The first change is not over when the second comes, and the service is killed in both.
     async fn a_change_is_judged_by_the_last_rules_and_outlives_a_crash(world: &mut World) {
         let tenant = world.tenant().await;

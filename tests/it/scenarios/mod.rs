@@ -14,6 +14,7 @@ mod changed_rules;
 mod credits;
 mod dispatch_is_paused;
 mod faults;
+mod foreseen;
 mod mended;
 mod messages;
 mod neighbours;

@@ -1,21 +1,27 @@
-//! What is to be expected of a campaign: who can be called, who cannot and why, and when it will be through.
+//! What is to be expected of a campaign: who can be called, who cannot and why, and when it will be through. By the rules that the
+//! dispatcher asks, contact by contact: what is said here is what will happen, if nobody changes anything.
+mod forecast;
+
 use crate::{
     deps::Deps,
-    dispatcher::{queue::RING_MS, room::Room},
-    hours::{Hours, Rules, Standing},
+    dispatcher::{
+        queue::{People, RING_MS, people},
+        room::Room,
+    },
+    eligibility::{self, Person, Rule, Verdict},
+    hours::{self, Rules, Standing},
 };
 use entities::{
     Result,
     campaign::{Channel, Model as Row, OnCap},
     campaign_hour,
-    contact::{self, UNCALLABLE},
-    stretch::{self, Stretch},
+    contact::{self, Address, Model as Contact, SkipReason, Status, UNCALLABLE, WaitReason},
     tenant,
-    values::{Env, Moment},
+    values::Moment,
 };
+use forecast::{Forecast, Run, foresee};
 use std::{
-    collections::BTreeMap,
-    ops::ControlFlow,
+    collections::HashMap,
     time::{Duration, Instant},
 };
 
@@ -36,152 +42,355 @@ pub struct Outlook {
     pub groups: Vec<Group>,
     pub open: i64,
     pub eligible: i64,
-    pub invalid: i64,
-    pub barred: i64,
-    /// Numbers that were called as often as the caps allow: put off, or skipped if the campaign says so.
+    pub skips: Skips,
+    /// Numbers that will have been called as often as the caps allow when their turn comes: put off, or skipped.
     pub capped: i64,
-    pub expired: i64,
     /// Calls per second that can be expected.
     pub calls_per_second: f64,
     pub finishes_at: Option<Moment>,
 }
 
+/// Who will be skipped. Somebody who was called before fails instead, and is not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skips {
+    pub invalid: i64,
+    pub barred: i64,
+    pub capped: i64,
+    pub expired: i64,
+}
+
 /// Seconds of a call of which nothing is known yet.
 const USUAL_CALL_SECONDS: f64 = 45.0;
 
-/// Contacts that one statement looks at: some milliseconds, after which others have their turn, and a look that nobody waits
-/// for any more ends.
+/// Contacts that are judged at once: some milliseconds, after which others have their turn, and a look that nobody waits for any
+/// more ends.
 const AT_ONCE: u64 = 500;
-
-/// The longest rest after a stretch.
+/// The longest rest after a page.
 const REST: Duration = Duration::from_millis(50);
+/// Runs of contacts that are kept apart.
+const MOST_RUNS: usize = 200_000;
+/// A rule may put somebody off until another one does; so often at most.
+const MOST_WAITS: usize = 16;
 
-/// What is counted of a list.
-#[derive(Debug, Default)]
-struct Counts {
-    by_zone: BTreeMap<String, i64>,
-    unverified: i64,
-    barred: i64,
-    /// By cap.
-    capped: [i64; 2],
-}
-
-/// Reads the contacts by groups; the do-not-call list and the caps number by number.
+/// Reads the contacts page by page, on the connections that whole lists are read by.
 pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;
     let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
-    let counts = counts(deps, row, now).await?;
-    let groups = grouped(row, &rules, now, counts.by_zone);
-    let count = |wanted: fn(&Group) -> bool| {
-        groups
-            .iter()
-            .filter(|group| wanted(group))
-            .map(|group| group.contacts)
-            .sum()
+    let terms = eligibility::Terms {
+        caps: &row.plan.caps,
+        ends_at: rules.ends_at,
+        ring_ms: RING_MS,
+        suspended_since: None,
+        credits_gone: false,
+        behind_ms: deps.clock.times().behind_ms(),
     };
-    let open: i64 = groups.iter().map(|group| group.contacts).sum();
-    let uncallable: i64 = count(|group| group.standing == Standing::Uncallable);
-    let expired: i64 = count(|group| group.standing != Standing::Uncallable && group.opens_at.is_none());
-    let barred = counts.barred;
-    let capped = counts.capped.into_iter().max().unwrap_or(0);
-    let invalid = uncallable + counts.unverified;
-    let on_cap = row.plan.caps.on_cap;
-    let skipped = invalid + barred + expired + if on_cap == OnCap::Skip { capped } else { 0 };
-    let eligible = (open - skipped).max(0);
+    let mut list = List {
+        deps,
+        row,
+        rules: &rules,
+        terms,
+        starts: row.plan.schedule.starts_at.map_or(now, |at| at.max(now)),
+        now,
+        groups: Vec::new(),
+        names: HashMap::new(),
+        runs: Vec::new(),
+        last_runs: HashMap::new(),
+        skips: Skips::default(),
+        capped: 0,
+        open: 0,
+    };
+    list.read().await?;
     let calls_per_second = rate(deps, row, Room::of(&tenant, &deps.limits)).await?;
-    // Who is skipped is spread over the groups as the others are.
-    let share = if open > 0 { eligible as f64 / open as f64 } else { 0.0 };
-    let finishes_at = finish(&groups, share, calls_per_second, now, rules.ends_at).await;
+    let List {
+        groups,
+        runs,
+        mut skips,
+        capped,
+        open,
+        ..
+    } = list;
+    let found = forecast(deps, row, &rules, &groups, runs, calls_per_second).await?;
+    skips.capped += found.capped;
+    skips.expired += found.expired;
     Ok(Outlook {
         groups,
         open,
-        eligible,
-        invalid,
-        barred,
+        eligible: found.called,
+        skips,
         capped,
-        expired,
         calls_per_second,
-        finishes_at,
+        finishes_at: found.finishes_at,
     })
 }
 
-/// Stretch by stretch, on the connections that whole lists are read by.
-async fn counts(deps: &Deps, row: &Row, now: Moment) -> Result<Counts> {
-    let db = &deps.db.reports;
-    let mut counts = Counts::default();
-    let mut next = Some(stretch::first(db, row.id, AT_ONCE).await?);
-    while let Some(part) = next {
-        let began = Instant::now();
-        counts.add(deps, row, now, part).await?;
-        next = part.next(db, AT_ONCE).await?;
-        // Whoever asks again and again has a third of a core at most.
-        deps.clock.rest((began.elapsed() * 2).min(REST)).await;
-    }
-    Ok(counts)
+/// A list that is read.
+struct List<'a> {
+    deps: &'a Deps,
+    row: &'a Row,
+    rules: &'a Rules,
+    terms: eligibility::Terms<'a>,
+    starts: Moment,
+    now: Moment,
+    groups: Vec<Group>,
+    names: HashMap<String, usize>,
+    runs: Vec<Run>,
+    /// The last one of each group and priority, of those who wait for their turn only.
+    last_runs: HashMap<(usize, i32), usize>,
+    skips: Skips,
+    capped: i64,
+    open: i64,
 }
 
-impl Counts {
-    async fn add(&mut self, deps: &Deps, row: &Row, now: Moment, part: Stretch) -> Result<()> {
-        let (db, owner) = (&deps.db.reports, (row.tenant_id, row.env));
-        for (zone, contacts) in stretch::count_by_zone(db, part).await? {
-            *self.by_zone.entry(zone).or_default() += contacts;
+/// What becomes of one contact, were it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// From then on it is its turn; with the time that it waits for by itself.
+    Called(Option<Moment>),
+    Skipped(SkipReason),
+}
+
+impl List<'_> {
+    async fn read(&mut self) -> Result<()> {
+        let mut after = None;
+        loop {
+            let began = Instant::now();
+            let page = contact::after(&self.deps.db.reports, self.row.id, after, AT_ONCE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id);
+            let is_last = (page.len() as u64) < AT_ONCE;
+            self.judge(page).await?;
+            if is_last {
+                return Ok(());
+            }
+            // Whoever asks again and again has a third of a core at most.
+            self.deps.clock.rest((began.elapsed() * 2).min(REST)).await;
         }
-        self.unverified += match (row.plan.channel, row.env) {
-            (Channel::Email, _) => 0,
-            (Channel::Phone | Channel::Sms, Env::Live) => stretch::count_sandbox(db, part).await?,
-            (Channel::Phone | Channel::Sms, Env::Test) => stretch::count_unverified(db, row.tenant_id, part).await?,
+    }
+
+    async fn judge(&mut self, mut page: Vec<Contact>) -> Result<()> {
+        page.retain(|contact| matches!(contact.status, Status::Pending | Status::Waiting));
+        let channel = self.row.plan.channel;
+        let at = |contact: &Contact| contact.reachable_at().filter(|_| contact.channel == channel);
+        let addresses: Vec<Option<Address>> = page.iter().map(at).collect();
+        let whom = People {
+            owner: (self.row.tenant_id, self.row.env),
+            channel,
+            itself: None,
         };
-        self.barred += stretch::count_barred(db, owner, part, row.plan.channel.dnc()).await?;
-        let caps = &row.plan.caps;
-        let caps = [(caps.per_number_24h, 1), (caps.per_number_7d, 7)];
-        for ((cap, days), capped) in caps.into_iter().zip(&mut self.capped) {
-            let Some(cap) = cap else { continue };
-            let cap = (cap.get(), now.plus_seconds(-days * 24 * 3600));
-            *capped += match row.plan.channel.of_messages() {
-                None => stretch::count_capped(db, owner, part, cap).await?,
-                Some(channel) => stretch::count_written(db, owner, part, channel, cap).await?,
-            };
+        let known = addresses.iter().flatten().cloned().collect();
+        let known = people(self.deps, &self.deps.db.reports, whom, known, self.now).await?;
+        for (contact, address) in page.into_iter().zip(addresses) {
+            let person = address.and_then(|address| known.get(&address)).cloned();
+            self.add(&contact, person.unwrap_or_default());
         }
         Ok(())
     }
+
+    fn add(&mut self, contact: &Contact, mut person: Person) {
+        person.not_before = contact.not_before;
+        let group = self.group(&contact.zone);
+        self.groups[group].contacts += 1;
+        self.open += 1;
+        let (fate, is_capped) = self.fate(contact, &person, group);
+        self.capped += i64::from(is_capped);
+        match fate {
+            Fate::Called(due) => self.turn(contact, group, due),
+            Fate::Skipped(_) if contact.status == Status::Waiting => {}
+            Fate::Skipped(reason) => {
+                *match reason {
+                    SkipReason::DncBlocked => &mut self.skips.barred,
+                    SkipReason::DailyCapReached => &mut self.skips.capped,
+                    SkipReason::QuietHoursExpired => &mut self.skips.expired,
+                    SkipReason::Invalid | SkipReason::ConcurrencyFull | SkipReason::TenantSuspended => {
+                        &mut self.skips.invalid
+                    }
+                } += 1;
+            }
+        }
+    }
+
+    fn turn(&mut self, contact: &Contact, group: usize, due: Option<Moment>) {
+        let is_retry = contact.status == Status::Waiting;
+        let priority = contact.priority;
+        if due.is_none() {
+            // Those who follow one another are one; in a list of many the order within a group is all that is kept.
+            let key = (group, priority);
+            let last = if self.runs.len() < MOST_RUNS {
+                self.runs.len().checked_sub(1)
+            } else {
+                self.last_runs.get(&key).copied()
+            };
+            let last = last.filter(|last| {
+                let run = &self.runs[*last];
+                (run.group, run.priority, run.due) == (group, priority, None)
+            });
+            if let Some(last) = last {
+                self.runs[last].contacts += 1;
+                return;
+            }
+            self.last_runs.insert(key, self.runs.len());
+        }
+        // Retries: who has waited longest.
+        let waited = due
+            .filter(|_| is_retry)
+            .and_then(|due| usize::try_from(due.millis()).ok());
+        self.runs.push(Run {
+            group,
+            priority: if is_retry { 0 } else { priority },
+            place: waited.unwrap_or(self.runs.len()),
+            contacts: 1,
+            due,
+            is_retry,
+        });
+    }
+
+    /// As the dispatcher asks: at the opening of its hours, or when its time has come. And whether a cap has a say in it.
+    fn fate(&self, contact: &Contact, person: &Person, group: usize) -> (Fate, bool) {
+        let group = &self.groups[group];
+        let mut due = contact.next_attempt_at;
+        let (ends_at, mut is_capped) = (self.terms.ends_at, false);
+        if due.is_some_and(|due| ends_at.is_some_and(|end| due >= end)) {
+            // Nobody asks before the end comes.
+            return match contact.wait_reason {
+                Some(WaitReason::Cap) => (Fate::Skipped(SkipReason::DailyCapReached), true),
+                Some(WaitReason::Retry | WaitReason::NotBefore) | None => {
+                    (Fate::Skipped(SkipReason::QuietHoursExpired), false)
+                }
+            };
+        }
+        let mut at = due.map_or(group.opens_at.unwrap_or(self.starts), |due| due.max(self.starts));
+        for _ in 0..MOST_WAITS {
+            // Whether its group is open then is known.
+            let rules = match (due, group.opens_at) {
+                (None, Some(_)) => &Rule::ALL[..6],
+                _ => &Rule::ALL[..],
+            };
+            let Some((rule, verdict)) = eligibility::first_no(rules, person, &group.standing, &self.terms, at) else {
+                break;
+            };
+            is_capped |= rule == Rule::Caps;
+            match verdict {
+                Verdict::Never(reason) => return (Fate::Skipped(reason), is_capped),
+                // It is put away at the end.
+                Verdict::Wait(Some(until)) if ends_at.is_some_and(|end| until >= end) => {
+                    let reason = match rule {
+                        Rule::Caps => SkipReason::DailyCapReached,
+                        _ => SkipReason::QuietHoursExpired,
+                    };
+                    return (Fate::Skipped(reason), is_capped);
+                }
+                Verdict::Wait(Some(until)) => {
+                    at = until;
+                    due = Some(until);
+                }
+                Verdict::Wait(None) | Verdict::Yes => break,
+            }
+        }
+        (Fate::Called(due), is_capped)
+    }
+
+    fn group(&mut self, name: &str) -> usize {
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        self.groups.push(grouped(self.rules, self.starts, name, 0));
+        self.names.insert(name.to_owned(), self.groups.len() - 1);
+        self.groups.len() - 1
+    }
 }
 
-/// When a running campaign will be through, at its pace.
+fn grouped(rules: &Rules, starts: Moment, name: &str, contacts: i64) -> Group {
+    let standing = rules.of(name);
+    let opens_at = match &standing {
+        Standing::Hours(hours) => hours.next_opening(starts, RING_MS),
+        Standing::Uncallable => None,
+    };
+    let zones = if name == UNCALLABLE { None } else { rules.zones(name) };
+    Group {
+        zones: zones.unwrap_or_default(),
+        contacts,
+        standing,
+        opens_at: opens_at.filter(|at| rules.ends_at.is_none_or(|end| *at < end)),
+    }
+}
+
+async fn forecast(
+    deps: &Deps,
+    row: &Row,
+    rules: &Rules,
+    groups: &[Group],
+    runs: Vec<Run>,
+    rate: f64,
+) -> Result<Forecast> {
+    let now = deps.clock.now();
+    let starts = row.plan.schedule.starts_at.map_or(now, |at| at.max(now));
+    let per_day = row.plan.caps.campaign_per_day.map(|most| i64::from(most.get()));
+    let (begins, _) = hours::day_of(rules.zone, now);
+    let is_today = starts < hours::day_of(rules.zone, now).1;
+    let dialed = match per_day {
+        Some(_) if is_today => campaign_hour::dialed_since(&deps.db.read, row.id, begins).await?,
+        Some(_) | None => 0,
+    };
+    let terms = forecast::Terms {
+        starts,
+        ends_at: rules.ends_at,
+        rate,
+        per_day,
+        dialed,
+        zone: rules.zone,
+        skips: row.plan.caps.on_cap == OnCap::Skip,
+        behind_ms: deps.clock.times().behind_ms(),
+    };
+    Ok(foresee(groups, runs, &terms).await)
+}
+
+/// When a running campaign will be through, at its pace: of its contacts only how many there are is looked at.
 pub async fn finishes_at(deps: &Deps, row: &Row, open: i64) -> Result<Option<Moment>> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;
     let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
     // A long list is not counted at every look: its zones are taken to hold the same share each.
-    let groups = if open > COUNTED {
+    let counted = if open > COUNTED {
         let names = contact::fresh_zones(db, row.id).await?;
         let share = open / i64::try_from(names.len()).unwrap_or(1).max(1);
-        grouped(row, &rules, now, names.into_iter().map(|name| (name, share)))
+        names.into_iter().map(|name| (name, share)).collect()
     } else {
-        let by_zone = contact::waiting_by_zone(db, row.id).await?;
-        grouped(row, &rules, now, by_zone)
+        contact::waiting_by_zone(db, row.id).await?
     };
+    let starts = row.plan.schedule.starts_at.map_or(now, |at| at.max(now));
+    let groups: Vec<Group> = counted
+        .iter()
+        .map(|(name, contacts)| grouped(&rules, starts, name, *contacts))
+        .collect();
     let rate = rate(deps, row, Room::of(&tenant, &deps.limits)).await?;
-    Ok(finish(&groups, 1.0, rate, now, rules.ends_at).await)
+    let found = forecast(deps, row, &rules, &groups, mixed(&groups), rate).await?;
+    Ok(found.finishes_at)
 }
 
-fn grouped(row: &Row, rules: &Rules, now: Moment, counted: impl IntoIterator<Item = (String, i64)>) -> Vec<Group> {
-    let starts = row.plan.schedule.starts_at.map_or(now, |at| at.max(now));
-    let groups = counted.into_iter().map(|(name, contacts)| {
-        let standing = rules.of(&name);
-        let opens_at = match &standing {
-            Standing::Hours(hours) => hours.next_opening(starts, RING_MS),
-            Standing::Uncallable => None,
-        };
-        let zones = if name == UNCALLABLE { None } else { rules.zones(&name) };
-        Group {
-            zones: zones.unwrap_or_default(),
-            contacts,
-            standing,
-            opens_at: opens_at.filter(|at| rules.ends_at.is_none_or(|end| *at < end)),
+/// Each group in so many parts, that take turns as if they were mixed in the list; fewer of many groups.
+const PARTS: usize = 64;
+const ALL_PARTS: usize = 2_048;
+
+fn mixed(groups: &[Group]) -> Vec<Run> {
+    let parts = i64::try_from((ALL_PARTS / groups.len().max(1)).clamp(1, PARTS)).unwrap_or(1);
+    let mut runs = Vec::new();
+    for part in 0..parts {
+        for (group, of) in groups.iter().enumerate() {
+            let contacts = of.contacts * (part + 1) / parts - of.contacts * part / parts;
+            if contacts > 0 && of.opens_at.is_some() {
+                runs.push(Run {
+                    group,
+                    priority: 0,
+                    place: runs.len(),
+                    contacts,
+                    due: None,
+                    is_retry: false,
+                });
+            }
         }
-    });
-    groups.collect()
+    }
+    runs
 }
 
 /// Its own pace, the workspace's, and what the slots allow.
@@ -208,146 +417,3 @@ async fn rate(deps: &Deps, row: &Row, room: Room) -> Result<f64> {
 
 /// Contacts that are counted by zones for every look at the statistics.
 const COUNTED: i64 = 10_000;
-
-const STEP_SECONDS: i64 = 900;
-/// Further ahead nothing is said.
-const HORIZON_SECONDS: i64 = 60 * 24 * 3600;
-
-/// Steps after which others have their turn: there may be thousands, of many groups each.
-const STEPS: usize = 64;
-
-async fn finish(groups: &[Group], share: f64, rate: f64, now: Moment, ends_at: Option<Moment>) -> Option<Moment> {
-    let mut forecast = Forecast::new(groups, share, rate, now, ends_at);
-    loop {
-        for _ in 0..STEPS {
-            if let ControlFlow::Break(found) = forecast.step() {
-                return found;
-            }
-        }
-        tokio::task::yield_now().await;
-    }
-}
-
-/// Steps through the days: whoever is open shares the pace.
-struct Forecast<'a> {
-    /// Contacts that are left, and their hours.
-    left: Vec<(f64, &'a Hours)>,
-    at: Moment,
-    until: Moment,
-    rate: f64,
-    ends_at: Option<Moment>,
-}
-
-impl<'a> Forecast<'a> {
-    fn new(groups: &'a [Group], share: f64, rate: f64, now: Moment, ends_at: Option<Moment>) -> Self {
-        let left = groups.iter().filter_map(|group| match &group.standing {
-            Standing::Hours(hours) if group.opens_at.is_some() => Some((group.contacts as f64 * share, hours)),
-            Standing::Hours(_) | Standing::Uncallable => None,
-        });
-        Forecast {
-            left: left.collect(),
-            at: now,
-            until: now.plus_seconds(HORIZON_SECONDS),
-            rate,
-            ends_at,
-        }
-    }
-
-    /// Breaks with the end, or with none where it is too far away.
-    fn step(&mut self) -> ControlFlow<Option<Moment>> {
-        let (at, rate) = (self.at, self.rate);
-        if at >= self.until {
-            return ControlFlow::Break(None);
-        }
-        self.left.retain(|(contacts, _)| *contacts > 0.000_1);
-        if self.left.is_empty() {
-            return ControlFlow::Break(Some(at));
-        }
-        if self.ends_at.is_some_and(|end| at >= end) {
-            return ControlFlow::Break(self.ends_at);
-        }
-        let open: f64 = self
-            .left
-            .iter()
-            .filter(|(_, hours)| hours.is_open(at, RING_MS))
-            .map(|(contacts, _)| contacts)
-            .sum();
-        if open <= 0.0 {
-            // Nobody: on to the first who will be.
-            let next = self
-                .left
-                .iter()
-                .filter_map(|(_, hours)| hours.next_opening(at, RING_MS));
-            let Some(next) = next.min() else {
-                return ControlFlow::Break(None);
-            };
-            self.at = next.max(at.plus_seconds(1));
-            return ControlFlow::Continue(());
-        }
-        let seconds = (open / rate).min(STEP_SECONDS as f64);
-        let served = rate * seconds / open;
-        for (contacts, hours) in &mut self.left {
-            if hours.is_open(at, RING_MS) {
-                *contacts -= *contacts * served.min(1.0);
-            }
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "at most a quarter of an hour")]
-        let millis = (seconds * 1000.0).ceil() as i64;
-        self.at = at.plus_millis(millis.max(1));
-        ControlFlow::Continue(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use entities::values::Zone;
-
-    fn group(contacts: i64, windows: serde_json::Value) -> Group {
-        let schedule = serde_json::from_value(serde_json::json!({ "windows": windows })).unwrap();
-        let standing = Rules::new(&schedule, Env::Test, Zone::NEW_YORK).of("America/New_York");
-        Group {
-            zones: Vec::new(),
-            contacts,
-            standing,
-            opens_at: Some(now()),
-        }
-    }
-    fn finish(groups: &[Group], share: f64, rate: f64, now: Moment, ends_at: Option<Moment>) -> Option<Moment> {
-        let mut forecast = Forecast::new(groups, share, rate, now, ends_at);
-        loop {
-            if let ControlFlow::Break(found) = forecast.step() {
-                return found;
-            }
-        }
-    }
-    fn now() -> Moment {
-        // 10:00 in New York.
-        Moment::parse("2027-03-02T15:00:00Z").unwrap()
-    }
-
-    #[test]
-    fn the_finish_counts_open_hours_only() {
-        let all_day = group(7200, serde_json::json!([{ "start": "00:00", "end": "24:00" }]));
-        assert_eq!(
-            finish(std::slice::from_ref(&all_day), 1.0, 1.0, now(), None),
-            Some(now().plus_seconds(7200))
-        );
-        assert_eq!(
-            finish(std::slice::from_ref(&all_day), 0.5, 1.0, now(), None),
-            Some(now().plus_seconds(3600))
-        );
-        let until_eleven = group(7200, serde_json::json!([{ "start": "10:00", "end": "11:00" }]));
-        let found = finish(&[until_eleven], 1.0, 1.0, now(), None).unwrap();
-        let expected = now().plus_seconds(25 * 3600);
-        assert!(
-            found.since(expected).as_secs() < 600 || expected.since(found).as_secs() < 600,
-            "{found}"
-        );
-        assert_eq!(
-            finish(&[all_day], 1.0, 0.0001, now(), Some(now().plus_seconds(60))),
-            Some(now().plus_seconds(60))
-        );
-        assert_eq!(finish(&[], 1.0, 1.0, now(), None), Some(now()));
-    }
-}
