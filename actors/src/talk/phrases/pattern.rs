@@ -31,11 +31,69 @@ pub struct Span {
 /// The phrases of one meaning.
 #[derive(Debug, Default)]
 pub struct Phrases {
-    meant: Vec<Phrase>,
-    spoiling: Vec<Phrase>,
+    meant: Shelf,
+    spoiling: Shelf,
     /// These spoil a whole sentence.
-    barring: Vec<Phrase>,
-    sure: Vec<Phrase>,
+    barring: Shelf,
+    sure: Shelf,
+}
+
+/// Phrases by the words that they can begin with: of hundreds only some are looked at for each word that was said.
+#[derive(Debug, Default)]
+struct Shelf {
+    phrases: Vec<Phrase>,
+    by_word: HashMap<String, Vec<usize>>,
+    /// By the first letter of how their first word begins.
+    by_stem: HashMap<char, Vec<(String, usize)>>,
+    /// These begin with any word.
+    others: Vec<usize>,
+}
+
+impl Shelf {
+    fn push(&mut self, phrase: Phrase) {
+        let place = self.phrases.len();
+        match phrase.firsts() {
+            // A stem of nothing is any word.
+            Some(firsts) if firsts.iter().all(|piece| !piece.text.is_empty()) => {
+                for piece in firsts {
+                    match piece.text.chars().next().filter(|_| piece.is_stem) {
+                        Some(letter) => self
+                            .by_stem
+                            .entry(letter)
+                            .or_default()
+                            .push((piece.text.clone(), place)),
+                        None => self.by_word.entry(piece.text.clone()).or_default().push(place),
+                    }
+                }
+            }
+            Some(_) | None => self.others.push(place),
+        }
+        self.phrases.push(phrase);
+    }
+
+    /// The phrases that may begin with that word, in their order.
+    fn beginning_with(&self, word: &str) -> Vec<usize> {
+        let mut places = self.others.clone();
+        places.extend(self.by_word.get(word).into_iter().flatten());
+        let stems = word.chars().next().and_then(|letter| self.by_stem.get(&letter));
+        let stems = stems.into_iter().flatten();
+        places.extend(stems.filter(|(stem, _)| word.starts_with(stem)).map(|(_, place)| place));
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// Where they stand.
+    fn all(&self, speech: &Speech) -> Vec<Span> {
+        let starts = 0..speech.len();
+        let at = |start: usize| {
+            let places = self.beginning_with(speech.word(start));
+            places
+                .into_iter()
+                .filter_map(move |place| self.phrases[place].at(speech, start))
+        };
+        starts.flat_map(at).collect()
+    }
 }
 
 #[derive(Debug)]
@@ -66,10 +124,10 @@ struct Piece {
 impl Phrases {
     /// Where these phrases stand and are not spoilt.
     pub fn find(&self, speech: &Speech) -> Vec<Span> {
-        let mut found = all(&self.meant, speech);
+        let mut found = self.meant.all(speech);
         if !found.is_empty() {
-            let spoilt = all(&self.spoiling, speech);
-            let barred = all(&self.barring, speech);
+            let spoilt = self.spoiling.all(speech);
+            let barred = self.barring.all(speech);
             found.retain(|span| {
                 let overlaps = |by: &Span| by.start < span.end && span.start < by.end;
                 let stands_with = |by: &Span| speech.in_sentence(by.start, span.start).is_some();
@@ -77,7 +135,8 @@ impl Phrases {
             });
         }
         found.extend(
-            all(&self.sure, speech)
+            self.sure
+                .all(speech)
                 .into_iter()
                 .map(|span| Span { is_sure: true, ..span }),
         );
@@ -85,13 +144,26 @@ impl Phrases {
     }
 }
 
-fn all(phrases: &[Phrase], speech: &Speech) -> Vec<Span> {
-    let starts = 0..speech.len();
-    let at = |start: usize| phrases.iter().filter_map(move |phrase| phrase.at(speech, start));
-    starts.flat_map(at).collect()
-}
-
 impl Phrase {
+    /// The first pieces of what it can begin with; `None`: of anything.
+    fn firsts(&self) -> Option<Vec<&Piece>> {
+        let mut firsts = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Begin => {}
+                Part::Any(_) => return None,
+                Part::OneOf { choices, optional } => {
+                    firsts.extend(choices.iter().filter_map(|pieces| pieces.first()));
+                    if !optional {
+                        return Some(firsts);
+                    }
+                }
+            }
+        }
+        // Nothing must be said.
+        None
+    }
+
     fn at(&self, speech: &Speech, start: usize) -> Option<Span> {
         let end = self.rest(speech, start, start, &self.parts)?;
         (end > start).then_some(Span {
@@ -234,7 +306,7 @@ pub fn faults(lists: &HashMap<&str, Phrases>) -> Vec<String> {
     let phrases = lists.values().flat_map(|one| {
         [&one.meant, &one.spoiling, &one.barring, &one.sure]
             .into_iter()
-            .flatten()
+            .flat_map(|shelf| &shelf.phrases)
     });
     let empty = |part: &Part| matches!(part, Part::OneOf { choices, .. } if choices.iter().flatten().count() == 0);
     phrases

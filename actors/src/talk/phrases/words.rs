@@ -124,6 +124,11 @@ impl Speech {
         self.words.len()
     }
 
+    /// The word at `at`; nothing behind the last.
+    pub fn word(&self, at: usize) -> &str {
+        self.words.get(at).map_or("", |word| &word.text)
+    }
+
     /// The word at `at`, if it stands in the same sentence as the one at `from`.
     pub fn in_sentence(&self, from: usize, at: usize) -> Option<&Word> {
         let first = self.words.get(from)?;
