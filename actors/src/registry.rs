@@ -36,6 +36,19 @@ pub trait Child: Actor<Context = Context<Self>> + Supervised + Handler<Stop> {
     const KIND: &'static str;
 }
 
+/// A message to itself, behind all that has come until now, and handled alone as they are.
+///
+/// `ctx.notify` does not do: a message whose answer takes time shuts the mailbox only, and what was notified is handled beside it.
+pub fn tell_itself<A, M>(ctx: &Context<A>, message: M)
+where
+    A: Handler<M> + Actor<Context = Context<A>>,
+    A::Context: ToEnvelope<A, M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    ctx.address().do_send(message);
+}
+
 /// An actor that panicked too often and is left alone for a while.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Parked {

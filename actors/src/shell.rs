@@ -3,7 +3,7 @@ use crate::{
     clock::{Busy, Clock},
     deps::Deps,
     effect::{self, Effect},
-    registry::{Child, Link, Stop},
+    registry::{Child, Link, Stop, tell_itself},
     writer::Commit,
 };
 use actix::prelude::*;
@@ -142,11 +142,12 @@ impl<M: Stored> Shell<M> {
             .into_actor(self)
             .map(|busy, shell, ctx| {
                 shell.alarm = None;
-                ctx.notify(Do {
+                let tick = Do {
                     command: M::TICK,
                     persistent: true,
                     busy,
-                });
+                };
+                tell_itself(ctx, tick);
             });
         self.alarm = Some((at, ctx.spawn(rings)));
     }
@@ -157,7 +158,7 @@ impl<M: Stored> Actor for Shell<M> {
     fn started(&mut self, ctx: &mut Context<Self>) {
         if std::mem::take(&mut self.restarted) {
             // Alarms were lost with the panic: look at the rows.
-            ctx.notify(Do::tell(M::TICK, &self.deps.clock));
+            tell_itself(ctx, Do::tell(M::TICK, &self.deps.clock));
         }
     }
 }

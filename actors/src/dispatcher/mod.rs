@@ -26,7 +26,7 @@ use crate::{
     calls::Call,
     clock::{Busy, Clock},
     deps::Deps,
-    registry::{Child, Link, Stop},
+    registry::{Child, Link, Stop, tell_itself},
     session::machine::Session,
     writer::Commit,
 };
@@ -160,7 +160,7 @@ impl Dispatcher {
 
     fn want_round(&mut self, busy: Busy, ctx: &mut Context<Self>) {
         if !std::mem::replace(&mut self.round_wanted, true) {
-            ctx.notify(Round(busy));
+            tell_itself(ctx, Round(busy));
         }
     }
 
@@ -211,11 +211,12 @@ impl Dispatcher {
             .into_actor(self)
             .map(|busy, dispatcher, ctx| {
                 dispatcher.alarm = None;
-                ctx.notify(Wake {
+                let wake = Wake {
                     campaigns_changed: false,
                     queue_changed: false,
                     busy,
-                });
+                };
+                tell_itself(ctx, wake);
             });
         self.alarm = Some((at, ctx.spawn(rings)));
     }
@@ -230,7 +231,7 @@ impl Supervised for Dispatcher {
         self.state = None;
         self.round_wanted = false;
         self.alarm = None;
-        ctx.notify(Wake::campaigns(&self.deps.clock));
+        tell_itself(ctx, Wake::campaigns(&self.deps.clock));
     }
 }
 

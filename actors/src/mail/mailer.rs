@@ -3,7 +3,7 @@ use super::post::Undelivered;
 use crate::{
     clock::{Busy, Clock},
     deps::Deps,
-    registry::{Child, Link, Stop},
+    registry::{Child, Link, Stop, tell_itself},
     writer::Commit,
 };
 use actix::prelude::*;
@@ -99,7 +99,7 @@ impl Mailer {
             .into_actor(self)
             .map(|busy, mailer, ctx| {
                 mailer.alarm = None;
-                mailer.work(busy, ctx);
+                tell_itself(ctx, Wake(busy));
             });
         self.alarm = Some(ctx.spawn(rings));
     }
@@ -206,7 +206,7 @@ impl Actor for Mailer {
 impl Supervised for Mailer {
     fn restarting(&mut self, ctx: &mut Context<Self>) {
         (self.next_due_at, self.alarm) = (None, None);
-        ctx.notify(Wake::new(&self.deps.clock));
+        tell_itself(ctx, Wake::new(&self.deps.clock));
     }
 }
 

@@ -294,7 +294,10 @@ fn killed_while_it_records(backend: Backend) {
             stage.kill();
             stage.serve_again();
         }
-        for campaign in [&asked, &told] {
+        // Nobody cuts these off: on a slow machine the kills may have left nothing else to look at.
+        let last = stage.campaign(0, "+15004", &digits, digits.len()).await;
+        stage.campaign(1, "+15006", &digits, digits.len()).await;
+        for campaign in [&asked, &told, &last] {
             for contact in stage.api.all(&format!("{campaign}/contacts")).await {
                 let (id, number) = (&contact["id"], &contact["phone_number"]);
                 stage
@@ -303,7 +306,7 @@ fn killed_while_it_records(backend: Backend) {
             }
         }
         let dump = stage.rest().await;
-        let dump = stage.checked(dump, 3.0);
+        let dump = stage.checked(dump, 5.0);
         terminate(&mut stage.serving);
         figures(kills, &dump);
         for kind in [

@@ -5,7 +5,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
-use futures_util::future::{join, join3};
+use futures_util::future::{join, join_all, join3};
 use serde_json::{Value, json};
 
 fn races() -> usize {
@@ -122,6 +122,30 @@ on_both! {
             }
             assert_eq!(accepted, 40);
             assert_eq!(tenant.api.get(&path).await.ok()["counts"]["total"], 40);
+        }
+        assert_promises_kept(world).await;
+    }
+
+    /// However many calls come in while others are placed, they share the slots.
+    async fn calls_that_come_in_against_the_dispatch(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = tenant.agent().await;
+        let number = json!({ "phone_number": "+12025550123", "agent_id": agent });
+        tenant.api.post("/v1/numbers", number).await.ok();
+        tenant.api.patch("/v1/concurrency", json!({ "limit": 6 })).await.ok();
+        for _ in 0..races() {
+            let path = draft(&tenant, &agent, 6).await;
+            let start = format!("{path}/start");
+            let call = json!({ "to_number": "+12025550123", "from_number": "+15005550001" });
+            let calls = join_all((0..6).map(|_| tenant.api.post("/v1/_sandbox/inbound_calls", call.clone())));
+            let (started, calls) = join(tenant.api.post(&start, json!({})), calls).await;
+            started.ok();
+            calls.into_iter().for_each(|call| drop(call.ok()));
+            world.settle().await;
+            let used = tenant.api.get("/v1/concurrency").await.ok();
+            assert_eq!(used["in_use"], 6, "all slots are used, and no more: {used}");
+            tenant.api.post(&format!("{path}/cancel"), json!({})).await.ok();
+            world.advance(minutes(2)).await;
         }
         assert_promises_kept(world).await;
     }
