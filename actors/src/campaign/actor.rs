@@ -14,13 +14,14 @@ use crate::{
 };
 use entities::{
     Result,
-    campaign::CompletedReason,
+    campaign::{CompletedReason, Retry},
     contact::{SkipReason, Status, WaitReason},
     dispatch_block::Reason,
     ids::{CampaignId, ContactId, Owned},
     values::Moment,
 };
 use sea_orm::DatabaseTransaction;
+use std::sync::Arc;
 
 impl Stored for Campaign {
     type Key = CampaignId;
@@ -129,12 +130,14 @@ pub fn put_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReaso
 }
 
 async fn put_all_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReason) -> Result<()> {
-    let mut slices = Slices::new(MOST);
+    // A campaign that is over keeps its plan: what a slice need not read, nobody waits for.
+    let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
+    let (retry, mut slices) = (Arc::new(row.plan.retry), Slices::new(MOST));
     loop {
-        let (job_deps, rows) = (deps.clone(), slices.rows());
+        let (job_deps, retry, rows) = (deps.clone(), retry.clone(), slices.rows());
         let slice = slices.write(deps, move |db| {
-            let deps = job_deps.clone();
-            Box::pin(async move { slice(&deps, db, campaign, reason, rows).await })
+            let (deps, retry) = (job_deps.clone(), retry.clone());
+            Box::pin(async move { slice(&deps, db, (campaign, &retry), reason, rows).await })
         });
         match slice.await {
             Ok(0) => return Ok(()),
@@ -161,34 +164,38 @@ async fn end_sent_back(deps: &Deps, campaign: Owned<CampaignId>) {
     }
 }
 
+/// Why a contact was not called before its campaign's time was over.
+async fn too_late(db: &DatabaseTransaction, campaign: Owned<CampaignId>) -> Result<SkipReason> {
+    let blocks = entities::dispatch_block::of(db, campaign.tenant_id).await?;
+    let is_suspension =
+        |block: &entities::dispatch_block::Model| block.env == campaign.env && block.reason == Reason::Suspension;
+    Ok(match blocks.iter().any(is_suspension) {
+        true => SkipReason::TenantSuspended,
+        false => SkipReason::QuietHoursExpired,
+    })
+}
+
 /// Canceled ones say nothing; when the campaign's time is over, each contact is told by its real cause.
 async fn slice(
     deps: &Deps,
     db: &DatabaseTransaction,
-    campaign: Owned<CampaignId>,
+    (campaign, retry): (Owned<CampaignId>, &Retry),
     reason: CompletedReason,
     rows: usize,
 ) -> Result<(usize, Commit)> {
     let rows = entities::contact::unfinished(db, campaign.id, rows as u64).await?;
-    let retry = entities::campaign::load_even_deleted(db, campaign).await?.plan.retry;
-    let blocks = entities::dispatch_block::of(db, campaign.tenant_id).await?;
-    let is_suspension =
-        |block: &entities::dispatch_block::Model| block.env == campaign.env && block.reason == Reason::Suspension;
-    let too_late = if blocks.iter().any(is_suspension) {
-        SkipReason::TenantSuspended
-    } else {
-        SkipReason::QuietHoursExpired
+    let too_late = match reason {
+        CompletedReason::Canceled => None,
+        CompletedReason::Ended | CompletedReason::Finished => Some(too_late(db, campaign).await?),
     };
     let mut commit = Commit::default();
     for contact in &rows {
-        let command = match (reason, contact.wait_reason) {
-            (CompletedReason::Canceled, _) => contact::Command::Cancel,
-            (CompletedReason::Ended | CompletedReason::Finished, Some(WaitReason::Cap)) => {
-                contact::Command::Skip(SkipReason::DailyCapReached)
-            }
-            (CompletedReason::Ended | CompletedReason::Finished, _) => contact::Command::Skip(too_late),
+        let command = match (too_late, contact.wait_reason) {
+            (None, _) => contact::Command::Cancel,
+            (Some(_), Some(WaitReason::Cap)) => contact::Command::Skip(SkipReason::DailyCapReached),
+            (Some(why), _) => contact::Command::Skip(why),
         };
-        let (after, events) = contact::transition(contact.clone(), command, &retry, deps.clock.now())?;
+        let (after, events) = contact::transition(contact.clone(), command, retry, deps.clock.now())?;
         contact_moved(&mut commit, contact, after, &events);
     }
     Ok((rows.len(), commit))
