@@ -84,6 +84,7 @@ pub struct Settings {
     pub chat_url: String,
     pub chat_api_key: Secret,
     pub chat_model: String,
+    pub opt_out_model: String,
     pub realtime_url: String,
     pub realtime_api_key: Secret,
     pub realtime_model: String,
@@ -400,6 +401,16 @@ impl Settings {
             chat::Provider::new(&self.chat_url, key.as_deref(), &self.chat_model)
                 .map_err(|why| BadSetting(format!("chat_url: {why}")))
         });
+        let chat = chat.transpose()?;
+        let opt_out = match (self.opt_out_model.trim(), &chat) {
+            ("", _) => None,
+            (_, None) => {
+                return Err(BadSetting(
+                    "opt_out_model: set `chat_url` too, where it is asked".into(),
+                ));
+            }
+            (model, Some(provider)) => Some(provider.clone().for_model(model)),
+        };
         let realtime = (!self.realtime_url.is_empty()).then(|| {
             let key = key(&self.realtime_api_key);
             realtime::Provider::new(
@@ -416,9 +427,10 @@ impl Settings {
                 .map_err(|why| BadSetting(format!("transcription_url: {why}")))
         });
         Ok(Providers {
-            chat: chat.transpose()?,
+            chat,
             realtime: realtime.transpose()?.map(|realtime| realtime.with_voices(voices)),
             transcription: transcription.transpose()?,
+            opt_out,
         })
     }
 

@@ -115,6 +115,8 @@ pub struct Providers {
     pub realtime: Option<realtime::Provider>,
     /// Who understands speech where only its sound is known; without one it is `[speech]`.
     pub transcription: Option<transcription::Provider>,
+    /// Who is asked whether somebody wants no more calls, beside the phrases.
+    pub opt_out: Option<chat::Provider>,
 }
 
 impl Providers {

@@ -271,7 +271,7 @@ impl SandboxCall {
             },
             VoicemailAction::Continue => match self.conversation(SandboxOutcome::Voicemail).await {
                 Ok(mut talk) => {
-                    talk.with_a_machine = true;
+                    talk.with_a_machine();
                     drop(talk.hold().await);
                 }
                 Err(broken) => broken.report(),

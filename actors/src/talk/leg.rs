@@ -1,5 +1,5 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
-use super::{Caller, Desk, Mouth, Talk, briefing, line::Line, tools::Kit};
+use super::{Caller, Desk, Mouth, Talk, briefing, judge::Judge, line::Line, tools::Kit};
 use crate::{carrier::Leg, deps::Deps, session::machine::Command, shell::Do};
 use entities::{function, session::EndReason, values::E164};
 use std::sync::Arc;
@@ -71,6 +71,8 @@ impl<L: Line> Talk<L> {
             session: leg.session(),
         };
         let (mouth, caller) = (Mouth::new(desk, line), Caller::Live(deps.clone()));
-        Ok(Talk::new(mouth, brain, call.clone(), leg.agent.clone(), kit, caller))
+        let mut talk = Talk::new(mouth, brain, call.clone(), leg.agent.clone(), kit, caller);
+        talk.judge = Judge::of(deps, definition.opt_out.enabled, call.options.recording.is_some());
+        Ok(talk)
     }
 }

@@ -6,6 +6,7 @@
 mod desk;
 pub mod functions;
 pub mod guard;
+mod judge;
 mod leg;
 pub mod line;
 pub mod lines;
@@ -43,6 +44,7 @@ use entities::{
 use functions::{Invoked, Occasion};
 use futures_util::StreamExt;
 use guard::{Allowed, Guard};
+use judge::{Judge, No};
 use line::{Event, Line, Said, Saying, Words};
 use lines::Lines;
 use serde_json::{Value, json};
@@ -63,7 +65,8 @@ pub struct Talk<L> {
     pub kit: Kit,
     pub caller: Caller,
     /// A machine is talked to: nothing of it is recorded, and nothing asked.
-    pub with_a_machine: bool,
+    with_a_machine: bool,
+    judge: Judge,
     guard: Guard,
     /// Keys of the questions that were answered.
     answered: Vec<String>,
@@ -147,6 +150,8 @@ pub struct Mouth<L> {
     /// Turns told so far, and the last of the other side's.
     turns: usize,
     last_heard: Option<usize>,
+    /// The agent's last words.
+    last_said: String,
 }
 
 impl<L: Line> Mouth<L> {
@@ -156,6 +161,7 @@ impl<L: Line> Mouth<L> {
             line,
             turns: 0,
             last_heard: None,
+            last_said: String::new(),
         }
     }
 
@@ -199,6 +205,7 @@ impl<L: Line> Mouth<L> {
             ago_ms: None,
             audio: sound.clone(),
         });
+        self.last_said.clone_from(&text);
         let saying = Saying {
             text: &text,
             ms,
@@ -285,11 +292,18 @@ impl<L: Line> Talk<L> {
             kit,
             caller,
             with_a_machine: false,
+            judge: Judge::none(),
             guard: Guard::default(),
             answered: Vec::new(),
             rounds: 0,
             turns_taken: 0,
         }
+    }
+
+    /// A machine has picked up and is talked to all the same: nothing of it is recorded, and what it says is nobody's wish.
+    pub fn with_a_machine(&mut self) {
+        self.with_a_machine = true;
+        self.judge = Judge::none();
     }
 
     /// From the first word to the last.
@@ -360,7 +374,10 @@ impl<L: Line> Talk<L> {
                         None => {}
                     }
                 }
-                Err(self.refuse_consent().await)
+                match self.judge.last().await {
+                    Some(no) => Err(self.obey(no).await),
+                    None => Err(self.refuse_consent().await),
+                }
             }
         }
     }
@@ -397,13 +414,17 @@ impl<L: Line> Talk<L> {
         let mut calls = Vec::new();
         let (mut said, mut said_ms) = (String::new(), 0);
         let mut is_cut = false;
-        let mut failure = None;
+        let (mut failure, mut no) = (None, None);
         let nobody = self.lines().nobody_available;
         {
             let mut acts = self.brain.think(heard);
             loop {
                 let act = tokio::select! {
                     biased;
+                    added = self.judge.no() => {
+                        no = Some(added);
+                        break;
+                    }
                     act = acts.next() => act,
                     // If nobody takes over, what was thought meanwhile follows.
                     to = self.mouth.line.wanted() => {
@@ -444,6 +465,9 @@ impl<L: Line> Talk<L> {
                 }
             }
         }
+        if let Some(no) = no {
+            return Err(self.obey(no).await);
+        }
         if let Some(why) = failure {
             return Err(self.break_off(EndReason::ProviderError, why).await);
         }
@@ -474,7 +498,15 @@ impl<L: Line> Talk<L> {
     async fn break_off(&mut self, reason: EndReason, why: String) -> Over {
         let sorry = self.lines().sorry;
         self.mouth.say_whole(sorry).await;
-        self.mouth.tell(Command::Break { reason, why });
+        self.end_with(Command::Break { reason, why }).await
+    }
+
+    /// The end of the talk; a no that is not answered yet comes before it.
+    async fn end_with(&mut self, last: Command) -> Over {
+        if let Some(no) = self.judge.last().await {
+            self.tell_no(no);
+        }
+        self.mouth.tell(last);
         Over
     }
 
@@ -483,6 +515,9 @@ impl<L: Line> Talk<L> {
         let mut results = Vec::new();
         let mut ends = false;
         for (call_id, name, arguments) in calls {
+            if let Some(no) = self.judge.heard() {
+                return Err(self.obey(no).await);
+            }
             let output = match self.guard.look(&self.kit, &self.answered, &name, &arguments) {
                 Ok(Allowed::Function(function, arguments)) => {
                     self.invoke(&call_id, &function, &arguments, false).await?
@@ -537,8 +572,7 @@ impl<L: Line> Talk<L> {
             });
         }
         if ends {
-            self.mouth.tell(Command::HangUp(EndedBy::Agent));
-            return Err(Over);
+            return Err(self.end_with(Command::HangUp(EndedBy::Agent)).await);
         }
         Ok(Next::Heard(Heard::Results(results)))
     }
@@ -682,7 +716,12 @@ impl<L: Line> Talk<L> {
     /// Waits for the other side's words, and does what the API wants meanwhile.
     async fn listen(&mut self) -> Result<Heard, Over> {
         loop {
-            match self.mouth.line.listen().await {
+            let event = tokio::select! {
+                biased;
+                no = self.judge.no() => return Err(self.obey(no).await),
+                event = self.mouth.line.listen() => event,
+            };
+            match event {
                 Event::Words(words) => {
                     self.mouth.hear(&words).await;
                     self.heed(&words.speech.text).await?;
@@ -706,8 +745,7 @@ impl<L: Line> Talk<L> {
                     }));
                 }
                 Event::HungUp => {
-                    self.mouth.tell(Command::HangUp(EndedBy::Caller));
-                    return Err(Over);
+                    return Err(self.end_with(Command::HangUp(EndedBy::Caller)).await);
                 }
                 Event::Control(Control::Say(words)) => drop(self.mouth.say(&words, None).await),
                 Event::Control(Control::Press(digits)) => {
@@ -723,24 +761,64 @@ impl<L: Line> Talk<L> {
         }
     }
 
-    /// The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about.
+    /// The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about. Where the phrases
+    /// hear neither, a model may.
     async fn heed(&mut self, text: &str) -> Result<(), Over> {
         let language = self.agent.definition.language.to_string();
         let opt_out = &self.agent.definition.opt_out;
         let own: Vec<String> = opt_out.phrases.iter().map(|phrase| phrase.to_string()).collect();
         if opt_out.enabled && phrases::is_opt_out(text, &language, &own) {
-            let purge_after = match &self.caller {
-                Caller::Live(deps) => self.now().plus(deps.limits.opt_out_purge_grace),
-                Caller::Stubbed(_) => self.now().plus(Duration::from_secs(7 * 86_400)),
-            };
-            self.mouth.tell(Command::OptOut { purge_after });
-            let words = self.lines().opted_out;
-            return Err(self.leave(words).await);
+            return Err(self.opt_out().await);
         }
         if phrases::objects_to_recording(text, &language) {
             return Err(self.refuse_consent().await);
         }
+        self.judge.hear(&self.mouth.last_said, text);
         Ok(())
+    }
+
+    async fn opt_out(&mut self) -> Over {
+        self.tell_opt_out();
+        let words = self.lines().opted_out;
+        self.leave(words).await
+    }
+
+    fn tell_opt_out(&mut self) {
+        let purge_after = match &self.caller {
+            Caller::Live(deps) => self.now().plus(deps.limits.opt_out_purge_grace),
+            Caller::Stubbed(_) => self.now().plus(Duration::from_secs(7 * 86_400)),
+        };
+        self.mouth.tell(Command::OptOut { purge_after });
+    }
+
+    /// What a model has added is done as if the phrases had heard it.
+    async fn obey(&mut self, no: No) -> Over {
+        self.note_model(no);
+        match no {
+            No::Calls => self.opt_out().await,
+            No::Recording => self.refuse_consent().await,
+        }
+    }
+
+    /// The same where nothing more is said.
+    fn tell_no(&mut self, no: No) {
+        self.note_model(no);
+        match no {
+            No::Calls => self.tell_opt_out(),
+            No::Recording => self.mouth.tell(Command::Consent(false)),
+        }
+    }
+
+    /// Whoever reads the call later sees who heard it.
+    fn note_model(&mut self, no: No) {
+        let detail = match no {
+            No::Calls => "no more calls",
+            No::Recording => "no recording",
+        };
+        self.mouth.tell(Command::Note {
+            kind: "heard_by_model",
+            detail: detail.into(),
+        });
     }
 
     /// Numbers that cost more than they may are looked at again: an agent may be older than the operator's rule.

@@ -83,4 +83,4 @@ impl Brain for Chat {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -109,6 +109,14 @@ impl Provider {
         })
     }
 
+    /// The same, asked for another of its models.
+    pub fn for_model(self, model: &str) -> Self {
+        Provider {
+            model: model.into(),
+            ..self
+        }
+    }
+
     /// Is it there, and does it take the key? It is asked for its models; one that has no such list is there too.
     pub(super) async fn reach(&self) -> Result<(), Failure> {
         let mut models = self.endpoint.clone();

@@ -1,7 +1,7 @@
 //! All of it against a real server that speaks the protocol.
 // The server is shared with the tests of the whole service.
 #[path = "../../../../tests/it/world/chat_server.rs"]
-mod chat_server;
+pub mod chat_server;
 
 use super::*;
 use crate::brain::{Speech, Tool, ToolResult};
