@@ -10,7 +10,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement,
+    Condition, DatabaseTransaction, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement,
     entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
@@ -321,6 +321,56 @@ pub async fn unfinished(db: &impl ConnectionTrait, campaign: CampaignId, limit: 
         }
     }
     Ok(rows)
+}
+
+/// Contacts that were canceled at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Canceled {
+    pub pending: i64,
+    pub waiting: i64,
+}
+
+impl Canceled {
+    pub fn total(self) -> i64 {
+        self.pending + self.waiting
+    }
+}
+
+/// Cancels contacts that are neither being called nor at an end, at most `limit`: what `Cancel` of their machine does to one, done
+/// to many where they are. Nothing is told of them, so that none need be read.
+pub async fn cancel(db: &DatabaseTransaction, campaign: CampaignId, limit: i64) -> Result<Canceled> {
+    const FIRST_DUE: &str = "SELECT id, status FROM contacts WHERE campaign_id = $1 AND next_attempt_at IS NOT NULL \
+                             ORDER BY next_attempt_at, id LIMIT $2";
+    let backend = db.get_database_backend();
+    let values = |limit: i64| -> [Value; 2] { [campaign.into(), limit.into()] };
+    let update = |chosen: &str| {
+        format!(
+            "UPDATE contacts SET status = 'canceled', wait_reason = NULL, next_attempt_at = NULL, version = version + 1 \
+             WHERE id IN (SELECT id FROM ({chosen}) AS chosen)"
+        )
+    };
+    let fresh = update(&format!(
+        "SELECT id FROM contacts WHERE campaign_id = $1 AND {FRESH} LIMIT $2"
+    ));
+    let fresh = Statement::from_sql_and_values(backend, fresh, values(limit));
+    let fresh = i64::try_from(db.execute_raw(fresh).await?.rows_affected()).unwrap_or(i64::MAX);
+    if fresh >= limit {
+        return Ok(Canceled {
+            pending: fresh,
+            waiting: 0,
+        });
+    }
+    let left = limit - fresh;
+    let pending = format!("SELECT COUNT(*) FROM ({FIRST_DUE}) AS chosen WHERE status = 'pending'");
+    let pending = Statement::from_sql_and_values(backend, pending, values(left));
+    let pending = db.query_one_raw(pending).await?;
+    let pending: i64 = pending.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0);
+    let due = Statement::from_sql_and_values(backend, update(FIRST_DUE), values(left));
+    let due = i64::try_from(db.execute_raw(due).await?.rows_affected()).unwrap_or(i64::MAX);
+    Ok(Canceled {
+        pending: fresh + pending,
+        waiting: due - pending,
+    })
 }
 
 /// Contacts that were never called and wait for nothing, of whatever zone, at most `limit`.

@@ -183,18 +183,24 @@ async fn slice(
     reason: CompletedReason,
     rows: usize,
 ) -> Result<(usize, Commit)> {
-    let rows = entities::contact::unfinished(db, campaign.id, rows as u64).await?;
-    let too_late = match reason {
-        CompletedReason::Canceled => None,
-        CompletedReason::Ended | CompletedReason::Finished => Some(too_late(db, campaign).await?),
-    };
     let mut commit = Commit::default();
+    if reason == CompletedReason::Canceled {
+        let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+        let canceled = entities::contact::cancel(db, campaign.id, rows).await?;
+        let tally = commit.changes.tally(campaign);
+        tally.pending -= canceled.pending;
+        tally.waiting -= canceled.waiting;
+        tally.canceled += canceled.total();
+        return Ok((usize::try_from(canceled.total()).unwrap_or(0), commit));
+    }
+    let rows = entities::contact::unfinished(db, campaign.id, rows as u64).await?;
+    let too_late = too_late(db, campaign).await?;
     for contact in &rows {
-        let command = match (too_late, contact.wait_reason) {
-            (None, _) => contact::Command::Cancel,
-            (Some(_), Some(WaitReason::Cap)) => contact::Command::Skip(SkipReason::DailyCapReached),
-            (Some(why), _) => contact::Command::Skip(why),
+        let why = match contact.wait_reason {
+            Some(WaitReason::Cap) => SkipReason::DailyCapReached,
+            _ => too_late,
         };
+        let command = contact::Command::Skip(why);
         let (after, events) = contact::transition(contact.clone(), command, retry, deps.clock.now())?;
         contact_moved(&mut commit, contact, after, &events);
     }

@@ -31,7 +31,7 @@ pub enum Command {
     Retry { not_before: Moment },
     /// Its campaign's rules have changed: what was decided by the old ones is decided anew.
     Review { last: Option<Last> },
-    /// Its campaign was canceled.
+    /// Its campaign was canceled. Many are canceled where they are: `entities::contact::cancel`.
     Cancel,
 }
 

@@ -3,7 +3,7 @@ use crate::{
     on_both,
     world::{Receiver, World, minutes, seconds},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 on_both! {
@@ -120,6 +120,36 @@ on_both! {
         assert_eq!((campaign["status"].as_str(), campaign["completed_reason"].as_str()), (Some("completed"), Some("canceled")));
         assert_eq!(campaign["counts"]["completed"], 3);
         assert_eq!(tenant.event_types().await.iter().filter(|event| *event == "campaign.completed").count(), 1);
+    }
+
+    /// Who was never called, who waits for a time and who waits to be called again, in more than one transaction.
+    async fn a_cancel_ends_those_who_wait_for_whatever(world: &mut World) {
+        let tenant = world.tenant().await;
+        let busy: Vec<String> = (0..3).map(|n| format!("+15002{n:05}1")).collect();
+        let busy: Vec<&str> = busy.iter().map(String::as_str).collect();
+        let id = tenant.run_campaign(&busy, json!({ "pacing": { "calls_per_second": 1 }, "retry": { "max_attempts": 3, "min_gap_minutes": 60 } })).await;
+        world.advance(minutes(1)).await;
+        let path = format!("/v1/campaigns/{id}");
+        tenant.api.post(&format!("{path}/pause"), json!({})).await.ok();
+        let later: Vec<_> = (0..4).map(|n| json!({ "phone_number": format!("+15003{n:05}0"), "not_before": "2027-03-09T12:00:00Z" })).collect();
+        let fresh: Vec<_> = (0..300).map(|n| json!({ "phone_number": format!("+15004{n:05}0") })).collect();
+        for contacts in [later, fresh] {
+            tenant.api.post(&format!("{path}/contacts"), json!({ "contacts": contacts })).await.ok();
+        }
+        let counts = tenant.campaign(&id).await["counts"].clone();
+        assert_eq!((&counts["pending"], &counts["waiting"], &counts["total"]), (&json!(304), &json!(3), &json!(307)), "{counts}");
+        tenant.api.post(&format!("{path}/cancel"), json!({})).await.ok();
+        world.settle().await;
+        let done = tenant.campaign(&id).await;
+        assert_eq!((done["status"].as_str(), done["completed_reason"].as_str()), (Some("completed"), Some("canceled")));
+        let counts = &done["counts"];
+        assert_eq!((&counts["pending"], &counts["waiting"], &counts["canceled"]), (&json!(0), &json!(0), &json!(307)), "{counts}");
+        let contacts = tenant.api.get(&format!("{path}/contacts?order=asc&limit=100")).await.ok();
+        let contacts = contacts["data"].as_array().unwrap();
+        for contact in contacts {
+            assert_eq!((&contact["status"], &contact["next_attempt_at"], &contact["wait_reason"]), (&json!("canceled"), &Value::Null, &Value::Null), "{contact}");
+        }
+        assert_eq!(contacts.iter().filter(|contact| contact["attempts"] == 1).count(), 3, "what they were called stays");
     }
 
     async fn a_number_is_in_a_campaign_once_however_it_was_typed(world: &mut World) {
