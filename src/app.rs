@@ -26,9 +26,10 @@ use actors::{
     keyring::{Keyring, purpose},
     link_keys::{self, LinkKeys},
     outbound::{Options, Outbound},
+    reconcile::{reconcile, take_over},
     recording::studio::Studio,
     room::{house::House, media::Media},
-    tree::{self, Hints},
+    tree::{self, AfterCommits, Tree},
     writer::{self, Writer},
 };
 use entities::{
@@ -48,6 +49,8 @@ use std::{
 /// What every request handler can reach.
 pub struct State {
     pub deps: Deps,
+    /// The actors.
+    pub tree: Arc<Tree>,
     pub settings: Settings,
     pub limits: RateLimits,
     /// Bytes of requests that are being read.
@@ -61,12 +64,6 @@ pub struct State {
 }
 
 impl State {
-    pub fn tree(&self) -> Result<&tree::Tree, Error> {
-        self.deps
-            .tree()
-            .ok_or_else(|| Error::Unavailable("the service is starting".into()))
-    }
-
     /// `__Host-` binds the cookie to this host and to TLS; a plain name only where there is no TLS, in `--dev`.
     pub fn cookie_name(&self) -> &'static str {
         if self.settings.secure_cookies() {
@@ -127,7 +124,7 @@ impl App {
         {
             ids.start_after(newest.0);
         }
-        let hints: Arc<OnceLock<Deps>> = Arc::default();
+        let after_commits: Arc<AfterCommits> = Arc::default();
         let keyring = Arc::new(keyring);
         let setup = writer::Setup {
             db: db.clone(),
@@ -135,7 +132,7 @@ impl App {
             ids: ids.clone(),
             terms: settings.credits()?,
             keyring: keyring.clone(),
-            after: Arc::new(Hints { deps: hints.clone() }),
+            after: after_commits.clone(),
             fence: fence.clone(),
             limit: settings.commit_timeout()?,
         };
@@ -143,8 +140,17 @@ impl App {
             .await
             .map_err(|error| about("cannot be read", &error))?;
 
+        let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
+        let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
+        let carriers = Carriers {
+            sandbox: sandbox(&settings)?,
+            rooms: rooms(&settings)?,
+        };
+        let outbound = outbound(&settings, &handle)?;
+        let (post, sms, payments) = (settings.post()?, settings.sms()?, settings.payments()?);
+        let (providers, cloning, limits) = (settings.providers()?, settings.cloning()?, settings.limits()?);
         let studio = Studio::new(settings.voice()?, settings.vault(&keyring)?);
-        let deps = Deps::new(Shared {
+        let (deps, tree) = tree::plant(&arbiter_handles, &clock, |router| Shared {
             db,
             clock: clock.clone(),
             ids,
@@ -152,44 +158,38 @@ impl App {
             fence,
             calls: Calls::default(),
             heartbeat,
-            carriers: Carriers {
-                sandbox: sandbox(&settings)?,
-                rooms: rooms(&settings)?,
-            },
+            carriers,
             keyring,
             links,
-            outbound: outbound(&settings, &handle)?,
-            post: settings.post()?,
-            sms: settings.sms()?,
+            outbound,
+            post,
+            sms,
             email: settings.emails(),
             recoveries: Default::default(),
             imports: Default::default(),
             closings: Default::default(),
             reviews: Default::default(),
             evaluations: Default::default(),
-            providers: settings.providers()?,
-            payments: settings.payments()?,
+            providers,
+            payments,
             studio,
-            cloning: settings.cloning()?,
+            cloning,
             listeners: Default::default(),
             board: Default::default(),
             holds: Default::default(),
-            limits: settings.limits()?,
+            limits,
             base_url: settings.public_url().into(),
             runtime: handle,
-            tree: OnceLock::new(),
+            router,
             draining: AtomicBool::new(false),
         });
-        let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
-        let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
-        tree::start(&deps, &arbiter_handles);
-        if let Err(error) = tree::take_over(&deps).await {
+        if let Err(error) = take_over(&deps).await {
             // Then its leases end by themselves.
             tracing::error!(%error, "what was under way when the service ended is taken up again only in some minutes");
         }
         // Set once: this function made it.
-        let _ = hints.set(deps.clone());
-        if let Err(error) = tree::reconcile(&deps).await {
+        let _ = after_commits.deps.set(deps.clone());
+        if let Err(error) = reconcile(&deps).await {
             // What could be read goes on; the rest is tried again every 30 seconds.
             tracing::error!(%error, "something that was interrupted could not be taken up again");
         }
@@ -213,6 +213,7 @@ impl App {
             metrics: recorder,
             streams: Streams::default(),
             deps,
+            tree,
             settings,
         });
         keep_up(state.clone().into_inner());
@@ -260,7 +261,7 @@ impl App {
         if let Err(error) = self.state.keys_used.flush(&deps).await {
             tracing::warn!(%error, "the last use of some keys was not stored");
         }
-        tree::shut_down(&deps, drain).await;
+        tree::shut_down(&deps, &self.state.tree, drain).await;
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.await
         {

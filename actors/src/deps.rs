@@ -19,14 +19,12 @@ use crate::{
     mail::Post,
     outbound::Outbound,
     recording::studio::Studio,
-    registry::{Child, Link, Registry},
+    router::Router,
     sms::Sms,
     talk::listeners::Listeners,
-    tree::Tree,
     voice_clone::Cloning,
     writer::Writer,
 };
-use actix::ArbiterHandle;
 use entities::{
     db::Db,
     ids::{CampaignId, ImportId, RecoveryId, TenantId},
@@ -34,7 +32,7 @@ use entities::{
 use std::{
     ops::Deref,
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -94,7 +92,8 @@ pub struct Shared {
     pub base_url: Arc<str>,
     /// Where deliveries and calls run, apart from the actors' threads.
     pub runtime: tokio::runtime::Handle,
-    pub tree: OnceLock<Tree>,
+    /// Whom a message can reach.
+    pub router: Arc<dyn Router>,
     pub draining: AtomicBool,
 }
 
@@ -123,25 +122,19 @@ pub struct Limits {
 }
 
 impl Deps {
-    pub fn new(shared: Shared) -> Self {
-        Deps(Arc::new(shared))
+    /// Of what holds these itself, and so must not keep them alive.
+    pub fn new_cyclic(make: impl FnOnce(&Weak<Shared>) -> Shared) -> Self {
+        Deps(Arc::new_cyclic(make))
     }
 
-    /// For what these hold themselves, and so must not keep them alive.
+    /// For what must not keep these alive.
     pub fn downgrade(&self) -> Weak<Shared> {
         Arc::downgrade(&self.0)
     }
 
-    /// Of actors that are made with these. The tree is one of them, so it holds them weakly: else none would ever be freed.
-    pub fn registry<A: Child>(
-        &self,
-        arbiters: Vec<ArbiterHandle>,
-        make: impl Fn(Deps, Link<A>) -> A + Send + Sync + 'static,
-    ) -> Registry<A> {
-        let deps = self.downgrade();
-        Registry::new(arbiters, self.clock.clone(), move |link| {
-            Some(make(Deps(deps.upgrade()?), link))
-        })
+    /// `None`: the service has ended.
+    pub fn upgrade(shared: &Weak<Shared>) -> Option<Self> {
+        shared.upgrade().map(Deps)
     }
 
     /// Resolves when it is known of every commit that was handed in before whether it stands: after one that does, nothing older
@@ -155,11 +148,6 @@ impl Deps {
             tries += 1;
             self.clock.back_off(tries).await;
         }
-    }
-
-    /// The actors; `None` while they are being started.
-    pub fn tree(&self) -> Option<&Tree> {
-        self.0.tree.get()
     }
 
     /// Is the service on its way down? Then nothing new is dialled.

@@ -4,7 +4,6 @@ use crate::{
     clock::{Clock, Doubt},
     deps::Deps,
     dispatcher::LimitingFactor,
-    tree,
     writer::Commit,
 };
 use entities::{
@@ -165,9 +164,9 @@ pub async fn begin(db: &Db, clock: &Clock, pauses: bool) -> Result<()> {
     Ok(())
 }
 
-/// Looks at both, every few seconds: tells what has changed, hears what the operator says, and wakes everybody when nothing holds
-/// them any more.
-pub async fn watch(deps: &Deps) -> Result<()> {
+/// Looks at both, every few seconds: tells what has changed and hears what the operator says. `true`: from now on nothing holds
+/// anybody any more.
+pub async fn watch(deps: &Deps) -> Result<bool> {
     look(deps).await?;
     if let Some(doubt) = deps.clock.doubt()
         && meta::get(&deps.db.read, CLOCK_ACCEPTED).await? == Some(doubt.since.to_string())
@@ -181,16 +180,13 @@ pub async fn watch(deps: &Deps) -> Result<()> {
     };
     let before = std::mem::replace(&mut deps.holds.lock().told, seen);
     if seen == before {
-        return Ok(());
+        return Ok(false);
     }
     tell(deps, before, seen);
     if seen.in_doubt_since != before.in_doubt_since {
         store(deps).await?;
     }
-    if before.holds() && !seen.holds() {
-        tree::reconcile(deps).await?;
-    }
-    Ok(())
+    Ok(before.holds() && !seen.holds())
 }
 
 fn tell(deps: &Deps, before: Seen, seen: Seen) {

@@ -4,9 +4,9 @@ use crate::{
     deps::Deps,
     heartbeat,
     holds::{self, ClockStatus},
+    reconcile::reconcile,
     slices::Slices,
     supervise::panic_text,
-    tree,
     writer::Commit,
 };
 use entities::{Result, delivery, idempotency, ids::ApiKeyId, inbound_call, values::Moment};
@@ -67,7 +67,7 @@ pub const LOGIN_IDLE: Duration = Duration::from_secs(12 * 3600);
 /// Starts the recurring work. It ends with the runtime.
 pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, RECONCILE_EVERY, "reconcile", |deps| async move {
-        tree::reconcile(&deps).await
+        reconcile(&deps).await
     });
     // One alarm for these: none keeps another from its work.
     every(
@@ -78,7 +78,11 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
             let keys_used = keys_used.clone();
             async move {
                 let flushed = keys_used.flush(&deps).await;
-                let watched = holds::watch(&deps).await;
+                let watched = match holds::watch(&deps).await {
+                    // Nothing holds anybody any more: everybody goes on.
+                    Ok(true) => reconcile(&deps).await,
+                    watched => watched.map(drop),
+                };
                 heartbeat::beat(&deps).await.and(watched).and(flushed)
             }
         },

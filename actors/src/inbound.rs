@@ -4,9 +4,9 @@ use crate::{
     carrier::Leg,
     credits,
     deps::Deps,
-    dispatcher::{Admit, Admitted},
-    effect,
     event::{InboundNumber, NumberAnswerRateDegraded},
+    facts,
+    router::{Admitted, Arrival},
     session::{
         machine::Session,
         settings::{self, Asked},
@@ -100,7 +100,7 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
     let row = session::Model { hold_cents, ..row };
     let (session, effects) = Session::received(row, deps.base_url.clone(), deps.clock.now());
     let mut commit = Commit::default();
-    effect::facts(deps, session.key(), &effects, &mut commit).await?;
+    facts::add(deps, session.key(), &effects, &mut commit).await?;
     let row = session.row();
     commit.changes.sessions.push(row.clone());
     let snapshot = AgentSnapshot {
@@ -116,11 +116,12 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         leg: Arc::new(leg),
         contact: None,
     };
-    let tree = deps
-        .tree()
-        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
-    let admit = Admit::new(session, in_hand, commit, &deps.clock);
-    match tree.dispatchers.send(tenant, admit).await? {
+    let arrival = Arrival {
+        session,
+        call: in_hand,
+        commit,
+    };
+    match deps.router.admit(tenant, arrival).await {
         Ok(Admitted::Yes) => Ok(Taken::By(Box::new(row))),
         Ok(Admitted::NoSlot) => turn_away(deps, env, &number, &call, id, Outcome::NoSlot).await,
         Ok(Admitted::Blocked) => turn_away(deps, env, &number, &call, id, Outcome::Blocked).await,

@@ -3,7 +3,7 @@
 use crate::{
     contact::machine::{Attempt, Ending},
     deps::Deps,
-    effect::Effect,
+    effect::{DispatchHint, Effect, Fact, Hint},
     sms::machine::{Bar, Block},
 };
 use entities::{
@@ -95,13 +95,13 @@ pub fn finish_attempt(ended: Ended) -> Vec<Effect> {
         duration_seconds: 0,
         actual_cost_cents: ended.cost,
     };
-    vec![
-        Effect::FinishAttempt {
-            contact: Owned::new(tenant, env, contact),
-            attempt,
-        },
-        Effect::MessageEnded(Owned::new(tenant, env, campaign)),
-    ]
+    let contact = Owned::new(tenant, env, contact);
+    let mut effects = vec![Fact::FinishAttempt { contact, attempt }.into()];
+    if !arrived {
+        effects.push(Hint::ContactWaits(contact).into());
+    }
+    effects.push(Hint::MessageEnded(Owned::new(tenant, env, campaign)).into());
+    effects
 }
 
 /// The code of a message that waits again because its hours were over when it was to be handed over.
@@ -156,10 +156,7 @@ pub async fn of_campaign(
 
 /// There is room for one more of the campaign's messages. A hint.
 pub fn freed(deps: &Deps, tenant: TenantId, campaign: Option<CampaignId>) {
-    if let Some(campaign) = campaign
-        && let Some(tree) = deps.tree()
-    {
-        tree.dispatchers
-            .tell(tenant, crate::dispatcher::Ended::new(campaign, &deps.clock));
+    if let Some(campaign) = campaign {
+        deps.router.dispatcher(tenant, DispatchHint::MessageEnded(campaign));
     }
 }

@@ -184,6 +184,10 @@ impl<A: Child> Registry<A> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
     /// Sends and awaits the answer. The child is started if it is not there.
     pub async fn send<M>(&self, id: A::Id, message: M) -> Result<M::Result>
     where

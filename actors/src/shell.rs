@@ -2,66 +2,51 @@
 use crate::{
     clock::{Busy, Clock},
     deps::Deps,
-    effect::{self, Effect},
-    registry::{Child, Link, Stop, tell_itself},
+    facts::{self, worth_another_try},
+    machine::Machine,
+    registry::{Child, Link, Registry, Stop, tell_itself},
+    router::Mailbox,
     writer::Commit,
 };
 use actix::prelude::*;
 use entities::{Error, Result, ids::Owned, values::Moment};
-use std::{fmt::Debug, hash::Hash};
+use futures_util::future::BoxFuture;
+use std::{fmt::Debug, time::Duration};
 
-/// A state machine with rows: what binds a `machine.rs` to the shell.
-pub trait Stored: Clone + PartialEq + Unpin + Send + 'static {
-    type Key: Copy + Eq + Hash + Debug + Send + Unpin + 'static;
-    type Command: Clone + Debug + Send + Unpin + 'static;
-    const KIND: &'static str;
-    const TICK: Self::Command;
-
+/// A state machine with rows: what binds a [`Machine`] to the shell.
+pub trait Stored: Machine {
     fn load(deps: &Deps, id: Owned<Self::Key>) -> impl Future<Output = Result<Self>> + Send;
-    fn owner(&self) -> Owned<Self::Key>;
-    fn transition(self, command: Self::Command, now: Moment) -> Result<(Self, Vec<Effect>)>;
-    fn next_deadline(&self) -> Option<Moment>;
     /// Adds its row, as the successor of the stored one.
     fn save(&mut self, commit: &mut Commit);
-    /// Must the row be written? Details that may be lost with a crash do not count.
-    fn differs(&self, before: &Self) -> bool {
-        self != before
-    }
-    /// Nothing to wait for: the actor may go.
-    fn is_at_rest(&self) -> bool;
     /// What must happen first when the state was found in the database.
     fn recovery(&self, _: &Deps) -> Option<Self::Command> {
         None
     }
-    /// Grows with each commit of its row.
-    fn version(&self) -> i32;
     /// Is this state, committed by somebody else a moment ago, still worth taking over?
     fn may_be_adopted(&self, _: &Deps) -> bool {
         true
     }
-    /// Takes over details that are not in the rows from the state that a failed commit made us forget.
-    fn carry_over(&mut self, _before: &Self) {}
     /// A commit met a row that had changed: forget what was kept of it.
     fn found_stale(_: &Deps, _: Owned<Self::Key>) {}
 }
 
 /// The only message an entity actor understands; its protocol is the machine's `Command`.
-pub struct Do<M: Stored> {
-    pub command: M::Command,
+struct Do<M: Stored> {
+    command: M::Command,
     /// Nobody awaits the answer, so a passing failure is tried again.
     persistent: bool,
     busy: Busy,
 }
 impl<M: Stored> Do<M> {
     /// Somebody awaits the answer and decides what a failure means.
-    pub fn ask(command: M::Command, clock: &Clock) -> Self {
+    fn ask(command: M::Command, clock: &Clock) -> Self {
         Do {
             command,
             persistent: false,
             busy: clock.busy(),
         }
     }
-    pub fn tell(command: M::Command, clock: &Clock) -> Self {
+    fn tell(command: M::Command, clock: &Clock) -> Self {
         Do {
             command,
             persistent: true,
@@ -74,7 +59,7 @@ impl<M: Stored> Message for Do<M> {
 }
 
 /// A state that has just been committed by somebody else: saves the actor from loading it.
-pub struct Adopt<M: Stored>(pub M, pub Busy);
+struct Adopt<M: Stored>(M, Busy);
 impl<M: Stored> Message for Adopt<M> {
     type Result = ();
 }
@@ -237,6 +222,31 @@ impl<M: Stored> Handler<Do<M>> for Shell<M> {
     }
 }
 
+/// How long a request waits for an entity.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl<M: Stored> Mailbox<M> for Registry<Shell<M>> {
+    fn tell(&self, id: Owned<M::Key>, command: M::Command) {
+        Registry::tell(self, id, Do::tell(command, self.clock()));
+    }
+    fn insist(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
+        Box::pin(async move { self.send(id, Do::tell(command, self.clock())).await? })
+    }
+    fn ask(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
+        Box::pin(async move { self.send(id, Do::ask(command, self.clock())).await? })
+    }
+    fn request(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
+        Box::pin(async move {
+            // An actor that waits for the database keeps others waiting: a caller is told so in time.
+            let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(id, command)).await;
+            answer.map_err(|_| Error::Unavailable(format!("the {} is busy", M::KIND)))?
+        })
+    }
+    fn adopt(&self, state: M) {
+        Registry::tell(self, state.owner(), Adopt(state, self.clock().busy()));
+    }
+}
+
 /// One command, decided until it stands. The first part of the answer is the state to remember, and, where that is in doubt,
 /// the state before.
 async fn step<M: Stored>(
@@ -273,7 +283,7 @@ async fn step<M: Stored>(
         if matches!(error, Error::Stale) {
             M::found_stale(&deps, id);
         }
-        if effect::worth_another_try(&error, tries) {
+        if worth_another_try(&error, tries) {
             continue;
         }
         // Stale again and again: what the command took for granted is no longer so.
@@ -343,7 +353,7 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
         Err(error) => return Err(Undecided::Refused(before, error)),
     };
     let mut commit = Commit::default();
-    if let Err(error) = effect::facts(deps, state.owner(), &effects, &mut commit).await {
+    if let Err(error) = facts::add(deps, state.owner(), &effects, &mut commit).await {
         return Err(Undecided::InDoubt(before, error));
     }
     if state.differs(&before) {
@@ -354,7 +364,7 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
     {
         return Err(Undecided::InDoubt(before, error));
     }
-    effect::perform(deps, effects).await;
+    deps.router.perform(effects);
     Ok(state)
 }
 

@@ -20,7 +20,7 @@ use actors::{
     },
     contact::intake::{self, Added, Given},
     dispatcher::room::Room,
-    effect,
+    facts,
     session::caller_id,
     writer::Commit,
 };
@@ -44,7 +44,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(plan): Json<Plan>) 
 async fn create_draft(state: &State, caller: &Caller, plan: Plan) -> ApiResult<HttpResponse> {
     let (campaign, effects) = Campaign::draft(caller.own(caller.new_id(state)), plan, state.deps.clock.now());
     let mut commit = Commit::default();
-    effect::facts(&state.deps, campaign.key, &effects, &mut commit).await?;
+    facts::add(&state.deps, campaign.key, &effects, &mut commit).await?;
     commit.changes.campaigns.push(campaign.row());
     match state.deps.writer.commit(commit).await {
         // Stale: a repeat of a request that a crash cut off after its commit.
@@ -121,7 +121,7 @@ pub async fn run(
             )?;
             effects.extend(more);
             let mut commit = Commit::default();
-            effect::facts(&deps, key, &effects, &mut commit).await?;
+            facts::add(&deps, key, &effects, &mut commit).await?;
             commit.changes.campaigns.push(campaign.row());
             let tally = commit.changes.tally(key);
             tally.total += contacts;
@@ -132,10 +132,10 @@ pub async fn run(
     match started.await {
         Ok(effects) => {
             answer.accepted = rows.len() as u64;
-            effect::perform(&deps, effects).await;
+            deps.router.perform(effects);
             // Its actor sets its alarms: for its start, or for its end.
-            let tick = actors::shell::Do::tell(Command::Tick, &deps.clock);
-            state.tree()?.campaigns.tell(key, tick);
+            let tick = Command::Tick;
+            deps.router.campaigns().tell(key, tick);
         }
         // A repeat of a request that a crash cut off after its commit.
         Err(Error::Stale | Error::AlreadyExists { .. }) if caller.object_id.is_some() => {
@@ -280,8 +280,11 @@ pub async fn change(
 
 /// DELETE /v1/campaigns/{id}: a draft or a completed one. Its sessions and events stay.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<CampaignId>) -> ApiResult<HttpResponse> {
-    let tree = state.tree()?;
-    tree.ask(&tree.campaigns, &state.deps, caller.own(id), Command::Delete)
+    state
+        .deps
+        .router
+        .campaigns()
+        .request(caller.own(id), Command::Delete)
         .await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -321,8 +324,7 @@ async fn command(
     id: CampaignId,
     command: Command,
 ) -> ApiResult<web::Json<CampaignView>> {
-    let tree = state.tree()?;
-    let campaign = tree.ask(&tree.campaigns, &state.deps, caller.own(id), command).await?;
+    let campaign = state.deps.router.campaigns().request(caller.own(id), command).await?;
     let tally = tally::load(&state.deps.db.read, id).await?;
     let blocked = Blocked::of(state, caller).await?;
     Ok(web::Json(CampaignView::of(campaign.row(), &tally, &blocked)))

@@ -7,11 +7,7 @@ use super::{
 };
 use crate::app::State;
 use actix_web::web::{self, Data};
-use actors::{
-    dispatcher::room::Room,
-    effect::{self, Effect},
-    writer::Commit,
-};
+use actors::{dispatcher::room::Room, effect::Hint, writer::Commit};
 use entities::{session, tenant};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -85,7 +81,10 @@ pub async fn change(
         ..before
     });
     state.deps.writer.commit(commit).await?;
-    effect::perform(&state.deps, vec![Effect::CampaignsChanged(caller.tenant_id())]).await;
+    state
+        .deps
+        .router
+        .perform(vec![Hint::CampaignsChanged(caller.tenant_id()).into()]);
     Ok(web::Json(view(&state, &caller).await?))
 }
 

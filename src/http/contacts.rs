@@ -17,7 +17,7 @@ use actors::{
         edit::{self, Target},
         intake::{self, Added, Given},
     },
-    effect::{self, Effect},
+    effect::Hint,
     import,
 };
 use entities::{
@@ -60,7 +60,7 @@ pub async fn add(
         Box::pin(async move { intake::insert(db, key, &sorted).await })
     });
     let added = added.await?;
-    effect::perform(deps, vec![Effect::ContactsChanged(key)]).await;
+    deps.router.perform(vec![Hint::ContactsChanged(key).into()]);
     Ok(web::Json(added))
 }
 
@@ -120,7 +120,7 @@ pub async fn change(
     let given: Given = extract::parse_value(given)?;
     let after = edit::change(deps, target, given, country(&state, &caller).await?).await?;
     let campaign = caller.own(target.campaign);
-    effect::perform(deps, vec![Effect::ContactsChanged(campaign)]).await;
+    deps.router.perform(vec![Hint::ContactsChanged(campaign).into()]);
     Ok(web::Json(after.into()))
 }
 
@@ -129,8 +129,11 @@ pub async fn delete(state: Data<State>, target: Named, caller: Caller) -> ApiRes
     let target = target.of(&caller);
     edit::remove(&state.deps, target).await?;
     let campaign = caller.own(target.campaign);
-    let effects = vec![Effect::ContactsChanged(campaign), Effect::CheckDrained(campaign)];
-    effect::perform(&state.deps, effects).await;
+    let effects = vec![
+        Hint::ContactsChanged(campaign).into(),
+        Hint::CheckDrained(campaign).into(),
+    ];
+    state.deps.router.perform(effects);
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -138,7 +141,10 @@ pub async fn delete(state: Data<State>, target: Named, caller: Caller) -> ApiRes
 pub async fn retry(state: Data<State>, target: Named, caller: Caller, _: Nothing) -> ApiResult<web::Json<ContactView>> {
     let target = target.of(&caller);
     let contact = edit::retry(&state.deps, target).await?;
-    effect::perform(&state.deps, vec![Effect::ContactsChanged(caller.own(target.campaign))]).await;
+    state
+        .deps
+        .router
+        .perform(vec![Hint::ContactsChanged(caller.own(target.campaign)).into()]);
     Ok(web::Json(contact.into()))
 }
 

@@ -283,9 +283,11 @@ pub async fn cancel(
     Id(id): Id<EmailId>,
     _: Nothing,
 ) -> ApiResult<web::Json<EmailView>> {
-    let tree = state.tree()?;
-    let row = tree
-        .ask(&tree.emails, &state.deps, caller.own(id), Command::Cancel)
+    let row = state
+        .deps
+        .router
+        .emails()
+        .request(caller.own(id), Command::Cancel)
         .await?;
     Ok(web::Json(EmailView::from(row)))
 }

@@ -65,8 +65,7 @@ pub async fn viewed(
     params: ApiResult<Params>,
 ) -> ApiResult<HttpResponse> {
     let (row, _) = behind(&state, &request, &id, params).await?;
-    let tree = state.tree()?;
-    tree.ask(&tree.rooms, &state.deps, row.key(), Command::View).await?;
+    state.deps.router.rooms().request(row.key(), Command::View).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -108,12 +107,11 @@ pub async fn leave(
         return Err(Error::NotFound("room").into());
     }
     // Who has joined is the session's: only one that was not connected yet fails.
-    let tree = state.tree()?;
     let command = Command::Fail {
         code: ErrorCode::IceFailed,
         message: "the participant left before the browser and the agent were connected".into(),
     };
-    let room = tree.ask(&tree.rooms, &state.deps, row.key(), command).await?;
+    let room = state.deps.router.rooms().request(row.key(), command).await?;
     if room.status() == Status::Joined {
         rooms::hang_up(&state, &row, SessionCommand::HangUp(EndedBy::Caller)).await?;
     }

@@ -109,9 +109,10 @@ async fn look(state: &State, caller: &Caller, row: &Model) -> ApiResult<Look> {
     let deps = &state.deps;
     if row.phase != Phase::Ended {
         // What is being said is with the actor; a `Tick` changes nothing and answers the state.
-        let tree = state.tree()?;
-        let session = tree
-            .ask(&tree.sessions, deps, caller.own(row.id), Command::Tick)
+        let session = deps
+            .router
+            .sessions()
+            .request(caller.own(row.id), Command::Tick)
             .await?;
         if !matches!(session.phase, actors::session::machine::Phase::Ended(_)) {
             return Ok(Look::Live(Box::new(session)));
@@ -145,9 +146,11 @@ pub async fn transfer(
         .ok_or_else(|| ApiError::validation("transfer_number", "is needed: the agent has no `transfer.number`"))?;
     super::agents::check_target(&state, "transfer_number", &to)?;
     check_reach(&state, &caller, &to).await?;
-    let tree = state.tree()?;
-    let session = tree
-        .ask(&tree.sessions, &state.deps, caller.own(id), Command::Transfer { to })
+    let session = state
+        .deps
+        .router
+        .sessions()
+        .request(caller.own(id), Command::Transfer { to })
         .await?;
     Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)))
 }

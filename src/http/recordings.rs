@@ -138,8 +138,11 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) ->
 
 /// DELETE /v1/recordings/{id}
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) -> ApiResult<HttpResponse> {
-    let tree = state.tree()?;
-    tree.ask(&tree.recordings, &state.deps, caller.own(id), Command::Delete)
+    state
+        .deps
+        .router
+        .recordings()
+        .request(caller.own(id), Command::Delete)
         .await?;
     Ok(HttpResponse::NoContent().finish())
 }

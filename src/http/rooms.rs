@@ -12,7 +12,7 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    dnc, effect,
+    dnc, facts,
     room::{
         link,
         machine::{Command, Room, duration_seconds},
@@ -218,14 +218,13 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let (room, more) = Room::created(row, url);
     effects.extend(more);
     let mut commit = Commit::default();
-    effect::facts(deps, room.key(), &effects, &mut commit).await?;
+    facts::add(deps, room.key(), &effects, &mut commit).await?;
     commit.changes.sessions.push(session.row());
     commit.changes.rooms.push(room.row());
     deps.writer.commit(commit).await?;
-    let tree = state.tree()?;
     // The actor sets the alarm for its end.
-    let tick = actors::shell::Do::tell(Command::Tick, &deps.clock);
-    tree.rooms.tell(room.key(), tick);
+    let tick = Command::Tick;
+    deps.router.rooms().tell(room.key(), tick);
     Ok(HttpResponse::Created().json(view(&state, room.row(), session.row())))
 }
 
@@ -267,8 +266,7 @@ pub async fn end(state: Data<State>, caller: Caller, Id(id): Id<RoomId>, _: Noth
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let row = match row.status {
         Status::Created | Status::Viewed => {
-            let tree = state.tree()?;
-            match tree.ask(&tree.rooms, &state.deps, row.key(), Command::Expire).await {
+            match state.deps.router.rooms().request(row.key(), Command::Expire).await {
                 Ok(room) => room.row(),
                 // Somebody has joined at this very moment.
                 Err(Error::InvalidState { .. }) => hang_up(&state, &row, SessionCommand::End).await?,
@@ -291,10 +289,9 @@ pub async fn end(state: Data<State>, caller: Caller, Id(id): Id<RoomId>, _: Noth
 
 /// Ends its talk, and lets the room follow.
 pub async fn hang_up(state: &State, row: &Model, command: SessionCommand) -> ApiResult<Model> {
-    let tree = state.tree()?;
-    let session = tree.ask(&tree.sessions, &state.deps, row.session(), command).await?;
+    let session = state.deps.router.sessions().request(row.session(), command).await?;
     let follow = Command::Follow(Box::new(session.row()));
-    Ok(tree.ask(&tree.rooms, &state.deps, row.key(), follow).await?.row())
+    Ok(state.deps.router.rooms().request(row.key(), follow).await?.row())
 }
 
 /// DELETE /v1/rooms/{id}: what was said and recorded in it is removed too; what it cost and its events stay.
@@ -315,7 +312,6 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<RoomId>) -> A
         Err(Error::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    let tree = state.tree()?;
-    tree.ask(&tree.rooms, &state.deps, row.key(), Command::Delete).await?;
+    state.deps.router.rooms().request(row.key(), Command::Delete).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -210,9 +210,11 @@ pub async fn end(
     Id(id): Id<SessionId>,
     _: Nothing,
 ) -> ApiResult<web::Json<SessionView>> {
-    let tree = state.tree()?;
-    let session = tree
-        .ask(&tree.sessions, &state.deps, caller.own(id), Command::End)
+    let session = state
+        .deps
+        .router
+        .sessions()
+        .request(caller.own(id), Command::End)
         .await?;
     Ok(web::Json(SessionView::of(session.row(), &state.deps.base_url)))
 }
@@ -237,7 +239,7 @@ pub async fn change(
     Id(id): Id<SessionId>,
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<SessionView>> {
-    let (tree, key) = (state.tree()?, caller.own(id));
+    let key = caller.own(id);
     let mut row = store::load(&state.deps.db.read, key).await?;
     let before = serde_json::json!({
         "metadata": row.metadata,
@@ -264,7 +266,7 @@ pub async fn change(
     };
     if asked.metadata != before.metadata {
         let command = Command::Label(asked.metadata);
-        row = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
+        row = state.deps.router.sessions().request(key, command).await?.row();
     }
     if let Some(code) = judged {
         let evaluated = Evaluated {
@@ -278,7 +280,7 @@ pub async fn change(
             job: None,
         };
         let command = Command::Evaluate(evaluated);
-        row = tree.ask(&tree.sessions, &state.deps, key, command).await?.row();
+        row = state.deps.router.sessions().request(key, command).await?.row();
     }
     Ok(web::Json(SessionView::of(row, &state.deps.base_url)))
 }
@@ -321,25 +323,22 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -
 
 /// What was said in a call that has ended goes, and its sound.
 pub async fn erase(state: &State, row: &Model) -> ApiResult<()> {
-    let tree = state.tree()?;
     let key = row.key();
     // The sound first: a crash in between leaves a session that can be deleted again.
     if let Some(recording) = row.recording_id {
         let erase = recording::machine::Command::Delete;
-        match tree
-            .ask(
-                &tree.recordings,
-                &state.deps,
-                Owned::new(row.tenant_id, row.env, recording),
-                erase,
-            )
+        match state
+            .deps
+            .router
+            .recordings()
+            .request(Owned::new(row.tenant_id, row.env, recording), erase)
             .await
         {
             Ok(_) | Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    tree.ask(&tree.sessions, &state.deps, key, Command::Delete).await?;
+    state.deps.router.sessions().request(key, Command::Delete).await?;
     Ok(())
 }
 

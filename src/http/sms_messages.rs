@@ -207,10 +207,7 @@ pub async fn cancel(
     Id(id): Id<SmsId>,
     _: Nothing,
 ) -> ApiResult<web::Json<SmsView>> {
-    let tree = state.tree()?;
-    let row = tree
-        .ask(&tree.sms, &state.deps, caller.own(id), Command::Cancel)
-        .await?;
+    let row = state.deps.router.sms().request(caller.own(id), Command::Cancel).await?;
     Ok(web::Json(SmsView::from(row)))
 }
 

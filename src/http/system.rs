@@ -14,10 +14,7 @@ pub async fn healthz() -> HttpResponse {
 /// GET /readyz: it can do its work. Parked actors are named and do not make it unready: the others are unharmed.
 pub async fn readyz(state: Data<State>) -> HttpResponse {
     let database = state.deps.db.ping().await;
-    let (parked, actors) = match state.deps.tree() {
-        Some(tree) => (tree.parked(), tree.counts()),
-        None => Default::default(),
-    };
+    let (parked, actors) = (state.tree.parked(), state.tree.counts());
     let draining = state.deps.is_draining();
     let commits = match state.deps.writer.health() {
         Health::Well => "ok",
@@ -55,12 +52,10 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
 /// GET /metrics, in Prometheus' text format.
 pub async fn metrics(state: Data<State>) -> ApiResult<HttpResponse> {
     let deps = &state.deps;
-    if let Some(tree) = deps.tree() {
-        for (kind, count) in tree.counts() {
-            metrics::gauge!("callboard_actors", "kind" => kind).set(count as f64);
-        }
-        metrics::gauge!("callboard_actors_parked").set(tree.parked().len() as f64);
+    for (kind, count) in state.tree.counts() {
+        metrics::gauge!("callboard_actors", "kind" => kind).set(count as f64);
     }
+    metrics::gauge!("callboard_actors_parked").set(state.tree.parked().len() as f64);
     holds::measure(deps);
     metrics::gauge!("callboard_calls_live").set(deps.calls.count() as f64);
     metrics::gauge!("callboard_media_connections").set(deps.carriers.rooms.media.connections() as f64);

@@ -190,8 +190,7 @@ pub async fn change(
 }
 
 async fn ask(state: &State, caller: &Caller, id: EndpointId, command: Command) -> ApiResult<Model> {
-    let tree = state.tree()?;
-    Ok(tree.ask(&tree.endpoints, &state.deps, caller.own(id), command).await?)
+    Ok(state.deps.router.endpoints().request(caller.own(id), command).await?)
 }
 
 /// DELETE /v1/webhook_endpoints/{id}

@@ -10,10 +10,7 @@ use crate::{
     app::State,
 };
 use actix_web::web::{self, Data};
-use actors::{
-    effect::{self, Effect},
-    writer::Commit,
-};
+use actors::{effect::Hint, writer::Commit};
 use entities::{
     Error,
     values::{Country, Role, Text, Zone},
@@ -94,6 +91,9 @@ pub async fn change(
         })
     });
     let tenant = changed.await?;
-    effect::perform(&state.deps, vec![Effect::CampaignsChanged(tenant.id)]).await;
+    state
+        .deps
+        .router
+        .perform(vec![Hint::CampaignsChanged(tenant.id).into()]);
     Ok(web::Json((&tenant).into()))
 }

@@ -1,14 +1,14 @@
 //! The shell's bindings for campaigns.
-use super::machine::{self, Campaign, Command, Phase};
+use super::machine::{Campaign, Command};
 use crate::{
     contact::machine as contact,
     deps::Deps,
     dispatcher::queue::RING_MS,
-    effect::{Effect, contact_moved},
+    facts::contact_moved,
     hours::{Rules, Standing},
     job,
     session::machine::{Bar, Command as SessionCommand},
-    shell::{Do, Stored},
+    shell::Stored,
     slices::Slices,
     writer::Commit,
 };
@@ -24,32 +24,12 @@ use sea_orm::DatabaseTransaction;
 use std::sync::Arc;
 
 impl Stored for Campaign {
-    type Key = CampaignId;
-    type Command = Command;
-    const KIND: &'static str = "campaign";
-    const TICK: Command = Command::Tick;
-
     async fn load(deps: &Deps, id: Owned<CampaignId>) -> Result<Self> {
         Campaign::from_row(entities::campaign::load(&deps.db.read, id).await?)
-    }
-    fn owner(&self) -> Owned<CampaignId> {
-        self.key
-    }
-    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
-        machine::transition(self, command, now)
-    }
-    fn next_deadline(&self) -> Option<Moment> {
-        machine::next_deadline(self)
     }
     fn save(&mut self, commit: &mut Commit) {
         self.version += 1;
         commit.changes.campaigns.push(self.row());
-    }
-    fn version(&self) -> i32 {
-        self.version
-    }
-    fn is_at_rest(&self) -> bool {
-        !matches!(self.phase, Phase::Running { .. } | Phase::Closing { .. }) && self.next_deadline().is_none()
     }
 }
 
@@ -59,10 +39,7 @@ pub fn check_drained(deps: Deps, campaign: Owned<CampaignId>) {
     deps.runtime.clone().spawn(async move {
         match entities::tally::load(&deps.db.read, campaign.id).await {
             Ok(tally) if tally.unfinished() == 0 => {
-                if let Some(tree) = deps.tree() {
-                    tree.campaigns
-                        .tell(campaign, Do::tell(Command::Drained(tally), &deps.clock));
-                }
+                deps.router.campaigns().tell(campaign, Command::Drained(tally));
             }
             Ok(_) => {}
             // The reconcile finds it again.
@@ -78,10 +55,8 @@ pub fn wake_for(deps: Deps, contact: Owned<ContactId>) {
     deps.runtime.clone().spawn(async move {
         match awake(&deps, contact).await {
             Ok(Some((campaign, from))) => {
-                if let Some(tree) = deps.tree() {
-                    let command = Command::Awake { from };
-                    tree.campaigns.tell(campaign, Do::tell(command, &deps.clock));
-                }
+                let command = Command::Awake { from };
+                deps.router.campaigns().tell(campaign, command);
             }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "whether a campaign has somebody to reach again could not be read"),
@@ -153,10 +128,8 @@ async fn end_sent_back(deps: &Deps, campaign: Owned<CampaignId>) {
     match entities::session::sent_back(&deps.db.read, campaign).await {
         Ok(sessions) => {
             for session in sessions {
-                if let Some(tree) = deps.tree() {
-                    let command = SessionCommand::Bar(Bar::CampaignOver);
-                    tree.sessions.tell(session, Do::tell(command, &deps.clock));
-                }
+                let command = SessionCommand::Bar(Bar::CampaignOver);
+                deps.router.sessions().tell(session, command);
             }
         }
         // The reconcile comes here again.

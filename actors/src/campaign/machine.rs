@@ -10,8 +10,9 @@
 //! Source: specification, "Campaign"; CONTRACT §4.
 use super::patch::Patch;
 use crate::{
-    effect::Effect,
+    effect::{Effect, Fact, Hint, Work},
     event::{CampaignCompleted, CampaignCreated, CampaignPaused, CampaignPausedQuietHours, CampaignStarted},
+    machine::Machine,
 };
 use entities::{
     Error, Result,
@@ -133,7 +134,7 @@ impl Campaign {
             created_at: now,
             version: 1,
         };
-        (campaign, vec![Effect::Emit(created.into())])
+        (campaign, vec![Effect::emit(created)])
     }
 
     /// Are contacts dispatched?
@@ -382,10 +383,11 @@ pub fn transition(campaign: Campaign, command: Command, now: Moment) -> Result<(
         ) => complete(*started_at, Some(*since), *reason, campaign.clone(), &tally, now),
         // One that is found closing after a crash goes on with it.
         (Closing { reason, .. }, Tick) => {
-            let rest = Effect::PutAwayContacts {
+            let rest = Work::PutAwayContacts {
                 campaign: campaign.key,
                 reason: *reason,
-            };
+            }
+            .into();
             Ok((campaign, vec![rest]))
         }
         (Draft | Completed { .. }, Delete) => Ok((
@@ -493,9 +495,9 @@ fn start(mut campaign: Campaign, now: Moment) -> Result<(Campaign, Vec<Effect>)>
         started_at: now,
     };
     let effects = vec![
-        Effect::Emit(started.into()),
-        Effect::CampaignsChanged(campaign.key.tenant_id),
-        Effect::CheckDrained(campaign.key),
+        Effect::emit(started),
+        Hint::CampaignsChanged(campaign.key.tenant_id).into(),
+        Hint::CheckDrained(campaign.key).into(),
     ];
     Ok((campaign, effects))
 }
@@ -512,8 +514,8 @@ fn pause(started_at: Moment, mut campaign: Campaign, now: Moment) -> Result<(Cam
         reason: PauseReason::Manual,
     };
     let effects = vec![
-        Effect::Emit(paused.into()),
-        Effect::CampaignsChanged(campaign.key.tenant_id),
+        Effect::emit(paused),
+        Hint::CampaignsChanged(campaign.key.tenant_id).into(),
     ];
     Ok((campaign, effects))
 }
@@ -538,13 +540,14 @@ fn rest(
     };
     let effects = vec![
         // A contact added at this moment may be callable.
-        Effect::Require(Guard::Counted {
+        Fact::Require(Guard::Counted {
             campaign_id: campaign.key.id,
             total,
             waiting,
-        }),
-        Effect::Emit(paused.into()),
-        Effect::CampaignsChanged(campaign.key.tenant_id),
+        })
+        .into(),
+        Effect::emit(paused),
+        Hint::CampaignsChanged(campaign.key.tenant_id).into(),
     ];
     Ok((campaign, effects))
 }
@@ -552,8 +555,8 @@ fn rest(
 fn resume(started_at: Moment, mut campaign: Campaign) -> Result<(Campaign, Vec<Effect>)> {
     campaign.phase = Phase::Running { started_at };
     let effects = vec![
-        Effect::CampaignsChanged(campaign.key.tenant_id),
-        Effect::CheckDrained(campaign.key),
+        Hint::CampaignsChanged(campaign.key.tenant_id).into(),
+        Hint::CheckDrained(campaign.key).into(),
     ];
     Ok((campaign, effects))
 }
@@ -579,12 +582,12 @@ fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effe
     let judged_by = |plan: &Plan| (plan.retry.clone(), plan.caps.clone(), plan.schedule.clone());
     let is_anew = judged_by(before) != judged_by(&plan);
     let mut campaign = changed(campaign, plan);
-    let mut effects = vec![Effect::CampaignsChanged(campaign.key.tenant_id)];
+    let mut effects = vec![Hint::CampaignsChanged(campaign.key.tenant_id).into()];
     // Before the start nobody was judged.
     if is_anew && !matches!(campaign.phase, Phase::Armed { .. }) {
         campaign.rules_version = campaign.version;
         campaign.review_of = Some(campaign.version);
-        effects.push(Effect::ReviewContacts(campaign.key));
+        effects.push(Effect::Work(Work::ReviewContacts(campaign.key)));
     }
     if let Phase::Paused {
         started_at,
@@ -594,7 +597,7 @@ fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effe
     {
         // Whether everybody is in their quiet hours is decided anew.
         campaign.phase = Phase::Running { started_at };
-        effects.push(Effect::CheckDrained(campaign.key));
+        effects.push(Hint::CheckDrained(campaign.key).into());
     }
     Ok((campaign, effects))
 }
@@ -602,8 +605,8 @@ fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effe
 fn reviewed(mut campaign: Campaign) -> (Campaign, Vec<Effect>) {
     campaign.review_of = None;
     let effects = vec![
-        Effect::CampaignsChanged(campaign.key.tenant_id),
-        Effect::CheckDrained(campaign.key),
+        Hint::CampaignsChanged(campaign.key.tenant_id).into(),
+        Hint::CheckDrained(campaign.key).into(),
     ];
     (campaign, effects)
 }
@@ -611,11 +614,12 @@ fn reviewed(mut campaign: Campaign) -> (Campaign, Vec<Effect>) {
 /// Contacts are read as their campaign's channel asks for: another one can only come before them.
 fn change_draft(campaign: Campaign, patch: &Patch) -> Result<(Campaign, Vec<Effect>)> {
     let plan = patch.apply(&campaign.plan)?;
-    let has_none = Effect::Require(Guard::Counted {
+    let has_none = Fact::Require(Guard::Counted {
         campaign_id: campaign.key.id,
         total: 0,
         waiting: 0,
-    });
+    })
+    .into();
     let effects = (plan.channel != campaign.plan.channel).then_some(has_none);
     Ok((changed(campaign, plan), effects.into_iter().collect()))
 }
@@ -641,11 +645,12 @@ fn close(
         reason,
     };
     let effects = vec![
-        Effect::CampaignsChanged(campaign.key.tenant_id),
-        Effect::PutAwayContacts {
+        Hint::CampaignsChanged(campaign.key.tenant_id).into(),
+        Work::PutAwayContacts {
             campaign: campaign.key,
             reason,
-        },
+        }
+        .into(),
     ];
     Ok((campaign, effects))
 }
@@ -678,12 +683,13 @@ fn complete(
     };
     let effects = vec![
         // A contact added at this moment keeps the campaign open.
-        Effect::Require(Guard::Drained {
+        Fact::Require(Guard::Drained {
             campaign_id: campaign.key.id,
             total: tally.total,
-        }),
-        Effect::Emit(completed.into()),
-        Effect::CampaignsChanged(campaign.key.tenant_id),
+        })
+        .into(),
+        Effect::emit(completed),
+        Hint::CampaignsChanged(campaign.key.tenant_id).into(),
     ];
     Ok((campaign, effects))
 }
@@ -694,6 +700,29 @@ fn refused(state: &'static str, command: &'static str, hint: &'static str) -> Er
         state,
         command,
         hint,
+    }
+}
+
+impl Machine for Campaign {
+    type Key = CampaignId;
+    type Command = Command;
+    const KIND: &'static str = "campaign";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<CampaignId> {
+        self.key
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    fn version(&self) -> i32 {
+        self.version
+    }
+    fn is_at_rest(&self) -> bool {
+        !matches!(self.phase, Phase::Running { .. } | Phase::Closing { .. }) && self.next_deadline().is_none()
     }
 }
 

@@ -343,7 +343,7 @@ fn course(campaign: &Campaign) -> String {
 
 fn kinds(effects: &[Effect]) -> Vec<String> {
     let kind = |effect: &Effect| match effect {
-        Effect::Emit(event) => event.event_type().to_owned(),
+        Effect::Fact(Fact::Emit(event)) => event.event_type().to_owned(),
         other => format!("{other:?}").split([' ', '(']).next().unwrap().to_owned(),
     };
     effects.iter().map(kind).collect()
@@ -432,7 +432,7 @@ fn an_armed_campaign_starts_when_its_time_comes_not_when_it_was_asked() {
         campaign_id: key().id,
         started_at: at(101),
     };
-    assert_eq!(effects[0], Effect::Emit(started.into()));
+    assert_eq!(effects[0], Effect::Fact(Fact::Emit(started.into())));
     assert_eq!(running.row().started_at, Some(at(101)));
     // A later start puts it off; without one there is nothing to wait for.
     let put_off = after(state("armed"), change(between(Some(150), None)), 50);
@@ -451,13 +451,13 @@ fn a_rest_tells_when_it_ends_and_holds_only_if_nobody_was_added() {
         total: 3,
         waiting: 2,
     };
-    assert_eq!(effects[0], Effect::Require(guard));
+    assert_eq!(effects[0], Effect::Fact(Fact::Require(guard)));
     let told = CampaignPausedQuietHours {
         campaign_id,
         paused_at: at(20),
         next_open_at,
     };
-    assert_eq!(effects[1], Effect::Emit(told.into()));
+    assert_eq!(effects[1], Effect::Fact(Fact::Emit(told.into())));
     let row = resting.row();
     let said = (row.pause_reason, row.paused_at, row.next_open_at);
     assert_eq!(said, (Some(PauseReason::QuietHours), Some(at(20)), Some(next_open_at)));
@@ -472,7 +472,7 @@ fn the_end_tells_the_counts_and_holds_only_if_no_contact_was_added() {
         campaign_id: key().id,
         total: 3,
     };
-    assert_eq!(effects[0], Effect::Require(guard));
+    assert_eq!(effects[0], Effect::Fact(Fact::Require(guard)));
     let told = CampaignCompleted {
         campaign_id: key().id,
         completed_at: at(40),
@@ -480,7 +480,7 @@ fn the_end_tells_the_counts_and_holds_only_if_no_contact_was_added() {
         completed_sessions: 2,
         failed_sessions: 2,
     };
-    assert_eq!(effects[1], Effect::Emit(Event::CampaignCompleted(told)));
+    assert_eq!(effects[1], Effect::Fact(Fact::Emit(Event::CampaignCompleted(told))));
 }
 
 /// Its channel can change as long as nobody is in it: contacts are read by it.
@@ -495,7 +495,10 @@ fn a_drafts_channel_changes_before_its_first_contact() {
         total: 0,
         waiting: 0,
     };
-    assert_eq!((&*changed.plan, &effects[..]), (&other, &[Effect::Require(nobody)][..]));
+    assert_eq!(
+        (&*changed.plan, &effects[..]),
+        (&other, &[Effect::Fact(Fact::Require(nobody))][..])
+    );
     assert_eq!(transition(changed, change(other), at(6)).unwrap().1, []);
 }
 

@@ -4,12 +4,10 @@
 use crate::{
     contact::machine::{self as contact, Command, Ending, Last},
     deps::Deps,
-    effect::contact_moved,
+    facts::contact_moved,
     job,
     session::machine::Command as SessionCommand,
-    shell::Do,
     slices::Slices,
-    tree::Tree,
     writer::Commit,
 };
 use entities::{
@@ -40,14 +38,13 @@ pub fn begin(deps: &Deps, tenant: TenantId) {
     let work = {
         let deps = deps.clone();
         async move {
-            let Some(tree) = deps.tree() else { return Ok(()) };
             loop {
                 let campaigns = campaign::to_review(&deps.db.read, tenant, CAMPAIGNS).await?;
                 if campaigns.is_empty() {
                     return Ok(());
                 }
                 for campaign in campaigns {
-                    review(&deps, tree, campaign).await?;
+                    review(&deps, campaign).await?;
                 }
             }
         }
@@ -55,7 +52,7 @@ pub fn begin(deps: &Deps, tenant: TenantId) {
     job::run(deps, &deps.reviews, tenant, "review of campaigns", work);
 }
 
-async fn review(deps: &Deps, tree: &Tree, campaign: Campaign) -> Result<()> {
+async fn review(deps: &Deps, campaign: Campaign) -> Result<()> {
     let Some(of) = campaign.review_of else { return Ok(()) };
     let key = Owned::new(campaign.tenant_id, campaign.env, campaign.id);
     let campaign = Arc::new(campaign);
@@ -100,11 +97,10 @@ async fn review(deps: &Deps, tree: &Tree, campaign: Campaign) -> Result<()> {
     }
     // Calls that a trunk sent back, and that wait for an opening of the old windows.
     for session in session::sent_back(&deps.db.read, key).await? {
-        tree.sessions
-            .tell(session, Do::tell(SessionCommand::Release, &deps.clock));
+        deps.router.sessions().tell(session, SessionCommand::Release);
     }
     let reviewed = super::machine::Command::Reviewed { of };
-    tree.ask(&tree.campaigns, deps, key, reviewed).await.map(drop)
+    deps.router.campaigns().request(key, reviewed).await.map(drop)
 }
 
 fn judged(

@@ -19,7 +19,6 @@ use crate::{
     clock::Busy,
     deps::Deps,
     session::machine::{Command, Refusal},
-    shell::Do,
     supervise::panic_text,
     talk::{Broken, Place, Talk},
 };
@@ -303,9 +302,7 @@ impl SandboxCall {
 }
 
 fn tell(deps: &Deps, leg: &Leg, command: Command) {
-    if let Some(tree) = deps.tree() {
-        tree.sessions.tell(leg.session(), Do::tell(command, &deps.clock));
-    }
+    deps.router.sessions().tell(leg.session(), command);
 }
 
 /// Where the sandbox hands calls over of agents that have no transfer number: so that 7 always is a transfer.

@@ -6,8 +6,8 @@ use super::{
 use crate::{
     deps::Deps,
     dispatcher::queue::{People, RING_MS, people},
-    effect,
     eligibility::{self, Rule, Terms, Verdict},
+    facts,
     hours::{Rules, Standing},
     writer::Commit,
 };
@@ -188,7 +188,7 @@ pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
                 let mut commit = Commit::default();
                 let tally = commit.changes.tally(target.campaign());
                 tally.total -= 1;
-                *effect::count_of(tally, contact.status) -= 1;
+                *facts::count_of(tally, contact.status) -= 1;
                 // No dial that is in preparation may bring it back.
                 touch(&mut commit, row);
                 Ok(((), commit))
@@ -232,7 +232,7 @@ pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
                 let command = Command::Retry { not_before };
                 let (after, events) = machine::transition(contact.clone(), command, &row.plan.retry, now)?;
                 let mut commit = Commit::default();
-                effect::contact_moved(&mut commit, &contact, after.clone(), &events);
+                facts::contact_moved(&mut commit, &contact, after.clone(), &events);
                 Ok((after, commit))
             })
         })

@@ -11,7 +11,6 @@ pub mod topup;
 use crate::{
     deps::Deps,
     session::machine::{Command, cost},
-    shell::Do,
     writer::Commit,
 };
 use entities::{
@@ -174,7 +173,6 @@ pub fn extend(deps: &Deps, call: Arc<session::Model>, started_at: Moment) {
 }
 
 async fn try_extend(deps: &Deps, call: &session::Model, started_at: Moment) -> Result<()> {
-    let Some(tree) = deps.tree() else { return Ok(()) };
     let lasted = i32::try_from(deps.clock.now().since(started_at).as_secs()).unwrap_or(i32::MAX);
     let terms = &deps.limits.credits;
     let wanted = terms.hold_after(call.price_cents_per_minute, call.max_duration_seconds, lasted);
@@ -185,8 +183,7 @@ async fn try_extend(deps: &Deps, call: &session::Model, started_at: Moment) -> R
     }
     let held = call.hold_cents;
     let command = Command::Extend { held, by };
-    let asked = tree.sessions.send(call.key(), Do::ask(command, &deps.clock)).await?;
-    asked.map(drop)
+    deps.router.sessions().ask(call.key(), command).await.map(drop)
 }
 
 async fn account(deps: &Deps, owner: (TenantId, Env)) -> Result<account::Model> {

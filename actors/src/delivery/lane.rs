@@ -16,6 +16,7 @@ use crate::{
     clock::{Busy, Clock},
     deps::Deps,
     registry::{Child, Link, Stop},
+    router::LaneHint,
 };
 use actix::prelude::*;
 use entities::{
@@ -29,39 +30,19 @@ use entities::{
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Deliveries that have just been committed.
+/// What its router, or itself, has to say.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Arrived {
-    new: Vec<Item>,
+pub struct Hinted {
+    hint: LaneHint,
     busy: Busy,
 }
-impl Arrived {
-    pub fn new(new: Vec<Item>, clock: &Clock) -> Self {
-        Arrived {
-            new,
+impl Hinted {
+    pub fn new(hint: LaneHint, clock: &Clock) -> Self {
+        Hinted {
+            hint,
             busy: clock.busy(),
         }
-    }
-}
-
-/// The endpoint has changed.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Reload(Busy);
-impl Reload {
-    pub fn new(clock: &Clock) -> Self {
-        Reload(clock.busy())
-    }
-}
-
-/// Look at the rows: there may be something due.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Wake(Busy);
-impl Wake {
-    pub fn new(clock: &Clock) -> Self {
-        Wake(clock.busy())
     }
 }
 
@@ -537,33 +518,25 @@ impl Child for Lane {
     const KIND: &'static str = "lane";
 }
 
-impl Handler<Arrived> for Lane {
+impl Handler<Hinted> for Lane {
     type Result = ();
-    fn handle(&mut self, Arrived { new, busy }: Arrived, ctx: &mut Context<Self>) {
-        self.arrived(new);
-        self.pump(&busy, ctx);
-    }
-}
-
-impl Handler<Reload> for Lane {
-    type Result = ();
-    fn handle(&mut self, Reload(busy): Reload, ctx: &mut Context<Self>) {
-        self.loaded = false;
-        self.more_in_rows = true;
-        // A read under way may have seen the old ones.
-        self.outdated = self.reading;
-        self.pump(&busy, ctx);
-    }
-}
-
-impl Handler<Wake> for Lane {
-    type Result = ();
-    fn handle(&mut self, Wake(busy): Wake, ctx: &mut Context<Self>) {
-        // A lost `Reload` is made good here.
-        self.loaded = false;
-        self.more_in_rows = true;
-        // A read under way may not see what this is about.
-        self.missed = self.reading;
+    fn handle(&mut self, Hinted { hint, busy }: Hinted, ctx: &mut Context<Self>) {
+        match hint {
+            LaneHint::Arrived(new) => self.arrived(new),
+            LaneHint::Changed => {
+                self.loaded = false;
+                self.more_in_rows = true;
+                // A read under way may have seen the old ones.
+                self.outdated = self.reading;
+            }
+            LaneHint::Wake => {
+                // A lost `Changed` is made good here.
+                self.loaded = false;
+                self.more_in_rows = true;
+                // A read under way may not see what this is about.
+                self.missed = self.reading;
+            }
+        }
         self.pump(&busy, ctx);
     }
 }

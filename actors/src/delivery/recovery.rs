@@ -8,8 +8,8 @@
 //! | any, and the event has arrived or is on its way otherwise | nothing; one that is held is cancelled |
 //!
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
-use super::{lane::Wake, machine};
-use crate::{deps::Deps, job, slices::Slices, writer::Commit};
+use super::machine;
+use crate::{deps::Deps, job, router::LaneHint, slices::Slices, writer::Commit};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
@@ -129,9 +129,7 @@ async fn slices(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) -> Res
                 })
             })
             .await?;
-        if let Some(tree) = deps.tree() {
-            tree.lanes.tell(endpoint, Wake::new(&deps.clock));
-        }
+        deps.router.lane(endpoint, LaneHint::Wake);
         if !goes_on {
             return Ok(());
         }

@@ -1,6 +1,5 @@
 //! Sending an event again, with the same id and bytes: to one endpoint, or to all that receive its type.
-use super::lane::Wake;
-use crate::{deps::Deps, writer::Commit};
+use crate::{deps::Deps, router::LaneHint, writer::Commit};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin},
@@ -22,10 +21,8 @@ pub async fn replay(deps: &Deps, event: &event::Model, to: Option<EndpointId>) -
     let mut commit = Commit::default();
     commit.changes.deliveries = replays.clone();
     deps.writer.commit(commit).await?;
-    if let Some(tree) = deps.tree() {
-        for receiver in receivers {
-            tree.lanes.tell(receiver.key(), Wake::new(&deps.clock));
-        }
+    for receiver in receivers {
+        deps.router.lane(receiver.key(), LaneHint::Wake);
     }
     Ok(replays)
 }

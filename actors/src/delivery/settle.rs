@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     deps::{Deps, Limits},
-    effect::{self, Effect},
-    endpoint,
+    effect::Effect,
+    endpoint, facts,
     writer::Commit,
 };
 use entities::{
@@ -72,11 +72,11 @@ pub async fn commit(deps: &Deps, mut standing: Standing, tried: &[Tried]) -> Res
     loop {
         let mut settled = settle(standing, tried, &deps.limits, deps.clock.now(), rand::random())?;
         if let Some(endpoint) = &settled.standing.endpoint {
-            effect::facts(deps, endpoint.key(), &settled.effects, &mut settled.commit).await?;
+            facts::add(deps, endpoint.key(), &settled.effects, &mut settled.commit).await?;
         }
         match deps.writer.commit(std::mem::take(&mut settled.commit)).await {
             Ok(()) => {
-                effect::perform(deps, std::mem::take(&mut settled.effects)).await;
+                deps.router.perform(std::mem::take(&mut settled.effects));
                 return Ok(settled);
             }
             // Its user changed the endpoint meanwhile: count on what it is now.

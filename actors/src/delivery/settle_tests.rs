@@ -1,5 +1,6 @@
 //! From outcomes to rows, rule by rule; then what holds for every group of outcomes.
 use super::*;
+use crate::effect::Fact;
 use crate::{
     delivery::{
         machine::{Outcome, Schedule},
@@ -193,7 +194,12 @@ impl Settled {
         hour
     }
     fn notices(&self) -> usize {
-        let is_notice = |effect: &&Effect| matches!(effect, Effect::Emit(Event::WebhookEndpointDisabledNotice(_)));
+        let is_notice = |effect: &&Effect| {
+            matches!(
+                effect,
+                Effect::Fact(Fact::Emit(Event::WebhookEndpointDisabledNotice(_)))
+            )
+        };
         self.effects.iter().filter(is_notice).count()
     }
 }
@@ -219,13 +225,13 @@ fn the_tenth_failure_suspends_in_the_same_commit() {
             failure_streak: 10,
             last_status: 404,
         };
-        let notice = Effect::Emit(Event::WebhookEndpointDisabledNotice(told));
+        let notice = Effect::Fact(Fact::Emit(Event::WebhookEndpointDisabledNotice(told)));
         assert!(after.effects.contains(&notice), "{:?}", after.effects);
-        let hold = Effect::Deliveries {
+        let hold = Effect::Fact(Fact::Deliveries {
             endpoint: wanted.key(),
             queue: Queue::Hold,
-        };
-        assert_eq!((after.effects.first(), after.effects.len()), (Some(&hold), 4));
+        });
+        assert_eq!((after.effects.first(), after.effects.len()), (Some(&hold), 5));
     }
 }
 

@@ -5,8 +5,8 @@ use crate::{
     carrier::Leg,
     contact,
     deps::Deps,
-    effect::{self, Effect},
-    hours,
+    effect::Effect,
+    facts, hours,
     session::machine::{self, Session},
     voice_clone::builtin,
     writer::Commit,
@@ -30,6 +30,8 @@ pub struct Dial {
     /// When it is placed.
     pub at: Moment,
     pub commit: Commit,
+    /// Performed after the commit.
+    pub effects: Vec<Effect>,
 }
 
 /// The tenant as the dispatcher knows it: a dial stands only if it is still so.
@@ -48,7 +50,7 @@ pub fn settle(deps: &Deps, contact: &Contact, queue: &Queue, outcome: Outcome) -
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, deps.clock.now())?;
     let mut commit = Commit::default();
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
-    effect::contact_moved(&mut commit, contact, after, &events);
+    facts::contact_moved(&mut commit, contact, after, &events);
     Ok(commit)
 }
 
@@ -59,7 +61,13 @@ pub enum Outcome {
 }
 
 /// The intent to call a contact at that moment, with so much set aside for it.
-pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, (at, hold): (Moment, Cents)) -> Result<Dial> {
+pub async fn dial(
+    deps: &Deps,
+    known: Known,
+    queue: &mut Queue,
+    turn: Turn,
+    (at, hold): (Moment, Cents),
+) -> Result<Dial> {
     let now = deps.clock.now();
     let Turn {
         contact,
@@ -97,8 +105,8 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, (at, hold)
         dialed: 1,
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
     });
-    facts(&mut commit, &session, effects);
-    effect::contact_moved(&mut commit, &contact, after.clone(), &events);
+    facts::add(deps, session.key(), &effects, &mut commit).await?;
+    facts::contact_moved(&mut commit, &contact, after.clone(), &events);
     let call = Call {
         leg: Arc::new(leg),
         contact: Some(Kept {
@@ -113,11 +121,13 @@ pub fn dial(deps: &Deps, known: Known, queue: &mut Queue, turn: Turn, (at, hold)
         session,
         at,
         commit,
+        effects,
     })
 }
 
 /// The intent to place a call that has waited for its slot.
-pub fn dial_queued(
+pub async fn dial_queued(
+    deps: &Deps,
     known: Known,
     session: Session,
     agent: Arc<AgentSnapshot>,
@@ -133,7 +143,7 @@ pub fn dial_queued(
         agent,
     };
     let mut commit = intent(known, &session, at, hours, caps)?;
-    facts(&mut commit, &session, effects);
+    facts::add(deps, session.key(), &effects, &mut commit).await?;
     if let Some((campaign, version)) = campaign {
         commit.changes.guards.push(Guard::Dispatchable(campaign, version));
     }
@@ -146,19 +156,8 @@ pub fn dial_queued(
         session,
         at,
         commit,
+        effects,
     })
-}
-
-/// What is told of a dial, and what is set aside for it.
-fn facts(commit: &mut Commit, session: &Session, effects: Vec<Effect>) {
-    for effect in effects {
-        match effect {
-            Effect::Emit(event) => commit.events.push(event.draft(session.key())),
-            Effect::Move(movement) => commit.changes.movements.push(movement),
-            // Hints; the dispatcher is who they are for.
-            _ => {}
-        }
-    }
 }
 
 /// What every dial writes, and on which conditions.

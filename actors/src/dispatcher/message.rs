@@ -8,8 +8,8 @@ use crate::{
     campaign::letter::{self, Letter},
     contact,
     deps::Deps,
-    effect::{self, Effect},
-    email, hours,
+    effect::{Effect, Fact},
+    email, facts, hours,
     message::Permit,
     sms,
     writer::Commit,
@@ -70,6 +70,8 @@ pub struct Letters {
     pub message: Message,
     pub at: Moment,
     pub commit: Commit,
+    /// Performed after the commit.
+    pub effects: Vec<Effect>,
 }
 
 /// Room for one more message, taken before its intent stands: none waits with the intent to send it committed. `None`: as many
@@ -168,28 +170,36 @@ pub async fn write(
     let command = contact::machine::Command::Dispatch { row };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
     let caps = &queue.plan.caps;
-    effects.push(Effect::Require(Guard::Writable(Writable {
-        tenant_id: contact.tenant_id,
-        env: contact.env,
-        channel,
-        address: turn.address.as_str().to_owned(),
-        message_id: row.0,
-        at,
-        hours: turn.hours.ours,
-        wall_hours: turn.hours.wall,
-        caps: (
-            caps.per_number_24h.map(|cap| cap.get()),
-            caps.per_number_7d.map(|cap| cap.get()),
-        ),
-    })));
-    effects.push(Effect::Require(Guard::Free(known.tenant, contact.env, known.version)));
-    effects.push(Effect::Require(Guard::Dispatchable(queue.id, queue.version)));
+    effects.push(
+        Fact::Require(Guard::Writable(Writable {
+            tenant_id: contact.tenant_id,
+            env: contact.env,
+            channel,
+            address: turn.address.as_str().to_owned(),
+            message_id: row.0,
+            at,
+            hours: turn.hours.ours,
+            wall_hours: turn.hours.wall,
+            caps: (
+                caps.per_number_24h.map(|cap| cap.get()),
+                caps.per_number_7d.map(|cap| cap.get()),
+            ),
+        }))
+        .into(),
+    );
+    effects.push(Fact::Require(Guard::Free(known.tenant, contact.env, known.version)).into());
+    effects.push(Fact::Require(Guard::Dispatchable(queue.id, queue.version)).into());
     let key = Owned::new(contact.tenant_id, contact.env, row);
-    effect::facts(deps, key, &effects, &mut commit).await?;
+    facts::add(deps, key, &effects, &mut commit).await?;
     commit.changes.campaign_hours.push(campaign_hour::Model {
         dialed: 1,
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
     });
-    effect::contact_moved(&mut commit, contact, after, &events);
-    Ok(Ok(Letters { message, at, commit }))
+    facts::contact_moved(&mut commit, contact, after, &events);
+    Ok(Ok(Letters {
+        message,
+        at,
+        commit,
+        effects,
+    }))
 }

@@ -20,78 +20,30 @@ mod state;
 mod trunk;
 
 pub use board::{Board, LimitingFactor};
-pub use state::{Admitted, direct_caps};
+pub use state::direct_caps;
 
 use crate::{
-    calls::Call,
     clock::{Busy, Clock},
     deps::Deps,
+    effect::DispatchHint,
     registry::{Child, Link, Stop, tell_itself},
-    session::machine::Session,
-    writer::Commit,
+    router::{Admitted, Arrival},
 };
 use actix::prelude::*;
-use entities::{
-    Error, Result,
-    ids::{CampaignId, SessionId, TenantId},
-    values::{Env, Moment},
-};
+use entities::{Error, Result, ids::TenantId, values::Moment};
 use state::{Next, State, WakeAt, work};
 
-/// What there is to dispatch has changed.
+/// There may be something to dispatch.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Wake {
-    campaigns_changed: bool,
-    queue_changed: bool,
+pub struct Hinted {
+    hint: DispatchHint,
     busy: Busy,
 }
-impl Wake {
-    /// Campaigns were started, paused, given contacts, ….
-    pub fn campaigns(clock: &Clock) -> Self {
-        Wake {
-            campaigns_changed: true,
-            queue_changed: true,
-            busy: clock.busy(),
-        }
-    }
-    /// Sessions wait for a slot.
-    pub fn queue(clock: &Clock) -> Self {
-        Wake {
-            campaigns_changed: false,
-            queue_changed: true,
-            busy: clock.busy(),
-        }
-    }
-}
-
-/// A call has ended.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Freed {
-    session_id: SessionId,
-    busy: Busy,
-}
-impl Freed {
-    pub fn new(session_id: SessionId, clock: &Clock) -> Self {
-        Freed {
-            session_id,
-            busy: clock.busy(),
-        }
-    }
-}
-
-/// A campaign's message has come to its end.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Ended {
-    campaign: CampaignId,
-    busy: Busy,
-}
-impl Ended {
-    pub fn new(campaign: CampaignId, clock: &Clock) -> Self {
-        Ended {
-            campaign,
+impl Hinted {
+    pub fn new(hint: DispatchHint, clock: &Clock) -> Self {
+        Hinted {
+            hint,
             busy: clock.busy(),
         }
     }
@@ -101,38 +53,22 @@ impl Ended {
 #[derive(Message)]
 #[rtype(result = "Result<Admitted>")]
 pub struct Admit {
-    session: Session,
-    call: Call,
-    commit: Commit,
+    arrival: Arrival,
     busy: Busy,
 }
 impl Admit {
-    /// `commit` holds the session's row and its event.
-    pub fn new(session: Session, call: Call, commit: Commit, clock: &Clock) -> Self {
+    pub fn new(arrival: Arrival, clock: &Clock) -> Self {
         Admit {
-            session,
-            call,
-            commit,
+            arrival,
             busy: clock.busy(),
         }
     }
 }
 
-/// A trunk had no room for a call.
+/// The moment has come at which it was to look again.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Congested {
-    env: Env,
-    busy: Busy,
-}
-impl Congested {
-    pub fn new(env: Env, clock: &Clock) -> Self {
-        Congested {
-            env,
-            busy: clock.busy(),
-        }
-    }
-}
+struct Rings(Busy);
 
 /// Dispatch what may be dispatched. Queued behind all that has happened until now, so that one round answers to all of it.
 #[derive(Message)]
@@ -211,12 +147,7 @@ impl Dispatcher {
             .into_actor(self)
             .map(|busy, dispatcher, ctx| {
                 dispatcher.alarm = None;
-                let wake = Wake {
-                    campaigns_changed: false,
-                    queue_changed: false,
-                    busy,
-                };
-                tell_itself(ctx, wake);
+                tell_itself(ctx, Rings(busy));
             });
         self.alarm = Some((at, ctx.spawn(rings)));
     }
@@ -231,7 +162,7 @@ impl Supervised for Dispatcher {
         self.state = None;
         self.round_wanted = false;
         self.alarm = None;
-        tell_itself(ctx, Wake::campaigns(&self.deps.clock));
+        tell_itself(ctx, Hinted::new(DispatchHint::CampaignsChanged, &self.deps.clock));
     }
 }
 
@@ -240,46 +171,19 @@ impl Child for Dispatcher {
     const KIND: &'static str = "dispatcher";
 }
 
-impl Handler<Wake> for Dispatcher {
+impl Handler<Hinted> for Dispatcher {
     type Result = ();
-    fn handle(
-        &mut self,
-        Wake {
-            campaigns_changed,
-            queue_changed,
-            busy,
-        }: Wake,
-        ctx: &mut Context<Self>,
-    ) {
+    fn handle(&mut self, Hinted { hint, busy }: Hinted, ctx: &mut Context<Self>) {
         if let Some(state) = &mut self.state {
-            state.outdated |= campaigns_changed;
-            state.queued |= queue_changed;
+            state.hinted(hint, self.deps.clock.now());
         }
         self.want_round(busy, ctx);
     }
 }
 
-impl Handler<Freed> for Dispatcher {
+impl Handler<Rings> for Dispatcher {
     type Result = ();
-    fn handle(&mut self, Freed { session_id, busy }: Freed, ctx: &mut Context<Self>) {
-        if let Some(state) = &mut self.state
-            && let Some(slot) = state.live.remove(&session_id)
-            && let Some(queue) = slot.campaign_id.and_then(|id| state.campaigns.get_mut(&id))
-        {
-            queue.one_ended();
-        }
-        self.want_round(busy, ctx);
-    }
-}
-
-impl Handler<Ended> for Dispatcher {
-    type Result = ();
-    fn handle(&mut self, Ended { campaign, busy }: Ended, ctx: &mut Context<Self>) {
-        if let Some(state) = &mut self.state
-            && let Some(queue) = state.campaigns.get_mut(&campaign)
-        {
-            queue.one_ended();
-        }
+    fn handle(&mut self, Rings(busy): Rings, ctx: &mut Context<Self>) {
         self.want_round(busy, ctx);
     }
 }
@@ -289,12 +193,8 @@ impl Handler<Admit> for Dispatcher {
     fn handle(&mut self, admit: Admit, _: &mut Context<Self>) -> Self::Result {
         let (deps, tenant, known) = (self.deps.clone(), self.link.id, self.state.take());
         let admitting = async move {
-            let Admit {
-                session,
-                call,
-                commit,
-                busy,
-            } = admit;
+            let Admit { arrival, busy } = admit;
+            let Arrival { session, call, commit } = arrival;
             let mut state = match known {
                 Some(state) if !state.outdated => state,
                 known => match State::read(&deps, tenant, known).await {
@@ -320,16 +220,6 @@ impl Handler<Admit> for Dispatcher {
                 admitted
             },
         )))
-    }
-}
-
-impl Handler<Congested> for Dispatcher {
-    type Result = ();
-    fn handle(&mut self, Congested { env, busy }: Congested, ctx: &mut Context<Self>) {
-        if let Some(state) = &mut self.state {
-            state.congested(env, self.deps.clock.now());
-        }
-        self.want_round(busy, ctx);
     }
 }
 

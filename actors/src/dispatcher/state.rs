@@ -15,12 +15,13 @@ use crate::{
     calls::Call,
     campaign::machine::Command as CampaignCommand,
     deps::Deps,
+    effect::DispatchHint,
     eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict},
     holds::{self, Hold},
     hours::{self, Rules, Standing},
     message::Permit,
+    router::Admitted,
     session::machine::{Bar, Command as SessionCommand, PLACED_WITHIN_MS, Session},
-    shell::{Adopt, Do},
     writer::Commit,
 };
 use entities::{
@@ -246,9 +247,29 @@ impl State {
     }
 
     /// A trunk had no room for a call.
-    pub fn congested(&mut self, env: Env, now: Moment) {
-        if let Some(trunk) = self.trunks.remove(&env) {
-            self.trunks.insert(env, trunk.congested(now));
+    /// Notes what has happened.
+    pub fn hinted(&mut self, hint: DispatchHint, now: Moment) {
+        match hint {
+            DispatchHint::CampaignsChanged => (self.outdated, self.queued) = (true, true),
+            DispatchHint::SessionQueued => self.queued = true,
+            DispatchHint::SlotFreed(session) => {
+                let slot = self.live.remove(&session);
+                if let Some(campaign) = slot.and_then(|slot| slot.campaign_id) {
+                    self.one_ended(campaign);
+                }
+            }
+            DispatchHint::MessageEnded(campaign) => self.one_ended(campaign),
+            DispatchHint::TrunkCongested(env) => {
+                if let Some(trunk) = self.trunks.remove(&env) {
+                    self.trunks.insert(env, trunk.congested(now));
+                }
+            }
+        }
+    }
+
+    fn one_ended(&mut self, campaign: CampaignId) {
+        if let Some(queue) = self.campaigns.get_mut(&campaign) {
+            queue.one_ended();
         }
     }
 
@@ -451,7 +472,8 @@ impl State {
                     (ring_ms, behind_ms),
                 );
                 let session = Session::from_row(row, deps.base_url.clone())?;
-                return dial::dial_queued(self.known, session, agent, (at, hold, hours), caps, campaign, now).map(Some);
+                let dial = dial::dial_queued(deps, self.known, session, agent, (at, hold, hours), caps, campaign, now);
+                return dial.await.map(Some);
             }
             Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || queue.is_some() => {
                 SessionCommand::Postpone { until }
@@ -461,9 +483,7 @@ impl State {
             Some((Rule::Caps, _)) => SessionCommand::Bar(Bar::CapReached),
             Some(_) => SessionCommand::Bar(Bar::OutsideHours),
         };
-        if let Some(tree) = deps.tree() {
-            tree.sessions.tell(row.key(), Do::tell(command, &deps.clock));
-        }
+        deps.router.sessions().tell(row.key(), command);
         Ok(None)
     }
 
@@ -539,7 +559,8 @@ impl State {
                     slots.take(Slot::outbound(env, Some(id)));
                     self.funds.take(env, hold);
                     queue.one_dispatched();
-                    plan.dials.push(dial::dial(deps, self.known, queue, turn, (at, hold))?);
+                    plan.dials
+                        .push(dial::dial(deps, self.known, queue, turn, (at, hold)).await?);
                 }
                 None => {}
             }
@@ -721,20 +742,29 @@ impl State {
                      session,
                      at,
                      commit,
+                     effects,
                  }| {
                     // Before the commit, so that nobody takes the call for one that a crash cut off.
                     deps.calls.insert(session.call.id, call);
-                    ((session, at), deps.writer.commit(commit))
+                    ((session, at, effects), deps.writer.commit(commit))
                 },
             )
             .unzip();
         let (letters, written): (Vec<_>, Vec<_>) = plan
             .letters
             .into_iter()
-            .map(|(Letters { message, at, commit }, permit)| ((message, permit, at), deps.writer.commit(commit)))
+            .map(|(letters, permit)| {
+                let Letters {
+                    message,
+                    at,
+                    commit,
+                    effects,
+                } = letters;
+                ((message, permit, at, effects), deps.writer.commit(commit))
+            })
             .unzip();
         let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
-        for (outcome, (message, permit, at)) in written.into_iter().zip(letters) {
+        for (outcome, (message, permit, at, effects)) in written.into_iter().zip(letters) {
             if let Err(error) = outcome {
                 if !matches!(error, Error::Stale) {
                     message.undecided(deps);
@@ -742,6 +772,7 @@ impl State {
                 note(error);
                 continue;
             }
+            deps.router.perform(effects);
             let campaign = message.campaign();
             if let Some(campaign) = campaign {
                 deps.board.dialed(campaign, at);
@@ -752,7 +783,7 @@ impl State {
             });
         }
         settled.into_iter().filter_map(Result::err).for_each(&mut note);
-        for (outcome, (session, at)) in dialed.into_iter().zip(calls) {
+        for (outcome, (session, at, effects)) in dialed.into_iter().zip(calls) {
             let id = session.call.id;
             if let Err(error) = outcome {
                 match error {
@@ -762,6 +793,7 @@ impl State {
                 note(error);
                 continue;
             }
+            deps.router.perform(effects);
             self.live.insert(id, Slot::of(&session));
             let campaign = session.call.campaign_id;
             if let Some(campaign) = campaign {
@@ -804,21 +836,9 @@ impl State {
         }
         self.live.insert(id, Slot::of(&session));
         deps.calls.place(id, |_| deps.carriers.take(deps, leg));
-        if let Some(tree) = deps.tree() {
-            tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
-        }
+        deps.router.sessions().adopt(session);
         Ok(Admitted::Yes)
     }
-}
-
-/// What became of a call that has come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admitted {
-    Yes,
-    /// All slots are taken.
-    NoSlot,
-    /// The workspace may not make or take calls now.
-    Blocked,
 }
 
 /// Hands a committed call, or message, over at its moment; and says whether that has passed too long ago for a call.
@@ -895,19 +915,15 @@ fn has_sender(deps: &Deps, campaign: &campaigns::Model) -> bool {
 fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
     if late {
         metrics::counter!("callboard_calls_late_total").increment(1);
-        if let Some(tree) = deps.tree() {
-            let back = SessionCommand::Requeue { dialed_at: at };
-            tree.sessions.tell(session.key(), Do::tell(back, &deps.clock));
-        }
+        let back = SessionCommand::Requeue { dialed_at: at };
+        deps.router.sessions().tell(session.key(), back);
         return;
     }
     if let Some(carrier) = deps.carriers.of(session.call.env) {
         // An end that comes first keeps it from being dialled at all.
         deps.calls.place(session.call.id, |leg| carrier.place(deps, leg));
     }
-    if let Some(tree) = deps.tree() {
-        tree.sessions.tell(session.key(), Adopt(session, deps.clock.busy()));
-    }
+    deps.router.sessions().adopt(session);
 }
 
 /// The intent to call may stand all the same, though its commit was given up. Nothing was placed: the call stays in hand until that
@@ -923,10 +939,10 @@ fn undecided(deps: &Deps, key: Owned<SessionId>, at: Moment) {
                 row => break row,
             }
         };
-        match (row, its.tree()) {
-            (Ok(row), Some(tree)) if row.phase == sessions::Phase::Dialing => {
+        match row {
+            Ok(row) if row.phase == sessions::Phase::Dialing => {
                 let back = SessionCommand::Requeue { dialed_at: at };
-                tree.sessions.tell(key, Do::tell(back, &its.clock));
+                its.router.sessions().tell(key, back);
             }
             _ => its.calls.remove(key.id),
         }
@@ -943,10 +959,8 @@ async fn rest(deps: &Deps, queue: &Queue, tenant: TenantId, next_open_at: Moment
         waiting: tally.pending + tally.waiting,
         version: queue.version,
     };
-    if tally.pending + tally.waiting > 0
-        && let Some(tree) = deps.tree()
-    {
-        tree.campaigns.tell(campaign, Do::tell(command, &deps.clock));
+    if tally.pending + tally.waiting > 0 {
+        deps.router.campaigns().tell(campaign, command);
     }
     Ok(())
 }

@@ -6,7 +6,8 @@
 //! has failed with `unknown_outcome`. It is charged when the server has taken it.
 use crate::{
     contact::machine::Ending,
-    effect::Effect,
+    effect::{Effect, Fact, Work},
+    machine::Machine,
     message::{self, INVALID_MESSAGE, is_final},
     sms::machine::{Bar, Block, Fault, UNKNOWN_OUTCOME},
 };
@@ -14,7 +15,7 @@ use entities::{
     Error, Result,
     changes::{Guard, Reachable},
     email_message::{Model as Email, Phase},
-    ids::DeliveryRowId,
+    ids::{DeliveryRowId, EmailId, Owned},
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -142,12 +143,12 @@ fn take_up(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
     }
     row.wake_at = Some(now.plus_seconds(LEASE_SECONDS));
     let key = row.key();
-    (row, vec![Effect::SendEmail(key)])
+    (row, vec![Work::SendEmail(key).into()])
 }
 
 /// Another attempt, or one of its own: a campaign's waits while the campaign is paused, and is none when that is over.
 fn begin_again(row: Email, now: Moment) -> (Email, Vec<Effect>) {
-    let runs = row.campaign_id.map(|id| Effect::Require(Guard::Runs(id)));
+    let runs = row.campaign_id.map(|id| Fact::Require(Guard::Runs(id)).into());
     let (row, mut effects) = begin(row, now);
     effects.extend(runs);
     (row, effects)
@@ -159,13 +160,14 @@ pub fn begin(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
     row.attempts += 1;
     row.wake_at = Some(now.plus_seconds(UNKNOWN_AFTER_SECONDS));
     let mut effects = vec![
-        Effect::Require(Guard::Reachable(Reachable {
+        Fact::Require(Guard::Reachable(Reachable {
             tenant_id: row.tenant_id,
             env: row.env,
             channel: Channel::Email.dnc(),
             address: row.to_address.clone(),
-        })),
-        Effect::SaveSend(message_send::Model {
+        }))
+        .into(),
+        Fact::SaveSend(message_send::Model {
             tenant_id: row.tenant_id,
             env: row.env,
             channel: Channel::Email,
@@ -175,16 +177,13 @@ pub fn begin(mut row: Email, now: Moment) -> (Email, Vec<Effect>) {
             campaign_id: row.campaign_id,
             sent_at: now,
             seq: 0,
-        }),
+        })
+        .into(),
     ];
     // Once, and kept while the server is asked again.
     if row.held_cents == Cents(0) && row.price_cents > Cents(0) {
         row.held_cents = row.price_cents;
-        effects.push(Effect::Move(Movement::hold(
-            (row.tenant_id, row.env),
-            row.id.0,
-            row.price_cents,
-        )));
+        effects.push(Fact::Move(Movement::hold((row.tenant_id, row.env), row.id.0, row.price_cents)).into());
     }
     (row, effects)
 }
@@ -200,7 +199,7 @@ fn settle(row: &mut Email, cost: Cents) -> Vec<Effect> {
         return Vec::new();
     }
     let movement = Movement::settle((row.tenant_id, row.env), row.id.0, held, row.cost_cents);
-    vec![Effect::Move(movement)]
+    vec![Fact::Move(movement).into()]
 }
 
 fn taken(mut row: Email, reply: Option<String>, now: Moment) -> (Email, Vec<Effect>) {
@@ -304,6 +303,38 @@ fn finish_attempt(row: &Email) -> Vec<Effect> {
         ending,
         cost: row.cost_cents,
     })
+}
+
+impl Machine for Email {
+    type Key = EmailId;
+    type Command = Command;
+    const KIND: &'static str = "email";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<EmailId> {
+        self.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    /// That its sender has it in hand is forgotten with a crash: it is due again at the next start.
+    fn differs(&self, before: &Self) -> bool {
+        let only_waits = self.phase == before.phase && matches!(self.phase, Phase::Queued | Phase::Deferred);
+        let wake_at = if only_waits { before.wake_at } else { self.wake_at };
+        Email {
+            wake_at,
+            ..self.clone()
+        } != *before
+    }
+    fn is_at_rest(&self) -> bool {
+        self.next_deadline().is_none()
+    }
+    fn version(&self) -> i32 {
+        self.version
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::effect::Hint;
 use entities::{
     email_message::Kind,
     ids::{CampaignId, ContactId, EmailId, TenantId},
@@ -133,9 +134,9 @@ fn every_state_and_every_command() {
 fn the_intent_comes_with_everything_that_it_stands_by() {
     let (after, effects) = transition(email(Phase::Queued), Command::Begin, now()).unwrap();
     let [
-        Effect::Require(Guard::Reachable(person)),
-        Effect::SaveSend(send),
-        Effect::Move(hold),
+        Effect::Fact(Fact::Require(Guard::Reachable(person))),
+        Effect::Fact(Fact::SaveSend(send)),
+        Effect::Fact(Fact::Move(hold)),
     ] = effects.as_slice()
     else {
         panic!("{effects:?}")
@@ -148,7 +149,9 @@ fn the_intent_comes_with_everything_that_it_stands_by() {
     assert!(matches!(hold.what, What::Hold { cents: Cents(2), .. }));
     let (_, effects) = transition(email(Phase::Deferred), Command::Begin, now()).unwrap();
     assert!(
-        !effects.iter().any(|effect| matches!(effect, Effect::Move(_))),
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Fact(Fact::Move(_)))),
         "the hold is there already"
     );
 }
@@ -167,7 +170,9 @@ fn deferrals_follow_the_plan_for_a_day_and_a_half() {
     row = transition(row, Command::Begin, at).unwrap().0;
     let (row, effects) = transition(row, busy(), at).unwrap();
     assert_eq!((row.phase, row.attempts), (Phase::Failed, 11));
-    assert!(matches!(&effects[..], [Effect::Move(back)] if matches!(back.what, What::Settle { cost: Cents(0), .. })));
+    assert!(
+        matches!(&effects[..], [Effect::Fact(Fact::Move(back))] if matches!(back.what, What::Settle { cost: Cents(0), .. }))
+    );
 }
 
 /// One of a campaign.
@@ -184,13 +189,13 @@ fn told(effects: &[Effect]) -> Option<Ending> {
     let ends: Vec<_> = effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::FinishAttempt { contact, attempt } => Some((contact.id, attempt.row.0, attempt.ending)),
+            Effect::Fact(Fact::FinishAttempt { contact, attempt }) => Some((contact.id, attempt.row.0, attempt.ending)),
             _ => None,
         })
         .collect();
     let campaigns = effects
         .iter()
-        .filter(|effect| matches!(effect, Effect::MessageEnded(_)))
+        .filter(|effect| matches!(effect, Effect::Hint(Hint::MessageEnded(_))))
         .count();
     assert_eq!(ends.len(), campaigns, "{effects:?}");
     match ends[..] {
@@ -277,7 +282,7 @@ proptest! {
             let Ok((after, effects)) = transition(row.clone(), command.clone(), at) else { continue };
             for effect in &effects {
                 match effect {
-                    Effect::Move(movement) => match movement.what {
+                    Effect::Fact(Fact::Move(movement)) => match movement.what {
                         What::Hold { cents, .. } => held += cents.0,
                         What::Settle { held: by, cost, .. } => {
                             settled += 1;
@@ -286,7 +291,7 @@ proptest! {
                         }
                         _ => prop_assert!(false, "{:?}", movement),
                     },
-                    Effect::SaveSend(_) => {
+                    Effect::Fact(Fact::SaveSend(_)) => {
                         prop_assert!(!may_have_left, "handed over again");
                         may_have_left = true;
                     }
@@ -324,11 +329,14 @@ fn a_campaigns_next_attempt_stands_only_while_it_runs() {
         let (_, effects) = transition(row, Command::Begin, now()).unwrap();
         effects
             .into_iter()
-            .filter(|effect| matches!(effect, Effect::Require(Guard::Runs(_))))
+            .filter(|effect| matches!(effect, Effect::Fact(Fact::Require(Guard::Runs(_)))))
             .collect::<Vec<_>>()
     };
     let campaign = written(Phase::Queued).campaign_id.unwrap();
-    assert_eq!(runs(written(Phase::Queued)), [Effect::Require(Guard::Runs(campaign))]);
+    assert_eq!(
+        runs(written(Phase::Queued)),
+        [Effect::Fact(Fact::Require(Guard::Runs(campaign)))]
+    );
     let own = Email {
         campaign_id: None,
         ..written(Phase::Queued)

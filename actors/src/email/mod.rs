@@ -7,7 +7,7 @@ mod send;
 
 pub use send::{send, send_begun, undecided};
 
-use crate::{credits, deps::Deps, job::Running, mail::Post, message::Permits, shell::Do, sms, writer::Commit};
+use crate::{credits, deps::Deps, job::Running, mail::Post, message::Permits, sms, writer::Commit};
 use entities::{
     Error, Result,
     dnc::{self, DncChannel},
@@ -163,7 +163,5 @@ pub fn wake(deps: &Deps, key: Owned<EmailId>) {
 }
 
 fn tell(deps: &Deps, key: Owned<EmailId>, command: machine::Command) {
-    if let Some(tree) = deps.tree() {
-        tree.emails.tell(key, Do::tell(command, &deps.clock));
-    }
+    deps.router.emails().tell(key, command);
 }

@@ -8,7 +8,6 @@ use crate::{
         smtp::Failure,
     },
     message::{Permit, TOO_LATE, UNDECIDED},
-    shell::{Adopt, Do},
     sms::{
         check_blocks,
         machine::{Bar, Block, Fault},
@@ -32,7 +31,6 @@ pub fn send(deps: &Deps, key: Owned<EmailId>) {
 }
 
 async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
-    let Some(tree) = deps.tree() else { return Ok(()) };
     // It waits in the queue: its lease ends, and it is looked at again.
     if holds::look(deps).await?.is_some() {
         return Ok(());
@@ -57,7 +55,7 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
         }
     };
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
-    let row = match tree.emails.send(key, Do::ask(Command::Begin, &deps.clock)).await? {
+    let row = match deps.router.emails().ask(key, Command::Begin).await {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),
@@ -73,9 +71,7 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
 /// Hands over a message whose intent a campaign has just committed: at once, for its permit was taken before.
 pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
     let (its, key) = (deps.clone(), row.key());
-    if let Some(tree) = deps.tree() {
-        tree.emails.tell(key, Adopt(row.clone(), deps.clock.busy()));
-    }
+    deps.router.emails().adopt(row.clone());
     job::run(deps, &deps.email.running, key.id, "message", async move {
         match built(&its, &row).await? {
             Ok(message) => deliver(&its, &row, &message).await,

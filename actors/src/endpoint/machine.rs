@@ -11,12 +11,14 @@
 //! Source: specification, "Webhook endpoint"; CONTRACT §6.
 use super::notice;
 use crate::{
-    effect::Effect,
-    event::{Event, WebhookEndpointDisabledNotice},
+    effect::{Effect, Fact, Hint},
+    event::WebhookEndpointDisabledNotice,
+    machine::Machine,
 };
 use entities::{
     Error, Result,
     changes::Queue,
+    ids::{EndpointId, Owned},
     values::{Moment, WebhookUrl},
     webhook_endpoint::{Model as Endpoint, Ordering, Patterns, Status},
 };
@@ -222,8 +224,9 @@ fn suspend(mut endpoint: Endpoint, last_status: u16, now: Moment) -> (Endpoint, 
     };
     let effects = vec![
         queue(&endpoint, Queue::Hold),
-        Effect::MailOwners(notice::mail(&endpoint, &notice)),
-        Effect::Emit(Event::from(notice)),
+        Fact::MailOwners(notice::mail(&endpoint, &notice)).into(),
+        Effect::emit(notice),
+        Hint::MailQueued.into(),
     ];
     changed(endpoint, effects, now)
 }
@@ -235,16 +238,41 @@ fn delete(mut endpoint: Endpoint, now: Moment) -> (Endpoint, Vec<Effect>) {
 }
 
 fn queue(endpoint: &Endpoint, queue: Queue) -> Effect {
-    Effect::Deliveries {
+    Fact::Deliveries {
         endpoint: endpoint.key(),
         queue,
     }
+    .into()
 }
 
 fn changed(mut endpoint: Endpoint, mut effects: Vec<Effect>, now: Moment) -> (Endpoint, Vec<Effect>) {
     endpoint.updated_at = now;
-    effects.push(Effect::EndpointChanged(endpoint.key()));
+    effects.push(Hint::EndpointChanged(endpoint.key()).into());
     (endpoint, effects)
+}
+
+impl Machine for Endpoint {
+    type Key = EndpointId;
+    type Command = Command;
+    const KIND: &'static str = "endpoint";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<EndpointId> {
+        self.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    fn version(&self) -> i32 {
+        self.version
+    }
+    /// Settings change rarely: read them when they do. A secret that signs along must be forgotten in time.
+    fn is_at_rest(&self) -> bool {
+        self.next_deadline().is_none()
+    }
 }
 
 #[cfg(test)]

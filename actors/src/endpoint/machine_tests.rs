@@ -1,5 +1,6 @@
 //! What an endpoint does, line by line; then what holds for every endpoint, whatever happens to it.
 use super::*;
+use crate::event::Event;
 use entities::{
     ids::{EndpointId, TenantId},
     values::Env,
@@ -126,7 +127,7 @@ enum Expected {
 use Expected::{Counts, NotFound, To, Unchanged};
 
 /// `suspend`'s effects in the documented order: facts (what is open is held, the e-mail, the event), the hint.
-const SUSPENDED: &str = "Hold, MailOwners, webhook.endpoint_disabled_notice, EndpointChanged";
+const SUSPENDED: &str = "Hold, MailOwners, webhook.endpoint_disabled_notice, MailQueued, EndpointChanged";
 const CHANGED: &str = "EndpointChanged";
 
 /// (states, command, expected), at 50
@@ -204,8 +205,8 @@ fn describe(endpoint: &Endpoint) -> &'static str {
 
 fn kind(effect: &Effect) -> String {
     match effect {
-        Effect::Emit(event) => event.event_type().to_owned(),
-        Effect::Deliveries { queue, .. } => format!("{queue:?}"),
+        Effect::Fact(Fact::Emit(event)) => event.event_type().to_owned(),
+        Effect::Fact(Fact::Deliveries { queue, .. }) => format!("{queue:?}"),
         other => format!("{other:?}").split([' ', '(']).next().unwrap().to_owned(),
     }
 }
@@ -282,13 +283,14 @@ fn notice(failure_streak: i32, last_status: i32, seconds: i64) -> WebhookEndpoin
 /// What a suspension causes: this list, in this order.
 fn suspension(notice: WebhookEndpointDisabledNotice) -> Vec<Effect> {
     vec![
-        Effect::Deliveries {
+        Effect::Fact(Fact::Deliveries {
             endpoint: active().key(),
             queue: Queue::Hold,
-        },
-        Effect::MailOwners(notice::mail(&active(), &notice)),
-        Effect::Emit(Event::WebhookEndpointDisabledNotice(notice)),
-        Effect::EndpointChanged(active().key()),
+        }),
+        Effect::Fact(Fact::MailOwners(notice::mail(&active(), &notice))),
+        Effect::Fact(Fact::Emit(Event::WebhookEndpointDisabledNotice(notice))),
+        Effect::Hint(Hint::MailQueued),
+        Effect::Hint(Hint::EndpointChanged(active().key())),
     ]
 }
 
@@ -326,7 +328,7 @@ fn its_owners_read_which_one_since_when_and_why() {
     for (last_status, why) in [(0, "no HTTP answer came"), (410, "it is gone"), (503, "HTTP 503")] {
         let (_, effects) = transition(state("failing"), fail(last_status), at(60)).unwrap();
         let mail = effects.iter().find_map(|effect| match effect {
-            Effect::MailOwners(mail) => Some(mail),
+            Effect::Fact(Fact::MailOwners(mail)) => Some(mail),
             _ => None,
         });
         let mail = mail.unwrap();
@@ -468,7 +470,7 @@ fn the_previous_secret_is_forgotten_at_its_time_and_not_before() {
     for late in [at(50), at(50_000)] {
         let (forgotten, effects) = transition(rotated.clone(), Command::Tick, late).unwrap();
         assert_eq!(secrets(&forgotten), ("2nd", None, None), "{late}");
-        assert_eq!(effects, [Effect::EndpointChanged(active().key())], "{late}");
+        assert_eq!(effects, [Effect::Hint(Hint::EndpointChanged(active().key()))], "{late}");
         assert_eq!(next_deadline(&forgotten), None, "{late}");
     }
 }
@@ -704,7 +706,7 @@ proptest! {
     fn its_lane_hears_of_every_change_but_the_streak_and_of_nothing_else(moves in lives()) {
         for Move { before, after, now, effects, .. } in moves {
             let counted = Endpoint { failure_streak: after.failure_streak, ..before };
-            let heard = effects.last() == Some(&Effect::EndpointChanged(after.key()));
+            let heard = effects.last() == Some(&Effect::Hint(Hint::EndpointChanged(after.key())));
             prop_assert_eq!(heard, counted != after);
             prop_assert_eq!(effects.is_empty(), counted == after);
             prop_assert!(counted == after || after.updated_at == now);

@@ -122,11 +122,8 @@ async fn close(deps: &Deps, mut job: Job) -> Result<()> {
 
 /// The session decides what of it counts.
 async fn hand_in(deps: &Deps, job: &Job, evaluated: Evaluated) -> Result<()> {
-    let tree = deps
-        .tree()
-        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
     let command = Command::Evaluate(evaluated);
-    tree.ask(&tree.sessions, deps, job.key(), command).await.map(drop)
+    deps.router.sessions().request(job.key(), command).await.map(drop)
 }
 
 /// A talk that has ended, with what is to be found out.

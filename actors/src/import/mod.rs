@@ -9,7 +9,7 @@ use crate::{
     contact::intake,
     deps::Deps,
     dnc::{self, Entry, Outcome, Whom},
-    effect::{self, Effect},
+    effect::Hint,
     job,
     slices::Slices,
     writer::Commit,
@@ -437,11 +437,11 @@ async fn contacts(
     .await?;
     // Who sleeps is looked at when all is read in, and not for every slice.
     let hint = if ends {
-        Effect::ContactsChanged(campaign)
+        Hint::ContactsChanged(campaign).into()
     } else {
-        Effect::CampaignsChanged(campaign.tenant_id)
+        Hint::CampaignsChanged(campaign.tenant_id).into()
     };
-    effect::perform(deps, vec![hint]).await;
+    deps.router.perform(vec![hint]);
     Ok(())
 }
 

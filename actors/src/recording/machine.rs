@@ -3,10 +3,13 @@
 //! The row says what is to be done, and when (`wake_at`); its actor stores and erases the sound and tells what came of it.
 //! A crash in between does it once more: storing replaces, and what is gone can be erased again.
 use crate::{
-    effect::Effect,
+    effect::{Effect, Work},
     event::{SessionOptOutRecordingPurged, SessionRecordingCompleted},
+    machine::Machine,
 };
 use entities::{
+    Result,
+    ids::{Owned, RecordingId},
     recording::{Model as Recording, PurgeReason, Status},
     session,
     values::Moment,
@@ -53,11 +56,11 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
     match (row.status, command) {
         (Processing, Command::Tick) if is_due(&row, now) => {
             let key = row.key();
-            (lease(row, now), vec![Effect::StoreSound(key)])
+            (lease(row, now), vec![Work::StoreSound(key).into()])
         }
         (Completed | PendingPurge | Failed, Command::Tick) if is_due(&row, now) => {
             let key = row.key();
-            (lease(row, now), vec![Effect::EraseSound(key)])
+            (lease(row, now), vec![Work::EraseSound(key).into()])
         }
         (Processing, Command::Stored(stored)) => complete(row, stored, now),
         (Processing, Command::StoreFailed { why }) if row.tries + 1 < MAX_TRIES => (again(row, why, now), Vec::new()),
@@ -67,7 +70,7 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
         (Processing, Command::Delete) => (doom(row, now), Vec::new()),
         (Completed | PendingPurge | Failed, Command::Delete) => {
             let key = row.key();
-            (lease(doom(row, now), now), vec![Effect::EraseSound(key)])
+            (lease(doom(row, now), now), vec![Work::EraseSound(key).into()])
         }
         // Ticks come early, and work that was done twice reports twice: no change, not an error.
         (Processing | Completed | PendingPurge | Failed | Purged, Command::Tick)
@@ -132,7 +135,7 @@ fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<
     // Nobody is told of a sound that is not wanted any more.
     if row.purge_after.is_some_and(|at| at <= now) {
         let key = row.key();
-        return (lease(row, now), vec![Effect::EraseSound(key)]);
+        return (lease(row, now), vec![Work::EraseSound(key).into()]);
     }
     row.duration_ms = Some(stored.duration_ms);
     row.bytes = Some(stored.bytes);
@@ -158,7 +161,7 @@ fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<
         duration_seconds: row.duration_ms.and_then(|ms| i32::try_from(ms / 1000).ok()),
         recording_url: stored.recording_url,
     };
-    (row, vec![Effect::Emit(completed.into())])
+    (row, vec![Effect::emit(completed)])
 }
 
 fn purge(mut row: Recording, now: Moment) -> (Recording, Vec<Effect>) {
@@ -171,10 +174,30 @@ fn purge(mut row: Recording, now: Moment) -> (Recording, Vec<Effect>) {
         purged_at: now,
     };
     let after_opt_out = row.purge_reason == Some(PurgeReason::OptOut);
-    (
-        row,
-        after_opt_out.then(|| Effect::Emit(purged.into())).into_iter().collect(),
-    )
+    (row, after_opt_out.then(|| Effect::emit(purged)).into_iter().collect())
+}
+
+impl Machine for Recording {
+    type Key = RecordingId;
+    type Command = Command;
+    const KIND: &'static str = "recording";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<RecordingId> {
+        self.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        Ok(transition(self, command, now))
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    fn is_at_rest(&self) -> bool {
+        self.next_deadline().is_none()
+    }
+    fn version(&self) -> i32 {
+        self.version
+    }
 }
 
 #[cfg(test)]

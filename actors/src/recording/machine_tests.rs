@@ -1,5 +1,6 @@
 //! What a recording does, line by line; then what holds for every recording, whatever its store does.
 use super::*;
+use crate::effect::Fact;
 use crate::event::Event;
 use entities::{
     agent::Channels,
@@ -203,7 +204,7 @@ fn table() -> Vec<Line> {
 
 fn kinds(effects: &[Effect]) -> Vec<String> {
     let kind = |effect: &Effect| match effect {
-        Effect::Emit(event) => event.event_type().to_owned(),
+        Effect::Fact(Fact::Emit(event)) => event.event_type().to_owned(),
         other => format!("{other:?}").split([' ', '(']).next().unwrap().to_owned(),
     };
     effects.iter().map(kind).collect()
@@ -248,7 +249,7 @@ fn every_transition_of_the_contract() {
 #[test]
 fn what_was_stored_is_told_with_whose_it_is() {
     let (row, effects) = transition(born(None), stored(), at(110));
-    let [Effect::Emit(Event::SessionRecordingCompleted(told))] = &effects[..] else {
+    let [Effect::Fact(Fact::Emit(Event::SessionRecordingCompleted(told)))] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!(
@@ -279,7 +280,7 @@ fn a_purge_after_an_opt_out_is_told_when_it_is_done() {
         recording_id: row.id,
         purged_at: at(8 * DAY),
     };
-    assert_eq!(effects, [Effect::Emit(told.into())]);
+    assert_eq!(effects, [Effect::Fact(Fact::Emit(told.into()))]);
     assert_eq!(
         (row.status, row.purged_at, row.wake_at),
         (Status::Purged, Some(at(8 * DAY)), None)
@@ -289,7 +290,7 @@ fn a_purge_after_an_opt_out_is_told_when_it_is_done() {
 #[test]
 fn of_a_sound_that_was_deleted_while_it_was_stored_nothing_is_kept_or_told() {
     let (row, effects) = transition(state("processing, deleted"), stored(), at(110));
-    assert_eq!(effects, [Effect::EraseSound(row.key())]);
+    assert_eq!(effects, [Effect::Work(Work::EraseSound(row.key()))]);
     assert_eq!((row.duration_ms, row.bytes, row.completed_at), (None, None, None));
     assert_eq!((row.sha256, row.purge_reason), (None, Some(PurgeReason::Deleted)));
 }

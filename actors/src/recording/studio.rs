@@ -14,7 +14,6 @@ use crate::{
     deps::Deps,
     job::{self, Running},
     room::hearing::UNKNOWN,
-    shell::Do,
 };
 use bytes::Bytes;
 use entities::{
@@ -114,9 +113,7 @@ pub fn erase(deps: &Deps, key: Owned<RecordingId>) {
 }
 
 fn tell(deps: &Deps, key: Owned<RecordingId>, command: Command) {
-    if let Some(tree) = deps.tree() {
-        tree.recordings.tell(key, Do::tell(command, &deps.clock));
-    }
+    deps.router.recordings().tell(key, command);
 }
 
 async fn make(deps: &Deps, key: Owned<RecordingId>) -> Result<Stored> {

@@ -1,6 +1,6 @@
 //! The shell's bindings for rooms, and a room's row.
-use super::machine::{self, Command, Outcome, Phase, Room};
-use crate::{deps::Deps, effect::Effect, shell::Stored, writer::Commit};
+use super::machine::{self, Outcome, Phase, Room};
+use crate::{deps::Deps, shell::Stored, writer::Commit};
 use entities::{
     Error, Result,
     ids::{Owned, RoomId},
@@ -94,31 +94,11 @@ impl Room {
 const LONGEST_SECONDS: i64 = 30 * 86_400;
 
 impl Stored for Room {
-    type Key = RoomId;
-    type Command = Command;
-    const KIND: &'static str = "room";
-    const TICK: Command = Command::Tick;
-
     async fn load(deps: &Deps, id: Owned<RoomId>) -> Result<Self> {
         Self::from_row(room::load(&deps.db.read, id).await?)
-    }
-    fn owner(&self) -> Owned<RoomId> {
-        self.key()
-    }
-    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
-        machine::transition(self, command, now)
-    }
-    fn next_deadline(&self) -> Option<Moment> {
-        machine::next_deadline(self)
     }
     fn save(&mut self, commit: &mut Commit) {
         self.version += 1;
         commit.changes.rooms.push(self.row());
-    }
-    fn is_at_rest(&self) -> bool {
-        matches!(self.phase, Phase::Ended { .. })
-    }
-    fn version(&self) -> i32 {
-        self.version
     }
 }

@@ -11,7 +11,6 @@ use crate::{
     clock::Busy,
     deps::Deps,
     session::machine::{Abandoned, Command as SessionCommand},
-    shell::Do,
     supervise::panic_text,
 };
 use entities::{
@@ -162,9 +161,7 @@ fn changed(deps: &Deps, session: SessionId, number: u32, change: Change) {
 impl Held {
     /// While the room is held, so that it hears things in the order in which they happened.
     fn tell(&self, deps: &Deps, command: Command) {
-        if let Some(tree) = deps.tree() {
-            tree.rooms.tell(self.room, Do::tell(command, &deps.clock));
-        }
+        deps.router.rooms().tell(self.room, command);
     }
 }
 
@@ -223,20 +220,18 @@ const FETCHED_WITHIN: Duration = Duration::from_secs(10);
 /// Whether somebody has joined or not: the room, its session, or both end by this.
 fn break_off(deps: &Deps, leg: &Leg, why: String) {
     give_up(deps, leg, ErrorCode::InternalError, why.clone());
-    if let Some(tree) = deps.tree() {
-        let abandoned = Abandoned {
-            status: session::Status::Failed,
-            reason: EndReason::AgentError,
-            by: EndedBy::System,
-            why: Some(why.clone()),
-        };
-        let reason = EndReason::AgentError;
-        for command in [
-            SessionCommand::Abandon(abandoned),
-            SessionCommand::Break { reason, why },
-        ] {
-            tree.sessions.tell(leg.session(), Do::tell(command, &deps.clock));
-        }
+    let abandoned = Abandoned {
+        status: session::Status::Failed,
+        reason: EndReason::AgentError,
+        by: EndedBy::System,
+        why: Some(why.clone()),
+    };
+    let reason = EndReason::AgentError;
+    for command in [
+        SessionCommand::Abandon(abandoned),
+        SessionCommand::Break { reason, why },
+    ] {
+        deps.router.sessions().tell(leg.session(), command);
     }
 }
 
@@ -250,7 +245,6 @@ fn give_up(deps: &Deps, leg: &Leg, code: ErrorCode, message: String) {
 /// Both are there.
 async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
     let gone = || Error::NotFound("room");
-    let tree = deps.tree().ok_or_else(gone)?;
     let house = &deps.carriers.rooms;
     let (room, participant) = {
         let mut all = house.held();
@@ -259,8 +253,8 @@ async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
         (held.room, held.participant)
     };
     // The browser says it once: it is told until it stands.
-    let connect = Do::tell(Command::Connect(participant), &deps.clock);
-    let room = tree.rooms.send(room, connect).await??;
+    let connect = Command::Connect(participant);
+    let room = deps.router.rooms().insist(room, connect).await?;
     if !matches!(room.phase, Phase::Joined { .. }) {
         // It has ended at this very moment.
         return Err(gone());
@@ -269,9 +263,7 @@ async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
         by: AnsweredBy::Human,
         recording_id: deps.ids.next(),
     };
-    tree.sessions
-        .send(leg.session(), Do::tell(answer, &deps.clock))
-        .await??;
+    deps.router.sessions().insist(leg.session(), answer).await?;
     if let Some(held) = house.held().get(&leg.session().id)
         && !*held.is_there.borrow()
     {

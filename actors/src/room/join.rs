@@ -9,10 +9,9 @@ use crate::{
     carrier::Leg,
     credits,
     deps::Deps,
-    dispatcher::{Admit, Admitted},
-    effect,
+    facts,
+    router::{Admitted, Arrival},
     session::machine::{self as sessions, Command as SessionCommand, Session},
-    shell::Do,
     writer::Commit,
 };
 use entities::{
@@ -37,14 +36,11 @@ pub struct Joining {
 /// what passes by itself neither: the same browser may try again.
 pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: &str) -> Result<Joining> {
     let offered = answer(deps, sdp.to_owned()).await?;
-    let tree = deps
-        .tree()
-        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
     let command = Command::Join {
         participant: deps.ids.next(),
         again_as,
     };
-    let room = tree.ask(&tree.rooms, deps, row.key(), command).await?;
+    let room = deps.router.rooms().request(row.key(), command).await?;
     let (participant, is_connecting) = match room.phase {
         Phase::Connecting { participant, .. } => (participant, true),
         Phase::Joined { participant, .. } => (participant, false),
@@ -99,19 +95,16 @@ async fn admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<(
         Error::PlanLimit(_) => Some(ErrorCode::InternalError),
         _ => None,
     };
-    let tree = deps
-        .tree()
-        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
     match code {
         Some(code) => {
             let message = refused.to_string();
-            tree.ask(&tree.rooms, deps, room.key(), Command::Fail { code, message })
+            deps.router
+                .rooms()
+                .request(room.key(), Command::Fail { code, message })
                 .await?;
         }
         // Before the next one who asks, however long the database is away.
-        None => tree
-            .rooms
-            .tell(room.key(), Do::tell(Command::Withdraw(participant), &deps.clock)),
+        None => deps.router.rooms().tell(room.key(), Command::Withdraw(participant)),
     }
     Err(refused)
 }
@@ -145,7 +138,7 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
     }
     session.version += 1;
     let mut commit = Commit::default();
-    effect::facts(deps, session.key(), &effects, &mut commit).await?;
+    facts::add(deps, session.key(), &effects, &mut commit).await?;
     commit.changes.sessions.push(session.row());
     let agent = AgentSnapshot {
         id: version.agent_id,
@@ -160,17 +153,17 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
         leg: leg.clone(),
         contact: None,
     };
-    let tree = deps
-        .tree()
-        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
     deps.carriers.rooms.open(leg, room.key(), participant);
-    let admit = Admit::new(session, in_hand, commit, &deps.clock);
-    let admitted = tree.dispatchers.send(room.made.tenant_id, admit).await;
-    match admitted {
-        Ok(Ok(Admitted::Yes)) => Ok(None),
-        Ok(Ok(Admitted::NoSlot)) => no_slot(deps, room).await.map(Some),
-        Ok(Ok(Admitted::Blocked)) => blocked(deps, room).await.map(Some),
-        Ok(Err(error)) | Err(error) => Err(error),
+    let arrival = Arrival {
+        session,
+        call: in_hand,
+        commit,
+    };
+    match deps.router.admit(room.made.tenant_id, arrival).await {
+        Ok(Admitted::Yes) => Ok(None),
+        Ok(Admitted::NoSlot) => no_slot(deps, room).await.map(Some),
+        Ok(Admitted::Blocked) => blocked(deps, room).await.map(Some),
+        Err(error) => Err(error),
     }
 }
 

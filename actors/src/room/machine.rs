@@ -12,8 +12,9 @@
 //! Its session tells what is said; whichever of the two ends first, the other follows: the room leads until somebody has
 //! joined, and when the media is lost; else the session does.
 use crate::{
-    effect::Effect,
+    effect::{Effect, Work},
     event::{RoomCompleted, RoomCreated, RoomExpired, RoomFailed, RoomJoined, RoomLandingViewed},
+    machine::Machine,
     session::machine::{Abandoned, Command as SessionCommand},
 };
 use entities::{
@@ -110,7 +111,7 @@ impl Room {
             deleted_at: None,
             version: 1,
         };
-        (room, vec![Effect::Emit(created.into())])
+        (room, vec![Effect::emit(created)])
     }
 
     pub fn key(&self) -> Owned<RoomId> {
@@ -241,7 +242,7 @@ fn view(mut room: Room, now: Moment) -> Result<(Room, Vec<Effect>)> {
         room_id: room.made.id,
         viewed_at: now,
     };
-    Ok((room, vec![Effect::Emit(viewed.into())]))
+    Ok((room, vec![Effect::emit(viewed)]))
 }
 
 fn connecting(mut room: Room, participant: ParticipantId, now: Moment) -> Result<(Room, Vec<Effect>)> {
@@ -266,7 +267,7 @@ fn join(mut room: Room, participant: ParticipantId, now: Moment) -> Result<(Room
         participant_id: participant,
         joined_at: now,
     };
-    Ok((room, vec![Effect::Emit(joined.into())]))
+    Ok((room, vec![Effect::emit(joined)]))
 }
 
 fn lost(mut room: Room, since: Option<Moment>) -> Result<(Room, Vec<Effect>)> {
@@ -277,7 +278,7 @@ fn lost(mut room: Room, since: Option<Moment>) -> Result<(Room, Vec<Effect>)> {
     let attend = since.map(|at| SessionCommand::Attend {
         until: at.plus_seconds(GRACE_SECONDS),
     });
-    let tell = attend.map(|command| Effect::TellSession(room.made.session(), command));
+    let tell = attend.map(|command| Work::TellSession(room.made.session(), command).into());
     Ok((room, tell.into_iter().collect()))
 }
 
@@ -355,33 +356,24 @@ fn end(mut room: Room, outcome: Outcome, at: Moment, tell: Option<SessionCommand
     let room_id = room.made.id;
     let joined = room.joined();
     let event = match &outcome {
-        Outcome::Completed => Effect::Emit(
-            RoomCompleted {
-                room_id,
-                completed_at: at,
-                duration_seconds: duration_seconds(joined, at),
-            }
-            .into(),
-        ),
-        Outcome::Expired => Effect::Emit(
-            RoomExpired {
-                room_id,
-                expired_at: at,
-            }
-            .into(),
-        ),
-        Outcome::Failed { code, message } => Effect::Emit(
-            RoomFailed {
-                room_id,
-                error_code: *code,
-                error_message: message.clone(),
-            }
-            .into(),
-        ),
+        Outcome::Completed => Effect::emit(RoomCompleted {
+            room_id,
+            completed_at: at,
+            duration_seconds: duration_seconds(joined, at),
+        }),
+        Outcome::Expired => Effect::emit(RoomExpired {
+            room_id,
+            expired_at: at,
+        }),
+        Outcome::Failed { code, message } => Effect::emit(RoomFailed {
+            room_id,
+            error_code: *code,
+            error_message: message.clone(),
+        }),
     };
     room.phase = Phase::Ended { at, joined, outcome };
     let mut effects = vec![event];
-    effects.extend(tell.map(|command| Effect::TellSession(room.made.session(), command)));
+    effects.extend(tell.map(|command| Work::TellSession(room.made.session(), command).into()));
     Ok((room, effects))
 }
 
@@ -398,6 +390,29 @@ fn refused(state: &'static str, command: &'static str, hint: &'static str) -> Er
         state,
         command,
         hint,
+    }
+}
+
+impl Machine for Room {
+    type Key = RoomId;
+    type Command = Command;
+    const KIND: &'static str = "room";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<RoomId> {
+        self.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Ended { .. })
+    }
+    fn version(&self) -> i32 {
+        self.version
     }
 }
 

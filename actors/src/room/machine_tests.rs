@@ -1,5 +1,6 @@
 //! What a room does, line by line; what its ends tell; what its row says; and what holds whatever happens to it.
 use super::*;
+use crate::effect::Fact;
 use crate::event::Event;
 use Command::*;
 use entities::{
@@ -113,15 +114,15 @@ fn shown(room: &Room) -> String {
 /// `room.expired`, and what the session is told.
 fn told(effects: &[Effect]) -> String {
     let words = effects.iter().map(|effect| match effect {
-        Effect::Emit(event) => event.event_type().to_owned(),
-        Effect::TellSession(_, SessionCommand::Abandon(abandoned)) => {
+        Effect::Fact(Fact::Emit(event)) => event.event_type().to_owned(),
+        Effect::Work(Work::TellSession(_, SessionCommand::Abandon(abandoned))) => {
             format!(
                 "abandon {:?} {:?} {:?}",
                 abandoned.status, abandoned.reason, abandoned.by
             )
         }
-        Effect::TellSession(_, SessionCommand::Break { reason, .. }) => format!("break {reason:?}"),
-        Effect::TellSession(_, SessionCommand::Attend { .. }) => "attend".to_owned(),
+        Effect::Work(Work::TellSession(_, SessionCommand::Break { reason, .. })) => format!("break {reason:?}"),
+        Effect::Work(Work::TellSession(_, SessionCommand::Attend { .. })) => "attend".to_owned(),
         other => format!("{other:?}"),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -253,7 +254,7 @@ fn it_follows_its_session() {
         assert_eq!(shown(&after), expected, "{status:?} {reason:?}");
         assert!(matches!(&after.phase, Phase::Ended { at: ended_at, .. } if *ended_at == at(90)));
         assert!(
-            matches!(effects[..], [Effect::Emit(_)]),
+            matches!(effects[..], [Effect::Fact(Fact::Emit(_))]),
             "its session is not told what it said"
         );
     }
@@ -262,7 +263,7 @@ fn it_follows_its_session() {
 #[test]
 fn completed_tells_from_joining_to_the_end() {
     let (room, effects) = transition(joined(), well(), at(95)).unwrap();
-    let Effect::Emit(Event::RoomCompleted(event)) = &effects[0] else {
+    let Effect::Fact(Fact::Emit(Event::RoomCompleted(event))) = &effects[0] else {
         panic!("{effects:?}")
     };
     assert_eq!((event.completed_at, event.duration_seconds), (at(90), 69));
@@ -318,7 +319,7 @@ proptest! {
             let before = room.clone();
             let Ok((after, effects)) = transition(room.clone(), command, at(now)) else { continue };
             for effect in &effects {
-                if let Effect::Emit(event) = effect {
+                if let Effect::Fact(Fact::Emit(event)) = effect {
                     events.push(event.event_type());
                 }
             }

@@ -8,7 +8,6 @@ use crate::{
     carrier::{Control, Leg},
     clock::Busy,
     deps::Deps,
-    shell::Do,
     talk::{Place, Talk},
 };
 use entities::{
@@ -51,9 +50,7 @@ impl RoomTalk {
         };
         let (its, session) = (deps.clone(), leg.session());
         let tell: Tell = Arc::new(move |command| {
-            if let Some(tree) = its.tree() {
-                tree.sessions.tell(session, Do::tell(command, &its.clock));
-            }
+            its.router.sessions().tell(session, command);
         });
         let (hearing, noticed) = Hearing::new(deps.clock.clone(), transcription, &language, tell, heard);
         let line = RoomLine::new(deps.clock.clone(), sounds, wire.clone(), noticed, inbox);

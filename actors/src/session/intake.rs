@@ -1,6 +1,6 @@
 //! Direct calls: may this one be placed, and when? The same rules as a campaign's, asked when it is made and once more, inside
 //! the transaction, when it is dialled.
-use super::machine::Session;
+use super::machine::{Command, Session};
 use crate::{
     credits,
     deps::Deps,
@@ -9,9 +9,8 @@ use crate::{
         queue::{People, people, ring_ms},
         room::Room,
     },
-    effect,
     eligibility::{self, Rule, Terms, Verdict},
-    holds,
+    facts, holds,
     hours::{self, Rules},
     writer::Commit,
 };
@@ -150,7 +149,7 @@ pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
 pub async fn create(deps: &Deps, row: Model, now: Moment) -> Result<Model> {
     let (session, effects) = Session::queued(row, deps.base_url.clone(), now);
     let mut commit = Commit::default();
-    effect::facts(deps, session.key(), &effects, &mut commit).await?;
+    facts::add(deps, session.key(), &effects, &mut commit).await?;
     commit.changes.sessions.push(session.row());
     let row = match deps.writer.commit(commit).await {
         Ok(()) => session.row(),
@@ -158,11 +157,8 @@ pub async fn create(deps: &Deps, row: Model, now: Moment) -> Result<Model> {
         Err(Error::Stale) => store::load(&deps.db.read, session.key()).await?,
         Err(error) => return Err(error),
     };
-    if let Some(tree) = deps.tree() {
-        // The actor sets the alarm: for its time, or to give up waiting for a slot.
-        let tick = crate::shell::Do::tell(super::machine::Command::Tick, &deps.clock);
-        tree.sessions.tell(session.key(), tick);
-    }
-    effect::perform(deps, effects).await;
+    // The actor sets the alarm: for its time, or to give up waiting for a slot.
+    deps.router.sessions().tell(session.key(), Command::Tick);
+    deps.router.perform(effects);
     Ok(row)
 }

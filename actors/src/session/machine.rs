@@ -24,11 +24,12 @@ use super::log::{Answered, Log, Utterance};
 use crate::{
     contact::machine::{Attempt, Ending},
     dnc::{self, Whom},
-    effect::Effect,
+    effect::{Effect, Fact, Hint, Work},
     event::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
         SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,
     },
+    machine::Machine,
     voice_clone::builtin::ALWAYS_THERE,
 };
 use entities::{
@@ -279,7 +280,7 @@ impl Session {
             Some(_) | None => queue(&call),
         };
         let session = Self::born(call, base_url, phase);
-        let effects = vec![session.created(), Effect::SessionQueued(session.call.tenant_id)];
+        let effects = vec![session.created(), Hint::SessionQueued(session.call.tenant_id).into()];
         (session, effects)
     }
 
@@ -306,14 +307,14 @@ impl Session {
     fn set_aside(&self, cents: Cents) -> Option<Effect> {
         let call = &self.call;
         let hold = Movement::hold((call.tenant_id, call.env), call.id.0, cents);
-        (cents.0 > 0).then_some(Effect::Move(hold))
+        (cents.0 > 0).then_some(Fact::Move(hold).into())
     }
 
     /// Ends what was set aside, once: a session ends once.
     fn settled(&self, cost: Cents) -> Option<Effect> {
         let call = &self.call;
         let settle = Movement::settle((call.tenant_id, call.env), call.id.0, call.hold_cents, cost);
-        (call.hold_cents.0 > 0 || cost.0 > 0).then_some(Effect::Move(settle))
+        (call.hold_cents.0 > 0 || cost.0 > 0).then_some(Fact::Move(settle).into())
     }
 
     /// A call that has come in and has a slot: it rings here.
@@ -351,7 +352,7 @@ impl Session {
             voice_id: call.voice_id.clone().unwrap_or_else(|| ALWAYS_THERE.to_owned()),
             status: Status::Queued,
         };
-        Effect::Emit(created.into())
+        Effect::emit(created)
     }
 
     pub fn status(&self) -> Status {
@@ -529,7 +530,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
 
         // What is forgotten stays forgotten; only its job is told to be done.
         (Ended(_), Evaluate(found)) if session.call.deleted_at.is_some() => {
-            Ok((session, found.job.map(Effect::SaveEvaluation).into_iter().collect()))
+            Ok((session, found.job.map(|job| Fact::SaveEvaluation(job).into()).into_iter().collect()))
         }
         (Ended(_), Label(_) | Delete) if session.call.deleted_at.is_some() => Ok((session, Vec::new())),
 
@@ -665,10 +666,13 @@ fn delete(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
     (call.email, call.first_name, call.last_name) = (None, None, None);
     (call.variables, call.metadata) = Default::default();
     (call.disposition_note, call.client_reference_id) = (None, None);
-    let effects = vec![Effect::Forget {
-        session: session.key(),
-        recording: session.call.recording_id,
-    }];
+    let effects = vec![
+        Fact::Forget {
+            session: session.key(),
+            recording: session.call.recording_id,
+        }
+        .into(),
+    ];
     Ok((session, effects))
 }
 
@@ -678,6 +682,48 @@ fn refused(state: &'static str, command: &'static str, hint: &'static str) -> Er
         state,
         command,
         hint,
+    }
+}
+
+impl Machine for Session {
+    type Key = SessionId;
+    type Command = Command;
+    const KIND: &'static str = "session";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<SessionId> {
+        self.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    /// Ringing and what is being said go with the next step of the call; a crash ends the call anyway.
+    fn differs(&self, before: &Self) -> bool {
+        self.course() != before.course() || self.call != before.call
+    }
+    fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Awaiting | Phase::Ended(_))
+    }
+    /// What was said is kept in memory until the end: a commit that failed must not cost it.
+    fn carry_over(&mut self, before: &Self) {
+        if let (Phase::Conversing(talk), Phase::Conversing(known)) = (&mut self.phase, &before.phase) {
+            self.log.clone_from(&before.log);
+            let course = std::mem::replace(&mut talk.course, Course::Talking);
+            *talk = known.clone();
+            // A wish that was committed after all is not told again.
+            if matches!(course, Course::Leaving { .. } | Course::Transferring { .. }) {
+                talk.course = course;
+            }
+            if self.call.consent == Consent::Granted {
+                talk.recorded_from.get_or_insert(known.quiet_from);
+            }
+        }
+    }
+    fn version(&self) -> i32 {
+        self.version
     }
 }
 

@@ -399,25 +399,26 @@ const NOT_LEAVING_A_MESSAGE: &[&str] = &[
 /// An end's effects in the documented order: facts (the call's count, what was said, how it ended, what it cost, the contact's
 /// move, what was recorded), then work, then hints. The slot's hint comes from the queue too: the dispatcher may have given it one at
 /// that very moment.
-const UNDIALLED: &str = "session.failed, FinishAttempt, SlotFreed, OverheardEnd";
-const UNANSWERED: &str = "session.failed, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const UNDIALLED: &str = "session.failed, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
+const UNANSWERED: &str = "session.failed, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const SILENT: &str = "session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
 const SPOKEN: &str = "SaveTranscript, session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const RECORDED: &str = "session.ended, Settle, FinishAttempt, StartRecording, HangUp, SlotFreed, OverheardEnd";
+const RECORDED: &str =
+    "session.ended, Settle, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
 const NOTED_AND_RECORDED: &str =
-    "SaveTranscript, session.ended, Settle, FinishAttempt, StartRecording, HangUp, SlotFreed, OverheardEnd";
-const UNHEARD: &str = "session.failed, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const CUT_OFF: &str = "SaveTranscript, session.failed, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+    "SaveTranscript, session.ended, Settle, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const UNHEARD: &str = "session.failed, Settle, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const CUT_OFF: &str = "SaveTranscript, session.failed, Settle, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 /// A call that no contact asked for.
 const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
-const INCOMING_MISSED: &str = "CountInbound, session.failed, HangUp, SlotFreed, OverheardEnd";
+const INCOMING_MISSED: &str = "CountInbound, InboundCounted, session.failed, HangUp, SlotFreed, OverheardEnd";
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
 const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
 const REQUEUED: &str = "HangUp, SlotFreed, SessionQueued";
 const ROOM_MISSED: &str = "session.failed, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd";
-const OPTED_OUT: &str = "Bar, session.opt_out_detected";
-const OPTED_OUT_AND_CALLED_OFF: &str = "Bar, session.opt_out_detected, TransferEnded";
-const OPTED_OUT_RECORDED: &str = "Bar, session.opt_out_detected, session.opt_out_recording_pending_purge";
+const OPTED_OUT: &str = "AddToDnc, session.opt_out_detected";
+const OPTED_OUT_AND_CALLED_OFF: &str = "AddToDnc, session.opt_out_detected, TransferEnded";
+const OPTED_OUT_RECORDED: &str = "AddToDnc, session.opt_out_detected, session.opt_out_recording_pending_purge";
 
 /// (states, command, at which second, expected)
 type Line = (&'static [&'static str], Command, i64, Expected);
@@ -490,7 +491,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["dialing"], Ring, 5, To("ringing", "")),
         (&["ringing", "incoming"], Ring, 6, Unchanged),
         (&["dialing", "ringing", "to leave a message"], answer_by(Human), 10, To("talking", "session.started")),
-        (&["incoming"], answer_by(Human), 10, To("talking", "session.started, CountInbound")),
+        (&["incoming"], answer_by(Human), 10, To("talking", "session.started, CountInbound, InboundCounted")),
         (&["dialing", "ringing"], press(), 5, Same("")),
 
         // dialled -> answered by a machine: what then happens is up to the call
@@ -688,8 +689,8 @@ fn describe(session: &Session) -> String {
 
 fn kinds(effects: &[Effect]) -> Vec<String> {
     let kind = |effect: &Effect| match effect {
-        Effect::Emit(event) => event.event_type().to_owned(),
-        Effect::Move(movement) => format!("{:?}", movement.what).split(' ').next().unwrap().to_owned(),
+        Effect::Fact(Fact::Emit(event)) => event.event_type().to_owned(),
+        Effect::Fact(Fact::Move(movement)) => format!("{:?}", movement.what).split(' ').next().unwrap().to_owned(),
         other => format!("{other:?}").split([' ', '(']).next().unwrap().to_owned(),
     };
     effects.iter().map(kind).collect()

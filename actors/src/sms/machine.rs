@@ -8,13 +8,14 @@
 use super::provider::OPTED_OUT;
 use crate::{
     contact::machine::Ending,
-    effect::Effect,
+    effect::{Effect, Fact, Work},
+    machine::Machine,
     message::{self, is_final},
 };
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
-    ids::DeliveryRowId,
+    ids::{DeliveryRowId, Owned, SmsId},
     ledger::Movement,
     message_send::{self, Channel},
     sms_message::{Model as Sms, Phase},
@@ -225,12 +226,12 @@ fn take_up(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
     row.phase = Phase::Queued;
     row.wake_at = Some(now.plus_seconds(LEASE_SECONDS));
     let key = row.key();
-    (row, vec![Effect::SendSms(key)])
+    (row, vec![Work::SendSms(key).into()])
 }
 
 /// Another attempt, or one of its own: a campaign's waits while the campaign is paused, and is none when that is over.
 fn begin_again(row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
-    let runs = row.campaign_id.map(|id| Effect::Require(Guard::Runs(id)));
+    let runs = row.campaign_id.map(|id| Fact::Require(Guard::Runs(id)).into());
     let (row, mut effects) = begin(row, now);
     effects.extend(runs);
     (row, effects)
@@ -242,13 +243,14 @@ pub fn begin(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
     row.attempts += 1;
     row.wake_at = Some(now.plus_seconds(UNKNOWN_AFTER_SECONDS));
     let mut effects = vec![
-        Effect::Require(Guard::Reachable(Reachable {
+        Fact::Require(Guard::Reachable(Reachable {
             tenant_id: row.tenant_id,
             env: row.env,
             channel: Channel::Sms.dnc(),
             address: row.to_number.as_str().to_owned(),
-        })),
-        Effect::SaveSend(message_send::Model {
+        }))
+        .into(),
+        Fact::SaveSend(message_send::Model {
             tenant_id: row.tenant_id,
             env: row.env,
             channel: Channel::Sms,
@@ -258,16 +260,13 @@ pub fn begin(mut row: Sms, now: Moment) -> (Sms, Vec<Effect>) {
             campaign_id: row.campaign_id,
             sent_at: now,
             seq: 0,
-        }),
+        })
+        .into(),
     ];
     // Once, and kept while the provider is asked again.
     if row.held_cents == Cents(0) && row.price_cents > Cents(0) {
         row.held_cents = row.price_cents;
-        effects.push(Effect::Move(Movement::hold(
-            (row.tenant_id, row.env),
-            row.id.0,
-            row.price_cents,
-        )));
+        effects.push(Fact::Move(Movement::hold((row.tenant_id, row.env), row.id.0, row.price_cents)).into());
     }
     (row, effects)
 }
@@ -283,7 +282,7 @@ fn settle(row: &mut Sms, cost: Cents) -> Vec<Effect> {
         return Vec::new();
     }
     let movement = Movement::settle((row.tenant_id, row.env), row.id.0, held, row.cost_cents);
-    vec![Effect::Move(movement)]
+    vec![Fact::Move(movement).into()]
 }
 
 fn taken(mut row: Sms, id: Option<String>, now: Moment) -> (Sms, Vec<Effect>) {
@@ -358,8 +357,11 @@ fn progress(mut row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
 
 /// Who has told the provider to let nothing through has told us.
 fn heed(row: &Sms, fault: &Fault) -> Option<Effect> {
-    (fault.code == OPTED_OUT).then(|| Effect::StopTexts {
-        phone_number: row.to_number.clone(),
+    (fault.code == OPTED_OUT).then(|| {
+        Fact::StopTexts {
+            phone_number: row.to_number.clone(),
+        }
+        .into()
     })
 }
 
@@ -458,6 +460,38 @@ fn finish_attempt(row: &Sms) -> Vec<Effect> {
         ending,
         cost: row.cost_cents,
     })
+}
+
+impl Machine for Sms {
+    type Key = SmsId;
+    type Command = Command;
+    const KIND: &'static str = "sms";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<SmsId> {
+        self.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    /// That its sender has it in hand is forgotten with a crash: it is due again at the next start.
+    fn differs(&self, before: &Self) -> bool {
+        let only_waits = self.phase == Phase::Queued && before.phase == Phase::Queued;
+        let wake_at = if only_waits { before.wake_at } else { self.wake_at };
+        Sms {
+            wake_at,
+            ..self.clone()
+        } != *before
+    }
+    fn is_at_rest(&self) -> bool {
+        self.next_deadline().is_none()
+    }
+    fn version(&self) -> i32 {
+        self.version
+    }
 }
 
 #[cfg(test)]

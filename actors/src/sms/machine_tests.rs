@@ -1,5 +1,6 @@
 use super::*;
 use crate::contact::machine::Attempt;
+use crate::effect::Hint;
 use entities::{
     ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
     ledger::What,
@@ -212,9 +213,9 @@ fn nothing_else_moves() {
 fn the_intent_comes_with_everything_that_it_stands_by() {
     let (after, effects) = transition(sms(Phase::Queued), Command::Begin, now()).unwrap();
     let [
-        Effect::Require(Guard::Reachable(person)),
-        Effect::SaveSend(send),
-        Effect::Move(hold),
+        Effect::Fact(Fact::Require(Guard::Reachable(person))),
+        Effect::Fact(Fact::SaveSend(send)),
+        Effect::Fact(Fact::Move(hold)),
     ] = effects.as_slice()
     else {
         panic!("{effects:?}")
@@ -229,13 +230,15 @@ fn the_intent_comes_with_everything_that_it_stands_by() {
     // Tried again: the hold is there already.
     let (_, effects) = transition(tried(), Command::Begin, now()).unwrap();
     assert!(
-        !effects.iter().any(|effect| matches!(effect, Effect::Move(_))),
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Fact(Fact::Move(_)))),
         "{effects:?}"
     );
     assert!(
         effects
             .iter()
-            .any(|effect| matches!(effect, Effect::SaveSend(send) if send.n == 2))
+            .any(|effect| matches!(effect, Effect::Fact(Fact::SaveSend(send)) if send.n == 2))
     );
 }
 
@@ -253,7 +256,7 @@ fn refusals_that_pass_follow_the_plan_and_what_the_provider_asks_for() {
     let (row, effects) = transition(row, busy(), at).unwrap();
     assert_eq!((row.phase, row.attempts), (Phase::Failed, 9));
     assert!(
-        matches!(&effects[..], [Effect::Move(given_back)] if matches!(given_back.what, What::Settle { cost: Cents(0), .. }))
+        matches!(&effects[..], [Effect::Fact(Fact::Move(given_back))] if matches!(given_back.what, What::Settle { cost: Cents(0), .. }))
     );
     for (asked, expected) in [(1, 10), (90, 90), (999_999, 6 * 3600)] {
         let command = Command::Busy {
@@ -302,7 +305,9 @@ fn who_opted_out_with_the_provider_is_put_on_the_list() {
     ] {
         let (_, effects) = transition(row, command, now()).unwrap();
         assert!(
-            effects.iter().any(|effect| matches!(effect, Effect::StopTexts { .. })),
+            effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Fact(Fact::StopTexts { .. }))),
             "{effects:?}"
         );
     }
@@ -334,18 +339,18 @@ fn told(effects: &[Effect]) -> Option<Attempt> {
     let attempts: Vec<_> = effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::FinishAttempt { contact, attempt } => Some((contact, attempt)),
+            Effect::Fact(Fact::FinishAttempt { contact, attempt }) => Some((contact, attempt)),
             _ => None,
         })
         .collect();
     let campaigns: Vec<_> = effects
         .iter()
-        .filter(|effect| matches!(effect, Effect::MessageEnded(_)))
+        .filter(|effect| matches!(effect, Effect::Hint(Hint::MessageEnded(_))))
         .collect();
     assert_eq!(attempts.len(), campaigns.len(), "{effects:?}");
     match (&attempts[..], &campaigns[..]) {
         ([], []) => None,
-        ([(contact, attempt)], [Effect::MessageEnded(campaign)]) => {
+        ([(contact, attempt)], [Effect::Hint(Hint::MessageEnded(campaign))]) => {
             let owner = (TenantId(Uuid::from_u128(2)), Env::Live);
             assert_eq!(**contact, Owned::new(owner.0, owner.1, ContactId(Uuid::from_u128(9))));
             assert_eq!(*campaign, Owned::new(owner.0, owner.1, CampaignId(Uuid::from_u128(8))));
@@ -489,7 +494,7 @@ proptest! {
             let Ok((after, effects)) = transition(row.clone(), command.clone(), at) else { continue };
             for effect in &effects {
                 match effect {
-                    Effect::Move(movement) => match movement.what {
+                    Effect::Fact(Fact::Move(movement)) => match movement.what {
                         What::Hold { cents, .. } => held += cents.0,
                         What::Settle { held: by, cost, .. } => {
                             settled += 1;
@@ -498,7 +503,7 @@ proptest! {
                         }
                         _ => prop_assert!(false, "{:?}", movement),
                     },
-                    Effect::SaveSend(_) => {
+                    Effect::Fact(Fact::SaveSend(_)) => {
                         prop_assert!(!may_have_left, "handed over again");
                         may_have_left = true;
                     }
@@ -551,11 +556,14 @@ fn a_campaigns_next_attempt_stands_only_while_it_runs() {
         let (_, effects) = transition(row, Command::Begin, now()).unwrap();
         effects
             .into_iter()
-            .filter(|effect| matches!(effect, Effect::Require(Guard::Runs(_))))
+            .filter(|effect| matches!(effect, Effect::Fact(Fact::Require(Guard::Runs(_)))))
             .collect::<Vec<_>>()
     };
     let campaign = written(Phase::Queued).campaign_id.unwrap();
-    assert_eq!(runs(written(Phase::Queued)), [Effect::Require(Guard::Runs(campaign))]);
+    assert_eq!(
+        runs(written(Phase::Queued)),
+        [Effect::Fact(Fact::Require(Guard::Runs(campaign)))]
+    );
     let own = Sms {
         campaign_id: None,
         ..written(Phase::Queued)

@@ -12,7 +12,7 @@ pub mod words;
 
 pub use send::{send, send_begun, send_now, undecided};
 
-use crate::{credits, deps::Deps, job::Running, shell::Do, writer::Commit};
+use crate::{credits, deps::Deps, job::Running, writer::Commit};
 use entities::{
     Error, Result,
     changes::Reachable,
@@ -235,9 +235,7 @@ pub fn wake(deps: &Deps, key: Owned<SmsId>) {
 }
 
 pub fn tell(deps: &Deps, key: Owned<SmsId>, command: machine::Command) {
-    if let Some(tree) = deps.tree() {
-        tree.sms.tell(key, Do::tell(command, &deps.clock));
-    }
+    deps.router.sms().tell(key, command);
 }
 
 /// The condition under which something is written to that number.

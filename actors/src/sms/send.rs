@@ -9,7 +9,6 @@ use crate::{
     deps::Deps,
     holds, job,
     message::{self, Permit, TOO_LATE, UNDECIDED},
-    shell::{Adopt, Do},
     writer::Commit,
 };
 use entities::{
@@ -35,9 +34,7 @@ pub fn send(deps: &Deps, key: Owned<SmsId>) {
 /// Hands over a message whose intent a campaign has just committed: at once, for its permit was taken before.
 pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
     let (its, key) = (deps.clone(), row.key());
-    if let Some(tree) = deps.tree() {
-        tree.sms.tell(key, Adopt(row.clone(), deps.clock.busy()));
-    }
+    deps.router.sms().adopt(row.clone());
     job::run(deps, &deps.sms.running, key.id, "message", async move {
         let Some(door) = its.sms.of(key.env) else {
             // It was there a moment ago; the intent stands, so nobody knows.
@@ -53,7 +50,6 @@ pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
 }
 
 async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
-    let Some(tree) = deps.tree() else { return Ok(()) };
     let Some(door) = deps.sms.of(key.env) else {
         tell(deps, key, Command::Bar(Bar::NotConfigured));
         return Ok(());
@@ -75,7 +71,7 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
         return Ok(());
     }
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless the provider says so.
-    let row = match tree.sms.send(key, Do::ask(Command::Begin, &deps.clock)).await? {
+    let row = match deps.router.sms().ask(key, Command::Begin).await {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),

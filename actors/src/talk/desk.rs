@@ -2,10 +2,9 @@
 use crate::{
     deps::Deps,
     session::machine::{self, Command, Session},
-    shell::Do,
 };
 use entities::{
-    Error, Result,
+    Result,
     ids::{Owned, SessionId},
 };
 use std::time::Duration;
@@ -28,9 +27,7 @@ impl Desk {
     pub fn tell(&mut self, command: Command) {
         match self {
             Desk::Live { deps, session } => {
-                if let Some(tree) = deps.tree() {
-                    tree.sessions.tell(*session, Do::tell(command, &deps.clock));
-                }
+                deps.router.sessions().tell(*session, command);
             }
             Desk::Dry(..) => {
                 if let Err(error) = self.step(command) {
@@ -43,10 +40,7 @@ impl Desk {
     /// Says whether it was accepted.
     pub async fn ask(&mut self, command: Command) -> Result<()> {
         if let Desk::Live { deps, session } = self {
-            let tree = deps
-                .tree()
-                .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
-            return tree.ask(&tree.sessions, deps, *session, command).await.map(drop);
+            return deps.router.sessions().request(*session, command).await.map(drop);
         }
         self.step(command)
     }

@@ -1,6 +1,6 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
 use super::{Caller, Desk, Mouth, Talk, briefing, judge::Judge, line::Line, tools::Kit};
-use crate::{carrier::Leg, deps::Deps, session::machine::Command, shell::Do};
+use crate::{carrier::Leg, deps::Deps, session::machine::Command};
 use entities::{function, session::EndReason, values::E164};
 use std::sync::Arc;
 
@@ -46,10 +46,8 @@ impl Broken {
     pub fn report(self) {
         let Broken { deps, leg, why } = self;
         let reason = EndReason::AgentError;
-        if let Some(tree) = deps.tree() {
-            let command = Command::Break { reason, why };
-            tree.sessions.tell(leg.session(), Do::tell(command, &deps.clock));
-        }
+        let command = Command::Break { reason, why };
+        deps.router.sessions().tell(leg.session(), command);
     }
 }
 

@@ -15,11 +15,13 @@
 //!
 //! `Examined`, `Made` and `Refused` count for the run that they name; of another run they are like those of another state.
 use crate::{
-    effect::Effect,
+    effect::{Effect, Fact, Work},
     event::{VoiceCloneTrainingFailed, VoiceCloneTrainingStarted, VoiceCloneTrainingSucceeded},
+    machine::Machine,
 };
 use entities::{
     Error, Result,
+    ids::{Owned, VoiceId},
     values::Moment,
     voice::{Maker, Model as Row, Status, sample::Model as Sample},
 };
@@ -150,11 +152,11 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
         (Training, Command::Tick) if row.deadline.is_some_and(|at| now >= at) => time_out(row, now),
         (Training, Command::Tick) if is_due(&row, now) => {
             let key = row.key();
-            (lease(row, now), vec![Effect::TrainVoice(key)])
+            (lease(row, now), vec![Work::TrainVoice(key).into()])
         }
         (Ready | Failed | Deleted, Command::Tick) if is_due(&row, now) => {
             let key = row.key();
-            (lease(row, now), vec![Effect::EraseVoice(key)])
+            (lease(row, now), vec![Work::EraseVoice(key).into()])
         }
         (Pending | Failed, Command::AddSamples(samples)) => add(row, samples, now)?,
         (Pending | Training | Ready | Failed, Command::Rename { name, language }) => {
@@ -166,7 +168,7 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
         (Training, Command::Examined { run, samples }) if run == row.run && row.submitted_at.is_none() => {
             let mut row = lease(row, now);
             row.submitted_at = Some(now);
-            (row, vec![Effect::SaveVoiceSamples(samples)])
+            (row, vec![Fact::SaveVoiceSamples(samples).into()])
         }
         (Training, Command::Made { run, provider_voice_id }) if run == row.run => succeed(row, provider_voice_id, now),
         (Training, Command::Refused { run, refusal, samples }) if run == row.run => fail(row, refusal, samples, now),
@@ -174,7 +176,7 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
             let key = row.key();
             let mut row = lease(row, now);
             (row.deleted_at, row.updated_at, row.tries) = (Some(now), now, 0);
-            (row, vec![Effect::EraseVoice(key)])
+            (row, vec![Work::EraseVoice(key).into()])
         }
         // The provider repeats itself: that is the voice we have.
         (Ready, Command::Made { provider_voice_id, .. })
@@ -275,7 +277,7 @@ fn begin(mut row: Row, training_seconds: i64, now: Moment) -> (Row, Vec<Effect>)
         name: row.name.clone(),
         samples: row.samples,
     };
-    let effects = vec![Effect::Emit(started.into()), Effect::TrainVoice(row.key())];
+    let effects = vec![Effect::emit(started), Work::TrainVoice(row.key()).into()];
     (row, effects)
 }
 
@@ -291,7 +293,7 @@ fn add(mut row: Row, samples: Vec<Sample>, now: Moment) -> Result<(Row, Vec<Effe
         return Err(Error::invalid("samples", why));
     }
     row.updated_at = now;
-    Ok((row, vec![Effect::SaveVoiceSamples(samples)]))
+    Ok((row, vec![Fact::SaveVoiceSamples(samples).into()]))
 }
 
 fn succeed(mut row: Row, provider_voice_id: String, now: Moment) -> (Row, Vec<Effect>) {
@@ -304,7 +306,7 @@ fn succeed(mut row: Row, provider_voice_id: String, now: Moment) -> (Row, Vec<Ef
         name: row.name.clone(),
         ready_at: now,
     };
-    (row, vec![Effect::Emit(succeeded.into())])
+    (row, vec![Effect::emit(succeeded)])
 }
 
 fn time_out(row: Row, now: Moment) -> (Row, Vec<Effect>) {
@@ -329,9 +331,9 @@ fn fail(mut row: Row, refusal: Refusal, samples: Vec<Sample>, now: Moment) -> (R
         error_code: refusal.code.as_str().into(),
         error_message: refusal.message,
     };
-    let mut effects = vec![Effect::Emit(failed.into())];
+    let mut effects = vec![Effect::emit(failed)];
     if !samples.is_empty() {
-        effects.insert(0, Effect::SaveVoiceSamples(samples));
+        effects.insert(0, Fact::SaveVoiceSamples(samples).into());
     }
     (row, effects)
 }
@@ -357,7 +359,30 @@ fn gone(mut row: Row) -> (Row, Vec<Effect>) {
     (row.leftovers, row.wake_at, row.tries, row.samples) = (false, None, 0, 0);
     (row.provider_voice_id, row.error_message) = (None, None);
     let id = row.id;
-    (row, vec![Effect::ForgetVoiceSamples(id)])
+    (row, vec![Fact::ForgetVoiceSamples(id).into()])
+}
+
+impl Machine for Voice {
+    type Key = VoiceId;
+    type Command = Command;
+    const KIND: &'static str = "voice";
+    const TICK: Command = Command::Tick;
+
+    fn owner(&self) -> Owned<VoiceId> {
+        self.row.key()
+    }
+    fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
+        transition(self, command, now)
+    }
+    fn next_deadline(&self) -> Option<Moment> {
+        next_deadline(self)
+    }
+    fn is_at_rest(&self) -> bool {
+        self.next_deadline().is_none()
+    }
+    fn version(&self) -> i32 {
+        self.row.version
+    }
 }
 
 #[cfg(test)]

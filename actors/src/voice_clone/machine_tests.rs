@@ -135,13 +135,13 @@ fn shown(outcome: Result<(Voice, Vec<Effect>)>) -> String {
     let mut words = vec![state.to_owned()];
     words.extend(voice.row.leftovers.then(|| "leftovers".to_owned()));
     words.extend(effects.iter().map(|effect| match effect {
-        Effect::Emit(Event::VoiceCloneTrainingStarted(event)) => format!("started({})", event.samples),
-        Effect::Emit(Event::VoiceCloneTrainingSucceeded(_)) => "succeeded".into(),
-        Effect::Emit(Event::VoiceCloneTrainingFailed(event)) => format!("failed({})", event.error_code),
-        Effect::TrainVoice(_) => "train".into(),
-        Effect::EraseVoice(_) => "erase".into(),
-        Effect::SaveVoiceSamples(samples) => format!("save({})", samples.len()),
-        Effect::ForgetVoiceSamples(_) => "forget".into(),
+        Effect::Fact(Fact::Emit(Event::VoiceCloneTrainingStarted(event))) => format!("started({})", event.samples),
+        Effect::Fact(Fact::Emit(Event::VoiceCloneTrainingSucceeded(_))) => "succeeded".into(),
+        Effect::Fact(Fact::Emit(Event::VoiceCloneTrainingFailed(event))) => format!("failed({})", event.error_code),
+        Effect::Work(Work::TrainVoice(_)) => "train".into(),
+        Effect::Work(Work::EraseVoice(_)) => "erase".into(),
+        Effect::Fact(Fact::SaveVoiceSamples(samples)) => format!("save({})", samples.len()),
+        Effect::Fact(Fact::ForgetVoiceSamples(_)) => "forget".into(),
         other => panic!("{other:?}"),
     }));
     words.join(" ")
@@ -308,11 +308,11 @@ proptest! {
             let Ok((next, effects)) = transition(voice.clone(), command, at(now)) else { continue };
             for effect in &effects {
                 match effect {
-                    Effect::Emit(Event::VoiceCloneTrainingStarted(_)) => {
+                    Effect::Fact(Fact::Emit(Event::VoiceCloneTrainingStarted(_))) => {
                         prop_assert!(!open, "it has begun already");
                         (open, begun) = (true, begun + 1);
                     }
-                    Effect::Emit(_) => {
+                    Effect::Fact(Fact::Emit(_)) => {
                         prop_assert!(open, "it has not begun, or has ended already");
                         open = false;
                     }

@@ -6,7 +6,7 @@ use super::{
     machine::{Code, Command, Refusal, Voice},
     samples,
 };
-use crate::{deps::Deps, job, shell::Do};
+use crate::{deps::Deps, job};
 use bytes::{Bytes, BytesMut};
 use entities::{
     Error, Result,
@@ -59,17 +59,12 @@ fn refuse(row: &Row, refusal: Refusal, samples: Vec<Sample>) -> Command {
 }
 
 fn tell(deps: &Deps, key: Owned<VoiceId>, command: Command) {
-    if let Some(tree) = deps.tree() {
-        tree.voices.tell(key, Do::tell(command, &deps.clock));
-    }
+    deps.router.voices().tell(key, command);
 }
 
 /// None: the run is over.
 async fn ask(deps: &Deps, key: Owned<VoiceId>, command: Command) -> Result<Option<Row>> {
-    let tree = deps
-        .tree()
-        .ok_or_else(|| Error::Unavailable("the service is starting".into()))?;
-    match tree.ask(&tree.voices, deps, key, command).await {
+    match deps.router.voices().request(key, command).await {
         Ok(Voice { row, .. }) => Ok(Some(row)),
         Err(Error::InvalidState { .. } | Error::NotFound(_)) => Ok(None),
         Err(error) => Err(error),

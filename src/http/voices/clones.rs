@@ -17,7 +17,6 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    shell::Do,
     voice_clone::{
         machine::{Command, MAX_SAMPLES},
         samples::{self, MAX_TOTAL},
@@ -151,8 +150,7 @@ async fn make(
     commit.changes.voices.push(row.clone());
     commit.changes.voice_samples.extend(whole(uploaded));
     state.deps.writer.commit(commit).await?;
-    let tree = state.tree()?;
-    tree.voices.tell(row.key(), Do::tell(Command::Tick, &state.deps.clock));
+    state.deps.router.voices().tell(row.key(), Command::Tick);
     Ok(row)
 }
 

@@ -301,8 +301,7 @@ pub async fn change(
 
 /// Sends a command to a voice's actor.
 async fn tell(state: &State, voice: &Model, command: Command) -> ApiResult<Model> {
-    let tree = state.tree()?;
-    let told = tree.ask(&tree.voices, &state.deps, voice.key(), command).await?;
+    let told = state.deps.router.voices().request(voice.key(), command).await?;
     Ok(told.row)
 }
 

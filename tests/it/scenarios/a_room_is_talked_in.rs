@@ -50,8 +50,7 @@ impl Page {
             by: AnsweredBy::Human,
             recording_id: deps.ids.next(),
         };
-        let tree = deps.tree().unwrap();
-        tree.ask(&tree.sessions, deps, key, answer).await.unwrap();
+        deps.router.sessions().request(key, answer).await.unwrap();
         let leg = deps.calls.leg(key.id).unwrap();
         let (wire, _) = Wire::new();
         let (heard, listen) = mpsc::channel(64);

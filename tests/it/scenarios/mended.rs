@@ -71,7 +71,7 @@ on_both! {
         }
         // One more message each, answered by actors that start after the others' end.
         world.advance(seconds(60)).await;
-        let counts = world.deps().tree().unwrap().counts();
+        let counts = world.tree().counts();
         assert!(counts["session"] + counts["campaign"] + counts["endpoint"] <= 3, "{counts:?}");
     }
 

@@ -147,6 +147,10 @@ impl World {
         self.app.as_ref().unwrap().deps()
     }
 
+    pub fn tree(&self) -> &actors::tree::Tree {
+        &self.app.as_ref().unwrap().state.tree
+    }
+
     /// Moves the clock: each alarm on the way, in order, until all is quiet.
     pub async fn advance(&self, by: Duration) {
         self.clock.advance(by).await;

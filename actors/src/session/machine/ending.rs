@@ -102,47 +102,55 @@ pub(super) fn finish(
     let last_event = last_event(&session, &end, &log);
     let attempt = attempt(&call, &end);
     if !log.is_empty() {
-        effects.push(Effect::SaveTranscript(log.transcript(call.id)));
+        effects.push(Fact::SaveTranscript(log.transcript(call.id)).into());
     }
     effects.push(last_event);
     effects.extend(session.settled(attempt.actual_cost_cents));
-    if let Some(contact_id) = call.contact_id {
-        effects.push(Effect::FinishAttempt {
-            contact: Owned::new(call.tenant_id, call.env, contact_id),
-            attempt,
-        });
-    }
+    let contact = call.contact_id.map(|id| Owned::new(call.tenant_id, call.env, id));
+    let may_wait = contact.filter(|_| !attempt.reached);
+    effects.extend(contact.map(|contact| Fact::FinishAttempt { contact, attempt }.into()));
     if !log.answers.is_empty() {
-        effects.push(Effect::SaveAnswers {
-            call: call.clone(),
-            answers: log.answers.clone(),
-            source: answer::Source::Agent,
-        });
+        effects.push(
+            Fact::SaveAnswers {
+                call: call.clone(),
+                answers: log.answers.clone(),
+                source: answer::Source::Agent,
+            }
+            .into(),
+        );
     }
     if let Some(job) = evaluation(&session, status, &log, now) {
-        effects.push(Effect::StartEvaluation(job));
+        effects.push(Fact::SaveEvaluation(job.clone()).into());
+        effects.push(Work::Evaluate(job).into());
     }
     if let Some(row) = recording {
-        effects.push(Effect::StartRecording {
-            row,
-            sounds: log.sounds,
-        });
+        let recording = row.key();
+        let sounds = log.sounds;
+        effects.push(Fact::SaveRecording(row).into());
+        effects.push(Work::KeepSounds { recording, sounds }.into());
     }
     if let Some(room) = call.room_id {
-        effects.push(Effect::RoomEnded {
-            room: Owned::new(call.tenant_id, call.env, room),
-            session: Box::new(session.row()),
-        });
+        effects.push(
+            Work::RoomEnded {
+                room: Owned::new(call.tenant_id, call.env, room),
+                session: Box::new(session.row()),
+            }
+            .into(),
+        );
     }
     if was_live {
-        effects.push(Effect::HangUp { session: session.key() });
+        effects.push(Work::HangUp { session: session.key() }.into());
     }
     // From the queue too: the dispatcher may have given it a slot at this very moment.
-    effects.push(Effect::SlotFreed {
-        tenant_id: call.tenant_id,
-        session_id: call.id,
-    });
-    effects.push(Effect::OverheardEnd(call.id));
+    effects.push(
+        Hint::SlotFreed {
+            tenant_id: call.tenant_id,
+            session_id: call.id,
+        }
+        .into(),
+    );
+    effects.extend(may_wait.map(|contact| Hint::ContactWaits(contact).into()));
+    effects.push(Hint::OverheardEnd(call.id).into());
     Ok((session, effects))
 }
 
@@ -204,14 +212,12 @@ pub(super) fn last_event(session: &Session, end: &End, log: &Log) -> Effect {
             .then(|| format!("{}/v1/sessions/{}/transcript.json", session.base_url, call.id)),
         function_invocations: log.invocations.clone(),
     };
-    Effect::Emit(if end.status == Status::Completed {
-        ended.into()
-    } else {
-        let failed = SessionFailed {
-            started_at: end.started_at,
-            ..ended.into()
-        };
-        failed.into()
+    if end.status == Status::Completed {
+        return Effect::emit(ended);
+    }
+    Effect::emit(SessionFailed {
+        started_at: end.started_at,
+        ..ended.into()
     })
 }
 

@@ -16,19 +16,22 @@ pub(super) fn evaluate(mut session: Session, found: Evaluated, now: Moment) -> R
         }
     }
     if !found.answers.is_empty() {
-        effects.push(Effect::SaveAnswers {
-            call: session.call.clone(),
-            answers: found.answers,
-            source: match found.by {
-                Evaluator::Agent => answer::Source::Agent,
-                Evaluator::Human => answer::Source::Human,
-                Evaluator::Llm => answer::Source::Llm,
-                Evaluator::Rules => answer::Source::Rules,
-            },
-        });
+        effects.push(
+            Fact::SaveAnswers {
+                call: session.call.clone(),
+                answers: found.answers,
+                source: match found.by {
+                    Evaluator::Agent => answer::Source::Agent,
+                    Evaluator::Human => answer::Source::Human,
+                    Evaluator::Llm => answer::Source::Llm,
+                    Evaluator::Rules => answer::Source::Rules,
+                },
+            }
+            .into(),
+        );
     }
     if let Some(job) = found.job {
-        effects.push(Effect::SaveEvaluation(job));
+        effects.push(Fact::SaveEvaluation(job).into());
     }
     Ok((session, effects))
 }
@@ -44,11 +47,14 @@ pub(super) fn classified(
     let (Some(campaign_id), Some(contact_id)) = (call.campaign_id, call.contact_id) else {
         return Vec::new();
     };
-    let mut effects = vec![Effect::DisposeContact {
-        contact_id,
-        session_id: call.id,
-        code: disposition_code.clone(),
-    }];
+    let mut effects = vec![
+        Fact::DisposeContact {
+            contact_id,
+            session_id: call.id,
+            code: disposition_code.clone(),
+        }
+        .into(),
+    ];
     // Source: specification, "session.disposition_set": not without dispositions to choose from, not for what the agent said.
     if before.is_none() && call.options.has_dispositions {
         let set = SessionDispositionSet {
@@ -61,7 +67,7 @@ pub(super) fn classified(
             evaluator: *by,
             model,
         };
-        effects.push(Effect::Emit(set.into()));
+        effects.push(Effect::emit(set));
     }
     effects
 }

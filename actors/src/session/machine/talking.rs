@@ -65,7 +65,7 @@ fn ask_for_more(mut session: Session, now: Moment) -> Result<(Session, Vec<Effec
     };
     talk.hold_ends_at = Some(now.plus_seconds(HOLD_AGAIN_SECONDS));
     let started_at = talk.started_at;
-    Ok((session, vec![Effect::ExtendHold { call, started_at }]))
+    Ok((session, vec![Work::ExtendHold { call, started_at }.into()]))
 }
 
 /// More is set aside for it.
@@ -94,7 +94,7 @@ pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session
         _ if now >= talk.end_by => EndReason::MaxDuration,
         Course::Transferring { .. } => {
             let (session, mut effects) = take_back(session, "nobody answered in time", now)?;
-            effects.push(Effect::TransferEnded { session: session.key() });
+            effects.push(Work::TransferEnded { session: session.key() }.into());
             let (session, more) = look_at_the_hold(session, now)?;
             effects.extend(more);
             return Ok((session, effects));
@@ -202,14 +202,14 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
         session_id: session.call.id,
         refused_at: now,
     };
-    let mut effects = vec![Effect::Emit(refused.into())];
+    let mut effects = vec![Effect::emit(refused)];
     effects.extend(called_off(&session, &was));
     Ok((session, effects))
 }
 
 /// Nobody takes over a call whose other side wants none.
 pub(super) fn called_off(session: &Session, was: &Course) -> Option<Effect> {
-    matches!(was, Course::Transferring { .. }).then(|| Effect::TransferEnded { session: session.key() })
+    matches!(was, Course::Transferring { .. }).then(|| Effect::Work(Work::TransferEnded { session: session.key() }))
 }
 
 /// Long enough for a sentence.
@@ -247,10 +247,13 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
     let mut effects = Vec::new();
     // A caller who hides the number cannot be barred, but what was recorded goes all the same.
     if let Some(whom) = who_opts_out(call) {
-        effects.push(Effect::Bar {
-            whom,
-            session_id: call.id,
-        });
+        effects.push(
+            Fact::AddToDnc {
+                whom,
+                session_id: call.id,
+            }
+            .into(),
+        );
     }
     if let Some(phone_number) = call.phone_number().cloned() {
         let detected = SessionOptOutDetected {
@@ -258,7 +261,7 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
             phone_number,
             detected_at: now,
         };
-        effects.push(Effect::Emit(detected.into()));
+        effects.push(Effect::emit(detected));
     }
     if let (true, Some(recording_id)) = (is_recorded, call.recording_id) {
         let retention = call
@@ -276,7 +279,7 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
             recording_id,
             purge_after,
         };
-        effects.push(Effect::Emit(pending.into()));
+        effects.push(Effect::emit(pending));
     }
     effects.extend(called_off(&session, &was));
     Ok((session, effects))
@@ -326,7 +329,7 @@ pub(super) fn take_answer(mut session: Session, answer: Return, now: Moment) -> 
             name,
             timeout_ms,
         };
-        effects.push(Effect::Emit(timeout.into()));
+        effects.push(Effect::emit(timeout));
     }
     session.log.invoked(invocation);
     let turn = session.log.returned(call_id, output, t);
@@ -355,11 +358,12 @@ pub(super) fn transfer(mut session: Session, to: E164, now: Moment) -> Result<(S
         transferred_at: now,
     };
     let effects = vec![
-        Effect::Emit(initiated.into()),
-        Effect::Transfer {
+        Effect::emit(initiated),
+        Work::Transfer {
             session: session.key(),
             to,
-        },
+        }
+        .into(),
     ];
     Ok((session, effects))
 }
@@ -405,11 +409,12 @@ pub(super) fn note(
 }
 
 pub(super) fn overheard(session: &Session, turn: Turn) -> Effect {
-    Effect::Overheard {
+    Hint::Overheard {
         session_id: session.call.id,
         place: session.log.turns.len().saturating_sub(1),
         turn,
     }
+    .into()
 }
 
 pub(super) fn seconds(started_at: Moment, at: Moment) -> f64 {

@@ -7,7 +7,7 @@ pub(super) fn enqueue(mut session: Session, now: Moment) -> Result<(Session, Vec
     if let Phase::Queued { until } = &mut session.phase {
         *until = (*until).max(now.plus_seconds(AT_ONCE_SECONDS));
     }
-    let effects = vec![Effect::SessionQueued(session.call.tenant_id)];
+    let effects = vec![Hint::SessionQueued(session.call.tenant_id).into()];
     Ok((session, effects))
 }
 
@@ -31,10 +31,11 @@ pub(super) fn postpone(mut session: Session, until: Moment) -> Result<(Session, 
 
 /// The trunk never took the call: it waits for its turn again, and the attempt is still the same.
 pub(super) fn send_back(session: Session) -> Result<(Session, Vec<Effect>)> {
-    let congested = Effect::TrunkCongested {
+    let congested = Hint::TrunkCongested {
         tenant_id: session.call.tenant_id,
         env: session.call.env,
-    };
+    }
+    .into();
     // Who paces the trunk hears that it has no room before it hears of a free slot.
     let (session, mut effects) = let_go(session);
     effects.insert(1, congested);
@@ -55,9 +56,9 @@ fn let_go(mut session: Session) -> (Session, Vec<Effect>) {
     session.phase = queue(&session.call);
     let (tenant_id, session_id) = (session.call.tenant_id, session.call.id);
     let effects = vec![
-        Effect::HangUp { session: session.key() },
-        Effect::SlotFreed { tenant_id, session_id },
-        Effect::SessionQueued(tenant_id),
+        Work::HangUp { session: session.key() }.into(),
+        Hint::SlotFreed { tenant_id, session_id }.into(),
+        Hint::SessionQueued(tenant_id).into(),
     ];
     (session, effects)
 }
@@ -127,16 +128,22 @@ pub(super) fn answer(
         session_id: session.call.id,
         started_at: now,
     };
-    let mut effects = vec![Effect::Emit(started.into())];
+    let mut effects = vec![Effect::emit(started)];
     effects.extend(inbound(&session, inbound_call::Outcome::Answered));
     Ok((session, effects))
 }
 
 /// What became of a call to one of the tenant's numbers: its answer rate is counted from it.
-pub(super) fn inbound(session: &Session, outcome: inbound_call::Outcome) -> Option<Effect> {
-    session.call.options.number_id.map(|number_id| Effect::CountInbound {
-        call: session.call.clone(),
+pub(super) fn inbound(session: &Session, outcome: inbound_call::Outcome) -> Vec<Effect> {
+    let call = session.call.clone();
+    let Some(number_id) = call.options.number_id else {
+        return Vec::new();
+    };
+    let number = Owned::new(call.tenant_id, call.env, number_id);
+    let counted = Fact::CountInbound {
+        call,
         number_id,
         outcome,
-    })
+    };
+    vec![counted.into(), Hint::InboundCounted(number).into()]
 }

@@ -17,7 +17,7 @@ fn causes(session: Session, command: Command, seconds: i64) -> Vec<String> {
 
 fn attempt_of(effects: &[Effect]) -> Attempt {
     let told = effects.iter().find_map(|effect| match effect {
-        Effect::FinishAttempt { attempt, .. } => Some(attempt.clone()),
+        Effect::Fact(Fact::FinishAttempt { attempt, .. }) => Some(attempt.clone()),
         _ => None,
     });
     told.unwrap()
@@ -25,7 +25,7 @@ fn attempt_of(effects: &[Effect]) -> Attempt {
 
 fn recording_of(effects: &[Effect]) -> Option<recording::Model> {
     effects.iter().find_map(|effect| match effect {
-        Effect::StartRecording { row, .. } => Some(row.clone()),
+        Effect::Fact(Fact::SaveRecording(row)) => Some(row.clone()),
         _ => None,
     })
 }
@@ -45,15 +45,17 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
             "Settle", // what it cost,
             "FinishAttempt",
             "SaveAnswers", // what was answered, what is to be found out, what was recorded;
-            "StartEvaluation",
-            "StartRecording",
+            "SaveEvaluation",
+            "Evaluate",
+            "SaveRecording",
+            "KeepSounds",
             "HangUp",    // work for the outside;
             "SlotFreed", // hints
             "OverheardEnd",
         ]
     );
     assert_eq!(session.log, Log::default(), "it is stored: memory is free of it");
-    let Effect::SaveAnswers { answers, source, .. } = &effects[4] else {
+    let Effect::Fact(Fact::SaveAnswers { answers, source, .. }) = &effects[4] else {
         panic!("{effects:?}")
     };
     assert_eq!(
@@ -66,8 +68,8 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
 fn event_contact_and_transcript_tell_how_it_went() {
     let (_, effects) = hung_up(after(state("talking"), dispose("sold"), 30), 40);
     let [
-        Effect::SaveTranscript(stored),
-        Effect::Emit(Event::SessionEnded(told)),
+        Effect::Fact(Fact::SaveTranscript(stored)),
+        Effect::Fact(Fact::Emit(Event::SessionEnded(told))),
         ..,
     ] = &effects[..]
     else {
@@ -106,7 +108,7 @@ fn event_contact_and_transcript_tell_how_it_went() {
 #[test]
 fn a_call_in_which_nothing_was_said_has_no_transcript_to_read() {
     let (_, effects) = transition(state("ringing"), Command::Refuse(Refusal::Busy), at(8)).unwrap();
-    let Effect::Emit(Event::SessionFailed(told)) = &effects[0] else {
+    let Effect::Fact(Fact::Emit(Event::SessionFailed(told))) = &effects[0] else {
         panic!("{effects:?}")
     };
     assert_eq!((told.transcript.len(), told.transcript_url.as_deref()), (0, None));
@@ -119,7 +121,7 @@ fn a_call_in_which_nothing_was_said_has_no_transcript_to_read() {
 #[test]
 fn a_call_that_came_in_tells_its_caller_as_the_other_party() {
     let (_, effects) = hung_up(state("taken in"), 20);
-    let Effect::Emit(Event::SessionEnded(told)) = &effects[0] else {
+    let Effect::Fact(Fact::Emit(Event::SessionEnded(told))) = &effects[0] else {
         panic!("{effects:?}")
     };
     assert_eq!(told.phone_number, incoming().from_number);
@@ -131,7 +133,7 @@ fn a_call_that_came_in_is_counted_once_as_it_went() {
     use inbound_call::Outcome::{Abandoned, Answered};
     let counted = |effects: &[Effect]| -> Vec<_> {
         let outcome = |effect: &Effect| match effect {
-            Effect::CountInbound { outcome, .. } => Some(*outcome),
+            Effect::Fact(Fact::CountInbound { outcome, .. }) => Some(*outcome),
             _ => None,
         };
         effects.iter().filter_map(outcome).collect()
@@ -207,19 +209,15 @@ fn a_talk_is_classified_unless_there_is_nothing_to_find_out() {
         ),
     ] {
         let (_, effects) = hung_up(session, 20);
-        assert_eq!(
-            kinds(&effects).contains(&"StartEvaluation".to_owned()),
-            is_wanted,
-            "{what}"
-        );
+        assert_eq!(kinds(&effects).contains(&"Evaluate".to_owned()), is_wanted, "{what}");
     }
     // Only talks with people that came to their end.
     let mut to_a_machine = for_machines(VoicemailAction::Continue);
     to_a_machine.options.has_dispositions = true;
     let machine = after(answered(to_a_machine, AnsweredBy::Voicemail), said(), 12);
-    assert!(!causes(machine, Command::HangUp(EndedBy::Agent), 20).contains(&"StartEvaluation".to_owned()));
+    assert!(!causes(machine, Command::HangUp(EndedBy::Agent), 20).contains(&"Evaluate".to_owned()));
     for cut_off in [lose_at(20), fault()] {
-        assert!(!causes(spoken(to_classify()), cut_off, 20).contains(&"StartEvaluation".to_owned()));
+        assert!(!causes(spoken(to_classify()), cut_off, 20).contains(&"Evaluate".to_owned()));
     }
 }
 
@@ -227,7 +225,7 @@ fn a_talk_is_classified_unless_there_is_nothing_to_find_out() {
 fn a_classification_has_two_minutes() {
     let (_, effects) = hung_up(after(talk_of(to_classify()), said(), 12), 20);
     let job = effects.iter().find_map(|effect| match effect {
-        Effect::StartEvaluation(job) => Some((job.status, job.tries, job.created_at, job.give_up_at)),
+        Effect::Work(Work::Evaluate(job)) => Some((job.status, job.tries, job.created_at, job.give_up_at)),
         _ => None,
     });
     assert_eq!(job, Some((evaluation::Status::Pending, 0, at(20), at(140))));
@@ -310,7 +308,7 @@ fn the_sounds_of_an_agent_that_speaks_by_itself_go_with_the_recording() {
     });
     let (_, effects) = hung_up(after(state("recorded"), spoken, 12), 20);
     let sounds = effects.iter().find_map(|effect| match effect {
-        Effect::StartRecording { sounds, .. } => Some(sounds.clone()),
+        Effect::Work(Work::KeepSounds { sounds, .. }) => Some(sounds.clone()),
         _ => None,
     });
     assert_eq!(sounds, Some(vec![(0, sound)]));
@@ -461,12 +459,12 @@ fn what_was_found_out_is_told_with_who_found_it() {
     };
     let (_, effects) = transition(state("ended"), Command::Evaluate(found), at(50)).unwrap();
     let [
-        Effect::DisposeContact {
+        Effect::Fact(Fact::DisposeContact {
             contact_id,
             session_id,
             code,
-        },
-        Effect::Emit(Event::SessionDispositionSet(told)),
+        }),
+        Effect::Fact(Fact::Emit(Event::SessionDispositionSet(told))),
     ] = &effects[..]
     else {
         panic!("{effects:?}")
@@ -517,7 +515,7 @@ fn answers_and_the_job_are_kept_whoever_found_them() {
             20,
         );
         let job = effects.into_iter().find_map(|effect| match effect {
-            Effect::StartEvaluation(job) => Some(job),
+            Effect::Work(Work::Evaluate(job)) => Some(job),
             _ => None,
         });
         let found = Evaluated {
@@ -527,7 +525,11 @@ fn answers_and_the_job_are_kept_whoever_found_them() {
             ..nothing_found()
         };
         let (session, effects) = transition(state("ended"), Command::Evaluate(found), at(50)).unwrap();
-        let [Effect::SaveAnswers { answers, source, .. }, Effect::SaveEvaluation(_)] = &effects[..] else {
+        let [
+            Effect::Fact(Fact::SaveAnswers { answers, source, .. }),
+            Effect::Fact(Fact::SaveEvaluation(_)),
+        ] = &effects[..]
+        else {
             panic!("{effects:?}")
         };
         assert_eq!((answers.len(), *source), (1, wanted));
@@ -547,10 +549,10 @@ fn what_was_said_and_who_it_was_is_forgotten_and_the_rest_stays() {
     let recording = Some(recording_id());
     assert_eq!(
         effects,
-        [Effect::Forget {
+        [Effect::Fact(Fact::Forget {
             session: gone.key(),
             recording
-        }]
+        })]
     );
     let row = gone.row();
     assert_eq!((&row.email, &row.first_name, &row.last_name), (&None, &None, &None));

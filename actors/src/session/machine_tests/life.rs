@@ -103,15 +103,15 @@ impl Life {
     }
     fn recordings(&self) -> Vec<&recording::Model> {
         let started = self.effects().filter_map(|effect| match effect {
-            Effect::StartRecording { row, .. } => Some(row),
+            Effect::Fact(Fact::SaveRecording(row)) => Some(row),
             _ => None,
         });
         started.collect()
     }
     fn last_event(&self) -> SessionFailed {
         let told = self.effects().find_map(|effect| match effect {
-            Effect::Emit(Event::SessionEnded(told)) => Some(told.clone().into()),
-            Effect::Emit(Event::SessionFailed(told)) => Some(told.clone()),
+            Effect::Fact(Fact::Emit(Event::SessionEnded(told))) => Some(told.clone().into()),
+            Effect::Fact(Fact::Emit(Event::SessionFailed(told))) => Some(told.clone()),
             _ => None,
         });
         told.unwrap()
@@ -274,7 +274,7 @@ proptest! {
         let life = Life::of(born, &steps).until_the_end();
         let (outs, noes) = (life.count("session.opt_out_detected"), life.count("session.consent_refused"));
         prop_assert!(outs + noes <= 1);
-        prop_assert_eq!(life.count("Bar"), outs);
+        prop_assert_eq!(life.count("AddToDnc"), outs);
         let row = life.last().row();
         prop_assert_eq!(row.opted_out_at.is_some(), outs == 1);
         prop_assert_eq!(row.consent == Consent::Refused, noes == 1);
@@ -299,7 +299,7 @@ proptest! {
         });
         prop_assert!(!begun || (may_be && row.answered_by == Some(AnsweredBy::Human)));
         let announced = life.effects().find_map(|effect| match effect {
-            Effect::Emit(Event::SessionOptOutRecordingPendingPurge(told)) => Some((told.recording_id, told.purge_after)),
+            Effect::Fact(Fact::Emit(Event::SessionOptOutRecordingPendingPurge(told))) => Some((told.recording_id, told.purge_after)),
             _ => None,
         });
         prop_assert!(announced.is_none() || recordings.len() == 1);
@@ -380,11 +380,11 @@ proptest! {
         let life = Life::of(born, &steps).until_the_end();
         let row = life.last().row();
         let holds: Vec<_> = life.effects().filter_map(|effect| match effect {
-            Effect::Move(Movement { what: What::Hold { cents, .. }, .. }) => Some(*cents),
+            Effect::Fact(Fact::Move(Movement { what: What::Hold { cents, .. }, .. })) => Some(*cents),
             _ => None,
         }).collect();
         let settled: Vec<_> = life.effects().filter_map(|effect| match effect {
-            Effect::Move(Movement { what: What::Settle { held, cost, .. }, .. }) => Some((*held, *cost)),
+            Effect::Fact(Fact::Move(Movement { what: What::Settle { held, cost, .. }, .. })) => Some((*held, *cost)),
             _ => None,
         }).collect();
         let extended = life.steps.iter().filter(|step| matches!(step.command, Command::Extend { .. }) && step.before != step.after);
@@ -399,7 +399,7 @@ proptest! {
     fn a_call_asks_for_more_when_its_hold_is_used_up_and_never_ends_by_that(born in born(), steps in steps()) {
         let life = Life::of(born, &steps).until_the_end();
         for step in &life.steps {
-            let asked = step.effects.iter().any(|effect| matches!(effect, Effect::ExtendHold { .. }));
+            let asked = step.effects.iter().any(|effect| matches!(effect, Effect::Work(Work::ExtendHold { .. })));
             let Phase::Conversing(talk) = &step.before.phase else {
                 prop_assert!(!asked);
                 continue;
@@ -420,7 +420,7 @@ proptest! {
         prop_assert_eq!(how, (row.status, row.end_reason, row.started_at, row.ended_at));
         prop_assert_eq!((told.duration_seconds, told.actual_cost_cents), (row.duration_seconds, row.actual_cost_cents));
         for effect in life.effects() {
-            if let Effect::FinishAttempt { attempt, .. } = effect {
+            if let Effect::Fact(Fact::FinishAttempt { attempt, .. }) = effect {
                 let same = (attempt.ending, attempt.duration_seconds, attempt.actual_cost_cents);
                 let ending = if life.end().is_given_back() {
                     Ending::GivenBack
@@ -442,7 +442,7 @@ proptest! {
         let life = Life::of(born, &steps).until_the_end();
         let (told, end) = (life.last_event(), life.end());
         let overheard = life.effects().filter_map(|effect| match effect {
-            Effect::Overheard { turn, .. } => Some((turn.role, turn.t)),
+            Effect::Hint(Hint::Overheard { turn, .. }) => Some((turn.role, turn.t)),
             _ => None,
         });
         let turns: Vec<_> = told.transcript.iter().map(|turn| (turn.role, turn.t)).collect();
@@ -456,7 +456,7 @@ proptest! {
             prop_assert!(turn.t >= 0.0 && (turn.t <= length || length >= longest));
             prop_assert!(turn.end_t.is_none_or(|ends| ends >= turn.t));
         }
-        let stored = life.effects().find_map(|effect| match effect { Effect::SaveTranscript(stored) => Some(stored), _ => None });
+        let stored = life.effects().find_map(|effect| match effect { Effect::Fact(Fact::SaveTranscript(stored)) => Some(stored), _ => None });
         let entries = stored.map(|stored| stored.timeline.0.clone()).unwrap_or_default();
         prop_assert!(entries.is_sorted_by_key(|entry| entry.at));
         let times = [end.dialed_at, end.started_at, Some(end.at)];
@@ -497,7 +497,7 @@ proptest! {
         }
         let row = life.last().row();
         prop_assert_eq!(row.disposition_by.is_some(), row.disposition_code.is_some());
-        prop_assert!(life.count("StartEvaluation") == 0 || life.end().status == Status::Completed);
+        prop_assert!(life.count("Evaluate") == 0 || life.end().status == Status::Completed);
     }
 
     #[test]
@@ -542,7 +542,7 @@ proptest! {
             let kinds = kinds(&effects);
             prop_assert_eq!(kinds.iter().filter(|kind| *kind == "session.failed").count(), 1);
             let was_recorded = matches!(&session.phase, Phase::Conversing(talk) if talk.recorded_from.is_some());
-            prop_assert!(!was_recorded || kinds.contains(&"StartRecording".to_owned()));
+            prop_assert!(!was_recorded || kinds.contains(&"SaveRecording".to_owned()));
         }
     }
 }

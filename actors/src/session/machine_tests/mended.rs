@@ -10,7 +10,7 @@ fn ended(session: Session, command: Command, seconds: i64) -> (Status, EndReason
 }
 
 fn is_recorded(effects: &[Effect]) -> bool {
-    kinds(effects).contains(&"StartRecording".to_owned())
+    kinds(effects).contains(&"SaveRecording".to_owned())
 }
 
 /// Opt-out and consent refusal end `completed` with that reason and are never retried. Source: CONTRACT §4.
@@ -122,7 +122,7 @@ fn no_words_are_spoken_beyond_the_end_of_the_call() {
     let spoken = after(state("answered"), utter(Speaker::Agent, "One moment.", 9_000), 12);
     let worked = after(after(spoken, look_up(25), 13), found(false), 14);
     let (_, _, effects) = ended(worked, Command::End, 15);
-    let Effect::SaveTranscript(stored) = &effects[0] else {
+    let Effect::Fact(Fact::SaveTranscript(stored)) = &effects[0] else {
         panic!("{effects:?}")
     };
     assert_eq!(stored.turns.0[0].end_t, Some(5.0));

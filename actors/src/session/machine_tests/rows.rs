@@ -57,10 +57,10 @@ fn a_congested_trunk_sends_the_call_back_for_the_same_attempt() {
     assert_eq!(
         effects,
         [
-            Effect::HangUp { session },
-            Effect::TrunkCongested { tenant_id, env },
-            Effect::SlotFreed { tenant_id, session_id },
-            Effect::SessionQueued(tenant_id),
+            Effect::Work(Work::HangUp { session }),
+            Effect::Hint(Hint::TrunkCongested { tenant_id, env }),
+            Effect::Hint(Hint::SlotFreed { tenant_id, session_id }),
+            Effect::Hint(Hint::SessionQueued(tenant_id)),
         ]
     );
     // It waits for its turn as before, no longer than before, and is not told a second time.

@@ -20,10 +20,10 @@ fn timeline(session: &Session) -> Vec<&str> {
 #[test]
 fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
     let (phone_number, session_id, purge_after) = (call().to_number.unwrap(), call().id, at(700_000));
-    let bar = Effect::Bar {
+    let bar = Effect::Fact(Fact::AddToDnc {
         whom: Whom::Number(phone_number.clone()),
         session_id,
-    };
+    });
     let detected = SessionOptOutDetected {
         session_id,
         phone_number,
@@ -34,11 +34,11 @@ fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
         recording_id: recording_id(),
         purge_after,
     };
-    let (bar, detected) = (bar, Effect::Emit(detected.into()));
+    let (bar, detected) = (bar, Effect::Fact(Fact::Emit(detected.into())));
     assert_eq!(does(state("answered"), opt_out(), 16), [bar.clone(), detected.clone()]);
     assert_eq!(
         does(state("granted"), opt_out(), 16),
-        [bar, detected, Effect::Emit(pending.into())]
+        [bar, detected, Effect::Fact(Fact::Emit(pending.into()))]
     );
 
     let leaving = after(state("granted"), opt_out(), 16);
@@ -56,7 +56,7 @@ fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
 #[test]
 fn who_called_in_and_wants_no_calls_is_barred_by_the_number_that_called() {
     let effects = does(state("taken in"), opt_out(), 16);
-    let Effect::Bar { whom, .. } = &effects[0] else {
+    let Effect::Fact(Fact::AddToDnc { whom, .. }) = &effects[0] else {
         panic!("{effects:?}")
     };
     assert_eq!(*whom, Whom::Number(incoming().from_number.unwrap()));
@@ -72,7 +72,7 @@ fn who_has_no_number_is_barred_by_the_address() {
         does(session, opt_out(), 16)
             .into_iter()
             .find_map(|effect| match effect {
-                Effect::Bar { whom, .. } => Some(whom),
+                Effect::Fact(Fact::AddToDnc { whom, .. }) => Some(whom),
                 _ => None,
             })
     };
@@ -122,7 +122,7 @@ fn a_no_to_being_recorded_is_told_and_ends_the_call() {
         session_id: session.call.id,
         refused_at: at(17),
     };
-    assert_eq!(effects, [Effect::Emit(refused.into())]);
+    assert_eq!(effects, [Effect::Fact(Fact::Emit(refused.into()))]);
     let wanted = Course::Leaving {
         reason: EndReason::ConsentRefused,
         by: at(32),
@@ -181,11 +181,11 @@ fn a_hand_over_names_the_number_and_lasts_45_seconds() {
     assert_eq!(
         effects,
         [
-            Effect::Emit(initiated.into()),
-            Effect::Transfer {
+            Effect::Fact(Fact::Emit(initiated.into())),
+            Effect::Work(Work::Transfer {
                 session: key,
                 to: to.clone()
-            }
+            })
         ]
     );
     assert_eq!(talk(&session).course, Course::Transferring { to, until });
@@ -203,7 +203,7 @@ fn a_hand_over_that_fails_gives_the_talk_back_to_its_agent() {
             Command::Tick,
             60,
             "nobody answered in time",
-            vec![Effect::TransferEnded { session }],
+            vec![Effect::Work(Work::TransferEnded { session })],
         ),
     ] {
         let (session, effects) = transition(state("transferring"), command, at(seconds)).unwrap();
@@ -258,7 +258,7 @@ fn a_function_is_in_the_transcript_with_its_answer_and_in_the_last_event() {
     assert_eq!(turns[1].tool_call_id.as_deref(), Some("call_1"));
 
     let invocations = |session: Session| match &does(session, Command::HangUp(EndedBy::Caller), 20)[1] {
-        Effect::Emit(Event::SessionEnded(told)) => told.function_invocations.clone(),
+        Effect::Fact(Fact::Emit(Event::SessionEnded(told))) => told.function_invocations.clone(),
         effect => panic!("{effect:?}"),
     };
     let of = |status, duration_ms| Invocation {
@@ -284,7 +284,7 @@ fn a_function_that_takes_too_long_is_told_and_the_talk_goes_on() {
         name: "look_up".into(),
         timeout_ms: 5_000,
     };
-    assert_eq!(effects[0], Effect::Emit(timeout.into()));
+    assert_eq!(effects[0], Effect::Fact(Fact::Emit(timeout.into())));
     assert_eq!(talk(&session).course, Course::Talking);
     assert_eq!(session.log.invocations[0].status, InvocationStatus::TimedOut);
     assert_eq!(timeline(&session), ["tool_called", "function_timed_out"]);
@@ -296,11 +296,11 @@ fn who_listens_hears_each_turn_as_it_is_said() {
     for place in 0..3 {
         let (next, effects) = transition(session, said(), at(12)).unwrap();
         let (session_id, turn) = (next.call.id, next.log.turns[place].clone());
-        let heard = Effect::Overheard {
+        let heard = Effect::Hint(Hint::Overheard {
             session_id,
             place,
             turn,
-        };
+        });
         assert_eq!(effects, [heard]);
         session = next;
     }

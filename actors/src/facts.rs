@@ -1,0 +1,225 @@
+//! What effects write: their facts become rows of the commit that saves the state.
+use crate::{
+    calls::Kept,
+    contact,
+    deps::Deps,
+    dnc,
+    effect::{Effect, Fact},
+    event::Event,
+    hours,
+    mail::Mail,
+    session::log::Answered,
+    sms::inbound::stop as sms_stop,
+    writer::Commit,
+};
+use entities::{
+    Error, Result, answer, campaign_hour,
+    changes::Guard,
+    contact::Status,
+    ids::{ContactId, Owned, SessionId, TenantId},
+    inbound_call, membership, session, tally, transcript,
+};
+
+/// Turns the facts among `effects` into rows of `commit`.
+pub async fn add<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], commit: &mut Commit) -> Result<()> {
+    let facts = effects.iter().filter_map(|effect| match effect {
+        Effect::Fact(fact) => Some(fact),
+        Effect::Work(_) | Effect::Hint(_) => None,
+    });
+    for fact in facts {
+        match fact {
+            Fact::Require(guard) => commit.changes.guards.push(guard.clone()),
+            Fact::Emit(event) => commit.events.push(event.draft(owner)),
+            Fact::SaveTranscript(transcript) => commit.changes.transcripts.push(transcript.clone()),
+            Fact::AddToDnc { whom, session_id } => {
+                let entry = dnc::Entry {
+                    id: deps.ids.next(),
+                    whom: whom.clone(),
+                    channels: Vec::new(),
+                    reason: Some("said so in a call".into()),
+                    source: entities::dnc::Source::OptOutVoice,
+                    session_id: Some(*session_id),
+                };
+                bar(deps, owner, entry, commit).await?;
+            }
+            Fact::StopTexts { phone_number } => {
+                let entry = sms_stop(deps.ids.next(), phone_number);
+                bar(deps, owner, entry, commit).await?;
+            }
+            Fact::SaveSend(row) => commit.changes.message_sends.push(row.clone()),
+            Fact::SaveAnswers { call, answers, source } => {
+                let rows = answers.iter().map(|answered| answer_row(deps, call, answered, *source));
+                commit.changes.answers.extend(rows);
+            }
+            Fact::DisposeContact {
+                contact_id,
+                session_id,
+                code,
+            } => commit
+                .changes
+                .contact_dispositions
+                .push((*contact_id, *session_id, code.clone())),
+            Fact::SaveEvaluation(job) => commit.changes.evaluations.push(job.clone()),
+            Fact::SaveRecording(row) => commit.changes.recordings.push(row.clone()),
+            Fact::CountInbound {
+                call,
+                number_id,
+                outcome,
+            } => commit.changes.inbound_calls.push(inbound_call::Model {
+                // A session is one call.
+                id: call.id.0.into(),
+                tenant_id: call.tenant_id,
+                env: call.env,
+                number_id: *number_id,
+                from_number: call.from_number.clone(),
+                session_id: Some(call.id),
+                outcome: *outcome,
+                created_at: call.created_at,
+            }),
+            Fact::Forget { session, .. } => {
+                commit.changes.transcripts.push(transcript::Model::empty(session.id));
+                commit.changes.forgotten.push(session.id);
+            }
+            Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
+            Fact::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
+            Fact::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
+            Fact::Move(movement) => commit.changes.movements.push(movement.clone()),
+            Fact::SaveVoiceSamples(samples) => commit.changes.voice_samples.extend(samples.iter().cloned()),
+            Fact::ForgetVoiceSamples(voice) => commit.changes.voices_forgotten.push(*voice),
+        }
+    }
+    Ok(())
+}
+
+async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut Commit) -> Result<()> {
+    let now = deps.clock.now();
+    for recipient in membership::owners(&deps.db.read, tenant_id).await? {
+        let row = mail.row(deps.ids.next(), tenant_id, recipient, now);
+        commit.changes.mails.push(row);
+    }
+    Ok(())
+}
+
+/// Somebody who does not want to be reached, with the entry's place among all commits.
+async fn bar<I: Copy>(deps: &Deps, owner: Owned<I>, entry: dnc::Entry, commit: &mut Commit) -> Result<()> {
+    let of = (owner.tenant_id, owner.env);
+    let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
+    if outcome != dnc::Outcome::Known {
+        commit.changes.dnc.push(row);
+    }
+    Ok(())
+}
+
+fn answer_row(deps: &Deps, call: &session::Model, answered: &Answered, source: answer::Source) -> answer::Model {
+    answer::Model {
+        id: deps.ids.next(),
+        tenant_id: call.tenant_id,
+        env: call.env,
+        session_id: call.id,
+        agent_id: call.agent_id,
+        campaign_id: call.campaign_id,
+        contact_id: call.contact_id,
+        question_key: answered.key.clone(),
+        question: answered.question.clone(),
+        value: answered.value.clone(),
+        evidence_turn: answered.evidence_turn.and_then(|at| i32::try_from(at).ok()),
+        source,
+        created_at: deps.clock.now(),
+    }
+}
+
+async fn finish_attempt(
+    deps: &Deps,
+    key: Owned<ContactId>,
+    attempt: &contact::machine::Attempt,
+    commit: &mut Commit,
+) -> Result<()> {
+    let Kept {
+        contact: before,
+        retry,
+        rules_version,
+        zone,
+    } = match deps.calls.contact(SessionId(attempt.row.0)) {
+        Some(kept) => kept,
+        None => {
+            let contact = entities::contact::load(&deps.db.read, key).await?;
+            let campaign = Owned::new(key.tenant_id, key.env, contact.campaign_id);
+            let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
+            let zone = match row.plan.schedule.timezone {
+                Some(zone) => zone,
+                None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,
+            };
+            Kept {
+                contact,
+                retry: row.plan.retry,
+                rules_version: row.rules_version,
+                zone: zone.tz(),
+            }
+        }
+    };
+    let campaign = Owned::new(key.tenant_id, key.env, before.campaign_id);
+    let command = contact::machine::Command::Finish(attempt.clone());
+    let (after, events) = contact::machine::transition(before.clone(), command, &retry, deps.clock.now())?;
+    if after == before {
+        return Ok(());
+    }
+    if !attempt.reached {
+        // Other rules since then are judged by: whoever waits by old ones would not be looked at again.
+        commit.changes.guards.push(Guard::Rules(campaign.id, rules_version));
+    }
+    let sessions = commit.changes.tally(campaign);
+    if attempt.ending.is_completed() {
+        sessions.completed_sessions += 1;
+    } else {
+        sessions.failed_sessions += 1;
+    }
+    sessions.cost_cents += attempt.actual_cost_cents.0;
+    if let Some(dialed_at) = attempt.dialed_at {
+        commit.changes.campaign_hours.push(campaign_hour::Model {
+            answered: attempt.answered.into(),
+            ended: 1,
+            duration_seconds: attempt.duration_seconds.into(),
+            ..campaign_hour::Model::empty(campaign.id, hours::hour_of(zone, dialed_at))
+        });
+    }
+    contact_moved(commit, &before, after, &events);
+    Ok(())
+}
+
+/// A contact's new row, its events, and its campaign's counts.
+pub fn contact_moved(
+    commit: &mut Commit,
+    before: &entities::contact::Model,
+    after: entities::contact::Model,
+    events: &[Event],
+) {
+    let tally = commit
+        .changes
+        .tally(Owned::new(after.tenant_id, after.env, after.campaign_id));
+    *count_of(tally, before.status) -= 1;
+    *count_of(tally, after.status) += 1;
+    commit
+        .events
+        .extend(events.iter().map(|event| event.draft(after.key())));
+    commit.changes.contacts.push(after);
+}
+
+/// The count of contacts that are in that state.
+pub fn count_of(tally: &mut tally::Model, status: Status) -> &mut i64 {
+    match status {
+        Status::Pending => &mut tally.pending,
+        Status::Waiting => &mut tally.waiting,
+        Status::Dispatched => &mut tally.dispatched,
+        Status::Completed => &mut tally.completed,
+        Status::Failed => &mut tally.failed,
+        Status::Skipped => &mut tally.skipped,
+        Status::Canceled => &mut tally.canceled,
+    }
+}
+
+/// A row that changed under a command is read again and the command decided again, a few times. So is one that somebody else
+/// made at this moment: an opt-out must not fail because the number came onto the list by another way. A key of ours that was
+/// taken by a commit in doubt is not taken once more: the order has been read anew.
+pub fn worth_another_try(error: &Error, tries: u32) -> bool {
+    matches!(error, Error::Stale | Error::AlreadyExists { .. } | Error::Collision(_)) && tries < 5
+}

@@ -1,0 +1,95 @@
+//! What effects do: their work is begun and their hints are told, after the commit that decided them.
+use crate::{
+    campaign,
+    carrier::Control,
+    credits,
+    deps::Deps,
+    effect::{DispatchHint, Effect, Hint, Work},
+    email, evaluate, inbound,
+    recording::{machine::Command as RecordingCommand, studio},
+    room::machine::Command as RoomCommand,
+    router::LaneHint,
+    session::machine::code,
+    sms, voice_clone,
+};
+use entities::ids::{Owned, SessionId};
+
+pub fn perform(deps: &Deps, effects: Vec<Effect>) {
+    for effect in effects {
+        match effect {
+            Effect::Fact(_) => {}
+            Effect::Work(work) => begin(deps, work),
+            Effect::Hint(hint) => tell(deps, hint),
+        }
+    }
+}
+
+fn begin(deps: &Deps, work: Work) {
+    match work {
+        Work::HangUp { session } => {
+            // First out of hand: what is not placed yet never is.
+            deps.calls.remove(session.id);
+            if let Some(carrier) = deps.carriers.of(session.env) {
+                carrier.hang_up(session.id);
+            }
+        }
+        Work::TellSession(session, command) => deps.router.sessions().tell(session, command),
+        Work::RoomEnded { room, session } => {
+            let reason = session.end_reason.map_or("failed", code);
+            deps.carriers.rooms.close(deps, session.id, reason);
+            deps.router.rooms().tell(room, RoomCommand::Follow(session));
+        }
+        Work::Transfer { session, to } => control(deps, session, Control::Transfer(to)),
+        Work::TransferEnded { session } => control(deps, session, Control::TakeBack),
+        Work::ExtendHold { call, started_at } => credits::extend(deps, call, started_at),
+        Work::SendSms(message) => sms::send(deps, message),
+        Work::SendEmail(message) => email::send(deps, message),
+        Work::Evaluate(job) => evaluate::run(deps, job),
+        Work::KeepSounds { recording, sounds } => {
+            deps.studio.keep(recording.id, sounds);
+            deps.router.recordings().tell(recording, RecordingCommand::Tick);
+        }
+        Work::StoreSound(recording) => studio::store(deps, recording),
+        Work::EraseSound(recording) => studio::erase(deps, recording),
+        Work::TrainVoice(voice) => voice_clone::train(deps, voice),
+        Work::EraseVoice(voice) => voice_clone::erase(deps, voice),
+        Work::PutAwayContacts { campaign, reason } => campaign::actor::put_away(deps, campaign, reason),
+        Work::ReviewContacts(campaign) => {
+            deps.calls.forget_contacts_of(campaign.id);
+            campaign::review::begin(deps, campaign.tenant_id);
+        }
+    }
+}
+
+fn tell(deps: &Deps, hint: Hint) {
+    let router = &deps.router;
+    match hint {
+        Hint::CampaignsChanged(tenant) => router.dispatcher(tenant, DispatchHint::CampaignsChanged),
+        Hint::ContactsChanged(campaign) => {
+            router
+                .campaigns()
+                .tell(campaign, campaign::machine::Command::Reconsider);
+            router.dispatcher(campaign.tenant_id, DispatchHint::CampaignsChanged);
+        }
+        Hint::ContactWaits(contact) => campaign::actor::wake_for(deps.clone(), contact),
+        Hint::SessionQueued(tenant) => router.dispatcher(tenant, DispatchHint::SessionQueued),
+        Hint::SlotFreed { tenant_id, session_id } => router.dispatcher(tenant_id, DispatchHint::SlotFreed(session_id)),
+        Hint::MessageEnded(campaign) => router.dispatcher(campaign.tenant_id, DispatchHint::MessageEnded(campaign.id)),
+        Hint::TrunkCongested { tenant_id, env } => router.dispatcher(tenant_id, DispatchHint::TrunkCongested(env)),
+        Hint::Overheard {
+            session_id,
+            place,
+            turn,
+        } => deps.listeners.tell(session_id, place, &turn),
+        Hint::OverheardEnd(session_id) => deps.listeners.end(session_id),
+        Hint::InboundCounted(number) => inbound::watch(deps, number),
+        Hint::CheckDrained(campaign) => campaign::actor::check_drained(deps.clone(), campaign),
+        Hint::EndpointChanged(endpoint) => router.lane(endpoint, LaneHint::Changed),
+        Hint::MailQueued => router.mailer(),
+    }
+}
+
+/// Tells the carrier what to do with a live call; one that is gone needs nothing more.
+fn control(deps: &Deps, session: Owned<SessionId>, control: Control) {
+    deps.carriers.control(deps, session, control);
+}
