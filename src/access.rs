@@ -8,10 +8,10 @@ pub use audit::Author;
 
 use crate::app::State;
 use actors::{
+    commit::Commit,
     deps::Deps,
     housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE},
     keyring::sha256_hex,
-    writer::Commit,
 };
 use argon2::{
     Argon2,

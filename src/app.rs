@@ -14,8 +14,8 @@ use crate::{
 };
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
 use actors::{
-    calls::Calls,
-    carrier::{Carriers, Sandbox, SandboxOptions},
+    call::in_hand::Calls,
+    carrier::{Sandbox, SandboxOptions, carriers::Carriers},
     clock::Clock,
     deps::{Deps, Shared},
     fence::Fence,
@@ -27,8 +27,8 @@ use actors::{
     link_keys::{self, LinkKeys},
     outbound::{Options, Outbound},
     reconcile::{reconcile, take_over},
-    recording::studio::Studio,
-    room::{house::House, media::Media},
+    recording::sounds::Studio,
+    room::{live_rooms::House, media::Media},
     tree::{self, AfterCommits, Tree},
     writer::{self, Writer},
 };

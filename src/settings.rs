@@ -1,16 +1,16 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use crate::dashboard::room::IceServer;
+use actors::credits::terms;
 use actors::{
     brain::{Providers, chat, realtime, transcription},
     credits::{
-        self,
-        payments::Payments,
+        processor::Payments,
         stripe::{Stripe, signature::Secrets},
     },
-    delivery::{machine::Schedule, prune::Retention},
-    deps::Limits,
-    email::Emails,
+    delivery::machine::Schedule,
+    email::door::Emails,
     keyring::{Keyring, purpose},
+    limits::{Limits, Retention},
     mail::Post,
     outbound::{AllowedTarget, Policy},
     recording::{
@@ -18,8 +18,8 @@ use actors::{
         voice::Voice,
     },
     room::media,
-    sms::{Sms, twilio::Twilio},
-    voice_clone::{Cloning, Sandbox, builtin, elevenlabs::Elevenlabs},
+    sms::{doors::Sms, twilio::Twilio},
+    voice_clone::{Sandbox, builtin, cloning::Cloning, elevenlabs::Elevenlabs},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use config::{Config, Environment, File, FileFormat};
@@ -520,7 +520,7 @@ impl Settings {
     }
 
     /// The terms of prepaid credits.
-    pub fn credits(&self) -> Result<credits::Terms, BadSetting> {
+    pub fn credits(&self) -> Result<terms::Terms, BadSetting> {
         let within = |name: &str, value: i64, most: i64| {
             let fits = (0..=most).contains(&value);
             let why = || BadSetting(format!("{name}: {value} must lie between 0 and {most}"));
@@ -536,7 +536,7 @@ impl Settings {
                 self.currency
             )));
         }
-        Ok(credits::Terms {
+        Ok(terms::Terms {
             test_opening: Cents(opening),
             warning_threshold: (threshold > 0).then_some(Cents(threshold)),
             currency: self.currency.clone(),

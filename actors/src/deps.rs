@@ -1,29 +1,10 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
-    brain::Providers,
-    calls::Calls,
-    carrier::Carriers,
-    clock::Clock,
-    credits::payments::Payments,
-    delivery::{machine::Schedule, prune::Retention},
-    dispatcher::Board,
-    email::Emails,
-    evaluate::Evaluations,
-    fence::Fence,
-    heartbeat::Heartbeat,
-    holds::Holds,
-    ids::Ids,
-    job::Running,
-    keyring::Keyring,
-    link_keys::LinkKeys,
-    mail::Post,
-    outbound::Outbound,
-    recording::studio::Studio,
-    router::Router,
-    sms::Sms,
-    talk::listeners::Listeners,
-    voice_clone::Cloning,
-    writer::Writer,
+    brain::Providers, call::in_hand::Calls, carrier::carriers::Carriers, clock::Clock, credits::processor::Payments,
+    dispatcher::Board, email::door::Emails, evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat,
+    holds::state::Holds, ids::Ids, job::Running, keyring::Keyring, limits::Limits, link_keys::LinkKeys, mail::Post,
+    outbound::Outbound, recording::sounds::Studio, router::Router, sms::doors::Sms, talk::listeners::Listeners,
+    voice_clone::cloning::Cloning, writer::Writer,
 };
 use entities::{
     db::Db,
@@ -35,7 +16,6 @@ use std::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 /// Cloning is cheap.
@@ -95,30 +75,6 @@ pub struct Shared {
     /// Whom a message can reach.
     pub router: Arc<dyn Router>,
     pub draining: AtomicBool,
-}
-
-/// The operator's limits.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Calls started per second, by one tenant.
-    pub max_calls_per_second: f64,
-    /// Calls at once, by one tenant in one env.
-    pub max_concurrency: i32,
-    pub schedule: Schedule,
-    /// Live deliveries that end failed in a row, until their endpoint is suspended.
-    pub suspend_after: i32,
-    pub retention: Retention,
-    /// Direct calls to one number in 24 hours and in 7 days; 0: no cap.
-    pub number_cap_24h: i32,
-    pub number_cap_7d: i32,
-    pub call_price_cents_per_minute: i32,
-    pub credits: crate::credits::Terms,
-    pub sms_price_cents_per_segment: i32,
-    pub email_price_cents: i32,
-    /// Premium-rate, shared-cost and satellite numbers may be called.
-    pub allow_costly_numbers: bool,
-    /// A recording is erased so long after an opt-out.
-    pub opt_out_purge_grace: Duration,
 }
 
 impl Deps {

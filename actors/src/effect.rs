@@ -1,7 +1,7 @@
 //! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
 use crate::{
+    barred::Whom,
     contact,
-    dnc::Whom,
     event::Event,
     mail::Mail,
     session::{log::Answered, machine::Command as SessionCommand},

@@ -12,7 +12,7 @@
 //!
 //! Somebody who was called before is not skipped but has failed. Pure; the dispatcher, the preflight, the eligibility of one
 //! contact and direct calls ask the same rules.
-use crate::hours::Standing;
+use crate::{hours::Standing, session::machine::PLACED_WITHIN_MS};
 use entities::{
     campaign::{Caps, OnCap},
     contact::SkipReason,
@@ -167,6 +167,16 @@ fn hours(standing: &Standing, terms: &Terms<'_>, now: Moment) -> Verdict {
         Some(at) if terms.ends_at.is_none_or(|end| at < end) => Verdict::Wait(Some(at)),
         Some(_) | None => Verdict::Never(SkipReason::QuietHoursExpired),
     }
+}
+
+/// Seconds a phone rings before a campaign's call is given up.
+pub const RING_TIMEOUT_SECONDS: i32 = 30;
+
+/// What of the calling hours must be left when a call starts: all its ringing, and a moment for one that is placed late.
+pub const RING_MS: i64 = ring_ms(RING_TIMEOUT_SECONDS);
+
+pub const fn ring_ms(ring_timeout_seconds: i32) -> i64 {
+    ring_timeout_seconds as i64 * 1000 + PLACED_WITHIN_MS
 }
 
 #[cfg(test)]

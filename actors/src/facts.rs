@@ -1,6 +1,8 @@
 //! What effects write: their facts become rows of the commit that saves the state.
 use crate::{
-    calls::Kept,
+    barred::Entry,
+    call::in_hand::Kept,
+    commit::Commit,
     contact,
     deps::Deps,
     dnc,
@@ -10,7 +12,6 @@ use crate::{
     mail::Mail,
     session::log::Answered,
     sms::inbound::stop as sms_stop,
-    writer::Commit,
 };
 use entities::{
     Error, Result, answer, campaign_hour,
@@ -32,7 +33,7 @@ pub async fn add<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], comm
             Fact::Emit(event) => commit.events.push(event.draft(owner)),
             Fact::SaveTranscript(transcript) => commit.changes.transcripts.push(transcript.clone()),
             Fact::AddToDnc { whom, session_id } => {
-                let entry = dnc::Entry {
+                let entry = Entry {
                     id: deps.ids.next(),
                     whom: whom.clone(),
                     channels: Vec::new(),
@@ -101,7 +102,7 @@ async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut
 }
 
 /// Somebody who does not want to be reached, with the entry's place among all commits.
-async fn bar<I: Copy>(deps: &Deps, owner: Owned<I>, entry: dnc::Entry, commit: &mut Commit) -> Result<()> {
+async fn bar<I: Copy>(deps: &Deps, owner: Owned<I>, entry: Entry, commit: &mut Commit) -> Result<()> {
     let of = (owner.tenant_id, owner.env);
     let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
     if outcome != dnc::Outcome::Known {

@@ -1,6 +1,6 @@
 //! The service's heartbeat: a row that says until when its calls were carried for certain. One that a crash has cut off ends
 //! there and is charged to there: nobody pays for the time in which the service was down.
-use crate::{clock::Clock, deps::Deps, writer::Commit};
+use crate::clock::Clock;
 use entities::{
     Result,
     db::Db,
@@ -11,9 +11,9 @@ use entities::{
 /// What is known of the process before.
 #[derive(Clone, Copy, Debug)]
 pub struct Heartbeat {
-    last: Option<Moment>,
+    pub(crate) last: Option<Moment>,
     /// When this process began.
-    began: Moment,
+    pub(crate) began: Moment,
 }
 
 impl Heartbeat {
@@ -35,28 +35,6 @@ impl Heartbeat {
             self.last.unwrap_or(call_began)
         }
     }
-}
-
-/// By then the calls of the process before have ended. Until then its last beat is still needed, by whoever comes after a crash of
-/// this one.
-const HANDED_OVER_SECONDS: i64 = 30;
-
-/// While calls are carried: this is written every few seconds.
-pub async fn beat(deps: &Deps) -> Result<()> {
-    let (now, Heartbeat { last, began }) = (deps.clock.now(), deps.heartbeat);
-    let is_needed = last.is_some() && now < began.plus_seconds(HANDED_OVER_SECONDS);
-    if is_needed || deps.calls.count() == 0 {
-        return Ok(());
-    }
-    let now = now.to_string();
-    let write = deps.writer.run(move |db| {
-        let now = now.clone();
-        Box::pin(async move {
-            meta::set(db, HEARTBEAT, &now).await?;
-            Ok(((), Commit::default()))
-        })
-    });
-    write.await
 }
 
 #[cfg(test)]

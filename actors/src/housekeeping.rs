@@ -1,15 +1,21 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
 use crate::{
+    commit::Commit,
     delivery::prune,
     deps::Deps,
-    heartbeat,
+    heartbeat::Heartbeat,
     holds::{self, ClockStatus},
     reconcile::reconcile,
     slices::Slices,
     supervise::panic_text,
-    writer::Commit,
 };
-use entities::{Result, delivery, idempotency, ids::ApiKeyId, inbound_call, values::Moment};
+use entities::{
+    Result, delivery, idempotency,
+    ids::ApiKeyId,
+    inbound_call,
+    meta::{self, HEARTBEAT},
+    values::Moment,
+};
 use futures_util::FutureExt;
 use std::{
     collections::HashMap,
@@ -83,7 +89,7 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
                     Ok(true) => reconcile(&deps).await,
                     watched => watched.map(drop),
                 };
-                heartbeat::beat(&deps).await.and(watched).and(flushed)
+                beat(&deps).await.and(watched).and(flushed)
             }
         },
     );
@@ -216,3 +222,25 @@ async fn forget_inbound_calls(deps: &Deps, before: Moment) -> Result<()> {
 const KEEP_INBOUND_CALLS: Duration = Duration::from_secs(31 * 24 * 3600);
 /// Who changed whose access.
 const KEEP_AUDIT_LOG: Duration = Duration::from_secs(400 * 24 * 3600);
+
+/// By then the calls of the process before have ended. Until then its last beat is still needed, by whoever comes after a crash of
+/// this one.
+const HANDED_OVER_SECONDS: i64 = 30;
+
+/// While calls are carried: this is written every few seconds.
+pub async fn beat(deps: &Deps) -> Result<()> {
+    let (now, Heartbeat { last, began }) = (deps.clock.now(), deps.heartbeat);
+    let is_needed = last.is_some() && now < began.plus_seconds(HANDED_OVER_SECONDS);
+    if is_needed || deps.calls.count() == 0 {
+        return Ok(());
+    }
+    let now = now.to_string();
+    let write = deps.writer.run(move |db| {
+        let now = now.clone();
+        Box::pin(async move {
+            meta::set(db, HEARTBEAT, &now).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    write.await
+}

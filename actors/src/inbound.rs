@@ -1,7 +1,7 @@
 //! Calls that come in: who takes them, what happens to those that nobody can take, and the alarm when those are too many.
 use crate::{
-    calls::Call,
-    carrier::Leg,
+    call::{in_hand::Call, leg::Leg},
+    commit::Commit,
     credits,
     deps::Deps,
     event::{InboundNumber, NumberAnswerRateDegraded},
@@ -12,7 +12,6 @@ use crate::{
         settings::{self, Asked},
     },
     voice_clone::builtin,
-    writer::Commit,
 };
 use entities::{
     Error, Result, agent,

@@ -2,12 +2,14 @@
 //! pace, deliver and supervise. Start reading at [`tree`], then at any `machine.rs`.
 
 pub mod at_rest;
+pub mod barred;
 pub mod brain;
 pub mod bulkhead;
-pub mod calls;
+pub mod call;
 pub mod campaign;
 pub mod carrier;
 pub mod clock;
+pub mod commit;
 pub mod contact;
 pub mod credits;
 pub mod delivery;
@@ -31,12 +33,16 @@ pub mod import;
 pub mod inbound;
 pub mod job;
 pub mod keyring;
+pub mod limits;
 pub mod link_keys;
 pub mod machine;
 pub mod mail;
 pub mod message;
 pub mod outbound;
+pub mod outgoing;
+pub mod people;
 mod perform;
+pub mod permits;
 pub mod reconcile;
 pub mod recording;
 pub mod registry;

@@ -2,70 +2,12 @@
 //! still be sent, and what their end means to their contact.
 use crate::{
     contact::machine::{Attempt, Ending},
-    deps::Deps,
-    effect::{DispatchHint, Effect, Fact, Hint},
-    sms::machine::{Bar, Block},
+    effect::{Effect, Fact, Hint},
 };
 use entities::{
-    Error, Result,
-    campaign::{self, Status},
     ids::{CampaignId, ContactId, DeliveryRowId, Owned, TenantId},
     values::{Cents, Env, Moment},
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-/// How many messages are handed over at once: by all, and by one workspace, so that nobody waits behind somebody else's list.
-pub struct Permits {
-    all: Arc<Semaphore>,
-    /// Of them, for one workspace.
-    share: usize,
-    of_tenants: Mutex<HashMap<TenantId, Arc<Semaphore>>>,
-}
-
-/// Lets one message be handed over; given back when it is dropped.
-#[derive(Debug)]
-pub struct Permit {
-    _of_tenant: OwnedSemaphorePermit,
-    _of_all: OwnedSemaphorePermit,
-}
-
-impl Permits {
-    pub fn new(at_once: usize) -> Self {
-        Permits {
-            all: Arc::new(Semaphore::new(at_once)),
-            share: (at_once / 2).max(1),
-            of_tenants: Mutex::default(),
-        }
-    }
-
-    fn of(&self, tenant: TenantId) -> Arc<Semaphore> {
-        let mut all = self.of_tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(tenant)
-            .or_insert_with(|| Arc::new(Semaphore::new(self.share)))
-            .clone()
-    }
-
-    /// Waits for its turn; the workspace's own messages first wait for each other.
-    pub async fn take(&self, tenant: TenantId) -> Result<Permit> {
-        let closed = |_| Error::Unavailable("the service is shutting down".into());
-        Ok(Permit {
-            _of_tenant: self.of(tenant).acquire_owned().await.map_err(closed)?,
-            _of_all: self.all.clone().acquire_owned().await.map_err(closed)?,
-        })
-    }
-
-    /// `None`: as many as may be are on their way.
-    pub fn take_now(&self, tenant: TenantId) -> Option<Permit> {
-        Some(Permit {
-            _of_tenant: self.of(tenant).try_acquire_owned().ok()?,
-            _of_all: self.all.clone().try_acquire_owned().ok()?,
-        })
-    }
-}
 
 /// A message at its end.
 pub struct Ended {
@@ -126,37 +68,51 @@ pub fn is_final(code: &str) -> bool {
     FINAL.contains(&code)
 }
 
-/// What keeps a campaign's message from being handed over once more.
-pub enum Obstacle {
-    Bar(Bar),
-    Wait(Block),
+/// Why it is not sent at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bar {
+    /// The recipient is on the do-not-call list.
+    Dnc,
+    /// There is no provider any more.
+    NotConfigured,
+    /// Its campaign was canceled, or has ended.
+    CampaignOver,
+    /// Its campaign's hours are over.
+    TooLate,
+    /// The number that it was to come from has been claimed for live use by another workspace.
+    Sender,
 }
 
-/// A message that was not taken at first goes by its campaign's state, and only while its contact's hours are open.
-pub async fn of_campaign(
-    deps: &Deps,
-    (tenant, env): (TenantId, Env),
-    campaign: Option<CampaignId>,
-    send_by: Option<Moment>,
-) -> Result<Option<Obstacle>> {
-    let Some(id) = campaign else { return Ok(None) };
-    if send_by.is_some_and(|at| deps.clock.times().later() > at) {
-        return Ok(Some(Obstacle::Bar(Bar::TooLate)));
-    }
-    let row = match campaign::load_even_deleted(&deps.db.read, Owned::new(tenant, env, id)).await {
-        Err(Error::NotFound(_)) => return Ok(Some(Obstacle::Bar(Bar::CampaignOver))),
-        found => found?,
-    };
-    Ok(match (row.status, row.cancel_requested_at) {
-        (Status::Completed, _) | (_, Some(_)) => Some(Obstacle::Bar(Bar::CampaignOver)),
-        (Status::Paused, None) => Some(Obstacle::Wait(Block::Pause)),
-        (Status::Running | Status::Draft, None) => None,
-    })
+/// Why it is not sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// The prepaid credits do not cover it.
+    Credits,
+    /// The operator has suspended the workspace.
+    Suspension,
+    /// Its campaign is paused.
+    Pause,
 }
 
-/// There is room for one more of the campaign's messages. A hint.
-pub fn freed(deps: &Deps, tenant: TenantId, campaign: Option<CampaignId>) {
-    if let Some(campaign) = campaign {
-        deps.router.dispatcher(tenant, DispatchHint::MessageEnded(campaign));
+/// A failure, for the message's `error`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Fault {
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        let message: String = message.into();
+        Fault {
+            code,
+            message: message.chars().filter(|char| !char.is_control()).take(500).collect(),
+        }
     }
 }
+
+/// The code of that failure; a report may still correct it.
+pub const UNKNOWN_OUTCOME: &str = "unknown_outcome";
+
+/// The recipient has told the provider to let nothing through.
+pub const OPTED_OUT: &str = "recipient_opted_out";

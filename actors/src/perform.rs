@@ -1,13 +1,12 @@
 //! What effects do: their work is begun and their hints are told, after the commit that decided them.
 use crate::{
-    campaign,
-    carrier::Control,
-    credits,
+    call::leg::Control,
+    campaign, credits,
     deps::Deps,
     effect::{DispatchHint, Effect, Hint, Work},
     email, evaluate, inbound,
     recording::{machine::Command as RecordingCommand, studio},
-    room::machine::Command as RoomCommand,
+    room::{house, machine::Command as RoomCommand},
     router::LaneHint,
     session::machine::code,
     sms, voice_clone,
@@ -36,7 +35,7 @@ fn begin(deps: &Deps, work: Work) {
         Work::TellSession(session, command) => deps.router.sessions().tell(session, command),
         Work::RoomEnded { room, session } => {
             let reason = session.end_reason.map_or("failed", code);
-            deps.carriers.rooms.close(deps, session.id, reason);
+            house::close(deps, session.id, reason);
             deps.router.rooms().tell(room, RoomCommand::Follow(session));
         }
         Work::Transfer { session, to } => control(deps, session, Control::Transfer(to)),

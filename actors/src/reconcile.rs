@@ -2,6 +2,7 @@
 //! whatever a crash interrupts goes on.
 use crate::{
     campaign::{actor::check_drained, machine::Campaign, review},
+    commit::Commit,
     credits::{grants, payments},
     delivery,
     deps::Deps,
@@ -12,7 +13,6 @@ use crate::{
     router::LaneHint,
     session::machine::Command as SessionCommand,
     voice_clone::{machine::Voice, samples},
-    writer::Commit,
 };
 use entities::{
     Result, email_message::Model as Email, recording::Model as Recording, sms_message::Model as Sms,

@@ -1,14 +1,14 @@
 //! Whom a message can reach: actors are told and asked by what they are, by those who do not know how they live. The supervision
 //! tree is the one router.
 use crate::{
-    calls::Call,
+    call::in_hand::Call,
     campaign::machine::Campaign,
+    commit::{Commit, Committed},
     effect::{DispatchHint, Effect},
     machine::Machine,
     room::machine::Room,
     session::machine::Session,
     voice_clone::machine::Voice,
-    writer::{Commit, Committed},
 };
 use entities::{
     Result, delivery, email_message,

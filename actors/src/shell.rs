@@ -1,12 +1,12 @@
 //! The one actor around every state machine: loads, decides, commits, performs, and sets the one alarm.
 use crate::{
     clock::{Busy, Clock},
+    commit::Commit,
     deps::Deps,
     facts::{self, worth_another_try},
     machine::Machine,
     registry::{Child, Link, Registry, Stop, tell_itself},
     router::Mailbox,
-    writer::Commit,
 };
 use actix::prelude::*;
 use entities::{Error, Result, ids::Owned, values::Moment};

@@ -19,6 +19,7 @@
 use crate::{
     campaign::{actor::check_drained, machine::Campaign},
     clock::Clock,
+    commit::Committed,
     delivery::lane::{Hinted as LaneHinted, Lane},
     deps::{Deps, Shared},
     dispatcher::{Admit, Dispatcher, Hinted},
@@ -31,7 +32,7 @@ use crate::{
     session::machine::{Command as SessionCommand, Session},
     shell::Shell,
     voice_clone::machine::Voice,
-    writer::{AfterCommit, Committed},
+    writer::AfterCommit,
 };
 use actix::ArbiterHandle;
 use entities::{

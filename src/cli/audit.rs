@@ -9,7 +9,7 @@ mod rooms;
 mod topups;
 
 use crate::{app::CannotStart, settings::Settings};
-use actors::{at_rest, dispatcher::queue::RING_TIMEOUT_SECONDS, hours::Rules};
+use actors::{at_rest, eligibility::RING_TIMEOUT_SECONDS, hours::Rules};
 use clap::Subcommand;
 use entities::{
     Error, api_key,

@@ -13,7 +13,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::writer::Commit;
+use actors::commit::Commit;
 use entities::{login, user, values::Moment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

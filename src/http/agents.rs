@@ -11,7 +11,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{talk::DryRun, writer::Commit};
+use actors::{commit::Commit, talk::DryRun};
 use entities::{
     Error,
     agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer},

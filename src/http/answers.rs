@@ -15,8 +15,8 @@ use actix_web::{
 use actors::{bulkhead::Permit, deps::Deps};
 use bytes::Bytes;
 use entities::{
-    Error, Result, agent,
-    agent::{Question, QuestionType},
+    Error, Result,
+    agent::{self, Question, QuestionType},
     answer::{self as store, Filter, Model, Source},
     ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId},
     recording,

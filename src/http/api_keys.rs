@@ -10,7 +10,7 @@ use crate::{
     app::State,
 };
 use actix_web::{HttpResponse, web};
-use actors::writer::Commit;
+use actors::commit::Commit;
 use entities::{
     api_key,
     audit_log::Action,

@@ -18,11 +18,11 @@ use actors::{
         outlook,
         patch::Patch,
     },
+    commit::Commit,
     contact::intake::{self, Added, Given},
     dispatcher::room::Room,
     facts,
     session::caller_id,
-    writer::Commit,
 };
 use entities::{
     Error, agent,

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::app::State;
 use actix_web::web::{self, Data};
-use actors::{dispatcher::room::Room, effect::Hint, writer::Commit};
+use actors::{commit::Commit, dispatcher::room::Room, effect::Hint};
 use entities::{session, tenant};
 use schemars::JsonSchema;
 use serde::Deserialize;

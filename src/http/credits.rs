@@ -7,7 +7,7 @@ use super::{
 };
 use crate::app::State;
 use actix_web::web::{self, Data};
-use actors::writer::Commit;
+use actors::commit::Commit;
 use entities::{
     ids::LedgerEntryId,
     ledger::{self, Filter, Kind, Movement, account},

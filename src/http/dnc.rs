@@ -12,9 +12,10 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
+use actors::barred;
 use actors::{
-    dnc::{self, Entry, Whom},
-    import,
+    barred::{Entry, Whom},
+    dnc, import,
 };
 use entities::{
     dnc::{self as store, Channels, DncChannel, Filter, Model, Source},
@@ -73,7 +74,7 @@ pub struct Create {
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
     let whom = match (asked.phone_number, asked.email) {
         (Some(number), None) => number_of(&state, &caller, &number).await?,
-        (None, Some(email)) => Whom::Email(dnc::email(&email)?),
+        (None, Some(email)) => Whom::Email(barred::email(&email)?),
         (Some(_), Some(_)) => return Err(ApiError::validation("email", "give a number or an address, not both")),
         (None, None) => return Err(ApiError::validation("phone_number", "give a number or an address")),
     };
@@ -142,7 +143,7 @@ async fn whom(state: &State, caller: &Caller, params: &mut Params) -> ApiResult<
         return number_of(state, caller, &number).await.map(Some);
     }
     match params.take("email") {
-        Some(email) => Ok(Some(Whom::Email(dnc::email(&email)?))),
+        Some(email) => Ok(Some(Whom::Email(barred::email(&email)?))),
         None => Ok(None),
     }
 }

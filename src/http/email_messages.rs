@@ -12,13 +12,11 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::{
-    dnc,
-    email::{
-        self, MAX_OPEN,
-        machine::Command,
-        message::{is_content_type, is_mailbox},
-    },
+use actors::barred;
+use actors::email::{
+    self, MAX_OPEN,
+    machine::Command,
+    message::{is_content_type, is_mailbox},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use entities::{
@@ -172,7 +170,7 @@ fn on_dnc(error: Error) -> ApiError {
 }
 
 fn check(asked: &Create, id: EmailId) -> ApiResult<email::New> {
-    let to = dnc::email(&asked.to).map_err(|_| ApiError::validation("to", "is not an e-mail address"))?;
+    let to = barred::email(&asked.to).map_err(|_| ApiError::validation("to", "is not an e-mail address"))?;
     one_line("to", &to)?;
     if !is_mailbox(&to) {
         return Err(ApiError::validation("to", "is not an e-mail address"));

@@ -11,7 +11,7 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{Bytes, Data, Json},
 };
-use actors::{at_rest, delivery::replay, event::CATALOGUE, writer::Committed};
+use actors::{at_rest, commit::Committed, delivery::replay, event::CATALOGUE};
 use entities::{
     delivery, delivery_attempt,
     event::{self, Filter},

@@ -12,6 +12,7 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
+    commit::Commit,
     keyring::purpose,
     signature,
     talk::{
@@ -19,7 +20,6 @@ use actors::{
         schema::Parameters,
         tools,
     },
-    writer::Commit,
 };
 use entities::{
     Error, agent,

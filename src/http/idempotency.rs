@@ -17,9 +17,9 @@ use actix_web::{
     middleware::Next,
 };
 use actors::{
+    commit::Commit,
     deps::Deps,
     keyring::{hex, purpose},
-    writer::Commit,
 };
 use entities::idempotency::{self as store, Model as Claim};
 use sha2::{Digest, Sha256};

@@ -13,7 +13,7 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    carrier::Control,
+    call::leg::Control,
     session::machine::{Command, Session},
 };
 use bytes::Bytes;

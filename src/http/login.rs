@@ -16,7 +16,7 @@ use actix_web::{
     cookie::{Cookie, SameSite, time},
     web::{self, Data},
 };
-use actors::{housekeeping::LOGIN_ABSOLUTE, keyring::sha256_hex, writer::Commit};
+use actors::{commit::Commit, housekeeping::LOGIN_ABSOLUTE, keyring::sha256_hex};
 use entities::{meta, user, values::Zone};
 use schemars::JsonSchema;
 use serde::Deserialize;

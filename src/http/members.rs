@@ -14,7 +14,7 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::writer::Commit;
+use actors::commit::Commit;
 use entities::{
     Error,
     audit_log::{self, Action, Actor, Details},

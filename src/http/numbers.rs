@@ -15,8 +15,8 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
+    commit::Commit,
     inbound::{self, Arriving, Taken, WINDOW_SECONDS},
-    writer::Commit,
 };
 use entities::{
     Error, agent,

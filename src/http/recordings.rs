@@ -12,13 +12,13 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
+    commit::Commit,
     keyring::purpose,
     recording::{
         machine::Command,
         studio,
         vault::{self, RangeAsked},
     },
-    writer::Commit,
 };
 use entities::{
     Error,

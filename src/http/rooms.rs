@@ -11,8 +11,10 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
+use actors::barred;
 use actors::{
-    dnc, facts,
+    commit::Commit,
+    facts,
     room::{
         link,
         machine::{Command, Room, duration_seconds},
@@ -22,7 +24,6 @@ use actors::{
         settings::{self, Asked, RecordingOverride},
     },
     voice_clone::builtin,
-    writer::Commit,
 };
 use entities::{
     Error, agent,
@@ -170,7 +171,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     };
     super::voices::check(&state, &caller, "voice_id", asked.voice_id.as_deref()).await?;
     if let Some(email) = &asked.participant.email {
-        dnc::email(email).map_err(|_| ApiError::validation("participant.email", "is not an e-mail address"))?;
+        barred::email(email).map_err(|_| ApiError::validation("participant.email", "is not an e-mail address"))?;
     }
     let definition = &agent.definition;
     deps.providers.check(definition, caller.env())?;

@@ -5,7 +5,7 @@
 use super::{
     account, agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events,
     functions,
-    gate::{Access, Access::*},
+    gate::Access::{self, *},
     imports, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms,
     sessions, sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices,
     webhook_endpoints, workspace,

@@ -10,7 +10,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{keyring::purpose, trunk::ping, writer::Commit};
+use actors::{commit::Commit, keyring::purpose, trunk::ping};
 use entities::{
     Error,
     campaign::CallsPerSecond,

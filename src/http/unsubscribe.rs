@@ -11,7 +11,8 @@ use actix_web::{
     web::{Data, Path, Payload},
 };
 use actors::{
-    dnc::{self, Entry, Whom},
+    barred::{Entry, Whom},
+    dnc,
     email::link,
 };
 use entities::{

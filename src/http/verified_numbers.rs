@@ -13,8 +13,8 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
+    commit::Commit,
     verify::{self, Answered, Asked, Confirmed},
-    writer::Commit,
 };
 use entities::{
     Error,

@@ -12,12 +12,12 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
+    commit::Commit,
     delivery::{attempt, recovery},
     endpoint::machine::{Change, Command, Switch},
     event,
     keyring::purpose,
     signature,
-    writer::Commit,
 };
 use entities::{
     Error, delivery, endpoint_health, endpoint_hour,

@@ -10,7 +10,7 @@ use crate::{
     app::State,
 };
 use actix_web::web::{self, Data};
-use actors::{effect::Hint, writer::Commit};
+use actors::{commit::Commit, effect::Hint};
 use entities::{
     Error,
     values::{Country, Role, Text, Zone},

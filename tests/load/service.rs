@@ -2,10 +2,10 @@
 use super::receiver::{Receiver, micros_now};
 use actors::{
     clock::Clock,
+    commit::Commit,
     deps::Deps,
     outbound::{Options, Outbound, Policy},
     signature,
-    writer::Commit,
 };
 use bytes::Bytes;
 use callboard::{

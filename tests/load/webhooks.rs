@@ -4,9 +4,9 @@ use super::{
     service::{Service, cpu_seconds, name_of, raw_limit, resident_mib},
 };
 use actors::{
+    commit::Commit,
     deps::Deps,
     event::{CampaignCreated, Event},
-    writer::Commit,
 };
 use entities::{
     campaign::{Channel, SessionType},

@@ -6,12 +6,13 @@ pub mod realtime;
 mod scripted;
 pub mod transcription;
 
+use crate::talk::tools::Tool;
 pub use scripted::Scripted;
 
 use bytes::Bytes;
 use entities::{
-    Error, Result, agent,
-    agent::Definition,
+    Error, Result,
+    agent::{self, Definition},
     values::{Env, Variables},
 };
 use futures_util::{
@@ -71,15 +72,6 @@ pub enum Failure {
     /// The provider did not answer, or not in its protocol.
     #[error("the provider failed: {0}")]
     Provider(String),
-}
-
-/// A tool that the model may ask for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
-    pub name: String,
-    pub description: String,
-    /// JSON Schema.
-    pub parameters: serde_json::Value,
 }
 
 /// What a mind is told before the talk.

@@ -100,7 +100,7 @@ impl Brain for Scripted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::brain::{Speech, Tool};
+    use crate::{brain::Speech, talk::tools::Tool};
     use entities::values::Text;
 
     fn reply(hear: &[&str], say: &str) -> Reply {

@@ -1,16 +1,16 @@
 //! The shell's bindings for campaigns.
 use super::machine::{Campaign, Command};
 use crate::{
+    commit::Commit,
     contact::machine as contact,
     deps::Deps,
-    dispatcher::queue::RING_MS,
+    eligibility::RING_MS,
     facts::contact_moved,
     hours::{Rules, Standing},
     job,
     session::machine::{Bar, Command as SessionCommand},
     shell::Stored,
     slices::Slices,
-    writer::Commit,
 };
 use entities::{
     Result,

@@ -69,7 +69,7 @@ impl Letter {
                 let optional = |field, text: Option<&str>| text.map(|text| parse(field, text)).transpose();
                 let reply_to = template.reply_to.as_deref();
                 let reply_to = reply_to.map(|address| {
-                    crate::dnc::email(address)
+                    crate::barred::email(address)
                         .map_err(|_| Error::invalid("template.reply_to", "is not an e-mail address"))
                 });
                 let email = Email {

@@ -2,13 +2,13 @@
 //! retries end who has had them, loosened caps and windows let go whom they put off. Until that is done nobody who waits is
 //! dispatched; the campaign's `review_of` says so, and outlives a crash.
 use crate::{
+    commit::Commit,
     contact::machine::{self as contact, Command, Ending, Last},
     deps::Deps,
     facts::contact_moved,
     job,
     session::machine::Command as SessionCommand,
     slices::Slices,
-    writer::Commit,
 };
 use entities::{
     Result,

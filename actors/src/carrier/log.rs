@@ -1,6 +1,6 @@
 //! The carrier's own log of calls: a line of JSON when one is handed to it and one when it has ended. Written before anything
 //! else is done with the call, so that it tells what really left, even if the service dies at that moment.
-use super::Leg;
+use crate::call::leg::Leg;
 use entities::{ids::SessionId, values::E164};
 use std::{
     fs::{File, OpenOptions},

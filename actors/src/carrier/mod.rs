@@ -1,50 +1,22 @@
 //! Who connects calls. One trait; the sandbox is its implementation for test keys.
+pub mod carriers;
+pub mod lines;
 mod log;
 mod person;
 mod sandbox;
 
-pub use person::Typed;
-pub use sandbox::{Options as SandboxOptions, Sandbox};
+use crate::{
+    call::leg::{Control, Leg},
+    carrier::carriers::Carriers,
+};
+pub use lines::{Options as SandboxOptions, Sandbox};
 
-use crate::{deps::Deps, room::house::House};
+use crate::deps::Deps;
 use entities::{
-    campaign::AgentSnapshot,
     ids::{Owned, SessionId},
-    session,
-    values::{E164, Env},
+    values::Env,
 };
 use std::sync::Arc;
-
-/// A call to be placed, or one that has come in.
-#[derive(Clone, Debug)]
-pub struct Leg {
-    /// The session's row as it was before the call.
-    pub call: Arc<session::Model>,
-    pub agent: Arc<AgentSnapshot>,
-}
-
-impl Leg {
-    pub fn session(&self) -> Owned<SessionId> {
-        self.call.key()
-    }
-    /// Who is called; a room has no number.
-    pub fn to(&self) -> Option<&E164> {
-        self.call.to_number.as_ref()
-    }
-}
-
-/// What a live call can be told to do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Control {
-    /// The agent says this next.
-    Say(String),
-    /// Keys are pressed on the agent's side.
-    Press(String),
-    /// Somebody else is called to take over.
-    Transfer(E164),
-    /// The hand-over took too long.
-    TakeBack,
-}
 
 /// Places calls and reports what becomes of them as commands to their sessions.
 pub trait Carrier: Send + Sync {
@@ -54,13 +26,6 @@ pub trait Carrier: Send + Sync {
     fn hang_up(&self, session: SessionId);
     /// `false`: there is no such call, or it has been told too much already.
     fn control(&self, deps: &Deps, session: SessionId, control: Control) -> bool;
-}
-
-/// The carrier of each env.
-pub struct Carriers {
-    pub sandbox: Sandbox,
-    /// Of both envs: browsers come by themselves.
-    pub rooms: House,
 }
 
 impl Carriers {

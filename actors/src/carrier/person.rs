@@ -1,19 +1,15 @@
 //! The person that the sandbox plays: says its lines one after each of the agent's, as its script or its number wants.
-use super::Control;
 use crate::{
-    brain::Speech,
+    call::leg::Control,
     clock::Busy,
     deps::Deps,
-    talk::{
-        line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
-        spoken_ms,
-    },
+    talk::line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
 };
 use entities::{
     session::{SandboxOutcome, Step},
     values::E164,
 };
-use futures_util::future::{BoxFuture, FutureExt, pending, ready};
+use futures_util::future::{BoxFuture, FutureExt};
 use std::{
     collections::VecDeque,
     sync::{
@@ -152,7 +148,7 @@ impl Person {
             }
             match self.moves.pop_front() {
                 Some(Move::Say(text) | Move::Interrupt(text)) => {
-                    return Event::Words(words(text));
+                    return Event::Words(Words::now(text));
                 }
                 Some(Move::SilenceMs(ms)) => {
                     if let Some((control, left)) = self.wait_or_heed(ms).await {
@@ -168,17 +164,6 @@ impl Person {
                 Some(Move::HangUp) | None => return Event::HungUp,
             }
         }
-    }
-}
-
-/// They begin now, and nobody hears them.
-fn words(text: String) -> Words {
-    let ms = spoken_ms(&text);
-    let speech = Speech { text, audio: None };
-    Words {
-        speech,
-        ms,
-        ago_ms: None,
     }
 }
 
@@ -295,35 +280,5 @@ impl Line for Person {
             None
         }
         .boxed()
-    }
-}
-
-/// Lines of a dry run: what was typed, and no time that passes.
-pub struct Typed(pub VecDeque<String>);
-
-impl Line for Typed {
-    fn say<'a>(&'a mut self, _: Saying<'a>) -> BoxFuture<'a, Said> {
-        ready(Said::Whole).boxed()
-    }
-    fn listen(&mut self) -> BoxFuture<'_, Event> {
-        let next = self.0.pop_front().map(|text| Event::Words(words(text)));
-        ready(next.unwrap_or(Event::HungUp)).boxed()
-    }
-    fn hear(&mut self, _: u64) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
-    }
-    fn expect_consent(&mut self) {}
-    fn wants_slow_function(&mut self) -> bool {
-        false
-    }
-    fn press(&mut self, _: &str) {}
-    fn wanted(&mut self) -> BoxFuture<'_, E164> {
-        pending().boxed()
-    }
-    fn hand_over<'a>(&'a mut self, _: &'a E164) -> BoxFuture<'a, Result<(), String>> {
-        ready(Ok(())).boxed()
-    }
-    fn dawdle(&mut self, _: u64) -> BoxFuture<'_, Option<(E164, u64)>> {
-        ready(None).boxed()
     }
 }

@@ -14,8 +14,10 @@
 //! | 0 | a talk: completed |
 //!
 //! The person is played ([`super::person`]); the agent, its functions and everything around the talk are the real ones.
-use super::{Carrier, Control, Leg, log::Log, person::Person};
+use super::{Carrier, person::Person};
 use crate::{
+    call::leg::{Control, Leg},
+    carrier::lines::{Entry, INBOX, Live, Sandbox},
     clock::Busy,
     deps::Deps,
     session::machine::{Command, Refusal},
@@ -25,89 +27,17 @@ use crate::{
 use entities::{
     ids::SessionId,
     session::{self, AnsweredBy, Detection, Direction, EndedBy, SandboxOutcome, VoicemailAction},
-    values::{Country, E164, Moment},
+    values::{Country, E164},
 };
 use futures_util::FutureExt;
 use std::{
-    collections::HashMap,
     panic::AssertUnwindSafe,
-    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
-use tokio::{sync::mpsc, task::AbortHandle};
-
-/// How the sandbox behaves.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Ringing and talking times are divided by it.
-    pub speed: f64,
-    /// Calls beyond so many a second are refused, as by a trunk that is full; 0: none is.
-    pub calls_per_second: f64,
-    /// Where its calls are noted; empty: nowhere.
-    pub log: PathBuf,
-}
-
-pub struct Sandbox {
-    speed: f64,
-    room: Option<Mutex<Room>>,
-    log: Arc<Log>,
-    live: Arc<Mutex<Live>>,
-}
-
-type Live = HashMap<SessionId, Entry>;
-
-struct Entry {
-    task: AbortHandle,
-    leg: Arc<Leg>,
-    inbox: mpsc::Sender<(Control, Option<Busy>)>,
-    /// Its person waits to be told something.
-    listens: Arc<AtomicBool>,
-}
-
-/// What a call can be told before it listens.
-const INBOX: usize = 16;
-
-/// Calls of the current second.
-struct Room {
-    per_second: f64,
-    second: i64,
-    calls: f64,
-}
-
-impl Room {
-    fn take(&mut self, now: Moment) -> bool {
-        let second = now.millis().div_euclid(1000);
-        if second != self.second {
-            (self.second, self.calls) = (second, 0.0);
-        }
-        self.calls += 1.0;
-        self.calls <= self.per_second
-    }
-}
-
-impl Sandbox {
-    pub fn new(options: Options) -> std::io::Result<Self> {
-        let room = Room {
-            per_second: options.calls_per_second,
-            second: 0,
-            calls: 0.0,
-        };
-        Ok(Sandbox {
-            speed: options.speed,
-            room: (options.calls_per_second > 0.0).then_some(Mutex::new(room)),
-            log: Arc::new(Log::open(&options.log)?),
-            live: Arc::default(),
-        })
-    }
-
-    fn has_room(&self, now: Moment) -> bool {
-        let Some(room) = &self.room else { return true };
-        room.lock().unwrap_or_else(PoisonError::into_inner).take(now)
-    }
-}
+use tokio::sync::mpsc;
 
 fn lock(live: &Mutex<Live>) -> MutexGuard<'_, Live> {
     live.lock().unwrap_or_else(PoisonError::into_inner)

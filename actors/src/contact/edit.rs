@@ -4,12 +4,12 @@ use super::{
     machine::{self, Command},
 };
 use crate::{
+    commit::Commit,
     deps::Deps,
-    dispatcher::queue::{People, RING_MS, people},
-    eligibility::{self, Rule, Terms, Verdict},
+    eligibility::{self, RING_MS, Rule, Terms, Verdict},
     facts,
     hours::{Rules, Standing},
-    writer::Commit,
+    people::{People, people},
 };
 use entities::{
     Error, Result,

@@ -1,7 +1,7 @@
 //! Taking contacts in: from the API or from a file, read, merged, grouped by their hours, and stored.
 //!
 //! One number, or one e-mail address, is in a campaign once, however it was typed: duplicates are merged and counted.
-use crate::{campaign::letter::Letter, deps::Deps, hours, shape, writer::Commit};
+use crate::{campaign::letter::Letter, commit::Commit, deps::Deps, hours, shape};
 use entities::{
     Error, Result,
     campaign::{self, Channel, Plan},
@@ -231,7 +231,7 @@ impl Place {
                 let (phone_number, by_number) = number.unwrap_or_default();
                 // A number that cannot be called tells no zone, and keeps nobody from being written to.
                 let known = Some(by_number).filter(|zone| zone != UNCALLABLE);
-                let (address, zone) = match crate::dnc::email(typed) {
+                let (address, zone) = match crate::barred::email(typed) {
                     Ok(address) => (address, explicit.or(known).unwrap_or_default()),
                     Err(_) => (typed.to_owned(), UNCALLABLE.to_owned()),
                 };

@@ -1,6 +1,6 @@
 //! What the operator gives or takes on the command line waits in a table of its own; the running service books it, so that
 //! only one process ever writes a ledger.
-use crate::{deps::Deps, writer::Commit};
+use crate::{commit::Commit, deps::Deps};
 use entities::{
     Result,
     ids::GrantId,

@@ -5,16 +5,15 @@
 //! whatever a crash interrupts, no payment is without its row. What a lost notice left is asked for by [`reconcile`].
 use super::{
     stripe::{
-        Failure, Stripe,
+        Failure,
         notice::{Story, Whose},
-        signature::Secrets,
     },
     topup::{self, Asked, Command, Effect, Misfit, News},
 };
 use crate::{
+    commit::Commit,
     deps::Deps,
-    job::{self, Running},
-    writer::Commit,
+    job::{self},
 };
 use entities::{
     Error, Result,
@@ -23,17 +22,6 @@ use entities::{
     values::Moment,
 };
 use sea_orm::DatabaseTransaction;
-
-/// Who takes the money, and within which limits.
-pub struct Payments {
-    pub stripe: Option<Stripe>,
-    /// Of Stripe's webhook to us; none: its notices are not taken.
-    pub notice_secrets: Secrets,
-    /// Cents of one top-up.
-    pub amounts: std::ops::RangeInclusive<i64>,
-    /// Top-ups that the processor is being asked about.
-    pub asking: Running<TopupId>,
-}
 
 /// What came of something that was told.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 //! Books what a batch of commits moves, inside its transaction: each account is read and written once, however many movements
 //! there are.
 use super::{
-    Terms, chain,
+    chain,
     machine::{self, Turn},
 };
-use crate::{event::Draft, ids::Ids};
+use crate::{credits::terms::Terms, event::Draft, ids::Ids};
 use entities::{
     Result,
     changes::Changes,

@@ -2,19 +2,19 @@
 use super::machine::{Outcome, Schedule, Verdict};
 use crate::{
     bulkhead::Permit,
+    commit::Commit,
+    delivery::report::Report,
     deps::Deps,
     event::{Event, WebhookTest},
     keyring::purpose,
-    outbound::{Failure, Timings},
     signature,
     supervise::panic_text,
-    writer::Commit,
 };
 use bytes::Bytes;
 use entities::{
     Error, Result,
     delivery::{Model as Delivery, Origin},
-    delivery_attempt::{self, ResponseHeaders},
+    delivery_attempt::ResponseHeaders,
     event,
     ids::EventId,
     values::Moment,
@@ -22,7 +22,7 @@ use entities::{
 };
 use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use std::{net::SocketAddr, panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, time::Duration};
 use url::Url;
 use zeroize::Zeroizing;
 
@@ -79,96 +79,6 @@ impl Target {
         headers.extend(self.headers.clone());
         headers
     }
-}
-
-/// What is known after an attempt.
-#[derive(Clone, Debug)]
-pub struct Report {
-    pub outcome: Outcome,
-    pub started_at: Moment,
-    /// Unix seconds in the signature's base.
-    pub signed_at: i64,
-    pub timings: Timings,
-    pub remote: Option<SocketAddr>,
-    pub response_headers: ResponseHeaders,
-    pub response_body: Option<String>,
-}
-
-impl Report {
-    /// For an attempt that ended in a fault of ours.
-    fn of_panic(panic: &str, at: Moment) -> Self {
-        tracing::error!(panic, "an attempt to deliver panicked");
-        Report {
-            outcome: Outcome::Failed(Failure::BadAnswer("internal fault".into())),
-            started_at: at,
-            signed_at: 0,
-            timings: Timings::default(),
-            remote: None,
-            response_headers: ResponseHeaders::default(),
-            response_body: None,
-        }
-    }
-
-    pub fn duration_ms(&self) -> i32 {
-        millis(self.timings.total_us)
-    }
-
-    /// `None` after a success.
-    pub fn error_code(&self) -> Option<&'static str> {
-        match (&self.outcome, self.outcome.verdict()) {
-            (_, Verdict::Delivered) => None,
-            (Outcome::Answered { .. }, _) => Some("http_status"),
-            (Outcome::Failed(failure), _) => Some(failure.code()),
-        }
-    }
-
-    /// What went wrong, for people.
-    pub fn error_message(&self) -> Option<String> {
-        match (&self.outcome, self.outcome.verdict()) {
-            (_, Verdict::Delivered) => None,
-            (Outcome::Answered { status, .. }, _) => {
-                Some(format!("the receiver answered {status}; any 2xx counts as success"))
-            }
-            (Outcome::Failed(Failure::Timeout), _) => {
-                Some("no complete answer within the endpoint's timeout_ms".into())
-            }
-            (
-                Outcome::Failed(
-                    Failure::BlockedTarget(why)
-                    | Failure::Dns(why)
-                    | Failure::Connect(why)
-                    | Failure::Tls(why)
-                    | Failure::BadAnswer(why),
-                ),
-                _,
-            ) => Some(why.chars().take(500).collect()),
-        }
-    }
-
-    /// The attempt as it is logged; `delivery` has counted it.
-    pub fn log(&self, delivery: &Delivery) -> delivery_attempt::Model {
-        delivery_attempt::Model {
-            delivery_id: delivery.id,
-            n: delivery.attempts,
-            started_at: self.started_at,
-            signed_at: self.signed_at,
-            duration_ms: self.duration_ms(),
-            dns_ms: self.timings.dns_us.map(millis),
-            connect_ms: self.timings.connect_us.map(millis),
-            tls_ms: self.timings.tls_us.map(millis),
-            first_byte_ms: self.timings.first_byte_us.map(millis),
-            remote_address: self.remote.map(|address| address.to_string()),
-            status: self.outcome.status().into(),
-            error_code: self.error_code().map(str::to_owned),
-            error_message: self.error_message(),
-            response_headers: self.response_headers.clone(),
-            response_body: self.response_body.clone(),
-        }
-    }
-}
-
-fn millis(micros: u64) -> i32 {
-    i32::try_from(micros / 1000).unwrap_or(i32::MAX)
 }
 
 /// The first 64 headers, 8 KiB together, a value cut at 1 KiB.

@@ -4,16 +4,18 @@
 //! that made them; what does not fit is read from the rows later, as is everything after a restart. How many are sent at
 //! once follows what the receiver takes (`Width`). Outcomes are committed in groups (`settle`): those that arrive
 //! during one commit share the next.
+use super::settling;
 use super::{
-    attempt::{self, Report, Target},
+    attempt::{self, Target},
     machine::{self, Attempt, Verdict},
     queue::{Item, Queue, window},
     rows::{self, Due, Settings},
-    settle::{self, Settled, Standing, Tried},
+    settle::{Settled, Standing, Tried},
     width::Width,
 };
 use crate::{
     clock::{Busy, Clock},
+    delivery::report::Report,
     deps::Deps,
     registry::{Child, Link, Stop},
     router::LaneHint,
@@ -281,7 +283,7 @@ impl Lane {
         let (tried, standing) = (std::mem::take(&mut self.tried), self.standing.clone());
         let (deps, busy) = (self.deps.clone(), self.deps.clock.busy());
         let committed = async move {
-            let settled = settle::commit(&deps, standing, &tried).await;
+            let settled = settling::commit(&deps, standing, &tried).await;
             (settled, tried, busy)
         };
         ctx.spawn(committed.into_actor(self).map(|(settled, tried, busy), lane, ctx| {

@@ -1,28 +1,10 @@
 //! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
-use crate::{deps::Deps, slices::Slices, writer::Commit};
+use crate::{commit::Commit, deps::Deps, slices::Slices};
 use entities::{
     Result, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta, recovery,
     sms_message, values::Moment,
 };
 use std::time::Duration;
-
-/// How long things are kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Retention {
-    /// Events with their deliveries and attempts; held deliveries too. Source: CONTRACT §6.
-    pub events: Duration,
-    /// Bodies of the answers to successful attempts.
-    pub answers: Duration,
-}
-impl Default for Retention {
-    fn default() -> Self {
-        const DAY: u64 = 24 * 3600;
-        Retention {
-            events: Duration::from_secs(30 * DAY),
-            answers: Duration::from_secs(7 * DAY),
-        }
-    }
-}
 
 /// Events, messages or attempts in one transaction, at most.
 const MOST: usize = 500;

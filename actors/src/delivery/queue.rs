@@ -2,7 +2,7 @@
 //!
 //! With order kept, first attempts of deliveries about one subject (a session, a campaign, a contact) go one after the
 //! other: the next waits until the one before was tried. A retry is nobody's turn and holds nobody up.
-use crate::writer::Committed;
+use crate::commit::Committed;
 use entities::{delivery::Model as Delivery, ids::DeliveryId, webhook_endpoint::Ordering};
 use std::collections::{HashMap, HashSet, VecDeque, hash_map::Entry};
 use uuid::Uuid;

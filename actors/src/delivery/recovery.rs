@@ -9,7 +9,7 @@
 //!
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
 use super::machine;
-use crate::{deps::Deps, job, router::LaneHint, slices::Slices, writer::Commit};
+use crate::{commit::Commit, deps::Deps, job, router::LaneHint, slices::Slices};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},

@@ -1,5 +1,5 @@
 //! Sending an event again, with the same id and bytes: to one endpoint, or to all that receive its type.
-use crate::{deps::Deps, router::LaneHint, writer::Commit};
+use crate::{commit::Commit, deps::Deps, router::LaneHint};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin},

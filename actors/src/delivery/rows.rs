@@ -1,13 +1,14 @@
 //! What a lane reads: its endpoint, and what is due. What must not be sent any more is put away on the occasion.
+use super::settling;
 use super::{
     attempt::Target,
     queue::{Item, WINDOW_BYTES},
-    settle::{self, Standing},
+    settle::Standing,
 };
 use crate::{
     at_rest,
+    commit::{Commit, Committed},
     deps::Deps,
-    writer::{Commit, Committed},
 };
 use entities::{
     Result,
@@ -43,7 +44,7 @@ pub fn version(standing: &Standing) -> Option<i32> {
 
 pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
     let mut standing = Standing::new(id.id);
-    standing.endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
+    standing.endpoint = settling::found(endpoint::load(&deps.db.read, id).await)?;
     if let Some(health) = endpoint_health::find(&deps.db.read, id.id).await? {
         standing.health = health;
     }
@@ -62,7 +63,7 @@ pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
 /// that stopped it, or what a crash left. Slice by slice, each with a look at what the endpoint is by then.
 async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
     loop {
-        let endpoint = settle::found(endpoint::load(&deps.db.read, id).await)?;
+        let endpoint = settling::found(endpoint::load(&deps.db.read, id).await)?;
         let left = delivery::has_open(&deps.db.read, id.id).await?
             || (endpoint.is_none() && delivery::has_held(&deps.db.read, id.id).await?);
         if !left || endpoint.is_some_and(|endpoint| endpoint.status == Status::Active) {
@@ -71,7 +72,7 @@ async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
         deps.writer
             .run(move |db| {
                 Box::pin(async move {
-                    let endpoint = settle::found(endpoint::load(db, id).await)?;
+                    let endpoint = settling::found(endpoint::load(db, id).await)?;
                     let queue = match endpoint.map(|endpoint| endpoint.status) {
                         Some(Status::Active) => return Ok(((), Commit::default())),
                         Some(Status::Suspended) => QueueChange::Hold,

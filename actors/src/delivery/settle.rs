@@ -1,23 +1,15 @@
 //! From outcomes of attempts to rows: the deliveries, the log, the endpoint's streak (and with the tenth failure its
 //! suspension), its health and its hour's counts. All of it one commit.
-use super::{
-    attempt::Report,
-    machine::{self, Attempt, Verdict},
-};
-use crate::{
-    deps::{Deps, Limits},
-    effect::Effect,
-    endpoint, facts,
-    writer::Commit,
-};
+use super::machine::{self, Attempt, Verdict};
+use crate::{commit::Commit, delivery::report::Report, effect::Effect, endpoint, limits::Limits};
 use entities::{
-    Error, Result,
+    Result,
     delivery::{Model as Delivery, Origin, Status},
     endpoint_health::Model as Health,
     endpoint_hour::Model as Hour,
     ids::EndpointId,
     values::Moment,
-    webhook_endpoint::{self, Model as Endpoint, Status as EndpointStatus},
+    webhook_endpoint::{Model as Endpoint, Status as EndpointStatus},
 };
 
 /// A delivery that was tried, or whose time was over before.
@@ -62,48 +54,12 @@ impl Standing {
 pub struct Settled {
     pub deliveries: Vec<Delivery>,
     pub standing: Standing,
-    commit: Commit,
-    effects: Vec<Effect>,
-}
-
-/// Commits the outcomes, and performs what follows from them.
-pub async fn commit(deps: &Deps, mut standing: Standing, tried: &[Tried]) -> Result<Settled> {
-    let mut tries = 0;
-    loop {
-        let mut settled = settle(standing, tried, &deps.limits, deps.clock.now(), rand::random())?;
-        if let Some(endpoint) = &settled.standing.endpoint {
-            facts::add(deps, endpoint.key(), &settled.effects, &mut settled.commit).await?;
-        }
-        match deps.writer.commit(std::mem::take(&mut settled.commit)).await {
-            Ok(()) => {
-                deps.router.perform(std::mem::take(&mut settled.effects));
-                return Ok(settled);
-            }
-            // Its user changed the endpoint meanwhile: count on what it is now.
-            Err(Error::Stale) if tries < 5 => {
-                tries += 1;
-                standing = settled.standing;
-                standing.endpoint = match standing.endpoint {
-                    Some(endpoint) => found(webhook_endpoint::load(&deps.db.read, endpoint.key()).await)?,
-                    None => None,
-                };
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// One that is not there is none.
-pub fn found(loaded: Result<Endpoint>) -> Result<Option<Endpoint>> {
-    match loaded {
-        Ok(endpoint) => Ok(Some(endpoint)),
-        Err(Error::NotFound(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
+    pub commit: Commit,
+    pub effects: Vec<Effect>,
 }
 
 /// The rules, in the order of the outcomes. Pure.
-fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Moment, jitter: f64) -> Result<Settled> {
+pub fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Moment, jitter: f64) -> Result<Settled> {
     let before = standing.endpoint.clone();
     let mut hour = Hour::empty(standing.health.endpoint_id, now);
     let (mut commit, mut effects) = (Commit::default(), Vec::new());

@@ -1,13 +1,13 @@
 //! From outcomes to rows, rule by rule; then what holds for every group of outcomes.
 use super::*;
-use crate::effect::Fact;
 use crate::{
     delivery::{
+        failure::{Failure, Timings},
         machine::{Outcome, Schedule},
-        prune::Retention,
     },
+    effect::Fact,
     event::{Event, WebhookEndpointDisabledNotice},
-    outbound::{Failure, Timings},
+    limits::Retention,
 };
 use entities::{
     changes::Queue,
@@ -78,7 +78,7 @@ fn limits() -> Limits {
         call_price_cents_per_minute: 0,
         sms_price_cents_per_segment: 0,
         email_price_cents: 0,
-        credits: crate::credits::Terms::default(),
+        credits: crate::credits::terms::Terms::default(),
         allow_costly_numbers: false,
         opt_out_purge_grace: std::time::Duration::ZERO,
     }

@@ -1,15 +1,18 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
 use super::queue::{Queue, Turn, Within};
 use crate::{
-    calls::{Call, Kept},
-    carrier::Leg,
+    call::{
+        in_hand::{Call, Kept},
+        leg::Leg,
+    },
+    commit::Commit,
     contact,
     deps::Deps,
     effect::Effect,
+    eligibility::RING_TIMEOUT_SECONDS,
     facts, hours,
     session::machine::{self, Session},
     voice_clone::builtin,
-    writer::Commit,
 };
 use entities::{
     Error, Result,
@@ -224,7 +227,7 @@ fn session_row(
         attempt: contact.attempts + 1,
         variables: variables(&queue.plan.variables, contact),
         metadata: queue.plan.metadata.clone(),
-        ring_timeout_seconds: super::queue::RING_TIMEOUT_SECONDS,
+        ring_timeout_seconds: RING_TIMEOUT_SECONDS,
         max_duration_seconds,
         queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
         timezone: contact.timezone,

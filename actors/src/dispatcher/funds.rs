@@ -1,6 +1,6 @@
 //! What a tenant's calls and messages may still set aside. Read anew each round: what ends gives back, what is paid in adds.
 use crate::{
-    credits::{Terms, fall_short},
+    credits::{fall_short, terms::Terms},
     deps::Deps,
 };
 use entities::{

@@ -6,13 +6,13 @@ use super::{
 };
 use crate::{
     campaign::letter::{self, Letter},
+    commit::Commit,
     contact,
     deps::Deps,
     effect::{Effect, Fact},
     email, facts, hours,
-    message::Permit,
+    permits::Permit,
     sms,
-    writer::Commit,
 };
 use entities::{
     Error, Result, campaign, campaign_hour,

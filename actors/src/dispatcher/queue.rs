@@ -6,11 +6,12 @@ use super::{funds::Funds, pace::Pace};
 use crate::{
     campaign::letter::Letter,
     deps::Deps,
-    eligibility::{self, Person, Rule, Terms, Verdict},
+    eligibility::{self, RING_MS, Rule, Terms, Verdict},
     hours::{self, Rules, Spell, Standing},
+    people::{People, people},
     session::{
         caller_id,
-        machine::{PLACED_WITHIN_MS, cost},
+        machine::cost,
         settings::{self, Asked},
     },
 };
@@ -19,13 +20,12 @@ use entities::{
     campaign::{AgentSnapshot, Channel, Model as Row, Plan},
     campaign_hour,
     contact::{self, Address, Model as Contact, Status},
-    ids::{CampaignId, SessionId, TenantId},
-    message_send, session,
+    ids::{CampaignId, TenantId},
+    session,
     values::{Cents, E164, Env, Moment, Zone},
 };
-use sea_orm::DatabaseConnection;
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
@@ -33,13 +33,6 @@ use std::{
 const WINDOW: u64 = 128;
 /// Contacts read at once of each of many groups.
 const SMALL_WINDOW: u64 = 16;
-/// Seconds a phone rings before a campaign's call is given up.
-pub const RING_TIMEOUT_SECONDS: i32 = 30;
-/// What of the calling hours must be left when a call starts: all its ringing, and a moment for one that is placed late.
-pub const RING_MS: i64 = ring_ms(RING_TIMEOUT_SECONDS);
-pub const fn ring_ms(ring_timeout_seconds: i32) -> i64 {
-    ring_timeout_seconds as i64 * 1000 + PLACED_WITHIN_MS
-}
 
 pub struct Queue {
     pub id: CampaignId,
@@ -734,87 +727,4 @@ impl Group {
             HoursNow::Open(_) | HoursNow::Unknown | HoursNow::Closed { .. } | HoursNow::Never => None,
         }
     }
-}
-
-/// Whose calls, or messages, count.
-#[derive(Clone, Copy, Debug)]
-pub struct People {
-    pub owner: (TenantId, Env),
-    pub channel: Channel,
-    /// A call that was placed before does not count against itself.
-    pub itself: Option<SessionId>,
-}
-
-/// What is known of these addresses: three look-ups for all of them.
-pub async fn people(
-    deps: &Deps,
-    db: &DatabaseConnection,
-    whose: People,
-    mut addresses: Vec<Address>,
-    now: Moment,
-) -> Result<BTreeMap<Address, Person>> {
-    let People { owner, channel, itself } = whose;
-    addresses.sort();
-    addresses.dedup();
-    let texts: Vec<String> = addresses.iter().map(|address| address.as_str().to_owned()).collect();
-    let numbers: Vec<E164> = addresses
-        .iter()
-        .filter_map(|address| match address {
-            Address::Number(number) => Some(number.clone()),
-            Address::Email(_) => None,
-        })
-        .collect();
-    let barred = entities::dnc::barred(db, owner, channel.dnc(), &texts).await?;
-    let mut recent = recent((deps, db), owner, channel, &numbers, &texts, (itself, now)).await?;
-    let verified = match owner.1 {
-        Env::Live => Vec::new(),
-        Env::Test => {
-            let others: Vec<E164> = numbers.iter().filter(|number| !number.is_sandbox()).cloned().collect();
-            entities::verified_number::among(db, owner.0, &others).await?
-        }
-    };
-    let people = addresses.into_iter().map(|address| {
-        let person = Person {
-            has_number: match (&address, owner.1) {
-                (Address::Number(number), Env::Live) => !number.is_sandbox(),
-                (Address::Number(number), Env::Test) => number.is_sandbox() || verified.contains(number),
-                // In the test env no mail leaves the house.
-                (Address::Email(_), Env::Live | Env::Test) => true,
-            },
-            is_barred: barred.contains(address.as_str()),
-            recent: recent.remove(address.as_str()).unwrap_or_default(),
-            not_before: None,
-        };
-        (address, person)
-    });
-    Ok(people.collect())
-}
-
-/// When each of them was called, or written to by that channel, in the last 7 days, in order.
-async fn recent(
-    (deps, db): (&Deps, &DatabaseConnection),
-    owner: (TenantId, Env),
-    channel: Channel,
-    numbers: &[E164],
-    texts: &[String],
-    (itself, now): (Option<SessionId>, Moment),
-) -> Result<HashMap<String, Vec<Moment>>> {
-    // By the wall clock too, where that is behind.
-    let behind_ms = deps.clock.times().behind_ms().max(0);
-    let week_ago = now.plus_seconds(-7 * 24 * 3600).plus_millis(-behind_ms);
-    Ok(match channel.of_messages() {
-        None => entities::dial::recent(db, owner, numbers, week_ago)
-            .await?
-            .into_iter()
-            .map(|(number, calls)| {
-                let others = calls.into_iter().filter(|call| Some(call.session_id) != itself);
-                (number.as_str().to_owned(), others.map(|call| call.at).collect())
-            })
-            .collect(),
-        Some(channel) => message_send::recent(db, owner, channel, texts, week_ago)
-            .await?
-            .into_iter()
-            .map(|(address, sent)| (address, sent.into_iter().map(|sent| sent.at).collect()))
-            .collect(),
-    })
 }

@@ -1,5 +1,5 @@
 //! How many calls a tenant may have at once, in each env, and how many of them it may place itself.
-use crate::{deps::Limits, session::machine::Session};
+use crate::{limits::Limits, session::machine::Session};
 use entities::{
     ids::CampaignId,
     session::{Direction, Live},

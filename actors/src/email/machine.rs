@@ -8,8 +8,7 @@ use crate::{
     contact::machine::Ending,
     effect::{Effect, Fact, Work},
     machine::Machine,
-    message::{self, INVALID_MESSAGE, is_final},
-    sms::machine::{Bar, Block, Fault, UNKNOWN_OUTCOME},
+    message::{self, Bar, Block, Fault, INVALID_MESSAGE, UNKNOWN_OUTCOME, is_final},
 };
 use entities::{
     Error, Result,

@@ -1,5 +1,6 @@
 //! E-mails to people outside. One message is a row with a state machine; the mail server of the service takes it.
 pub mod actor;
+pub mod door;
 pub mod link;
 pub mod machine;
 pub mod message;
@@ -7,7 +8,7 @@ mod send;
 
 pub use send::{send, send_begun, undecided};
 
-use crate::{credits, deps::Deps, job::Running, mail::Post, message::Permits, sms, writer::Commit};
+use crate::{commit::Commit, credits, deps::Deps, mail::Post, sms};
 use entities::{
     Error, Result,
     dnc::{self, DncChannel},
@@ -18,33 +19,11 @@ use entities::{
     ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
     values::{Cents, Env, Metadata, Moment},
 };
-use std::path::PathBuf;
 
-/// How e-mails to people outside are handed over.
-pub struct Emails {
-    /// Where test keys' messages become files; `None`: they are kept nowhere.
-    pub sandbox_folder: Option<PathBuf>,
-    /// Messages that are being handed over.
-    pub running: Running<EmailId>,
-    pub permits: Permits,
-}
-
-/// Talks with the mail server at once.
-const AT_ONCE: usize = 16;
 /// Messages that are not sent yet, of one tenant in one env.
 pub const MAX_OPEN: u64 = 10_000;
 /// A message can be scheduled so far ahead.
 pub const FURTHEST_SECONDS: i64 = sms::FURTHEST_SECONDS;
-
-impl Emails {
-    pub fn new(sandbox_folder: Option<PathBuf>) -> Self {
-        Emails {
-            sandbox_folder,
-            running: Running::default(),
-            permits: Permits::new(AT_ONCE),
-        }
-    }
-}
 
 /// A message that is asked for. None of its texts may have control characters but for the two bodies.
 #[derive(Clone, Debug)]

@@ -7,11 +7,9 @@ use crate::{
         post::{keep, mailbox},
         smtp::Failure,
     },
-    message::{Permit, TOO_LATE, UNDECIDED},
-    sms::{
-        check_blocks,
-        machine::{Bar, Block, Fault},
-    },
+    message::{Bar, Block, Fault, TOO_LATE, UNDECIDED},
+    permits::Permit,
+    sms::check_blocks,
 };
 use entities::{
     Error, Result,
@@ -78,7 +76,7 @@ pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
             Err(why) => refuse(&its, &row, why),
         }
         drop(permit);
-        crate::message::freed(&its, key.tenant_id, row.campaign_id);
+        crate::outgoing::freed(&its, key.tenant_id, row.campaign_id);
         Ok(())
     });
 }
@@ -128,9 +126,9 @@ pub fn undecided(deps: &Deps, key: Owned<EmailId>) {
 /// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
 async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
     let owner = (row.tenant_id, row.env);
-    match crate::message::of_campaign(deps, owner, row.campaign_id, row.send_by).await? {
-        Some(crate::message::Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
-        Some(crate::message::Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
+    match crate::outgoing::of_campaign(deps, owner, row.campaign_id, row.send_by).await? {
+        Some(crate::outgoing::Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
+        Some(crate::outgoing::Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
         None => {}
     }
     if super::check_configured(deps, row.env).is_err() {

@@ -1,5 +1,5 @@
 //! The shell's bindings for webhook endpoints.
-use crate::{deps::Deps, shell::Stored, writer::Commit};
+use crate::{commit::Commit, deps::Deps, shell::Stored};
 use entities::{
     Result,
     ids::{EndpointId, Owned},

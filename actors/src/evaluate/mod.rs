@@ -3,52 +3,33 @@
 //! A stored job: its row is born with the session's end and says how often it was tried, and until when. With a configured
 //! language model that decides (`llm`), without one plain rules do (`rules`); a model that fails three times, or does not
 //! answer in time, leaves the call unclassified, and the job says why.
+pub mod evaluations;
 mod prompt;
 pub mod rules;
 
 use crate::{
     brain::chat,
+    commit::Commit,
     deps::Deps,
-    job::{self, Running},
+    job::{self},
     session::{
         log::Answered,
         machine::{Command, Disposition, Evaluated},
     },
-    writer::Commit,
 };
 use entities::{
     Error, Result,
     agent::{self, Definition, QuestionType},
     agent_version, answer,
     evaluation::{self, Model as Job, Status},
-    ids::SessionId,
     session::{self, Evaluator},
     transcript::{self, Speaker, Turn},
 };
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// Source: CONTRACT §4.
 const MAX_TRIES: i32 = 3;
 const LLM_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Talks that are being classified.
-pub struct Evaluations {
-    running: Running<SessionId>,
-    permits: Semaphore,
-}
-
-/// A model that is asked too much at once answers nobody.
-const AT_ONCE: usize = 8;
-
-impl Default for Evaluations {
-    fn default() -> Self {
-        Evaluations {
-            running: Running::default(),
-            permits: Semaphore::new(AT_ONCE),
-        }
-    }
-}
 
 /// Works a job off, unless somebody is at it already.
 pub fn run(deps: &Deps, job: Job) {

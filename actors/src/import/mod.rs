@@ -5,14 +5,16 @@
 //! variables. Do-not-call entries: `phone_number` or `email`, `channels`, `reason`.
 mod file;
 
+use crate::barred;
 use crate::{
+    barred::{Entry, Whom},
+    commit::Commit,
     contact::intake,
     deps::Deps,
-    dnc::{self, Entry, Outcome, Whom},
+    dnc::{self, Outcome},
     effect::Hint,
     job,
     slices::Slices,
-    writer::Commit,
 };
 use csv::ByteRecord;
 use entities::{
@@ -521,7 +523,7 @@ fn entries_of(deps: &Deps, row: &Value, country: Country) -> Result<Vec<Entry>> 
     // Doubt goes against us: whoever is behind an extension, the line is not called.
     let number = cell("phone_number").map(|text| E164::parse_line(text, country));
     let number = number.transpose().map_err(|why| Error::invalid("phone_number", why))?;
-    let email = cell("email").map(dnc::email).transpose()?;
+    let email = cell("email").map(barred::email).transpose()?;
     let entry = |whom, channels| Entry {
         id: deps.ids.next(),
         whom,

@@ -2,9 +2,9 @@
 use super::post::Undelivered;
 use crate::{
     clock::{Busy, Clock},
+    commit::Commit,
     deps::Deps,
     registry::{Child, Link, Stop, tell_itself},
-    writer::Commit,
 };
 use actix::prelude::*;
 use entities::{

@@ -6,6 +6,7 @@
 mod connect;
 mod policy;
 
+use crate::delivery::failure::{Failure, Timings};
 pub use connect::{Lookup, SystemLookup};
 pub use policy::{AllowedTarget, Blocked, Policy};
 
@@ -91,49 +92,12 @@ pub struct Exchange {
     pub remote: Option<SocketAddr>,
 }
 
-/// Microseconds. A stage that did not happen has none: on a connection that was open already there is no look-up.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Timings {
-    pub dns_us: Option<u64>,
-    pub connect_us: Option<u64>,
-    pub tls_us: Option<u64>,
-    /// From the start to the answer's head.
-    pub first_byte_us: Option<u64>,
-    pub total_us: u64,
-}
-
-/// Why nothing came back.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Failure {
-    BlockedTarget(String),
-    Timeout,
-    Dns(String),
-    Connect(String),
-    Tls(String),
-    /// Reset, cut off, or not HTTP.
-    BadAnswer(String),
-}
-
 impl From<ConnectFailure> for Failure {
     fn from(failure: ConnectFailure) -> Self {
         match failure {
             ConnectFailure::Blocked(why) => Failure::BlockedTarget(why),
             ConnectFailure::Dns(why) => Failure::Dns(why),
             ConnectFailure::Tcp(why) => Failure::Connect(why),
-        }
-    }
-}
-
-impl Failure {
-    /// A word for the log and the API.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Failure::BlockedTarget(_) => "blocked_target",
-            Failure::Timeout => "timeout",
-            Failure::Dns(_) => "dns_failed",
-            Failure::Connect(_) => "connect_failed",
-            Failure::Tls(_) => "tls_failed",
-            Failure::BadAnswer(_) => "bad_answer",
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What a recording does, line by line; then what holds for every recording, whatever its store does.
 use super::*;
-use crate::effect::Fact;
-use crate::event::Event;
+use crate::{effect::Fact, event::Event};
 use entities::{
     agent::Channels,
     ids::{AgentId, RecordingId, SessionId, TenantId},

@@ -2,6 +2,7 @@
 pub mod actor;
 pub mod machine;
 pub mod mix;
+pub mod sounds;
 pub mod studio;
 pub mod vault;
 pub mod voice;

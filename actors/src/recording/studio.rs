@@ -6,13 +6,13 @@
 use super::{
     machine::{Command, Stored},
     mix::{self, Piece},
-    vault::Vault,
-    voice::{self, Voice},
+    voice::{self},
 };
 use crate::{
     brain::realtime::sound,
     deps::Deps,
-    job::{self, Running},
+    job::{self},
+    recording::sounds::AT_ONCE,
     room::hearing::UNKNOWN,
 };
 use bytes::Bytes;
@@ -25,51 +25,7 @@ use entities::{
     session,
     transcript::{self, Speaker, Turn},
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
-use tokio::sync::Semaphore;
-
-pub struct Studio {
-    pub voice: Voice,
-    pub vault: Vault,
-    running: Running<RecordingId>,
-    /// Of calls that have ended a moment ago: G.711 mu-law of some turns, by their place.
-    sounds: Mutex<HashMap<RecordingId, Vec<(usize, Bytes)>>>,
-    permits: Semaphore,
-}
-
-/// Hours of sound, in quarters, that are made at once: a minute of both sides is 2 MB, three times over while it is made.
-const AT_ONCE: usize = 8;
-/// Bytes of own sounds that are kept until they are stored; of further calls the service's voice speaks.
-const MAX_KEPT: usize = 256 * 1024 * 1024;
-
-impl Studio {
-    pub fn new(voice: Voice, vault: Vault) -> Self {
-        Studio {
-            voice,
-            vault,
-            running: Running::default(),
-            sounds: Mutex::default(),
-            permits: Semaphore::new(AT_ONCE),
-        }
-    }
-
-    fn sounds(&self) -> MutexGuard<'_, HashMap<RecordingId, Vec<(usize, Bytes)>>> {
-        self.sounds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The sounds of a call that has ended, until its recording is stored or erased.
-    pub fn keep(&self, recording: RecordingId, sounds: Vec<(usize, Bytes)>) {
-        let mut all = self.sounds();
-        let size = |sounds: &Vec<(usize, Bytes)>| sounds.iter().map(|(_, sound)| sound.len()).sum::<usize>();
-        let kept: usize = all.values().map(size).sum();
-        if !sounds.is_empty() && kept + size(&sounds) <= MAX_KEPT {
-            all.insert(recording, sounds);
-        }
-    }
-}
+use std::sync::Arc;
 
 /// Where a recording lies in the vault.
 pub fn name(key: Owned<RecordingId>) -> String {

@@ -1,6 +1,6 @@
 //! The shell's bindings for rooms, and a room's row.
 use super::machine::{self, Outcome, Phase, Room};
-use crate::{deps::Deps, shell::Stored, writer::Commit};
+use crate::{commit::Commit, deps::Deps, shell::Stored};
 use entities::{
     Error, Result,
     ids::{Owned, RoomId},

@@ -4,7 +4,7 @@
 //! of speech in a row keeps out coughs and clicks, and an utterance ends after a pause. What came shortly before the
 //! beginning was noticed belongs to it; the pause at its end does not. The net is not all-knowing: a steady deep tone (440 Hz)
 //! is a voice to it, a beep of 1 kHz, noise and silence are none.
-use super::wire::Heard;
+use crate::room::heard::Heard;
 use audio_codec::{BoxedResampler, Encoder, pcmu::PcmuEncoder};
 use bytes::Bytes;
 use earshot::Detector;

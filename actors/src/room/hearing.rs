@@ -2,10 +2,10 @@
 //!
 //! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
 //! when they are understood, in the order in which they were said.
-use super::wire::Heard;
 use crate::{
     brain::{Speech, transcription::Provider},
     clock::Clock,
+    room::heard::Heard,
     session::machine::Command,
 };
 use bytes::Bytes;

@@ -2,142 +2,62 @@
 //! moment.
 use super::{
     machine::{Command, Phase},
-    media::{Change, Connection, Media, Offered},
-    talk::{RoomTalk, Ways},
+    media::{Change, Offered},
+    talk::RoomTalk,
     wire::Wire,
 };
 use crate::{
-    carrier::{Control, Leg},
-    clock::Busy,
+    call::leg::Leg,
     deps::Deps,
+    room::live_rooms::{Held, Ways},
     session::machine::{Abandoned, Command as SessionCommand},
     supervise::panic_text,
 };
 use entities::{
     Error, Result,
-    ids::{Owned, ParticipantId, RoomId, SessionId},
+    ids::SessionId,
     room::ErrorCode,
     session::{self, AnsweredBy, EndReason, EndedBy},
 };
 use futures_util::FutureExt;
-use std::{
-    collections::HashMap,
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
-use tokio::{
-    sync::{mpsc, watch},
-    task::AbortHandle,
-    time::timeout,
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::{sync::watch, time::timeout};
 
-/// What a talk can be told before it listens.
-const INBOX: usize = 16;
-
-pub struct House {
-    pub media: Media,
-    held: Mutex<HashMap<SessionId, Held>>,
+/// Connects a browser to a room that is held here, instead of the one before. `false`: it is not held any more.
+pub fn connect(deps: &Deps, session: SessionId, offered: Offered) -> bool {
+    let mut all = deps.carriers.rooms.held();
+    let Some(held) = all.get_mut(&session) else {
+        return false;
+    };
+    held.connected += 1;
+    let (its, number) = (deps.clone(), held.connected);
+    let changed = move |change| changed(&its, session, number, change);
+    // A wire has one connection at a time: two would share the agent's words between them.
+    held.connection = None;
+    held.is_there.send_replace(false);
+    if held.is_joined {
+        // It is not known yet whether the new one ever comes.
+        held.tell(deps, Command::Lose(held.participant));
+    }
+    held.connection = Some(offered.connect(held.wire.clone(), changed));
+    true
 }
 
-struct Held {
-    leg: Arc<Leg>,
-    room: Owned<RoomId>,
-    participant: ParticipantId,
-    wire: Arc<Wire>,
-    inbox: mpsc::Sender<(Control, Option<Busy>)>,
-    /// Taken by the talk.
-    ways: Option<Ways>,
-    /// Once there was everything that a talk needs.
-    is_joined: bool,
-    talk: Option<AbortHandle>,
-    connection: Option<Connection>,
-    /// Counts the connections: one that was replaced has nothing to say.
-    connected: u32,
-    /// Does the browser send?
-    is_there: watch::Sender<bool>,
-}
-
-impl House {
-    pub fn new(media: Media) -> Self {
-        House {
-            media,
-            held: Mutex::default(),
-        }
+/// The talk is over: the page is told, and let go.
+pub fn close(deps: &Deps, session: SessionId, reason: &'static str) {
+    let held = deps.carriers.rooms.held().remove(&session);
+    let Some(Held {
+        wire, talk, connection, ..
+    }) = held
+    else {
+        return;
+    };
+    if let Some(talk) = talk {
+        talk.abort();
     }
-
-    fn held(&self) -> MutexGuard<'_, HashMap<SessionId, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn holds(&self, session: SessionId) -> bool {
-        self.held().contains_key(&session)
-    }
-
-    /// A room that somebody is joining. Its session has a slot.
-    pub fn open(&self, leg: Arc<Leg>, room: Owned<RoomId>, participant: ParticipantId) {
-        let (wire, heard) = Wire::new();
-        let (inbox, told) = mpsc::channel(INBOX);
-        let held = Held {
-            leg: leg.clone(),
-            room,
-            participant,
-            wire,
-            inbox,
-            ways: Some((heard, told)),
-            is_joined: false,
-            talk: None,
-            connection: None,
-            connected: 0,
-            is_there: watch::Sender::new(false),
-        };
-        self.held().insert(leg.session().id, held);
-    }
-
-    /// Connects a browser to a room that is held here, instead of the one before. `false`: it is not held any more.
-    pub fn connect(&self, deps: &Deps, session: SessionId, offered: Offered) -> bool {
-        let mut all = self.held();
-        let Some(held) = all.get_mut(&session) else {
-            return false;
-        };
-        held.connected += 1;
-        let (its, number) = (deps.clone(), held.connected);
-        let changed = move |change| changed(&its, session, number, change);
-        // A wire has one connection at a time: two would share the agent's words between them.
-        held.connection = None;
-        held.is_there.send_replace(false);
-        if held.is_joined {
-            // It is not known yet whether the new one ever comes.
-            held.tell(deps, Command::Lose(held.participant));
-        }
-        held.connection = Some(offered.connect(held.wire.clone(), changed));
-        true
-    }
-
-    /// The talk is over: the page is told, and let go.
-    pub fn close(&self, deps: &Deps, session: SessionId, reason: &'static str) {
-        let held = self.held().remove(&session);
-        let Some(Held {
-            wire, talk, connection, ..
-        }) = held
-        else {
-            return;
-        };
-        if let Some(talk) = talk {
-            talk.abort();
-        }
-        wire.close(reason);
-        if let Some(connection) = connection {
-            deps.runtime.spawn(connection.finish());
-        }
-    }
-
-    /// `None`: there is no such room here. `false`: it has been told too much already.
-    pub fn control(&self, session: SessionId, control: Control) -> Option<bool> {
-        let all = self.held();
-        let held = all.get(&session)?;
-        // Heard when what is being said is over, which takes its real time: no clock waits for it.
-        Some(held.inbox.try_send((control, None)).is_ok())
+    wire.close(reason);
+    if let Some(connection) = connection {
+        deps.runtime.spawn(connection.finish());
     }
 }
 

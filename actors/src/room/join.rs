@@ -5,14 +5,13 @@ use super::{
     media::Offered,
 };
 use crate::{
-    calls::Call,
-    carrier::Leg,
+    call::{in_hand::Call, leg::Leg},
+    commit::Commit,
     credits,
     deps::Deps,
     facts,
     router::{Admitted, Arrival},
     session::machine::{self as sessions, Command as SessionCommand, Session},
-    writer::Commit,
 };
 use entities::{
     Error, Result, agent_version,
@@ -65,7 +64,7 @@ async fn answer(deps: &Deps, sdp: String) -> Result<Offered> {
 
 fn connect(deps: &Deps, room: &Room, participant: ParticipantId, offered: Offered) -> Result<Joining> {
     let answer = offered.answer().to_owned();
-    if deps.carriers.rooms.connect(deps, room.made.session_id, offered) {
+    if house::connect(deps, room.made.session_id, offered) {
         house::fetch_agent(deps, room.made.session_id);
         Ok(Joining { participant, answer })
     } else {
@@ -85,9 +84,9 @@ async fn admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<(
             Err(Error::Stale) if tries < TRIES => tries += 1,
             Ok(Some(refused)) | Err(refused) => break refused,
         }
-        deps.carriers.rooms.close(deps, room.made.session_id, "failed");
+        house::close(deps, room.made.session_id, "failed");
     };
-    deps.carriers.rooms.close(deps, room.made.session_id, "failed");
+    house::close(deps, room.made.session_id, "failed");
     let code = match &refused {
         Error::InsufficientCredits => Some(ErrorCode::InsufficientCredits),
         Error::ConcurrencyFull { .. } => Some(ErrorCode::ConcurrencyFull),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     brain::realtime::sound::encode,
-    carrier::Control,
+    call::leg::Control,
     clock::{Busy, Clock},
     recording::voice::{Speaker, Voice},
     talk::line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},

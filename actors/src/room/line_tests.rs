@@ -1,8 +1,9 @@
 //! The test is the connection: it takes the frames, and says what is heard.
 use super::*;
 use crate::room::{
+    heard::Heard,
     hearing::{Hearing, Tell},
-    wire::{FRAME, Heard},
+    wire::FRAME,
 };
 use entities::values::Moment;
 use std::future::Future;

@@ -1,7 +1,6 @@
 //! What a room does, line by line; what its ends tell; what its row says; and what holds whatever happens to it.
 use super::*;
-use crate::effect::Fact;
-use crate::event::Event;
+use crate::{effect::Fact, event::Event};
 use Command::*;
 use entities::{
     ids::{AgentId, SessionId, TenantId},

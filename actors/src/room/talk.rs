@@ -2,12 +2,12 @@
 use super::{
     hearing::{Hearing, Tell},
     line::{RoomLine, Sounds},
-    wire::{Heard, Wire},
+    wire::Wire,
 };
 use crate::{
-    carrier::{Control, Leg},
-    clock::Busy,
+    call::leg::Leg,
     deps::Deps,
+    room::live_rooms::Ways,
     talk::{Place, Talk},
 };
 use entities::{
@@ -16,10 +16,7 @@ use entities::{
 };
 use futures_util::{FutureExt, future::pending};
 use std::sync::Arc;
-use tokio::sync::{
-    broadcast::{self, error::RecvError},
-    mpsc,
-};
+use tokio::sync::broadcast::{self, error::RecvError};
 
 /// The agent is there and knows its part.
 pub struct RoomTalk {
@@ -28,9 +25,6 @@ pub struct RoomTalk {
     turns: broadcast::Receiver<(usize, Turn)>,
     wire: Arc<Wire>,
 }
-
-/// How the talk learns what the participant does, and what others want of it.
-pub type Ways = (mpsc::Receiver<Heard>, mpsc::Receiver<(Control, Option<Busy>)>);
 
 impl RoomTalk {
     /// Fetches the agent, seconds at most: nobody is called to a room in which nobody can answer. Turns are captions from now on.

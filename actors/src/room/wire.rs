@@ -3,6 +3,7 @@
 //! A wire outlives a connection: a page that is reloaded finds the same talk, the captions so far, and the agent's words from
 //! where they stopped. Sound on it is G.711 mu-law, 8 kHz, mono, as everywhere between a brain and a line.
 use super::ear::Ear;
+use crate::room::heard::Heard;
 use bytes::Bytes;
 use entities::transcript::Speaker;
 use serde::Serialize;
@@ -20,17 +21,6 @@ const PER_MS: usize = FRAME / 20;
 const HEARD: usize = 64;
 /// Captions that a page that was reloaded is shown again; older ones are gone.
 const CAPTIONS: usize = 200;
-
-/// What the participant does.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
-    /// Begins to speak.
-    Began,
-    /// Has spoken: all of it.
-    Spoke(Bytes),
-    /// Pressed keys of the page, of `0-9*#`.
-    Pressed(String),
-}
 
 /// What the page is told, as JSON in its data channel.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,17 +2,14 @@
 //! the transaction, when it is dialled.
 use super::machine::{Command, Session};
 use crate::{
+    commit::Commit,
     credits,
     deps::Deps,
-    dispatcher::{
-        direct_caps,
-        queue::{People, people, ring_ms},
-        room::Room,
-    },
-    eligibility::{self, Rule, Terms, Verdict},
+    dispatcher::{direct_caps, room::Room},
+    eligibility::{self, Rule, Terms, Verdict, ring_ms},
     facts, holds,
     hours::{self, Rules},
-    writer::Commit,
+    people::{People, people},
 };
 use entities::{
     Error, Result,

@@ -22,16 +22,17 @@ pub use talking::{hold_ends_at, leaving};
 
 use super::log::{Answered, Log, Utterance};
 use crate::{
+    barred::{self, Whom},
     contact::machine::{Attempt, Ending},
-    dnc::{self, Whom},
     effect::{Effect, Fact, Hint, Work},
     event::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
         SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,
     },
     machine::Machine,
-    voice_clone::builtin::ALWAYS_THERE,
+    voice_clone::machine::ALWAYS_THERE,
 };
+use ending::*;
 use entities::{
     Error, Result,
     agent::ConsentMode,
@@ -44,8 +45,10 @@ use entities::{
     transcript::{Invocation, ToolCall, Turn},
     values::{Cents, E164, Metadata, Moment},
 };
+use evaluating::*;
 use std::sync::Arc;
-use {ending::*, evaluating::*, talking::*, waiting::*};
+use talking::*;
+use waiting::*;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Session {

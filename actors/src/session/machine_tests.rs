@@ -408,7 +408,8 @@ const RECORDED: &str =
 const NOTED_AND_RECORDED: &str =
     "SaveTranscript, session.ended, Settle, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
 const UNHEARD: &str = "session.failed, Settle, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
-const CUT_OFF: &str = "SaveTranscript, session.failed, Settle, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const CUT_OFF: &str =
+    "SaveTranscript, session.failed, Settle, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 /// A call that no contact asked for.
 const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str = "CountInbound, InboundCounted, session.failed, HangUp, SlotFreed, OverheardEnd";

@@ -4,10 +4,11 @@ use super::{
     words::{self, Wish},
 };
 use crate::{
+    barred::{Entry, Whom},
+    commit::Commit,
     deps::Deps,
-    dnc::{Entry, Outcome, Whom, place},
+    dnc::{Outcome, place},
     verify,
-    writer::Commit,
 };
 use entities::{
     Result,

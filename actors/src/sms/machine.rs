@@ -5,12 +5,11 @@
 //! again unless the provider said that it did not take it: an answer that is lost leaves it waiting for the provider's report,
 //! and after [`UNKNOWN_AFTER_SECONDS`] it has failed with `unknown_outcome`. A report that comes later still corrects that.
 //! It is charged when the provider has taken it; one that was given up is not, also where a late report proves that it went.
-use super::provider::OPTED_OUT;
 use crate::{
     contact::machine::Ending,
     effect::{Effect, Fact, Work},
     machine::Machine,
-    message::{self, is_final},
+    message::{self, Bar, Block, Fault, OPTED_OUT, UNKNOWN_OUTCOME, is_final},
 };
 use entities::{
     Error, Result,
@@ -52,49 +51,6 @@ pub enum Command {
     Cancel,
 }
 
-/// Why it is not sent at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bar {
-    /// The recipient is on the do-not-call list.
-    Dnc,
-    /// There is no provider any more.
-    NotConfigured,
-    /// Its campaign was canceled, or has ended.
-    CampaignOver,
-    /// Its campaign's hours are over.
-    TooLate,
-    /// The number that it was to come from has been claimed for live use by another workspace.
-    Sender,
-}
-
-/// Why it is not sent now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Block {
-    /// The prepaid credits do not cover it.
-    Credits,
-    /// The operator has suspended the workspace.
-    Suspension,
-    /// Its campaign is paused.
-    Pause,
-}
-
-/// A failure, for the message's `error`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    pub code: &'static str,
-    pub message: String,
-}
-
-impl Fault {
-    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        let message: String = message.into();
-        Fault {
-            code,
-            message: message.chars().filter(|char| !char.is_control()).take(500).collect(),
-        }
-    }
-}
-
 /// What has become of a message, as the provider says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -113,8 +69,6 @@ pub enum Progress {
 
 /// Seconds after which a message whose answer was lost, and of which nothing was reported, has failed.
 pub const UNKNOWN_AFTER_SECONDS: i64 = 600;
-/// The code of that failure; a report may still correct it.
-pub const UNKNOWN_OUTCOME: &str = "unknown_outcome";
 /// A message that its sender has had in hand for so long is looked at again.
 const LEASE_SECONDS: i64 = 60;
 /// Waiting time after the 1st, 2nd, … refusal that may pass; then it has failed.

@@ -1,6 +1,5 @@
 use super::*;
-use crate::contact::machine::Attempt;
-use crate::effect::Hint;
+use crate::{contact::machine::Attempt, effect::Hint};
 use entities::{
     ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
     ledger::What,

@@ -1,5 +1,6 @@
 //! SMS: what goes out, what comes in. One message is a row with a state machine; a provider hands it over.
 pub mod actor;
+pub mod doors;
 pub mod inbound;
 pub mod machine;
 pub mod provider;
@@ -12,7 +13,7 @@ pub mod words;
 
 pub use send::{send, send_begun, send_now, undecided};
 
-use crate::{credits, deps::Deps, job::Running, writer::Commit};
+use crate::{commit::Commit, credits, deps::Deps};
 use entities::{
     Error, Result,
     changes::Reachable,
@@ -24,64 +25,12 @@ use entities::{
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
 };
-use provider::{Door, Provider};
-use std::sync::Arc;
+use provider::Provider;
 
-/// Who hands messages over, and what the operator has decided about them.
-pub struct Sms {
-    live: Option<Door>,
-    sandbox: Door,
-    /// Set when live messages go by a Twilio-shaped service: checks what it reports.
-    pub twilio: Option<Arc<twilio::Twilio>>,
-    /// What HELP is answered with; empty: nothing.
-    pub help_text: String,
-    /// Messages that are being handed over.
-    pub running: Running<SmsId>,
-}
-
-/// Handed over at once, by one provider.
-const AT_ONCE: usize = 32;
 /// Messages that are not sent yet, of one tenant in one env.
 pub const MAX_OPEN: u64 = 10_000;
 /// A message can be scheduled so far ahead.
 pub const FURTHEST_SECONDS: i64 = 35 * 24 * 3600;
-
-impl Sms {
-    pub fn new(twilio: Option<twilio::Twilio>, help_text: String) -> Self {
-        let twilio = twilio.map(Arc::new);
-        let live = twilio.clone().map(|twilio| Door::new(twilio, AT_ONCE));
-        Sms {
-            live,
-            sandbox: Door::new(Arc::new(sandbox::Sandbox), AT_ONCE),
-            twilio,
-            help_text,
-            running: Running::default(),
-        }
-    }
-
-    /// `None`: messages of that env cannot be sent; the operator has configured no provider.
-    pub fn of(&self, env: Env) -> Option<&Door> {
-        match env {
-            Env::Live => self.live.as_ref(),
-            Env::Test => Some(&self.sandbox),
-        }
-    }
-
-    /// Does that number belong to the installation, so that no workspace can have it?
-    pub fn is_shared(&self, number: &E164) -> bool {
-        let of_live = self.live.as_ref().and_then(|door| door.provider.default_from());
-        of_live == Some(number) || self.sandbox.provider.default_from() == Some(number)
-    }
-
-    fn provider(&self, env: Env) -> Result<&dyn Provider> {
-        let door = self.of(env).ok_or_else(|| {
-            Error::NotConfigured(
-                "no SMS provider is configured for live messages; use a test key for sandbox messages".into(),
-            )
-        })?;
-        Ok(&*door.provider)
-    }
-}
 
 /// A message that is asked for.
 #[derive(Clone, Debug)]

@@ -1,6 +1,10 @@
 //! Who hands messages over. One trait; the sandbox is its implementation for test keys.
-use super::machine::{Command, Fault};
-use crate::{deps::Deps, message::Permits};
+use super::machine::Command;
+use crate::{
+    deps::Deps,
+    message::{Fault, OPTED_OUT},
+    permits::Permits,
+};
 use entities::{
     ids::{Owned, SmsId},
     sms_message::Model,
@@ -80,9 +84,6 @@ impl Door {
         }
     }
 }
-
-/// The recipient has told the provider to let nothing through.
-pub const OPTED_OUT: &str = "recipient_opted_out";
 
 /// What a provider's error number means. Source: Twilio, "Error and Warning Dictionary".
 pub fn fault(number: Option<i64>, words: &str, otherwise: &'static str) -> Fault {

@@ -4,11 +4,14 @@
 //! answer is lost for good · 8 reports out of order, and twice · 9 taken, then failed. It keeps nothing: what it has not reported
 //! when the service ends, it never reports.
 use super::{
-    machine::{Command, Fault, Progress, Report},
-    provider::{OPTED_OUT, Outcome, Outgoing, Provider},
+    machine::{Command, Progress, Report},
+    provider::{Outcome, Outgoing, Provider},
     tell,
 };
-use crate::deps::Deps;
+use crate::{
+    deps::Deps,
+    message::{Fault, OPTED_OUT},
+};
 use entities::values::E164;
 use futures_util::future::BoxFuture;
 use std::{sync::LazyLock, time::Duration};

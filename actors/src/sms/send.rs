@@ -1,15 +1,18 @@
 //! Handing a message over: look, commit the intent, then ask the provider once, and tell what came of it.
 use super::{
     check_blocks,
-    machine::{Bar, Block, Command, Fault},
+    machine::Command,
     provider::{Door, Outcome, Outgoing},
     reachable, tell,
 };
+use crate::outgoing;
 use crate::{
+    commit::Commit,
     deps::Deps,
     holds, job,
-    message::{self, Permit, TOO_LATE, UNDECIDED},
-    writer::Commit,
+    message::{Bar, Block, Fault, TOO_LATE, UNDECIDED},
+    outgoing::Obstacle,
+    permits::Permit,
 };
 use entities::{
     Error, Result,
@@ -42,7 +45,7 @@ pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
         };
         let outcome = ask_once(&its, door, &row).await;
         drop(permit);
-        message::freed(&its, key.tenant_id, row.campaign_id);
+        outgoing::freed(&its, key.tenant_id, row.campaign_id);
         log(&row, &outcome);
         tell(&its, key, outcome.into());
         Ok(())
@@ -113,9 +116,9 @@ pub fn undecided(deps: &Deps, key: Owned<SmsId>) {
 /// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
 async fn obstacle(deps: &Deps, row: &Model) -> Result<Option<Command>> {
     let owner = (row.tenant_id, row.env);
-    match message::of_campaign(deps, owner, row.campaign_id, row.send_by).await? {
-        Some(message::Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
-        Some(message::Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
+    match outgoing::of_campaign(deps, owner, row.campaign_id, row.send_by).await? {
+        Some(Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
+        Some(Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
         None => {}
     }
     match check_blocks(deps, owner).await {

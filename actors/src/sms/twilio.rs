@@ -4,11 +4,11 @@
 //! gateway's word about somebody who may have taken it, a 500 that of somebody who fell over, perhaps after taking it; so is
 //! every answer that does not come.
 use super::{
-    machine::{Fault, Progress, Report},
+    machine::{Progress, Report},
     provider::{Outcome, Outgoing, Provider, fault},
     signature,
 };
-use crate::{brain::chat::with_cause, deps::Deps};
+use crate::{brain::chat::with_cause, deps::Deps, message::Fault};
 use entities::{ids::SmsId, values::E164};
 use futures_util::future::BoxFuture;
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};

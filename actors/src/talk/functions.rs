@@ -1,10 +1,5 @@
 //! Calls an agent's function: one signed HTTP request through the one guarded client, and never a second one.
-use crate::{
-    deps::Deps,
-    keyring::purpose,
-    outbound::{Ask, Failure},
-    signature,
-};
+use crate::{delivery::failure::Failure, deps::Deps, keyring::purpose, outbound::Ask, signature};
 use bytes::Bytes;
 use entities::{
     Error, Result,

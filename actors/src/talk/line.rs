@@ -1,5 +1,5 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
-use crate::{brain::Speech, carrier::Control, clock::Busy};
+use crate::{brain::Speech, call::leg::Control, clock::Busy};
 use bytes::Bytes;
 use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
@@ -17,6 +17,17 @@ pub struct Words {
     pub ms: u64,
     /// They began so long ago, on a line that knows them when they have ended; `None`: they begin now.
     pub ago_ms: Option<u64>,
+}
+
+impl Words {
+    /// They begin now, and nobody hears them.
+    pub fn now(text: String) -> Self {
+        Words {
+            ms: spoken_ms(&text),
+            speech: Speech { text, audio: None },
+            ago_ms: None,
+        }
+    }
 }
 
 /// What comes from the other side, or from the API.
@@ -109,4 +120,14 @@ pub async fn transfer_wanted(inbox: &mut Inbox, later: &mut VecDeque<Control>) -
             None => return pending().await,
         }
     }
+}
+
+/// Speaking takes this long per character, and no utterance less than `SHORTEST_MS`.
+const MS_PER_CHARACTER: u64 = 55;
+
+const SHORTEST_MS: u64 = 600;
+
+/// How long it takes to say this.
+pub fn spoken_ms(text: &str) -> u64 {
+    (text.chars().count() as u64 * MS_PER_CHARACTER).max(SHORTEST_MS)
 }

@@ -14,13 +14,15 @@ pub mod listeners;
 pub mod phrases;
 pub mod schema;
 pub mod tools;
+pub mod typed;
 
+use crate::talk::{line::spoken_ms, typed::Typed};
 pub use desk::Desk;
 pub use leg::{Broken, Place};
 
 use crate::{
     brain::{Act, Brain, Briefing, Heard, Speech, ToolResult},
-    carrier::{Control, Typed},
+    call::leg::Control,
     deps::Deps,
     session::{
         log::{Answered, Utterance},
@@ -95,15 +97,6 @@ enum Next {
 
 /// What a brain is told of keys begins so.
 const PRESSED: &str = "[pressed ";
-
-/// Speaking takes this long per character, and no utterance less than `SHORTEST_MS`.
-const MS_PER_CHARACTER: u64 = 55;
-const SHORTEST_MS: u64 = 600;
-
-/// How long it takes to say this.
-pub fn spoken_ms(text: &str) -> u64 {
-    (text.chars().count() as u64 * MS_PER_CHARACTER).max(SHORTEST_MS)
-}
 
 /// What the brain is told before the talk. Variables are the other side's words or somebody's list: they stand in the prompt
 /// as data, in one line each.

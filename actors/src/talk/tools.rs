@@ -1,5 +1,4 @@
 //! What an agent can do beside talking: the built-in tools, and its user's functions.
-use crate::brain::Tool;
 use entities::{
     agent::{Definition, Disposition, Question, QuestionType},
     function::Model as Function,
@@ -173,4 +172,13 @@ pub fn fits(question: &Question, value: &Value) -> Option<Value> {
             .ok()
             .map(|date| date.to_string().into()),
     }
+}
+
+/// A tool that the model may ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema.
+    pub parameters: serde_json::Value,
 }

@@ -3,7 +3,7 @@
 //! The peer is named by a user, so that it is looked up and checked as a webhook's receiver is, and what it sends is bounded
 //! in bytes, reads and time.
 use super::wire::{self, Answer, Message, Request};
-use crate::outbound::{Failure, Outbound};
+use crate::{delivery::failure::Failure, outbound::Outbound};
 use entities::sip_trunk::{Definition, Transport};
 use rustls::pki_types::ServerName;
 use std::{

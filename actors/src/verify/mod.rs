@@ -8,11 +8,11 @@ pub mod claim;
 pub mod machine;
 
 use crate::{
+    commit::Commit,
     deps::Deps,
     keyring::{self, purpose},
     link_keys::LinkKeys,
     sms,
-    writer::Commit,
 };
 use entities::{
     Error, Result,

@@ -1,6 +1,6 @@
 //! The shell's bindings for cloned voices.
 use super::machine::Voice;
-use crate::{deps::Deps, shell::Stored, writer::Commit};
+use crate::{commit::Commit, deps::Deps, shell::Stored};
 use entities::{
     Result,
     ids::{Owned, VoiceId},

@@ -1,7 +1,7 @@
 //! Voices that need no training: those of this machine's speech program, tones, and the realtime provider's by name.
 //!
 //! Their ids stay as they are. Which of this machine's there are depends on what the operator has installed.
-use crate::{brain::Providers, deps::Deps, recording::voice::Speaker};
+use crate::{brain::Providers, deps::Deps, recording::voice::Speaker, voice_clone::machine::ALWAYS_THERE};
 use std::borrow::Cow;
 
 /// A voice that is simply there.
@@ -35,9 +35,6 @@ const fn voice(
 macro_rules! espeak { ($($language:literal $name:literal),* $(,)?) => {
     [$(voice("espeak-ng", concat!("builtin:espeak-ng-", $language), concat!("eSpeak NG, ", $name), Some($language), Speaker::Agent)),*]
 } }
-
-/// Its id, wherever the service runs.
-pub const ALWAYS_THERE: &str = "builtin:tones";
 
 static TONES: Builtin = voice("tones", ALWAYS_THERE, "Tones, no words", None, Speaker::Agent);
 

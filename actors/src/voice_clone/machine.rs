@@ -385,6 +385,9 @@ impl Machine for Voice {
     }
 }
 
+/// Its id, wherever the service runs.
+pub const ALWAYS_THERE: &str = "builtin:tones";
+
 #[cfg(test)]
 #[path = "machine_tests.rs"]
 mod tests;

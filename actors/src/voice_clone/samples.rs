@@ -1,6 +1,6 @@
 //! Samples on their way into the store. A sample's row comes first and says `stored: false`; what is never whole is found by
 //! it and erased.
-use crate::{bulkhead::Bulkhead, deps::Deps, keyring::hex, writer::Commit};
+use crate::{bulkhead::Bulkhead, commit::Commit, deps::Deps, keyring::hex};
 use entities::{
     Error, Result,
     ids::{TenantId, VoiceId, VoiceSampleId},

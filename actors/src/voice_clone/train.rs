@@ -12,7 +12,10 @@ use entities::{
     Error, Result,
     ids::{Owned, VoiceId},
     tenant,
-    voice::{self, Maker, Model as Row, Status, sample, sample::Model as Sample},
+    voice::{
+        self, Maker, Model as Row, Status,
+        sample::{self, Model as Sample},
+    },
 };
 
 /// Samples that must be good. Source: specification, "Voice clone events".

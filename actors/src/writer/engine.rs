@@ -1,7 +1,8 @@
 //! The writer's loop: batches, their transactions, and what follows a commit.
-use super::{BATCH, Commit, Committed, Item, Setup, Work, Writer, health::Vitals, subscriptions::Subscriptions};
+use super::{BATCH, Item, Setup, Work, Writer, health::Vitals, subscriptions::Subscriptions};
 use crate::{
     at_rest,
+    commit::{Commit, Committed},
     credits::posting::Booking,
     event::{self, Draft},
     supervise::panic_text,

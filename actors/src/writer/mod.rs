@@ -9,15 +9,15 @@ mod engine;
 mod health;
 mod subscriptions;
 
+use crate::commit::{Commit, Committed};
 pub use health::Health;
 
-use crate::{clock::Clock, credits::Terms, event::Draft, fence::Fence, ids::Ids, keyring::Keyring};
+use crate::{clock::Clock, credits::terms::Terms, fence::Fence, ids::Ids, keyring::Keyring};
 use engine::Engine;
 use entities::{
     Error, Result,
-    changes::Changes,
     db::Db,
-    delivery, event as stored,
+    delivery,
     ids::{CampaignId, EndpointId, Owned, TenantId},
 };
 use futures_util::future::BoxFuture;
@@ -31,19 +31,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
-
-/// What one actor wants written, all or nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Commit {
-    pub changes: Changes,
-    pub events: Vec<Draft>,
-}
-
-impl Commit {
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.changes.is_empty()
-    }
-}
 
 /// A write that must first look: runs inside a transaction of its own and answers what else to write in it.
 /// `Fn`, because it may have to run again.
@@ -59,9 +46,6 @@ struct Item {
     handed_in: Instant,
     done: oneshot::Sender<Result<()>>,
 }
-
-/// An event that has just been committed, for those who watch.
-pub type Committed = Arc<stored::Model>;
 
 /// Told after each commit, on the writer's thread: must be quick.
 pub trait AfterCommit: Send + Sync {

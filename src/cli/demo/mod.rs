@@ -9,7 +9,7 @@ use crate::{
     app::{App, CannotStart},
     settings::Settings,
 };
-use actors::{clock::Clock, writer::Commit};
+use actors::{clock::Clock, commit::Commit};
 use clap::Args;
 use entities::values::{Env, Scopes, Text};
 use receiver::Receiver;

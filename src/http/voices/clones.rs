@@ -17,11 +17,11 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
+    commit::Commit,
     voice_clone::{
         machine::{Command, MAX_SAMPLES},
         samples::{self, MAX_TOTAL},
     },
-    writer::Commit,
 };
 use entities::{
     Error,

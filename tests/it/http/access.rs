@@ -49,11 +49,11 @@ on_both! {
         tenant.api.get("/v1/me").await.ok();
         deps.writer.run(move |db| Box::pin(async move {
             entities::api_key::revoke(db, key.tenant_id, key.id, now).await?;
-            Ok(((), actors::writer::Commit::default()))
+            Ok(((), actors::commit::Commit::default()))
         })).await.unwrap();
         assert_eq!(tenant.api.get("/v1/me").await.error(), (401, "unauthenticated", None));
 
-        let mut commit = actors::writer::Commit::default();
+        let mut commit = actors::commit::Commit::default();
         let asked = callboard::access::NewKey { name: entities::values::Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), expires_at: Some(now.plus_seconds(60)) };
         let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
         commit.changes.api_keys.push(row);

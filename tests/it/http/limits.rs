@@ -146,7 +146,7 @@ on_both! {
         let tenant = world.tenant().await;
         let cookie = cookie(world, &tenant).await;
         let deps = world.deps();
-        let mut commit = actors::writer::Commit::default();
+        let mut commit = actors::commit::Commit::default();
         // Beside the one it has; and one that does not count, for it has expired.
         for n in 0..99 {
             let expires_at = (n == 0).then(|| deps.clock.now().plus_seconds(-1));

@@ -12,8 +12,9 @@ use crate::{
 use actors::{
     clock::Clock,
     room::{
+        heard::Heard,
         talk::RoomTalk,
-        wire::{Heard, Note, Wire},
+        wire::{Note, Wire},
     },
     session::machine::Command,
 };

@@ -5,7 +5,7 @@ use crate::{
     on_both,
     world::{Receiver, Tenant, World, minutes, seconds},
 };
-use actors::{holds::ClockStatus, writer::Commit};
+use actors::{commit::Commit, holds::ClockStatus};
 use entities::{
     Error,
     changes::{Callable, Guard},

@@ -11,9 +11,9 @@ use crate::{
     world::{self, Backend, Receiver, Tenant, World, minutes, seconds},
 };
 use actors::{
+    commit::Commit,
     event::CATALOGUE,
     room::media::{Codec, peer::Peer},
-    writer::Commit,
 };
 use entities::{
     ledger::Movement,

@@ -5,7 +5,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
-use actors::writer::Commit;
+use actors::commit::Commit;
 use entities::dispatch_pause;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes},
 };
-use actors::writer::Commit;
+use actors::commit::Commit;
 use entities::{dial, ids::SessionId, values::Env};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

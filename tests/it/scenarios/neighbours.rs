@@ -3,7 +3,7 @@ use crate::{
     on_both,
     world::{Answer, Api, Tenant, World, minutes},
 };
-use actors::writer::Commit;
+use actors::commit::Commit;
 use entities::{contact, ids::CampaignId};
 use futures_util::future::{join_all, select};
 use sea_orm::{DatabaseTransaction, DbBackend, TransactionTrait};

@@ -364,7 +364,7 @@ impl World {
         };
         let (tenant, _, changes) = new.rows(&deps.db.read, &deps.ids, deps.clock.now(), 20).await.unwrap();
         deps.writer
-            .commit(actors::writer::Commit {
+            .commit(actors::commit::Commit {
                 changes,
                 events: Vec::new(),
             })
@@ -392,7 +392,7 @@ impl World {
             let (asked, ids) = (asked.clone(), ids.clone());
             Box::pin(async move {
                 let (_, mails) = actors::verify::claim::claim(db, &ids, asked).await?;
-                let mut commit = actors::writer::Commit::default();
+                let mut commit = actors::commit::Commit::default();
                 commit.changes.mails.extend(mails);
                 Ok(((), commit))
             })
@@ -410,7 +410,7 @@ impl World {
             expires_at: None,
         };
         let (key, plaintext) = access::new_key(deps.ids.next(), tenant, asked, deps.clock.now());
-        let mut commit = actors::writer::Commit::default();
+        let mut commit = actors::commit::Commit::default();
         commit.changes.api_keys.push(key);
         deps.writer.commit(commit).await.unwrap();
         Api {

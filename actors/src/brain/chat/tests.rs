@@ -4,7 +4,10 @@
 pub mod chat_server;
 
 use super::*;
-use crate::brain::{Speech, Tool, ToolResult};
+use crate::{
+    brain::{Speech, ToolResult},
+    talk::tools::Tool,
+};
 use chat_server::{Answer as Reply, ChatServer, calls};
 use futures_util::StreamExt;
 use serde_json::json;

@@ -1,5 +1,5 @@
 //! What goes over the wire. Lenient where we read: servers that call themselves compatible differ in every field.
-use crate::brain::Tool;
+use crate::talk::tools::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

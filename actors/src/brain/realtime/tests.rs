@@ -11,7 +11,10 @@ mod failures;
 mod interruptions;
 
 use super::*;
-use crate::brain::{Speech, Tool, ToolResult};
+use crate::{
+    brain::{Speech, ToolResult},
+    talk::tools::Tool,
+};
 use bytes::Bytes;
 use realtime_answers::{mu_law, tone};
 use realtime_server::{Answer as Reply, RealtimeServer};

@@ -3,7 +3,7 @@
 //! Source: OpenAI, "Realtime API reference", the names of general availability; where providers still speak those of the
 //! beta, both are taken. What is not known here is let pass: an event as [`Event::Other`], a field unseen.
 use super::sound::Format;
-use crate::brain::{Briefing, Tool};
+use crate::{brain::Briefing, talk::tools::Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! a steady pace. A retry of a call that has yet to be made is not foreseen.
 use super::Group;
 use crate::{
-    dispatcher::queue::RING_MS,
+    eligibility::RING_MS,
     hours::{self, Standing},
 };
 use chrono_tz::Tz;

@@ -4,12 +4,10 @@ mod forecast;
 
 use crate::{
     deps::Deps,
-    dispatcher::{
-        queue::{People, RING_MS, people},
-        room::Room,
-    },
-    eligibility::{self, Person, Rule, Verdict},
+    dispatcher::room::Room,
+    eligibility::{self, Person, RING_MS, Rule, Verdict},
     hours::{self, Rules, Standing},
+    people::{People, people},
 };
 use entities::{
     Result,

@@ -1,7 +1,9 @@
 //! Over real UDP on loopback, with peers of ours.
-use super::peer::{PATIENCE, Peer, State, purity, tone};
-use super::*;
-use crate::room::wire::{Heard, Wire};
+use super::{
+    peer::{PATIENCE, Peer, State, purity, tone},
+    *,
+};
+use crate::room::{heard::Heard, wire::Wire};
 use std::net::Ipv4Addr;
 use tokio::sync::mpsc;
 

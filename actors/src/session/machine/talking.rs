@@ -229,7 +229,7 @@ pub(super) fn who_opts_out(call: &Row) -> Option<Whom> {
         None => call
             .email
             .as_deref()
-            .and_then(|email| dnc::email(email).ok())
+            .and_then(|email| barred::email(email).ok())
             .map(Whom::Email),
     }
 }

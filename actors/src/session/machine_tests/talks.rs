@@ -1,6 +1,6 @@
 //! What happens in a talk: consent, the wish to be left alone, functions, a hand-over, and silence.
 use super::*;
-use crate::{dnc::Whom, event::Event};
+use crate::{barred::Whom, event::Event};
 
 fn talk(session: &Session) -> &Talk {
     match &session.phase {

@@ -3,7 +3,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
-use actors::{credits::chain, writer::Commit};
+use actors::{commit::Commit, credits::chain};
 use entities::{
     ledger::{self, Kind, Movement},
     values::{Cents, Env},

@@ -1,10 +1,11 @@
 //! What keeps everything from leaving for people, of all workspaces: the operator's pause, which is a row, and a wall clock in
 //! doubt. The guards of what leaves ask for both inside their transaction; here stands what is known before, and who is told.
+pub mod state;
 use crate::{
     clock::{Clock, Doubt},
+    commit::Commit,
     deps::Deps,
-    dispatcher::LimitingFactor,
-    writer::Commit,
+    holds::state::{Hold, Seen},
 };
 use entities::{
     Error, Result,
@@ -14,70 +15,6 @@ use entities::{
     values::Moment,
 };
 use serde::{Deserialize, Serialize};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Why nothing leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// The operator has paused dispatch.
-    Operator,
-    /// The wall clock is in doubt: nobody can say whose hours are open.
-    Clock,
-}
-
-impl Hold {
-    /// For those who ask that something is sent at once.
-    fn why(self) -> &'static str {
-        match self {
-            Hold::Operator => "the operator has paused all calls and messages; try again later, or set a time for it",
-            Hold::Clock => {
-                "the service's clock is in doubt, so nothing is dialled now; try again in some minutes, or set a time for it"
-            }
-        }
-    }
-}
-
-impl From<Hold> for LimitingFactor {
-    fn from(hold: Hold) -> Self {
-        match hold {
-            Hold::Operator => LimitingFactor::OperatorPause,
-            Hold::Clock => LimitingFactor::Clock,
-        }
-    }
-}
-
-/// What is known of the pause, and what was told of both.
-#[derive(Default)]
-pub struct Holds(Mutex<Known>);
-
-#[derive(Default)]
-struct Known {
-    paused_since: Option<Moment>,
-    told: Seen,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
-    paused_since: Option<Moment>,
-    in_doubt_since: Option<Moment>,
-}
-
-impl Seen {
-    fn holds(self) -> bool {
-        self != Seen::default()
-    }
-}
-
-impl Holds {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// As of the last look.
-    pub fn paused_since(&self) -> Option<Moment> {
-        self.lock().paused_since
-    }
-}
 
 /// What holds everything, as far as is known without asking the database.
 pub fn known(deps: &Deps) -> Option<Hold> {

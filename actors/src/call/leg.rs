@@ -1,0 +1,39 @@
+//! A call as its carrier has it, and what it can be told.
+use entities::{
+    campaign::AgentSnapshot,
+    ids::{Owned, SessionId},
+    session,
+    values::E164,
+};
+use std::sync::Arc;
+
+/// A call to be placed, or one that has come in.
+#[derive(Clone, Debug)]
+pub struct Leg {
+    /// The session's row as it was before the call.
+    pub call: Arc<session::Model>,
+    pub agent: Arc<AgentSnapshot>,
+}
+
+impl Leg {
+    pub fn session(&self) -> Owned<SessionId> {
+        self.call.key()
+    }
+    /// Who is called; a room has no number.
+    pub fn to(&self) -> Option<&E164> {
+        self.call.to_number.as_ref()
+    }
+}
+
+/// What a live call can be told to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// The agent says this next.
+    Say(String),
+    /// Keys are pressed on the agent's side.
+    Press(String),
+    /// Somebody else is called to take over.
+    Transfer(E164),
+    /// The hand-over took too long.
+    TakeBack,
+}

@@ -1,0 +1,3 @@
+//! Calls: what this process has in hand of them.
+pub mod in_hand;
+pub mod leg;

@@ -1,0 +1,9 @@
+//! The carrier of each env.
+use crate::{carrier::lines::Sandbox, room::live_rooms::House};
+
+/// The carrier of each env.
+pub struct Carriers {
+    pub sandbox: Sandbox,
+    /// Of both envs: browsers come by themselves.
+    pub rooms: House,
+}

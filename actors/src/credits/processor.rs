@@ -1,0 +1,17 @@
+//! Who takes the money.
+use crate::{
+    credits::stripe::{Stripe, signature::Secrets},
+    job::Running,
+};
+use entities::ids::TopupId;
+
+/// Who takes the money, and within which limits.
+pub struct Payments {
+    pub stripe: Option<Stripe>,
+    /// Of Stripe's webhook to us; none: its notices are not taken.
+    pub notice_secrets: Secrets,
+    /// Cents of one top-up.
+    pub amounts: std::ops::RangeInclusive<i64>,
+    /// Top-ups that the processor is being asked about.
+    pub asking: Running<TopupId>,
+}

@@ -1,0 +1,46 @@
+//! Outcomes of attempts, committed: and what follows from them performed.
+use crate::{
+    delivery::settle::{Settled, Standing, Tried, settle},
+    deps::Deps,
+    facts,
+};
+use entities::{
+    Error, Result,
+    webhook_endpoint::{self, Model as Endpoint},
+};
+
+/// Commits the outcomes, and performs what follows from them.
+pub async fn commit(deps: &Deps, mut standing: Standing, tried: &[Tried]) -> Result<Settled> {
+    let mut tries = 0;
+    loop {
+        let mut settled = settle(standing, tried, &deps.limits, deps.clock.now(), rand::random())?;
+        if let Some(endpoint) = &settled.standing.endpoint {
+            facts::add(deps, endpoint.key(), &settled.effects, &mut settled.commit).await?;
+        }
+        match deps.writer.commit(std::mem::take(&mut settled.commit)).await {
+            Ok(()) => {
+                deps.router.perform(std::mem::take(&mut settled.effects));
+                return Ok(settled);
+            }
+            // Its user changed the endpoint meanwhile: count on what it is now.
+            Err(Error::Stale) if tries < 5 => {
+                tries += 1;
+                standing = settled.standing;
+                standing.endpoint = match standing.endpoint {
+                    Some(endpoint) => found(webhook_endpoint::load(&deps.db.read, endpoint.key()).await)?,
+                    None => None,
+                };
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// One that is not there is none.
+pub fn found(loaded: Result<Endpoint>) -> Result<Option<Endpoint>> {
+    match loaded {
+        Ok(endpoint) => Ok(Some(endpoint)),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,46 @@
+//! The operator's limits.
+use crate::{credits::terms::Terms, delivery::machine::Schedule};
+use std::time::Duration;
+
+/// The operator's limits.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Calls started per second, by one tenant.
+    pub max_calls_per_second: f64,
+    /// Calls at once, by one tenant in one env.
+    pub max_concurrency: i32,
+    pub schedule: Schedule,
+    /// Live deliveries that end failed in a row, until their endpoint is suspended.
+    pub suspend_after: i32,
+    pub retention: Retention,
+    /// Direct calls to one number in 24 hours and in 7 days; 0: no cap.
+    pub number_cap_24h: i32,
+    pub number_cap_7d: i32,
+    pub call_price_cents_per_minute: i32,
+    pub credits: Terms,
+    pub sms_price_cents_per_segment: i32,
+    pub email_price_cents: i32,
+    /// Premium-rate, shared-cost and satellite numbers may be called.
+    pub allow_costly_numbers: bool,
+    /// A recording is erased so long after an opt-out.
+    pub opt_out_purge_grace: Duration,
+}
+
+/// How long things are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retention {
+    /// Events with their deliveries and attempts; held deliveries too. Source: CONTRACT §6.
+    pub events: Duration,
+    /// Bodies of the answers to successful attempts.
+    pub answers: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        const DAY: u64 = 24 * 3600;
+        Retention {
+            events: Duration::from_secs(30 * DAY),
+            answers: Duration::from_secs(7 * DAY),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Who makes clones, and what is under way.
+use super::{
+    elevenlabs::Elevenlabs,
+    provider::{Cloner, Sandbox},
+    samples,
+};
+use crate::{bulkhead::Bulkhead, job::Running};
+use entities::{ids::VoiceId, voice::Maker};
+use tokio::sync::Semaphore;
+
+/// Who makes clones, and what is under way.
+pub struct Cloning {
+    sandbox: Sandbox,
+    live: Option<Elevenlabs>,
+    /// A training takes no longer.
+    pub training_seconds: i64,
+    pub(super) trainings: Running<VoiceId>,
+    pub(super) erasures: Running<VoiceId>,
+    /// Examinations: each holds one file in memory.
+    pub(super) examinations: Semaphore,
+    /// Uploads: each holds one file in memory.
+    pub uploads: Bulkhead,
+}
+
+/// Voices whose samples are examined at once.
+const AT_ONCE: usize = 2;
+
+impl Cloning {
+    pub fn new(sandbox: Sandbox, live: Option<Elevenlabs>, training_seconds: i64) -> Self {
+        Cloning {
+            sandbox,
+            live,
+            training_seconds,
+            trainings: Running::default(),
+            erasures: Running::default(),
+            examinations: Semaphore::new(AT_ONCE),
+            uploads: samples::uploads(),
+        }
+    }
+
+    /// None: the operator has configured no provider.
+    pub fn of(&self, maker: Maker) -> Option<&dyn Cloner> {
+        match maker {
+            Maker::Sandbox => Some(&self.sandbox),
+            Maker::Elevenlabs => self.live.as_ref().map(|live| live as &dyn Cloner),
+        }
+    }
+}
