@@ -23,6 +23,7 @@ use actors::{
     holds,
     housekeeping::{self, KeysUsed},
     ids::Ids,
+    job::Jobs,
     keyring::{Keyring, purpose},
     link_keys::{self, LinkKeys},
     outbound::{Options, Outbound},
@@ -165,6 +166,10 @@ impl App {
             post,
             sms,
             email: settings.emails(),
+            jobs: Jobs {
+                clock: clock.clone(),
+                runtime: handle.clone(),
+            },
             recoveries: Default::default(),
             imports: Default::default(),
             closings: Default::default(),

@@ -1,11 +1,11 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use crate::dashboard::room::IceServer;
-use actors::credits::terms;
 use actors::{
     brain::{Providers, chat, realtime, transcription},
     credits::{
         processor::Payments,
         stripe::{Stripe, signature::Secrets},
+        terms,
     },
     delivery::machine::Schedule,
     email::door::Emails,

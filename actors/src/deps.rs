@@ -1,10 +1,29 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
-    brain::Providers, call::in_hand::Calls, carrier::carriers::Carriers, clock::Clock, credits::processor::Payments,
-    dispatcher::Board, email::door::Emails, evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat,
-    holds::state::Holds, ids::Ids, job::Running, keyring::Keyring, limits::Limits, link_keys::LinkKeys, mail::Post,
-    outbound::Outbound, recording::sounds::Studio, router::Router, sms::doors::Sms, talk::listeners::Listeners,
-    voice_clone::cloning::Cloning, writer::Writer,
+    brain::Providers,
+    call::in_hand::Calls,
+    carrier::carriers::Carriers,
+    clock::Clock,
+    credits::processor::Payments,
+    dispatcher::board::Board,
+    email::door::Emails,
+    evaluate::evaluations::Evaluations,
+    fence::Fence,
+    heartbeat::Heartbeat,
+    holds::state::Holds,
+    ids::Ids,
+    job::{Jobs, Running},
+    keyring::Keyring,
+    limits::Limits,
+    link_keys::LinkKeys,
+    mail::Post,
+    outbound::Outbound,
+    recording::sounds::Studio,
+    router::Router,
+    sms::doors::Sms,
+    talk::listeners::Listeners,
+    voice_clone::cloning::Cloning,
+    writer::Writer,
 };
 use entities::{
     db::Db,
@@ -43,6 +62,8 @@ pub struct Shared {
     pub sms: Sms,
     /// How e-mails to people outside are handed over.
     pub email: Emails,
+    /// What is worked off in the background.
+    pub jobs: Jobs,
     /// Recoveries that are being worked off.
     pub recoveries: Running<RecoveryId>,
     /// Imports that are being worked off.

@@ -4,7 +4,7 @@ use crate::{
     contact,
     event::Event,
     mail::Mail,
-    session::{log::Answered, machine::Command as SessionCommand},
+    session::{command::Command as SessionCommand, log::Answered},
 };
 use bytes::Bytes;
 use entities::{

@@ -1,4 +1,5 @@
 //! Calls that come in: who takes them, what happens to those that nobody can take, and the alarm when those are too many.
+use crate::call::voice;
 use crate::{
     call::{in_hand::Call, leg::Leg},
     commit::Commit,
@@ -11,7 +12,6 @@ use crate::{
         machine::Session,
         settings::{self, Asked},
     },
-    voice_clone::builtin,
 };
 use entities::{
     Error, Result, agent,
@@ -187,7 +187,7 @@ fn row(
         phase: session::Phase::Ringing,
         direction: session::Direction::Inbound,
         from_number,
-        voice_id: Some(builtin::of_call(
+        voice_id: Some(voice::of_call(
             deps,
             [definition.voice_id.as_deref()],
             &definition.language,

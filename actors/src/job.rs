@@ -1,5 +1,5 @@
 //! Stored jobs: worked off in slices in the background, and taken up again by the reconcile after whatever stopped them.
-use crate::{deps::Deps, supervise::panic_text};
+use crate::{clock::Clock, supervise::panic_text};
 use entities::Result;
 use futures_util::FutureExt;
 use std::{
@@ -9,6 +9,7 @@ use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
 };
+use tokio::runtime::Handle;
 
 /// Jobs that are being worked off, so that a reconcile starts none a second time.
 pub struct Running<I>(Arc<Mutex<HashSet<I>>>);
@@ -37,26 +38,35 @@ impl<I: Copy + Eq + Hash> Running<I> {
     }
 }
 
-/// Works a job off, unless somebody is at it already.
-pub fn run<I>(
-    deps: &Deps,
-    running: &Running<I>,
-    id: I,
-    what: &'static str,
-    work: impl Future<Output = Result<()>> + Send + 'static,
-) where
-    I: Copy + Eq + Hash + Display + Send + 'static,
-{
-    let Some(at_work) = running.begin(id) else { return };
-    let busy = deps.clock.busy();
-    deps.runtime.spawn(async move {
-        let (_busy, _at_work) = (busy, at_work);
-        match AssertUnwindSafe(work).catch_unwind().await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, %id, "a {what} was interrupted; it goes on soon"),
-            Err(panic) => {
-                tracing::error!(panic = panic_text(&*panic), %id, "a {what} panicked; it goes on soon");
+/// What jobs are run with. Cloning is cheap.
+#[derive(Clone)]
+pub struct Jobs {
+    pub clock: Clock,
+    pub runtime: Handle,
+}
+
+impl Jobs {
+    /// Works a job off, unless somebody is at it already.
+    pub fn run<I>(
+        &self,
+        running: &Running<I>,
+        id: I,
+        what: &'static str,
+        work: impl Future<Output = Result<()>> + Send + 'static,
+    ) where
+        I: Copy + Eq + Hash + Display + Send + 'static,
+    {
+        let Some(at_work) = running.begin(id) else { return };
+        let busy = self.clock.busy();
+        self.runtime.spawn(async move {
+            let (_busy, _at_work) = (busy, at_work);
+            match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, %id, "a {what} was interrupted; it goes on soon"),
+                Err(panic) => {
+                    tracing::error!(panic = panic_text(&*panic), %id, "a {what} panicked; it goes on soon");
+                }
             }
-        }
-    });
+        });
+    }
 }

@@ -11,7 +11,7 @@ use crate::{
     machine::Machine,
     room::machine::{Command as RoomCommand, Room},
     router::LaneHint,
-    session::machine::Command as SessionCommand,
+    session::command::Command as SessionCommand,
     voice_clone::{machine::Voice, samples},
 };
 use entities::{

@@ -371,7 +371,7 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
 #[cfg(test)]
 mod tests {
     use super::name;
-    use crate::session::machine::Command;
+    use crate::session::command::Command;
 
     #[test]
     fn a_log_names_a_command_and_not_what_it_carries() {

@@ -29,7 +29,7 @@ use crate::{
     registry::{Child, Link, Parked, Registry},
     room::machine::Room,
     router::{Admitted, Arrival, LaneHint, Mailbox, Router},
-    session::machine::{Command as SessionCommand, Session},
+    session::{command::Command as SessionCommand, machine::Session},
     shell::Shell,
     voice_clone::machine::Voice,
     writer::AfterCommit,

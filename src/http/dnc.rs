@@ -12,9 +12,8 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::barred;
 use actors::{
-    barred::{Entry, Whom},
+    barred::{self, Entry, Whom},
     dnc, import,
 };
 use entities::{

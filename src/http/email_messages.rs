@@ -12,11 +12,13 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::barred;
-use actors::email::{
-    self, MAX_OPEN,
-    machine::Command,
-    message::{is_content_type, is_mailbox},
+use actors::{
+    barred,
+    email::{
+        self, MAX_OPEN,
+        machine::Command,
+        message::{is_content_type, is_mailbox},
+    },
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use entities::{

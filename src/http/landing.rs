@@ -21,7 +21,7 @@ use actors::{
         link,
         machine::Command,
     },
-    session::machine::Command as SessionCommand,
+    session::command::Command as SessionCommand,
 };
 use entities::{
     Error, agent_version,

@@ -14,7 +14,7 @@ use actix_web::{
 };
 use actors::{
     call::leg::Control,
-    session::machine::{Command, Session},
+    session::{command::Command, machine::Session},
 };
 use bytes::Bytes;
 use entities::{

@@ -11,8 +11,9 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::barred;
+use actors::call::voice;
 use actors::{
+    barred,
     commit::Commit,
     facts,
     room::{
@@ -20,10 +21,10 @@ use actors::{
         machine::{Command, Room, duration_seconds},
     },
     session::{
-        machine::{Command as SessionCommand, Session},
+        command::Command as SessionCommand,
+        machine::Session,
         settings::{self, Asked, RecordingOverride},
     },
-    voice_clone::builtin,
 };
 use entities::{
     Error, agent,
@@ -195,7 +196,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         phase: session::Phase::Scheduled,
         direction: Direction::Inbound,
         room_id: Some(id),
-        voice_id: Some(builtin::of_call(deps, chosen, &definition.language)),
+        voice_id: Some(voice::of_call(deps, chosen, &definition.language)),
         email: asked.participant.email.map(Text::into_string),
         first_name: asked.participant.first_name.map(Text::into_string),
         last_name: asked.participant.last_name.map(Text::into_string),

@@ -10,15 +10,15 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
+use actors::call::voice;
 use actors::{
     recording,
     session::{
         caller_id,
+        command::{Command, Disposition, Evaluated},
         intake::{self, IfClosed},
-        machine::{Command, Disposition, Evaluated},
         settings::{self, Asked, RecordingOverride},
     },
-    voice_clone::builtin,
 };
 use entities::{
     Error, agent, agent_version,
@@ -132,7 +132,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let from_number = caller_id::of_call(&deps.db.read, owner, asked.from_number).await?;
     let chosen = [asked.voice_id.as_deref(), definition.voice_id.as_deref()];
     let row = Model {
-        voice_id: Some(builtin::of_call(deps, chosen, &definition.language)),
+        voice_id: Some(voice::of_call(deps, chosen, &definition.language)),
         from_number: Some(from_number),
         email: asked.contact.email.map(Text::into_string),
         first_name: asked.contact.first_name.map(Text::into_string),

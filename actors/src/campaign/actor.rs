@@ -7,8 +7,7 @@ use crate::{
     eligibility::RING_MS,
     facts::contact_moved,
     hours::{Rules, Standing},
-    job,
-    session::machine::{Bar, Command as SessionCommand},
+    session::command::{Bar, Command as SessionCommand},
     shell::Stored,
     slices::Slices,
 };
@@ -101,7 +100,7 @@ pub fn put_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReaso
             done
         }
     };
-    job::run(deps, &deps.closings, campaign.id, "campaign's end", work);
+    deps.jobs.run(&deps.closings, campaign.id, "campaign's end", work);
 }
 
 async fn put_all_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReason) -> Result<()> {

@@ -6,8 +6,7 @@ use crate::{
     contact::machine::{self as contact, Command, Ending, Last},
     deps::Deps,
     facts::contact_moved,
-    job,
-    session::machine::Command as SessionCommand,
+    session::command::Command as SessionCommand,
     slices::Slices,
 };
 use entities::{
@@ -49,7 +48,7 @@ pub fn begin(deps: &Deps, tenant: TenantId) {
             }
         }
     };
-    job::run(deps, &deps.reviews, tenant, "review of campaigns", work);
+    deps.jobs.run(&deps.reviews, tenant, "review of campaigns", work);
 }
 
 async fn review(deps: &Deps, campaign: Campaign) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::{
     carrier::lines::{Entry, INBOX, Live, Sandbox},
     clock::Busy,
     deps::Deps,
-    session::machine::{Command, Refusal},
+    session::command::{Command, Refusal},
     supervise::panic_text,
     talk::{Broken, Place, Talk},
 };

@@ -10,7 +10,7 @@ pub mod stripe;
 pub mod terms;
 pub mod topup;
 
-use crate::{commit::Commit, deps::Deps, session::machine::Command};
+use crate::{commit::Commit, deps::Deps, session::command::Command};
 use entities::{
     Error, Result, campaign,
     ids::TenantId,

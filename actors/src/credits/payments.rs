@@ -10,11 +10,7 @@ use super::{
     },
     topup::{self, Asked, Command, Effect, Misfit, News},
 };
-use crate::{
-    commit::Commit,
-    deps::Deps,
-    job::{self},
-};
+use crate::{commit::Commit, deps::Deps};
 use entities::{
     Error, Result,
     ids::{Owned, TopupId},
@@ -188,7 +184,8 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
     }
     for key in store::due(&deps.db.read, deps.clock.now(), QUESTIONS).await? {
         let work = ask(deps.clone(), key);
-        job::run(deps, &deps.payments.asking, key.id, "question about a top-up", work);
+        deps.jobs
+            .run(&deps.payments.asking, key.id, "question about a top-up", work);
     }
     Ok(())
 }

@@ -4,13 +4,13 @@
 //! that made them; what does not fit is read from the rows later, as is everything after a restart. How many are sent at
 //! once follows what the receiver takes (`Width`). Outcomes are committed in groups (`settle`): those that arrive
 //! during one commit share the next.
-use super::settling;
 use super::{
     attempt::{self, Target},
     machine::{self, Attempt, Verdict},
     queue::{Item, Queue, window},
     rows::{self, Due, Settings},
     settle::{Settled, Standing, Tried},
+    settling,
     width::Width,
 };
 use crate::{

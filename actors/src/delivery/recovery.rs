@@ -9,7 +9,7 @@
 //!
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
 use super::machine;
-use crate::{commit::Commit, deps::Deps, job, router::LaneHint, slices::Slices};
+use crate::{commit::Commit, deps::Deps, router::LaneHint, slices::Slices};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
@@ -90,7 +90,7 @@ pub fn run(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) {
         let deps = deps.clone();
         async move { slices(&deps, id, endpoint).await }
     };
-    job::run(deps, &deps.recoveries, id, "recovery", work);
+    deps.jobs.run(&deps.recoveries, id, "recovery", work);
 }
 
 /// Looks at the log with a reader, slice by slice; the writer gets only what there is to do.

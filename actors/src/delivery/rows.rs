@@ -1,9 +1,9 @@
 //! What a lane reads: its endpoint, and what is due. What must not be sent any more is put away on the occasion.
-use super::settling;
 use super::{
     attempt::Target,
     queue::{Item, WINDOW_BYTES},
     settle::Standing,
+    settling,
 };
 use crate::{
     at_rest,

@@ -1,5 +1,7 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
 use super::queue::{Queue, Turn, Within};
+use crate::call::voice;
+use crate::session::command::Command;
 use crate::{
     call::{
         in_hand::{Call, Kept},
@@ -12,7 +14,6 @@ use crate::{
     eligibility::RING_TIMEOUT_SECONDS,
     facts, hours,
     session::machine::{self, Session},
-    voice_clone::builtin,
 };
 use entities::{
     Error, Result,
@@ -139,7 +140,7 @@ pub async fn dial_queued(
     campaign: Option<(CampaignId, i32)>,
     now: Moment,
 ) -> Result<Dial> {
-    let (mut session, effects) = machine::transition(session, machine::Command::Dispatch { at, hold }, now)?;
+    let (mut session, effects) = machine::transition(session, Command::Dispatch { at, hold }, now)?;
     session.version += 1;
     let leg = Leg {
         call: session.call.clone(),
@@ -211,7 +212,7 @@ fn session_row(
 ) -> sessions::Model {
     let agent = &snapshot.definition;
     let chosen = [queue.plan.voice_id.as_deref(), agent.voice_id.as_deref()];
-    let voice_id = builtin::of_call(deps, chosen, &agent.language);
+    let voice_id = voice::of_call(deps, chosen, &agent.language);
     let max_duration_seconds = agent.max_duration_seconds.get();
     let (agent_id, agent_version) = (snapshot.id, snapshot.version);
     let owner = (contact.tenant_id, contact.env);

@@ -19,7 +19,6 @@ pub mod room;
 mod state;
 mod trunk;
 
-pub use board::{Board, LimitingFactor};
 pub use state::direct_caps;
 
 use crate::{

@@ -23,7 +23,10 @@ use crate::{
     people::{People, people},
     permits::Permit,
     router::Admitted,
-    session::machine::{Bar, Command as SessionCommand, PLACED_WITHIN_MS, Session},
+    session::{
+        command::{Bar, Command as SessionCommand},
+        machine::{PLACED_WITHIN_MS, Session},
+    },
 };
 use entities::{
     Error, Result,

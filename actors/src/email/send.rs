@@ -2,7 +2,7 @@
 use super::{link, machine::Command, message, tell};
 use crate::{
     deps::Deps,
-    holds, job,
+    holds,
     mail::{
         post::{keep, mailbox},
         smtp::Failure,
@@ -23,7 +23,7 @@ use lettre::{Message, message::Mailbox};
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
 pub fn send(deps: &Deps, key: Owned<EmailId>) {
     let its = deps.clone();
-    job::run(deps, &deps.email.running, key.id, "message", async move {
+    deps.jobs.run(&deps.email.running, key.id, "message", async move {
         hand_over(&its, key).await
     });
 }
@@ -70,7 +70,7 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
 pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
     let (its, key) = (deps.clone(), row.key());
     deps.router.emails().adopt(row.clone());
-    job::run(deps, &deps.email.running, key.id, "message", async move {
+    deps.jobs.run(&deps.email.running, key.id, "message", async move {
         match built(&its, &row).await? {
             Ok(message) => deliver(&its, &row, &message).await,
             Err(why) => refuse(&its, &row, why),

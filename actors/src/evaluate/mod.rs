@@ -11,10 +11,9 @@ use crate::{
     brain::chat,
     commit::Commit,
     deps::Deps,
-    job::{self},
     session::{
+        command::{Command, Disposition, Evaluated},
         log::Answered,
-        machine::{Command, Disposition, Evaluated},
     },
 };
 use entities::{
@@ -34,9 +33,10 @@ const LLM_TIMEOUT: Duration = Duration::from_secs(30);
 /// Works a job off, unless somebody is at it already.
 pub fn run(deps: &Deps, job: Job) {
     let (its, id) = (deps.clone(), job.session_id);
-    job::run(deps, &deps.evaluations.running, id, "classification", async move {
-        work(&its, job).await
-    });
+    deps.jobs
+        .run(&deps.evaluations.running, id, "classification", async move {
+            work(&its, job).await
+        });
 }
 
 async fn work(deps: &Deps, mut job: Job) -> Result<()> {

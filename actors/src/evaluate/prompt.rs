@@ -1,6 +1,6 @@
 //! What a language model is asked about a talk, and how its answer is read: as a stranger's, field by field.
 use crate::{
-    session::{log::Answered, machine::Disposition},
+    session::{command::Disposition, log::Answered},
     talk::{guard, tools},
 };
 use entities::{

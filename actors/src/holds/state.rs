@@ -1,5 +1,5 @@
 //! What keeps everything from leaving for people, as far as it is known.
-use crate::dispatcher::LimitingFactor;
+use crate::dispatcher::board::LimitingFactor;
 use entities::values::Moment;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

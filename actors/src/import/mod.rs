@@ -5,15 +5,13 @@
 //! variables. Do-not-call entries: `phone_number` or `email`, `channels`, `reason`.
 mod file;
 
-use crate::barred;
 use crate::{
-    barred::{Entry, Whom},
+    barred::{self, Entry, Whom},
     commit::Commit,
     contact::intake,
     deps::Deps,
     dnc::{self, Outcome},
     effect::Hint,
-    job,
     slices::Slices,
 };
 use csv::ByteRecord;
@@ -236,7 +234,7 @@ pub fn run(deps: &Deps, key: Owned<ImportId>) {
             }
         }
     };
-    job::run(deps, &deps.imports, key.id, "import", work);
+    deps.jobs.run(&deps.imports, key.id, "import", work);
 }
 
 /// Some rows of the file, and where they end.

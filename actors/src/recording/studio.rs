@@ -6,15 +6,9 @@
 use super::{
     machine::{Command, Stored},
     mix::{self, Piece},
-    voice::{self},
+    voice,
 };
-use crate::{
-    brain::realtime::sound,
-    deps::Deps,
-    job::{self},
-    recording::sounds::AT_ONCE,
-    room::hearing::UNKNOWN,
-};
+use crate::{brain::realtime::sound, deps::Deps, recording::sounds::AT_ONCE, room::hearing::UNKNOWN};
 use bytes::Bytes;
 use entities::{
     Error, Result,
@@ -40,7 +34,7 @@ pub fn url(base_url: &str, id: RecordingId) -> String {
 /// Makes and stores a recording; its actor is told what came of it.
 pub fn store(deps: &Deps, key: Owned<RecordingId>) {
     let its = deps.clone();
-    job::run(deps, &deps.studio.running, key.id, "recording", async move {
+    deps.jobs.run(&deps.studio.running, key.id, "recording", async move {
         let command = match make(&its, key).await {
             Ok(stored) => Command::Stored(stored),
             Err(error) => Command::StoreFailed { why: error.to_string() },
@@ -53,7 +47,7 @@ pub fn store(deps: &Deps, key: Owned<RecordingId>) {
 /// Erases a recording; its actor is told what came of it.
 pub fn erase(deps: &Deps, key: Owned<RecordingId>) {
     let its = deps.clone();
-    job::run(deps, &deps.studio.running, key.id, "purge", async move {
+    deps.jobs.run(&deps.studio.running, key.id, "purge", async move {
         let command = match its.studio.vault.erase(&name(key)).await {
             Ok(()) => {
                 its.studio.sounds().remove(&key.id);

@@ -6,7 +6,7 @@ use crate::{
     brain::{Speech, transcription::Provider},
     clock::Clock,
     room::heard::Heard,
-    session::machine::Command,
+    session::command::Command,
 };
 use bytes::Bytes;
 use entities::values::Moment;

@@ -10,7 +10,7 @@ use crate::{
     call::leg::Leg,
     deps::Deps,
     room::live_rooms::{Held, Ways},
-    session::machine::{Abandoned, Command as SessionCommand},
+    session::command::{Abandoned, Command as SessionCommand},
     supervise::panic_text,
 };
 use entities::{

@@ -11,7 +11,10 @@ use crate::{
     deps::Deps,
     facts,
     router::{Admitted, Arrival},
-    session::machine::{self as sessions, Command as SessionCommand, Session},
+    session::{
+        command::Command as SessionCommand,
+        machine::{self as sessions, Session},
+    },
 };
 use entities::{
     Error, Result, agent_version,

@@ -15,7 +15,7 @@ use crate::{
     effect::{Effect, Work},
     event::{RoomCompleted, RoomCreated, RoomExpired, RoomFailed, RoomJoined, RoomLandingViewed},
     machine::Machine,
-    session::machine::{Abandoned, Command as SessionCommand},
+    session::command::{Abandoned, Command as SessionCommand},
 };
 use entities::{
     Error, Result,

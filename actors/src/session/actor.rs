@@ -1,6 +1,6 @@
 //! The shell's bindings for sessions.
-use super::machine::{Command, PLACED_WITHIN_MS, Phase, Session, Talk};
-use crate::{commit::Commit, deps::Deps, shell::Stored};
+use super::machine::{PLACED_WITHIN_MS, Phase, Session, Talk};
+use crate::{commit::Commit, deps::Deps, session::command::Command, shell::Stored};
 use entities::{
     Result,
     ids::{Owned, SessionId},

@@ -1,6 +1,6 @@
 //! Direct calls: may this one be placed, and when? The same rules as a campaign's, asked when it is made and once more, inside
 //! the transaction, when it is dialled.
-use super::machine::{Command, Session};
+use super::machine::Session;
 use crate::{
     commit::Commit,
     credits,
@@ -10,6 +10,7 @@ use crate::{
     facts, holds,
     hours::{self, Rules},
     people::{People, people},
+    session::command::Command,
 };
 use entities::{
     Error, Result,

@@ -19,6 +19,7 @@ use entities::{
     transcript::{InvocationStatus, Speaker},
     values::{Env, Metadata, Variables},
 };
+use entities::{ids::FunctionId, transcript::Invocation};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -329,7 +330,10 @@ fn nothing_found() -> Evaluated {
 /// Every command; a new one makes the compiler ask for its place here.
 #[rustfmt::skip]
 fn commands() -> Vec<Command> {
-    use {AnsweredBy::*, Command::*, Refusal::*, super::Bar::*};
+    use AnsweredBy::*;
+    use Command::*;
+    use Refusal::*;
+    use crate::session::command::Bar::*;
     let next = |command: &Command| Some(match command {
         Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Bar(OnDnc),
         Bar(OnDnc) => Bar(NotVerified), Bar(NotVerified) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver),
@@ -437,7 +441,10 @@ fn table() -> Vec<Line> {
 
 #[rustfmt::skip]
 fn before_the_talk() -> Vec<Line> {
-    use {AnsweredBy::*, Command::*, Refusal::*, super::Bar::*};
+    use AnsweredBy::*;
+    use Command::*;
+    use Refusal::*;
+    use crate::session::command::Bar::*;
     vec![
         // waits for its time
         (&["scheduled"], Tick, 199, Unchanged),
@@ -651,7 +658,8 @@ fn out_of_the_talk() -> Vec<Line> {
 /// Carriers repeat themselves and are late: what comes after the end changes nothing.
 #[rustfmt::skip]
 fn after_the_end() -> Vec<Line> {
-    use {Command::*, super::Bar::*};
+    use Command::*;
+    use crate::session::command::Bar::*;
     let late = [
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), attend(61),

@@ -1,7 +1,6 @@
 //! Who hands messages over. One trait; the sandbox is its implementation for test keys.
-use super::machine::Command;
+use super::machine::{Command, Report};
 use crate::{
-    deps::Deps,
     message::{Fault, OPTED_OUT},
     permits::Permits,
 };
@@ -22,19 +21,19 @@ pub struct Outgoing {
     pub body: String,
     /// 1, and more where it was not taken before.
     pub attempt: i32,
-    /// Does anybody want to know what becomes of it?
-    pub reports: bool,
+    /// Where what becomes of it is to be reported; `None`: nobody wants to know.
+    pub report_to: Option<String>,
 }
 
 impl Outgoing {
-    pub fn of(row: &Model) -> Self {
+    pub fn of(row: &Model, report_to: Option<String>) -> Self {
         Outgoing {
             key: row.key(),
             to: row.to_number.clone(),
             from: row.from_number.clone(),
             body: row.body.clone(),
             attempt: row.attempts,
-            reports: true,
+            report_to,
         }
     }
 }
@@ -63,9 +62,26 @@ impl From<Outcome> for Command {
     }
 }
 
+/// What came of handing a message over, and what will be reported of it by whoever reports nothing by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sent {
+    pub outcome: Outcome,
+    /// How long after, and what.
+    pub reports: Vec<(Duration, Report)>,
+}
+
+impl From<Outcome> for Sent {
+    fn from(outcome: Outcome) -> Self {
+        Sent {
+            outcome,
+            reports: Vec::new(),
+        }
+    }
+}
+
 pub trait Provider: Send + Sync {
     /// Called after the intent stands, once for each.
-    fn send(&self, deps: &Deps, message: Outgoing) -> BoxFuture<'static, Outcome>;
+    fn send(&self, message: Outgoing) -> BoxFuture<'static, Sent>;
     /// Who writes where the workspace has no number; `None`: the provider chooses.
     fn default_from(&self) -> Option<&E164>;
 }

@@ -4,14 +4,10 @@
 //! answer is lost for good · 8 reports out of order, and twice · 9 taken, then failed. It keeps nothing: what it has not reported
 //! when the service ends, it never reports.
 use super::{
-    machine::{Command, Progress, Report},
-    provider::{Outcome, Outgoing, Provider},
-    tell,
+    machine::{Progress, Report},
+    provider::{Outcome, Outgoing, Provider, Sent},
 };
-use crate::{
-    deps::Deps,
-    message::{Fault, OPTED_OUT},
-};
+use crate::message::{Fault, OPTED_OUT};
 use entities::values::E164;
 use futures_util::future::BoxFuture;
 use std::{sync::LazyLock, time::Duration};
@@ -26,7 +22,7 @@ static FROM: LazyLock<E164> = LazyLock::new(|| {
 });
 
 impl Provider for Sandbox {
-    fn send(&self, deps: &Deps, message: Outgoing) -> BoxFuture<'static, Outcome> {
+    fn send(&self, message: Outgoing) -> BoxFuture<'static, Sent> {
         let id = format!("SB{}", message.key.id.0.simple());
         let undelivered = || Progress::Undelivered(Fault::new("undelivered", "the sandbox plays a phone that is off"));
         let failed = || {
@@ -57,30 +53,24 @@ impl Provider for Sandbox {
             _ => (None, delivered()),
         };
         let outcome = outcome.unwrap_or_else(|| Outcome::Taken(Some(id.clone())));
-        if message.reports {
-            for (seconds, progress) in reports {
-                let report = Report {
-                    provider_message_id: Some(id.clone()),
-                    progress,
-                };
-                later(deps, message.clone(), seconds, report);
-            }
-        }
-        Box::pin(async move { outcome })
+        let reports = reports.into_iter().filter(|_| message.report_to.is_some());
+        let reports = reports.map(|(seconds, progress)| {
+            let report = Report {
+                provider_message_id: Some(id.clone()),
+                progress,
+            };
+            (Duration::from_secs(seconds), report)
+        });
+        let sent = Sent {
+            outcome,
+            reports: reports.collect(),
+        };
+        Box::pin(async move { sent })
     }
 
     fn default_from(&self) -> Option<&E164> {
         Some(&FROM)
     }
-}
-
-fn later(deps: &Deps, message: Outgoing, seconds: u64, report: Report) {
-    let (deps, busy) = (deps.clone(), deps.clock.busy());
-    let at = deps.clock.now().plus(Duration::from_secs(seconds));
-    deps.runtime.clone().spawn(async move {
-        let _busy = deps.clock.busy_until(at, busy).await;
-        tell(&deps, message.key, Command::Report(report));
-    });
 }
 
 fn refused(code: &'static str, words: &str) -> Outcome {

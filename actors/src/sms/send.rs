@@ -1,17 +1,17 @@
 //! Handing a message over: look, commit the intent, then ask the provider once, and tell what came of it.
+use super::twilio::status_url;
 use super::{
     check_blocks,
     machine::Command,
-    provider::{Door, Outcome, Outgoing},
+    provider::{Door, Outcome, Outgoing, Sent},
     reachable, tell,
 };
-use crate::outgoing;
 use crate::{
     commit::Commit,
     deps::Deps,
-    holds, job,
+    holds,
     message::{Bar, Block, Fault, TOO_LATE, UNDECIDED},
-    outgoing::Obstacle,
+    outgoing::{self, Obstacle},
     permits::Permit,
 };
 use entities::{
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
 pub fn send(deps: &Deps, key: Owned<SmsId>) {
     let its = deps.clone();
-    job::run(deps, &deps.sms.running, key.id, "message", async move {
+    deps.jobs.run(&deps.sms.running, key.id, "message", async move {
         hand_over(&its, key).await
     });
 }
@@ -38,7 +38,7 @@ pub fn send(deps: &Deps, key: Owned<SmsId>) {
 pub fn send_begun(deps: &Deps, row: Model, permit: Permit) {
     let (its, key) = (deps.clone(), row.key());
     deps.router.sms().adopt(row.clone());
-    job::run(deps, &deps.sms.running, key.id, "message", async move {
+    deps.jobs.run(&deps.sms.running, key.id, "message", async move {
         let Some(door) = its.sms.of(key.env) else {
             // It was there a moment ago; the intent stands, so nobody knows.
             return Ok(());
@@ -97,7 +97,19 @@ async fn ask_once(deps: &Deps, door: &Door, row: &Model) -> Outcome {
         let why = Fault::new(TOO_LATE, "its hours were over before it could be handed over");
         return Outcome::Busy { retry_after: None, why };
     }
-    door.provider.send(deps, Outgoing::of(row)).await
+    let (handed_over, key) = (deps.clock.now(), row.key());
+    let Sent { outcome, reports } = door
+        .provider
+        .send(Outgoing::of(row, Some(status_url(&deps.base_url, row.id))))
+        .await;
+    for (after, report) in reports {
+        let (its, busy) = (deps.clone(), deps.clock.busy());
+        deps.runtime.spawn(async move {
+            let _busy = its.clock.busy_until(handed_over.plus(after), busy).await;
+            tell(&its, key, Command::Report(report));
+        });
+    }
+    outcome
 }
 
 /// The intent to send it may stand all the same, though its commit was given up. Nothing was handed over, so it is as if there had
@@ -213,10 +225,10 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
         from,
         body,
         attempt: 1,
-        reports: false,
+        report_to: None,
     };
     deps.fence.pass(&deps.db).await;
-    match door.provider.send(deps, message).await {
+    match door.provider.send(message).await.outcome {
         Outcome::Taken(_) => Ok(()),
         Outcome::Refused(fault) => Err(Error::invalid(
             "phone_number",

@@ -5,10 +5,10 @@
 //! every answer that does not come.
 use super::{
     machine::{Progress, Report},
-    provider::{Outcome, Outgoing, Provider, fault},
+    provider::{Outcome, Outgoing, Provider, Sent, fault},
     signature,
 };
-use crate::{brain::chat::with_cause, deps::Deps, message::Fault};
+use crate::{brain::chat::with_cause, message::Fault};
 use entities::{ids::SmsId, values::E164};
 use futures_util::future::BoxFuture;
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};
@@ -108,11 +108,10 @@ impl Twilio {
         signature::is_authentic(&self.auth_token, url, fields, signature)
     }
 
-    fn request(&self, deps: &Deps, message: &Outgoing) -> reqwest::RequestBuilder {
-        let callback = status_url(&deps.base_url, message.key.id);
+    fn request(&self, message: &Outgoing) -> reqwest::RequestBuilder {
         let mut form = vec![("To", message.to.as_str()), ("Body", message.body.as_str())];
-        if message.reports {
-            form.push(("StatusCallback", callback.as_str()));
+        if let Some(url) = &message.report_to {
+            form.push(("StatusCallback", url));
         }
         match (&message.from, &self.from) {
             (Some(number), _) | (None, From::Number(number)) => form.push(("From", number.as_str())),
@@ -131,10 +130,10 @@ impl Twilio {
 }
 
 impl Provider for Twilio {
-    fn send(&self, deps: &Deps, message: Outgoing) -> BoxFuture<'static, Outcome> {
-        let request = self.request(deps, &message);
+    fn send(&self, message: Outgoing) -> BoxFuture<'static, Sent> {
+        let request = self.request(&message);
         Box::pin(async move {
-            match request.send().await {
+            let outcome = match request.send().await {
                 Ok(response) => judge(response).await,
                 Err(error) if error.is_connect() || error.is_builder() => Outcome::Busy {
                     retry_after: None,
@@ -144,7 +143,8 @@ impl Provider for Twilio {
                     "no answer of the provider: {}",
                     with_cause(&error.without_url())
                 )),
-            }
+            };
+            outcome.into()
         })
     }
 

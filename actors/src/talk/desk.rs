@@ -1,7 +1,10 @@
 //! Where a talk's steps go: to the session's actor, or, in a dry run, to the same machine without any actor.
 use crate::{
     deps::Deps,
-    session::machine::{self, Command, Session},
+    session::{
+        command::Command,
+        machine::{self, Session},
+    },
 };
 use entities::{
     Result,

@@ -1,6 +1,6 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
 use super::{Caller, Desk, Mouth, Talk, briefing, judge::Judge, line::Line, tools::Kit};
-use crate::{call::leg::Leg, deps::Deps, session::machine::Command};
+use crate::{call::leg::Leg, deps::Deps, session::command::Command};
 use entities::{function, session::EndReason, values::E164};
 use std::sync::Arc;
 

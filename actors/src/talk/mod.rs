@@ -25,8 +25,9 @@ use crate::{
     call::leg::Control,
     deps::Deps,
     session::{
+        command::{Command, Return, TimedOut},
         log::{Answered, Utterance},
-        machine::{self, Command, Return, Session, TimedOut},
+        machine::{self, Session},
         settings::{self, Asked},
     },
     template::fill,

@@ -1,7 +1,8 @@
 //! Voices that need no training: those of this machine's speech program, tones, and the realtime provider's by name.
 //!
 //! Their ids stay as they are. Which of this machine's there are depends on what the operator has installed.
-use crate::{brain::Providers, deps::Deps, recording::voice::Speaker, voice_clone::machine::ALWAYS_THERE};
+use crate::recording::voice::Voice;
+use crate::{brain::Providers, recording::voice::Speaker, voice_clone::machine::ALWAYS_THERE};
 use std::borrow::Cow;
 
 /// A voice that is simply there.
@@ -97,7 +98,7 @@ impl Builtin {
     }
 
     /// A WAV file; none for a provider's voice, which speaks in calls only.
-    pub async fn say(&self, deps: &Deps, text: &str) -> Option<Vec<u8>> {
+    pub async fn say(&self, of_service: &Voice, text: &str) -> Option<Vec<u8>> {
         if self.is_provided() {
             return None;
         }
@@ -105,7 +106,7 @@ impl Builtin {
         let voice = if self.provider == TONES.provider {
             &tones
         } else {
-            &deps.studio.voice
+            of_service
         };
         let language = self.language.unwrap_or("en-US");
         Some(super::provider::say(voice, text, language, self.speaker).await)
@@ -145,9 +146,13 @@ pub fn default_of(program: &str, language: &str) -> &'static str {
 }
 
 /// Who speaks in a call, by the first of these that there is; a name that the operator has since taken away is passed over.
-pub fn of_call<'a>(deps: &Deps, chosen: impl IntoIterator<Item = Option<&'a str>>, language: &str) -> String {
-    let program = deps.studio.voice.name();
-    let is_builtin = |id: &str| all(program, &deps.providers).iter().any(|voice| voice.id == id);
+pub fn of_call<'a>(
+    program: &str,
+    providers: &Providers,
+    chosen: impl IntoIterator<Item = Option<&'a str>>,
+    language: &str,
+) -> String {
+    let is_builtin = |id: &str| all(program, providers).iter().any(|voice| voice.id == id);
     // A clone that is spoken with is not deleted.
     let is_there = |id: &&str| uuid::Uuid::parse_str(id).is_ok() || is_builtin(id);
     let chosen = chosen.into_iter().flatten().find(is_there);

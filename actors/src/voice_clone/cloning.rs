@@ -2,7 +2,6 @@
 use super::{
     elevenlabs::Elevenlabs,
     provider::{Cloner, Sandbox},
-    samples,
 };
 use crate::{bulkhead::Bulkhead, job::Running};
 use entities::{ids::VoiceId, voice::Maker};
@@ -34,7 +33,7 @@ impl Cloning {
             trainings: Running::default(),
             erasures: Running::default(),
             examinations: Semaphore::new(AT_ONCE),
-            uploads: samples::uploads(),
+            uploads: uploads(),
         }
     }
 
@@ -45,4 +44,14 @@ impl Cloning {
             Maker::Elevenlabs => self.live.as_ref().map(|live| live as &dyn Cloner),
         }
     }
+}
+
+/// Uploads at once, of one tenant and of all: each holds one file in memory.
+const MAX_OF_TENANT: usize = 2;
+
+const MAX_UPLOADS: usize = 8;
+
+/// Who uploads.
+pub fn uploads() -> Bulkhead {
+    Bulkhead::new(MAX_OF_TENANT, MAX_UPLOADS)
 }

@@ -1,6 +1,6 @@
 //! Samples on their way into the store. A sample's row comes first and says `stored: false`; what is never whole is found by
 //! it and erased.
-use crate::{bulkhead::Bulkhead, commit::Commit, deps::Deps, keyring::hex};
+use crate::{commit::Commit, deps::Deps, keyring::hex};
 use entities::{
     Error, Result,
     ids::{TenantId, VoiceId, VoiceSampleId},
@@ -13,9 +13,6 @@ pub const MAX_FILE: usize = 25 * 1024 * 1024;
 /// Bytes of all samples of a voice.
 pub const MAX_TOTAL: u64 = 200 * 1024 * 1024;
 
-/// Uploads at once, of one tenant and of all: each holds one file in memory.
-const MAX_OF_TENANT: usize = 2;
-const MAX_UPLOADS: usize = 8;
 /// An upload takes minutes; what is not whole after an hour never will be.
 const ABANDONED_SECONDS: i64 = 3600;
 /// Abandoned samples that are erased at once.
@@ -24,11 +21,6 @@ const SLICE: u64 = 100;
 /// Where a sample lies in the vault.
 pub fn name(sample: &Sample) -> String {
     format!("{}/{}.sample", sample.tenant_id, sample.id)
-}
-
-/// Who uploads.
-pub fn uploads() -> Bulkhead {
-    Bulkhead::new(MAX_OF_TENANT, MAX_UPLOADS)
 }
 
 /// Puts a file into the store. Its row does not count yet: see `stored`.

@@ -6,7 +6,7 @@ use super::{
     machine::{Code, Command, Refusal, Voice},
     samples,
 };
-use crate::{deps::Deps, job};
+use crate::deps::Deps;
 use bytes::{Bytes, BytesMut};
 use entities::{
     Error, Result,
@@ -24,7 +24,7 @@ pub const FEWEST_SAMPLES: usize = 3;
 /// Trains a voice, or takes up its training again, unless somebody is at it.
 pub fn train(deps: &Deps, key: Owned<VoiceId>) {
     let its = deps.clone();
-    job::run(deps, &deps.cloning.trainings, key.id, "training", async move {
+    deps.jobs.run(&deps.cloning.trainings, key.id, "training", async move {
         work(&its, key).await
     });
 }
@@ -222,18 +222,19 @@ async fn look_up(deps: &Deps, row: &Row) -> Result<Command> {
 /// Erases what nobody uses: of a deleted voice everything, else what earlier runs have left with the provider.
 pub fn erase(deps: &Deps, key: Owned<VoiceId>) {
     let its = deps.clone();
-    job::run(deps, &deps.cloning.erasures, key.id, "erasure of a voice", async move {
-        let row = voice::load_even_deleted(&its.db.read, key).await?;
-        let command = match clear(&its, &row).await {
-            Ok(()) => Command::Erased { until_run: row.run },
-            Err(why) => {
-                tracing::warn!(voice = %row.id, %why, "a voice could not be erased; it is tried again");
-                Command::EraseFailed { why }
-            }
-        };
-        tell(&its, key, command);
-        Ok(())
-    });
+    deps.jobs
+        .run(&deps.cloning.erasures, key.id, "erasure of a voice", async move {
+            let row = voice::load_even_deleted(&its.db.read, key).await?;
+            let command = match clear(&its, &row).await {
+                Ok(()) => Command::Erased { until_run: row.run },
+                Err(why) => {
+                    tracing::warn!(voice = %row.id, %why, "a voice could not be erased; it is tried again");
+                    Command::EraseFailed { why }
+                }
+            };
+            tell(&its, key, command);
+            Ok(())
+        });
 }
 
 async fn clear(deps: &Deps, row: &Row) -> std::result::Result<(), String> {

@@ -3,7 +3,7 @@ use actors::{
     campaign::outlook::Outlook,
     contact::{edit::Eligibility, intake::Added},
     deps::Deps,
-    dispatcher::LimitingFactor,
+    dispatcher::board::LimitingFactor,
     eligibility::{Rule, Verdict},
 };
 use chrono::TimeZone;

@@ -340,7 +340,7 @@ pub async fn preview(
     let _permit = state.bulkheads.outside(caller.tenant_id())?;
     state.limits.preview(caller.tenant_id(), asked.text.chars().count())?;
     let sound = match found {
-        Found::Builtin(voice) => voice.say(&state.deps, &asked.text).await.ok_or_else(|| {
+        Found::Builtin(voice) => voice.say(&state.deps.studio.voice, &asked.text).await.ok_or_else(|| {
             Error::NotConfigured("the realtime provider's voices speak in calls only; there is no preview".into())
         })?,
         Found::Clone(row) => say(&state, &row, asked.text.into_string()).await?,

@@ -16,7 +16,7 @@ use actors::{
         talk::RoomTalk,
         wire::{Note, Wire},
     },
-    session::machine::Command,
+    session::command::Command,
 };
 use bytes::Bytes;
 use entities::{

@@ -1,6 +1,5 @@
 //! A campaign's calls as they will follow one another, if nobody changes anything: whose turn it is by the dispatcher's rules, at
 //! a steady pace. A retry of a call that has yet to be made is not foreseen.
-use super::Group;
 use crate::{
     eligibility::RING_MS,
     hours::{self, Standing},
@@ -16,6 +15,17 @@ use std::{
 const HORIZON_SECONDS: i64 = 60 * 24 * 3600;
 /// Turns after which others have theirs: there may be a million.
 const AT_ONCE: usize = 256;
+
+/// A group of contacts that keep the same hours.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The zones that count; empty: nobody can be called.
+    pub zones: Vec<chrono_tz::Tz>,
+    pub contacts: i64,
+    pub standing: Standing,
+    /// When the first of them may be called; `None`: never.
+    pub opens_at: Option<Moment>,
+}
 
 /// Contacts of one group that follow one another.
 #[derive(Clone, Debug, PartialEq, Eq)]

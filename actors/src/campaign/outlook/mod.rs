@@ -17,22 +17,11 @@ use entities::{
     tenant,
     values::Moment,
 };
-use forecast::{Forecast, Run, foresee};
+use forecast::{Forecast, Group, Run, foresee};
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
 };
-
-/// A group of contacts that keep the same hours.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// The zones that count; empty: nobody can be called.
-    pub zones: Vec<chrono_tz::Tz>,
-    pub contacts: i64,
-    pub standing: Standing,
-    /// When the first of them may be called; `None`: never.
-    pub opens_at: Option<Moment>,
-}
 
 /// Who will be called, as far as can be told now.
 #[derive(Clone, Debug)]

@@ -1,0 +1,151 @@
+//! What a session can be told.
+use super::log::{Answered, Utterance};
+use entities::{
+    evaluation,
+    ids::{FunctionId, RecordingId},
+    session::{AnsweredBy, EndReason, EndedBy, Evaluator, Status},
+    transcript::{Invocation, ToolCall},
+    values::{Cents, E164, Metadata, Moment},
+};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Look at the time.
+    Tick,
+    /// A slot is free: place the call, at that moment; so much is set aside for it, if nothing is yet.
+    Dispatch { at: Moment, hold: Cents },
+    /// It lasts longer than is set aside for: so much more is, if that is still all there is of it.
+    Extend { held: Cents, by: Cents },
+    /// It may not be called now; the hours open again then.
+    Postpone { until: Moment },
+    /// The rules have changed by which it was put off.
+    Release,
+    /// It may not be called at all.
+    Bar(Bar),
+    /// The other side's phone rings.
+    Ring,
+    /// Picked up, by a person or by a machine. If it is recorded, the recording gets that id.
+    Answer { by: AnsweredBy, recording_id: RecordingId },
+    /// The call was not connected.
+    Refuse(Refusal),
+    /// Somebody begins to say something.
+    Utter(Utterance),
+    /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
+    Interrupt { said: String, played_ms: u64 },
+    /// The other side speaks and is listened to, or cannot be heard at the moment; its words come by then at the latest.
+    Attend { until: Moment },
+    /// The other side agreed to be recorded, or did not.
+    Consent(bool),
+    /// The other side does not want to be called again; what was recorded is erased after `purge_after`.
+    OptOut { purge_after: Moment },
+    /// The agent calls a tool; its answer is awaited until then. `own`: one of the user's functions.
+    Call { call: ToolCall, own: bool, until: Moment },
+    /// What a function answered.
+    Return(Return),
+    /// Hand the call over.
+    Transfer { to: E164 },
+    /// The other one has taken over.
+    Transferred,
+    /// The other one could not be reached.
+    TransferFailed { why: String },
+    /// The agent says how the call went.
+    Dispose { code: String, note: String },
+    /// The agent notes what was answered to a question.
+    NoteAnswer(Answered),
+    /// It was committed, and too late to be placed: whatever stalled, nobody is called at another moment than was decided.
+    /// Of the dial that was decided for that moment.
+    Requeue { dialed_at: Moment },
+    /// Something for the timeline.
+    Note { kind: &'static str, detail: String },
+    /// The message has been said to the machine.
+    MessageLeft,
+    /// What the agent thinks with has failed.
+    Break { reason: EndReason, why: String },
+    /// A side of the conversation hung up.
+    HangUp(EndedBy),
+    /// The API wants it to end.
+    End,
+    /// The service stops and cannot carry the call on.
+    Shutdown,
+    /// Its room came to nothing.
+    Abandon(Abandoned),
+    /// Nobody knows what became of the call; it was carried until then.
+    Lose { last_seen: Moment },
+    /// How the call went, found out after its end.
+    Evaluate(Evaluated),
+    /// What it is to its user.
+    Label(Metadata),
+    /// The API wants it, and what was said, gone.
+    Delete,
+}
+
+/// A function's answer, or that there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Return {
+    pub call_id: String,
+    /// JSON.
+    pub output: String,
+    /// For the session's last event; a built-in tool has none.
+    pub invocation: Option<Invocation>,
+    /// It took longer than it may.
+    pub timed_out: Option<TimedOut>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedOut {
+    pub function_id: FunctionId,
+    pub name: String,
+    pub timeout_ms: i64,
+}
+
+/// What is known of a talk after its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluated {
+    pub disposition: Option<Disposition>,
+    pub answers: Vec<Answered>,
+    pub by: Evaluator,
+    /// The language model's name.
+    pub model: Option<String>,
+    /// The job that found it out, as it is then.
+    pub job: Option<evaluation::Model>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disposition {
+    pub code: String,
+    pub note: String,
+}
+
+/// Why nobody talked in a room.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Abandoned {
+    pub status: Status,
+    pub reason: EndReason,
+    pub by: EndedBy,
+    /// What went wrong.
+    pub why: Option<String>,
+}
+
+/// Why a carrier did not connect a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    Busy,
+    NoAnswer,
+    /// Turned down by hand: SIP 603, 607, 608. Never tried over another gateway.
+    Declined,
+    InvalidNumber(String),
+    Rejected(String),
+    /// The trunk has no room and never accepted the call: SIP 503 and 429.
+    Congested,
+}
+
+/// Why a call that waited is not placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bar {
+    /// A test key may call it no longer.
+    NotVerified,
+    OnDnc,
+    CapReached,
+    OutsideHours,
+    CampaignOver,
+}
