@@ -8,10 +8,8 @@ pub use audit::Author;
 
 use crate::app::State;
 use actors::{
-    commit::Commit,
     deps::Deps,
     housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE},
-    keyring::sha256_hex,
 };
 use argon2::{
     Argon2,
@@ -27,6 +25,8 @@ use entities::{
     login, membership, meta, tenant, user,
     values::{Country, Env, Moment, Role, Scopes, Text, Zone},
 };
+use rules::commit::Commit;
+use runtime::keyring::sha256_hex;
 use sea_orm::ConnectionTrait;
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -209,7 +209,7 @@ const MAIN_ZONES: [(&str, &str); 9] = [
 pub fn zone_of(country: Country) -> Zone {
     let main = MAIN_ZONES.iter().find(|(name, _)| *name == country.to_string());
     let by_prefix = || {
-        actors::zone::of_prefix(&country.calling_code()?)
+        rules::zone::of_prefix(&country.calling_code()?)
             .first()
             .copied()
             .map(Zone::from)
@@ -241,7 +241,7 @@ impl NewWorkspace {
     pub async fn rows_for_a_new_user(
         &self,
         db: &impl ConnectionTrait,
-        ids: &actors::ids::Ids,
+        ids: &runtime::ids::Ids,
         now: Moment,
         limit: i32,
     ) -> Result<(tenant::Model, user::Model, Changes)> {
@@ -255,7 +255,7 @@ impl NewWorkspace {
     pub async fn rows(
         &self,
         db: &impl ConnectionTrait,
-        ids: &actors::ids::Ids,
+        ids: &runtime::ids::Ids,
         now: Moment,
         limit: i32,
     ) -> Result<(tenant::Model, user::Model, Changes)> {

@@ -16,31 +16,34 @@ use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web
 use actors::{
     call::in_hand::Calls,
     carrier::{Sandbox, SandboxOptions, carriers::Carriers},
-    clock::Clock,
     deps::{Deps, Shared},
     fence::Fence,
     heartbeat::Heartbeat,
     holds,
     housekeeping::{self, KeysUsed},
-    ids::Ids,
-    job::Jobs,
-    keyring::{Keyring, purpose},
-    link_keys::{self, LinkKeys},
-    outbound::{Options, Outbound},
     reconcile::{reconcile, take_over},
     recording::sounds::Studio,
-    room::{live_rooms::House, media::Media},
+    room::live_rooms::House,
     tree::{self, AfterCommits, Tree},
     writer::{self, Writer},
 };
+use adapters::outbound::{Options, Outbound};
 use entities::{
     Error,
     db::{Db, Location},
     lock::Lock,
     meta,
 };
+use media::webrtc::Media;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
+use runtime::{
+    clock::Clock,
+    ids::Ids,
+    job::Jobs,
+    keyring::{Keyring, purpose},
+    link_keys::{self, LinkKeys},
+};
 use std::{
     net::TcpListener,
     sync::{Arc, OnceLock, atomic::AtomicBool},

@@ -1,30 +1,28 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use crate::dashboard::room::IceServer;
-use actors::{
+use actors::{credits::processor::Payments, email::door::Emails, voice_clone::cloning::Cloning};
+use adapters::{
     brain::{Providers, chat, realtime, transcription},
-    credits::{
-        processor::Payments,
-        stripe::{Stripe, signature::Secrets},
-        terms,
-    },
-    delivery::machine::Schedule,
-    email::door::Emails,
-    keyring::{Keyring, purpose},
-    limits::{Limits, Retention},
-    mail::Post,
+    mail::post::Post,
     outbound::{AllowedTarget, Policy},
     recording::{
         vault::{S3Options, Vault},
         voice::Voice,
     },
-    room::media,
     sms::{doors::Sms, twilio::Twilio},
-    voice_clone::{Sandbox, builtin, cloning::Cloning, elevenlabs::Elevenlabs},
+    stripe::{Stripe, signature::Secrets},
+    voice_clone::{builtin, elevenlabs::Elevenlabs, provider::Sandbox},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use config::{Config, Environment, File, FileFormat};
 use entities::{db::Location, values::Cents};
 use hmac::{Hmac, KeyInit, Mac};
+use rules::{
+    credits::terms,
+    delivery::machine::Schedule,
+    limits::{Limits, Retention},
+};
+use runtime::keyring::{Keyring, purpose};
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use std::{
@@ -241,7 +239,7 @@ impl Settings {
     }
 
     /// Where browsers send their sound.
-    pub fn media(&self) -> Result<media::Settings, BadSetting> {
+    pub fn media(&self) -> Result<media::webrtc::Settings, BadSetting> {
         let bind = if self.media_bind.is_empty() {
             SocketAddr::new(self.socket_address()?.ip(), 0)
         } else {
@@ -279,7 +277,7 @@ impl Settings {
                 "turn_secret: is not set; give the relay's `static-auth-secret`, from which each page gets a login of its own".into(),
             ));
         }
-        Ok(media::Settings { bind, addresses })
+        Ok(media::webrtc::Settings { bind, addresses })
     }
 
     /// What pages are given to reach this service through a relay: each a login that is good for a while. Source: coturn's

@@ -1,33 +1,22 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
-    brain::Providers,
-    call::in_hand::Calls,
-    carrier::carriers::Carriers,
-    clock::Clock,
-    credits::processor::Payments,
-    dispatcher::board::Board,
-    email::door::Emails,
-    evaluate::evaluations::Evaluations,
-    fence::Fence,
-    heartbeat::Heartbeat,
-    holds::state::Holds,
-    ids::Ids,
-    job::{Jobs, Running},
-    keyring::Keyring,
-    limits::Limits,
-    link_keys::LinkKeys,
-    mail::Post,
-    outbound::Outbound,
-    recording::sounds::Studio,
-    router::Router,
-    sms::doors::Sms,
-    talk::listeners::Listeners,
-    voice_clone::cloning::Cloning,
+    call::in_hand::Calls, carrier::carriers::Carriers, credits::processor::Payments, dispatcher::board::Board,
+    email::door::Emails, evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat, holds::state::Holds,
+    recording::sounds::Studio, router::Router, talk::listeners::Listeners, voice_clone::cloning::Cloning,
     writer::Writer,
 };
+use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::doors::Sms};
 use entities::{
     db::Db,
     ids::{CampaignId, ImportId, RecoveryId, TenantId},
+};
+use rules::limits::Limits;
+use runtime::{
+    clock::Clock,
+    ids::Ids,
+    job::{Jobs, Running},
+    keyring::Keyring,
+    link_keys::LinkKeys,
 };
 use std::{
     ops::Deref,

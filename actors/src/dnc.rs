@@ -1,14 +1,14 @@
 //! The do-not-call list: adding to it and taking off it, each in one transaction with its place among all commits.
-use crate::{
-    barred::{Entry, Whom},
-    commit::Commit,
-    deps::Deps,
-};
+use crate::deps::Deps;
 use entities::{
     Result,
     dnc::{self, Channels, DncChannel, Model, Source},
     ids::{DncId, Owned, SessionId, TenantId},
     values::Env,
+};
+use rules::{
+    barred::{Entry, Whom},
+    commit::Commit,
 };
 use sea_orm::ConnectionTrait;
 

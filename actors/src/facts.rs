@@ -1,24 +1,21 @@
 //! What effects write: their facts become rows of the commit that saves the state.
-use crate::{
-    barred::Entry,
-    call::in_hand::Kept,
-    commit::Commit,
-    contact,
-    deps::Deps,
-    dnc,
-    effect::{Effect, Fact},
-    event::Event,
-    hours,
-    mail::Mail,
-    session::log::Answered,
-    sms::inbound::stop as sms_stop,
-};
+use crate::{call::in_hand::Kept, deps::Deps, dnc, sms::inbound::stop as sms_stop};
 use entities::{
     Error, Result, answer, campaign_hour,
     changes::Guard,
     contact::Status,
     ids::{ContactId, Owned, SessionId, TenantId},
     inbound_call, membership, session, tally, transcript,
+};
+use rules::{
+    barred::Entry,
+    commit::Commit,
+    contact,
+    effect::{Effect, Fact},
+    event::Event,
+    hours,
+    mail::Mail,
+    session::log::Answered,
 };
 
 /// Turns the facts among `effects` into rows of `commit`.

@@ -1,12 +1,12 @@
 //! The service's heartbeat: a row that says until when its calls were carried for certain. One that a crash has cut off ends
 //! there and is charged to there: nobody pays for the time in which the service was down.
-use crate::clock::Clock;
 use entities::{
     Result,
     db::Db,
     meta::{self, HEARTBEAT},
     values::Moment,
 };
+use runtime::clock::Clock;
 
 /// What is known of the process before.
 #[derive(Clone, Copy, Debug)]

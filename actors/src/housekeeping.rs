@@ -1,13 +1,11 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
 use crate::{
-    commit::Commit,
     delivery::prune,
     deps::Deps,
     heartbeat::Heartbeat,
     holds::{self, ClockStatus},
     reconcile::reconcile,
     slices::Slices,
-    supervise::panic_text,
 };
 use entities::{
     Result, delivery, idempotency,
@@ -17,6 +15,8 @@ use entities::{
     values::Moment,
 };
 use futures_util::FutureExt;
+use rules::commit::Commit;
+use runtime::supervise::panic_text;
 use std::{
     collections::HashMap,
     panic::AssertUnwindSafe,

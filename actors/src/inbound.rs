@@ -1,17 +1,10 @@
 //! Calls that come in: who takes them, what happens to those that nobody can take, and the alarm when those are too many.
-use crate::call::voice;
 use crate::{
-    call::{in_hand::Call, leg::Leg},
-    commit::Commit,
+    call::{in_hand::Call, leg::Leg, voice},
     credits,
     deps::Deps,
-    event::{InboundNumber, NumberAnswerRateDegraded},
     facts,
     router::{Admitted, Arrival},
-    session::{
-        machine::Session,
-        settings::{self, Asked},
-    },
 };
 use entities::{
     Error, Result, agent,
@@ -22,6 +15,14 @@ use entities::{
     number_claim,
     session::{self, Sandbox},
     values::{E164, Env, Moment},
+};
+use rules::{
+    commit::Commit,
+    event::{InboundNumber, NumberAnswerRateDegraded},
+    session::{
+        machine::Session,
+        settings::{self, Asked},
+    },
 };
 use std::sync::Arc;
 
@@ -261,7 +262,7 @@ async fn look(deps: &Deps, key: Owned<NumberId>) -> Result<()> {
                         window_start: since,
                         window_end: now,
                     };
-                    commit.events.push(crate::event::Event::from(degraded).draft(key));
+                    commit.events.push(rules::event::Event::from(degraded).draft(key));
                 }
                 Ok(((), commit))
             })

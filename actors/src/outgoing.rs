@@ -1,14 +1,14 @@
 //! What SMS and e-mails have in common while they wait: where they belong to a campaign, whether they may still be sent.
-use crate::{
-    deps::Deps,
-    effect::DispatchHint,
-    message::{Bar, Block},
-};
+use crate::deps::Deps;
 use entities::{
     Error, Result,
     campaign::{self, Status},
     ids::{CampaignId, Owned, TenantId},
     values::{Env, Moment},
+};
+use rules::{
+    effect::DispatchHint,
+    message::{Bar, Block},
 };
 
 /// What keeps a campaign's message from being handed over once more.

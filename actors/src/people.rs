@@ -1,5 +1,5 @@
 //! What the rows say of the people whose turn may come: asked at once, for many.
-use crate::{deps::Deps, eligibility::Person};
+use crate::deps::Deps;
 use entities::{
     Result,
     campaign::Channel,
@@ -8,6 +8,7 @@ use entities::{
     message_send,
     values::{E164, Env, Moment},
 };
+use rules::eligibility::Person;
 use sea_orm::DatabaseConnection;
 use std::collections::{BTreeMap, HashMap};
 

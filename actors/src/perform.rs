@@ -1,17 +1,16 @@
 //! What effects do: their work is begun and their hints are told, after the commit that decided them.
 use crate::{
-    call::leg::Control,
-    campaign, credits,
-    deps::Deps,
-    effect::{DispatchHint, Effect, Hint, Work},
-    email, evaluate, inbound,
-    recording::{machine::Command as RecordingCommand, studio},
-    room::{house, machine::Command as RoomCommand},
-    router::LaneHint,
-    session::machine::code,
-    sms, voice_clone,
+    call::leg::Control, campaign, credits, deps::Deps, email, evaluate, inbound, recording::studio, room::house,
+    router::LaneHint, sms, voice_clone,
 };
 use entities::ids::{Owned, SessionId};
+use rules::{
+    campaign::machine::Command as CampaignCommand,
+    effect::{DispatchHint, Effect, Hint, Work},
+    recording::machine::Command as RecordingCommand,
+    room::machine::Command as RoomCommand,
+    session::machine::code,
+};
 
 pub fn perform(deps: &Deps, effects: Vec<Effect>) {
     for effect in effects {
@@ -65,9 +64,7 @@ fn tell(deps: &Deps, hint: Hint) {
     match hint {
         Hint::CampaignsChanged(tenant) => router.dispatcher(tenant, DispatchHint::CampaignsChanged),
         Hint::ContactsChanged(campaign) => {
-            router
-                .campaigns()
-                .tell(campaign, campaign::machine::Command::Reconsider);
+            router.campaigns().tell(campaign, CampaignCommand::Reconsider);
             router.dispatcher(campaign.tenant_id, DispatchHint::CampaignsChanged);
         }
         Hint::ContactWaits(contact) => campaign::actor::wake_for(deps.clone(), contact),

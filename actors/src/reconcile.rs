@@ -1,22 +1,26 @@
 //! What the rows say should be at work, is: run at boot and every 30 seconds, and both are the same. So nothing depends on a hint, and
 //! whatever a crash interrupts goes on.
 use crate::{
-    campaign::{actor::check_drained, machine::Campaign, review},
-    commit::Commit,
+    campaign::{actor::check_drained, review},
     credits::{grants, payments},
     delivery,
     deps::Deps,
-    effect::DispatchHint,
     evaluate, holds, import,
-    machine::Machine,
-    room::machine::{Command as RoomCommand, Room},
     router::LaneHint,
-    session::command::Command as SessionCommand,
-    voice_clone::{machine::Voice, samples},
+    voice_clone::samples,
 };
 use entities::{
     Result, email_message::Model as Email, recording::Model as Recording, sms_message::Model as Sms,
     webhook_endpoint::Model as Endpoint,
+};
+use rules::{
+    campaign::machine::Campaign,
+    commit::Commit,
+    effect::DispatchHint,
+    machine::Machine,
+    room::machine::{Command as RoomCommand, Room},
+    session::command::Command as SessionCommand,
+    voice_clone::machine::Voice,
 };
 
 /// What another process was at when it ended, nobody is at any more: its leases are let go. Once, before the first

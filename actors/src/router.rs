@@ -1,7 +1,13 @@
 //! Whom a message can reach: actors are told and asked by what they are, by those who do not know how they live. The supervision
 //! tree is the one router.
-use crate::{
-    call::in_hand::Call,
+use crate::call::in_hand::Call;
+use entities::{
+    Result, delivery, email_message,
+    ids::{EndpointId, Owned, TenantId},
+    recording, sms_message, webhook_endpoint,
+};
+use futures_util::future::BoxFuture;
+use rules::{
     campaign::machine::Campaign,
     commit::{Commit, Committed},
     effect::{DispatchHint, Effect},
@@ -10,12 +16,6 @@ use crate::{
     session::machine::Session,
     voice_clone::machine::Voice,
 };
-use entities::{
-    Result, delivery, email_message,
-    ids::{EndpointId, Owned, TenantId},
-    recording, sms_message, webhook_endpoint,
-};
-use futures_util::future::BoxFuture;
 
 /// One method for each kind of actor.
 pub trait Router: Send + Sync {

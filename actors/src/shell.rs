@@ -1,16 +1,17 @@
 //! The one actor around every state machine: loads, decides, commits, performs, and sets the one alarm.
 use crate::{
-    clock::{Busy, Clock},
-    commit::Commit,
     deps::Deps,
     facts::{self, worth_another_try},
-    machine::Machine,
-    registry::{Child, Link, Registry, Stop, tell_itself},
     router::Mailbox,
 };
 use actix::prelude::*;
 use entities::{Error, Result, ids::Owned, values::Moment};
 use futures_util::future::BoxFuture;
+use rules::{commit::Commit, machine::Machine};
+use runtime::{
+    clock::{Busy, Clock},
+    registry::{Child, Link, Registry, Stop, tell_itself},
+};
 use std::{fmt::Debug, time::Duration};
 
 /// A state machine with rows: what binds a [`Machine`] to the shell.
@@ -371,7 +372,7 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
 #[cfg(test)]
 mod tests {
     use super::name;
-    use crate::session::command::Command;
+    use rules::session::command::Command;
 
     #[test]
     fn a_log_names_a_command_and_not_what_it_carries() {

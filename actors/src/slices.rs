@@ -1,8 +1,9 @@
 //! Work on many rows, cut into transactions that keep nobody waiting for long: the writer is one, and whoever writes meanwhile
 //! waits for a slice at most. How many rows that are depends on what they are and on the database, so it is measured.
-use crate::{commit::Commit, deps::Deps};
+use crate::deps::Deps;
 use entities::Result;
 use futures_util::future::BoxFuture;
+use rules::commit::Commit;
 use sea_orm::DatabaseTransaction;
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -17,21 +17,14 @@
 //!     └── Mailer       one: e-mails to users, while there is one to send
 //! ```
 use crate::{
-    campaign::{actor::check_drained, machine::Campaign},
-    clock::Clock,
-    commit::Committed,
+    campaign::actor::check_drained,
     delivery::lane::{Hinted as LaneHinted, Lane},
     deps::{Deps, Shared},
     dispatcher::{Admit, Dispatcher, Hinted},
-    effect::{DispatchHint, Effect},
     mail::{Mailer, Wake as MailWake},
     perform::perform,
-    registry::{Child, Link, Parked, Registry},
-    room::machine::Room,
     router::{Admitted, Arrival, LaneHint, Mailbox, Router},
-    session::{command::Command as SessionCommand, machine::Session},
     shell::Shell,
-    voice_clone::machine::Voice,
     writer::AfterCommit,
 };
 use actix::ArbiterHandle;
@@ -44,6 +37,18 @@ use entities::{
     webhook_endpoint::Model as Endpoint,
 };
 use futures_util::future::BoxFuture;
+use rules::{
+    campaign::machine::Campaign,
+    commit::Committed,
+    effect::{DispatchHint, Effect},
+    room::machine::Room,
+    session::{command::Command as SessionCommand, machine::Session},
+    voice_clone::machine::Voice,
+};
+use runtime::{
+    clock::Clock,
+    registry::{Child, Link, Parked, Registry},
+};
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock, Weak},

@@ -1,5 +1,5 @@
 //! Who did what to access, noted in the transaction that does it.
-use actors::{deps::Deps, ids::Ids};
+use actors::deps::Deps;
 use entities::{
     Error, Result,
     audit_log::{self, Action, Actor, Details},
@@ -7,6 +7,7 @@ use entities::{
     login, membership, user,
     values::{Moment, Role},
 };
+use runtime::ids::Ids;
 use sea_orm::ConnectionTrait;
 use serde_json::Value;
 use std::sync::Arc;

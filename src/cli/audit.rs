@@ -9,7 +9,6 @@ mod rooms;
 mod topups;
 
 use crate::{app::CannotStart, settings::Settings};
-use actors::{at_rest, eligibility::RING_TIMEOUT_SECONDS, hours::Rules};
 use clap::Subcommand;
 use entities::{
     Error, api_key,
@@ -23,6 +22,8 @@ use entities::{
     webhook_endpoint,
 };
 use migration::MigratorTrait;
+use rules::{eligibility::RING_TIMEOUT_SECONDS, hours::Rules};
+use runtime::at_rest;
 use sea_orm::{
     ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
     TransactionTrait,

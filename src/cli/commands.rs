@@ -5,14 +5,8 @@ use crate::{
     http::{openapi as document, views::ApiKeyView},
     settings::{DEFAULTS, Settings},
 };
-use actors::{
-    clock::Clock,
-    ids::Ids,
-    keyring::{Keyring, purpose},
-    link_keys,
-    recording::{studio, vault::Vault},
-    voice_clone::samples,
-};
+use actors::{recording::studio, voice_clone::samples};
+use adapters::recording::vault::Vault;
 use clap::Subcommand;
 use entities::{
     Error, api_key,
@@ -28,6 +22,12 @@ use entities::{
     webhook_endpoint,
 };
 use migration::MigratorTrait;
+use runtime::{
+    clock::Clock,
+    ids::Ids,
+    keyring::{Keyring, purpose},
+    link_keys,
+};
 use sea_orm::DatabaseTransaction;
 use serde_json::json;
 use std::{
@@ -237,7 +237,7 @@ async fn all_keys(db: &Db, tenant: entities::ids::TenantId) -> Result<Vec<api_ke
 impl Secrets {
     pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
         if let Secrets::Generate = self {
-            let key = actors::keyring::Keyring::generate();
+            let key = runtime::keyring::Keyring::generate();
             if json {
                 print(&json!({ "secret_key": key }))
             } else {
@@ -368,7 +368,7 @@ async fn reseal_events(db: &DatabaseTransaction, keyring: &Keyring) -> Result<()
         let Some(last) = rows.last() else { return Ok(()) };
         after = Some(last.seq);
         for row in &rows {
-            if let Some(again) = actors::at_rest::resealed(keyring, &row.body)? {
+            if let Some(again) = runtime::at_rest::resealed(keyring, &row.body)? {
                 entities::event::reseal(db, row.seq, again).await?;
             }
         }
@@ -407,7 +407,7 @@ async fn reseal_recordings(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
 
 /// Of one that is not there there is nothing to do.
 async fn reseal_object(vault: &Vault, name: &str) -> Result<bool, CannotStart> {
-    let broken = |error: actors::recording::vault::Failure| CannotStart(format!("recordings: {name}: {error}"));
+    let broken = |error: adapters::recording::vault::Failure| CannotStart(format!("recordings: {name}: {error}"));
     let Some(size) = vault.size(name).await.map_err(broken)? else {
         return Ok(false);
     };

@@ -1,10 +1,7 @@
 //! `callboard workspace claim-number` and `release-number`: whose a number is for live use, by the operator's word. Beside a
 //! running `serve`, which asks for the claim at each use.
 use crate::{app::CannotStart, settings::Settings};
-use actors::{
-    ids::Ids,
-    verify::claim::{self, Claimed},
-};
+use actors::verify::claim::{self, Claimed};
 use entities::{
     Error,
     db::Db,
@@ -13,6 +10,7 @@ use entities::{
     tenant,
     values::{Country, E164, Moment},
 };
+use runtime::ids::Ids;
 use serde::Serialize;
 
 /// A number as the operator types it; without `+` it is read in the workspace's country.

@@ -4,8 +4,9 @@ use crate::{
     logging,
     settings::Settings,
 };
-use actors::{clock::Clock, mail::Post};
+use adapters::mail::post::Post;
 use clap::Args;
+use runtime::clock::Clock;
 use std::{net::TcpListener, path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -13,8 +13,8 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::commit::Commit;
 use entities::{login, user, values::Moment};
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;

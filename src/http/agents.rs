@@ -11,7 +11,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{commit::Commit, talk::DryRun};
+use actors::talk::DryRun;
 use entities::{
     Error,
     agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer},
@@ -20,6 +20,7 @@ use entities::{
     number,
     values::{E164, Text, Variables},
 };
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +82,7 @@ pub async fn change(
     if mode.is_some_and(|mode| *mode != definition["brain"]["mode"]) {
         definition["brain"] = serde_json::Value::Null;
     }
-    actors::shape::merge(&mut definition, patch);
+    rules::shape::merge(&mut definition, patch);
     let definition: Definition = extract::parse_value(definition)?;
     check(&state, &caller, &definition).await?;
     // One that the operator has taken away since keeps nothing else from being changed.

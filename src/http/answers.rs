@@ -12,7 +12,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{bulkhead::Permit, deps::Deps};
+use actors::deps::Deps;
 use bytes::Bytes;
 use entities::{
     Error, Result,
@@ -23,6 +23,7 @@ use entities::{
     values::{Env, Moment},
 };
 use futures_util::stream;
+use runtime::bulkhead::Permit;
 use schemars::JsonSchema;
 use serde::Serialize;
 

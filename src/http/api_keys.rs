@@ -10,13 +10,13 @@ use crate::{
     app::State,
 };
 use actix_web::{HttpResponse, web};
-use actors::commit::Commit;
 use entities::{
     api_key,
     audit_log::Action,
     ids::ApiKeyId,
     values::{Env, Moment, Role, Scopes, Text},
 };
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

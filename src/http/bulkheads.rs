@@ -1,8 +1,8 @@
 //! How much of a workspace may be under way at once in requests that take long. What is more is refused, never queued: a queue
 //! would hold connections, and make those wait who ask for something quick.
 use super::error::{ApiError, ApiResult};
-use actors::bulkhead::{Bulkhead, Full, Permit};
 use entities::ids::TenantId;
+use runtime::bulkhead::{Bulkhead, Full, Permit};
 
 /// Requests that wait for somebody outside, whom the workspace may have chosen: each holds two connections, for minutes.
 const OUTSIDE_OF_TENANT: usize = 5;

@@ -12,15 +12,8 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    campaign::{
-        letter::Letter,
-        machine::{self, Campaign, Command},
-        outlook,
-        patch::Patch,
-    },
-    commit::Commit,
+    campaign::outlook,
     contact::intake::{self, Added, Given},
-    dispatcher::room::Room,
     facts,
     session::caller_id,
 };
@@ -31,6 +24,15 @@ use entities::{
     ids::CampaignId,
     session, tally,
     values::Text,
+};
+use rules::{
+    campaign::{
+        letter::Letter,
+        machine::{self, Campaign, Command},
+        patch::Patch,
+    },
+    commit::Commit,
+    dispatch::room::Room,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::app::State;
 use actix_web::web::{self, Data};
-use actors::{commit::Commit, dispatcher::room::Room, effect::Hint};
 use entities::{session, tenant};
+use rules::{commit::Commit, dispatch::room::Room, effect::Hint};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -50,7 +50,7 @@ pub async fn change(
     // What is in force: the operator's maximum may have sunk meanwhile.
     let room = Room::of(&before, &state.deps.limits);
     let mut settings = serde_json::json!({ "limit": room.limit, "inbound_reserve": room.reserve });
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     let asked: Change = extract::parse_value(settings)?;
     if !(1..=max).contains(&asked.limit) {
         let why = format!("{} is out of range: 1 to {max}", asked.limit);

@@ -17,7 +17,6 @@ use actors::{
         edit::{self, Target},
         intake::{self, Added, Given},
     },
-    effect::Hint,
     import,
 };
 use entities::{
@@ -25,6 +24,7 @@ use entities::{
     ids::{CampaignId, ContactId},
     import::Kind,
 };
+use rules::effect::Hint;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ pub async fn change(
     let (deps, target) = (&state.deps, target.of(&caller));
     let before = target.load(&deps.db.read).await?;
     let mut given = edit::given(&before);
-    actors::shape::merge(&mut given, patch);
+    rules::shape::merge(&mut given, patch);
     let given: Given = extract::parse_value(given)?;
     let after = edit::change(deps, target, given, country(&state, &caller).await?).await?;
     let campaign = caller.own(target.campaign);

@@ -7,12 +7,12 @@ use super::{
 };
 use crate::app::State;
 use actix_web::web::{self, Data};
-use actors::commit::Commit;
 use entities::{
     ids::LedgerEntryId,
     ledger::{self, Filter, Kind, Movement, account},
     values::{Cents, Env, Moment},
 };
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -9,8 +9,8 @@ use actix_web::{
     HttpRequest,
     cookie::{Cookie, SameSite, time},
 };
-use actors::keyring::purpose;
 use entities::{ids::UserId, user};
+use runtime::keyring::purpose;
 use uuid::Uuid;
 
 /// Bytes of an e-mail address. Source: RFC 5321.

@@ -12,16 +12,14 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    barred::{self, Entry, Whom},
-    dnc, import,
-};
+use actors::{dnc, import};
 use entities::{
     dnc::{self as store, Channels, DncChannel, Filter, Model, Source},
     ids::{DncId, SessionId},
     import::Kind,
     values::{E164, Moment, Text},
 };
+use rules::barred::{self, Entry, Whom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -12,14 +12,8 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::{
-    barred,
-    email::{
-        self, MAX_OPEN,
-        machine::Command,
-        message::{is_content_type, is_mailbox},
-    },
-};
+use actors::email::{self, MAX_OPEN};
+use adapters::email::message::{is_content_type, is_mailbox};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use entities::{
     Error,
@@ -30,6 +24,7 @@ use entities::{
     ids::{CampaignId, ContactId, EmailId},
     values::{Cents, Metadata, Moment, Text},
 };
+use rules::{barred, email::machine::Command};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

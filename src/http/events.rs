@@ -11,7 +11,7 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{Bytes, Data, Json},
 };
-use actors::{at_rest, commit::Committed, delivery::replay, event::CATALOGUE};
+use actors::delivery::replay;
 use entities::{
     delivery, delivery_attempt,
     event::{self, Filter},
@@ -20,6 +20,8 @@ use entities::{
     values::Env,
 };
 use futures_util::stream;
+use rules::{commit::Committed, event::CATALOGUE};
+use runtime::at_rest;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::{

@@ -7,13 +7,13 @@ use actix_web::{
     http::{Method, header},
     web::{Bytes, BytesMut},
 };
-use actors::{
-    event::CATALOGUE,
-    shape::{self, Misshapen},
-};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{page::Page, values::Moment};
 use futures_util::{Stream, StreamExt, future::LocalBoxFuture};
+use rules::{
+    event::CATALOGUE,
+    shape::{self, Misshapen},
+};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::{
     borrow::Cow,

@@ -11,16 +11,8 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    commit::Commit,
-    keyring::purpose,
-    signature,
-    talk::{
-        functions::{self, Occasion},
-        schema::Parameters,
-        tools,
-    },
-};
+use actors::talk::functions::{self, Occasion};
+use adapters::signature;
 use entities::{
     Error, agent,
     function::{self as store, Definition, FunctionName, Method, Model},
@@ -29,6 +21,11 @@ use entities::{
     values::{Bounded, Moment, Text, WebhookUrl},
     webhook_endpoint::Headers,
 };
+use rules::{
+    commit::Commit,
+    conversation::{schema::Parameters, tools},
+};
+use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -171,7 +168,7 @@ pub async fn change(
     settings["headers"] = serde_json::from_str(&headers).map_err(internal)?;
     // A schema has nulls and keys of its own: merged, it would be neither the old nor the new one.
     let parameters = patch.as_object_mut().and_then(|fields| fields.remove("parameters"));
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     if let Some(parameters) = parameters {
         settings["parameters"] = parameters;
     }

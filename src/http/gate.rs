@@ -136,7 +136,7 @@ pub async fn frame(
         Err(panic) => {
             let error = entities::Error::Internal(format!(
                 "a handler panicked: {}",
-                actors::supervise::panic_text(&*panic)
+                runtime::supervise::panic_text(&*panic)
             ));
             let mut answer = REQUEST_ID.sync_scope(id.clone(), || ApiError::from(error).error_response());
             if let Ok(id) = HeaderValue::from_str(&id) {
@@ -303,7 +303,7 @@ async fn authenticate(state: &State, request: &HttpRequest) -> ApiResult<api_key
     };
     let invalid = || ApiError::unauthenticated("this API key is not valid: it is unknown, revoked or expired");
     let found = match access::looks_like_a_key(key) {
-        true => api_key::by_hash(&state.deps.db.read, &actors::keyring::sha256_hex(key.as_bytes())).await?,
+        true => api_key::by_hash(&state.deps.db.read, &runtime::keyring::sha256_hex(key.as_bytes())).await?,
         false => None,
     };
     let Some(found) = found else {

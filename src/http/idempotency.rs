@@ -16,12 +16,10 @@ use actix_web::{
     http::{StatusCode, header},
     middleware::Next,
 };
-use actors::{
-    commit::Commit,
-    deps::Deps,
-    keyring::{hex, purpose},
-};
+use actors::deps::Deps;
 use entities::idempotency::{self as store, Model as Claim};
+use rules::commit::Commit;
+use runtime::keyring::{hex, purpose};
 use sha2::{Digest, Sha256};
 use std::{
     collections::HashSet,

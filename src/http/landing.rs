@@ -15,13 +15,9 @@ use actix_web::{
     http::header::{CACHE_CONTROL, LOCATION},
     web::{Data, Path, Payload},
 };
-use actors::{
-    room::{
-        join::{self, Joining},
-        link,
-        machine::Command,
-    },
-    session::command::Command as SessionCommand,
+use actors::room::{
+    join::{self, Joining},
+    link,
 };
 use entities::{
     Error, agent_version,
@@ -29,6 +25,7 @@ use entities::{
     room::{self, ErrorCode, Model, Status},
     session::{self, EndedBy},
 };
+use rules::{room::machine::Command, session::command::Command as SessionCommand};
 
 /// A session description of a browser has 2 to 8 KiB.
 const MAX_SDP: usize = 64 * 1024;

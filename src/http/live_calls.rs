@@ -12,10 +12,7 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    call::leg::Control,
-    session::{command::Command, machine::Session},
-};
+use actors::call::leg::Control;
 use bytes::Bytes;
 use entities::{
     Error, agent_version,
@@ -25,6 +22,7 @@ use entities::{
     values::{E164, Env, Moment, Text},
 };
 use futures_util::stream;
+use rules::session::{command::Command, machine::Session};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -87,7 +85,7 @@ fn milestones(row: &Model) -> Vec<Entry> {
     let answered_by = row.answered_by.map(super::report::word);
     let reason = row
         .end_reason
-        .map(|reason| actors::session::machine::code(reason).to_owned());
+        .map(|reason| rules::session::machine::code(reason).to_owned());
     [
         entry("created", Some(row.created_at), None),
         entry("scheduled_for", row.scheduled_at, None),
@@ -114,7 +112,7 @@ async fn look(state: &State, caller: &Caller, row: &Model) -> ApiResult<Look> {
             .sessions()
             .request(caller.own(row.id), Command::Tick)
             .await?;
-        if !matches!(session.phase, actors::session::machine::Phase::Ended(_)) {
+        if !matches!(session.phase, rules::session::machine::Phase::Ended(_)) {
             return Ok(Look::Live(Box::new(session)));
         }
     }

@@ -16,8 +16,10 @@ use actix_web::{
     cookie::{Cookie, SameSite, time},
     web::{self, Data},
 };
-use actors::{commit::Commit, housekeeping::LOGIN_ABSOLUTE, keyring::sha256_hex};
+use actors::housekeeping::LOGIN_ABSOLUTE;
 use entities::{meta, user, values::Zone};
+use rules::commit::Commit;
+use runtime::keyring::sha256_hex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Semaphore;

@@ -14,7 +14,6 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::commit::Commit;
 use entities::{
     Error,
     audit_log::{self, Action, Actor, Details},
@@ -22,6 +21,7 @@ use entities::{
     membership, user,
     values::{Moment, Role},
 };
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

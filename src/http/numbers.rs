@@ -14,10 +14,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    commit::Commit,
-    inbound::{self, Arriving, Taken, WINDOW_SECONDS},
-};
+use actors::inbound::{self, Arriving, Taken, WINDOW_SECONDS};
 use entities::{
     Error, agent,
     ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId},
@@ -28,6 +25,7 @@ use entities::{
     sip_trunk,
     values::{E164, Env, Moment, Text},
 };
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -202,7 +200,7 @@ pub async fn change(
     let mut settings = serde_json::json!({
         "label": before.label, "trunk_id": before.trunk_id, "agent_id": before.agent_id, "inbound": before.inbound,
     });
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     check(&state, &caller, &asked).await?;
     let after = Model {

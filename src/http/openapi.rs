@@ -4,7 +4,7 @@ use super::{
     routes::{self, Route},
     views::Envelope,
 };
-use actors::event::CATALOGUE;
+use rules::event::CATALOGUE;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 

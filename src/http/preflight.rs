@@ -10,7 +10,7 @@ use super::{
 };
 use crate::app::State;
 use actix_web::{HttpResponse, web::Data};
-use actors::{bulkhead::Permit, campaign::outlook};
+use actors::campaign::outlook;
 use entities::{
     Error,
     campaign::{self, Model},
@@ -21,6 +21,7 @@ use futures_util::{
     FutureExt,
     future::{BoxFuture, Shared, WeakShared},
 };
+use runtime::bulkhead::Permit;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},

@@ -11,15 +11,8 @@ use actix_web::{
     http::header,
     web::{self, Data},
 };
-use actors::{
-    commit::Commit,
-    keyring::purpose,
-    recording::{
-        machine::Command,
-        studio,
-        vault::{self, RangeAsked},
-    },
-};
+use actors::recording::studio;
+use adapters::recording::vault::{self, RangeAsked};
 use entities::{
     Error,
     agent::Channels,
@@ -28,6 +21,8 @@ use entities::{
     values::Moment,
 };
 use futures_util::{StreamExt, stream};
+use rules::{commit::Commit, recording::machine::Command};
+use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -165,7 +160,7 @@ fn signed_link(state: &State, key: Owned<RecordingId>) -> String {
 /// Bound to the recording, its owner and its time.
 fn proof(secret: &[u8; 32], key: Owned<RecordingId>, expires: i64) -> String {
     let text = format!("{}.{}.{}", key.tenant_id, key.env, key.id);
-    let signature = actors::signature::sign(&actors::keyring::hex(secret), expires, text.as_bytes());
+    let signature = adapters::signature::sign(&runtime::keyring::hex(secret), expires, text.as_bytes());
     signature.trim_start_matches("sha256=").to_owned()
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::app::State;
 use actix_web::{HttpResponse, web::Data};
-use actors::{bulkhead::Permit, contact::machine::state_of, deps::Deps, recording::studio, session::machine::code};
+use actors::{deps::Deps, recording::studio};
 use bytes::Bytes;
 use entities::{
     Error, Result, campaign,
@@ -17,6 +17,8 @@ use entities::{
     session::{self, Model as Session},
 };
 use futures_util::stream;
+use rules::{contact::machine::state_of, session::machine::code};
+use runtime::bulkhead::Permit;
 use std::collections::HashMap;
 
 const COLUMNS: [&str; 22] = [

@@ -11,21 +11,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::call::voice;
-use actors::{
-    barred,
-    commit::Commit,
-    facts,
-    room::{
-        link,
-        machine::{Command, Room, duration_seconds},
-    },
-    session::{
-        command::Command as SessionCommand,
-        machine::Session,
-        settings::{self, Asked, RecordingOverride},
-    },
-};
+use actors::{call::voice, facts, room::link};
 use entities::{
     Error, agent,
     ids::{AgentId, ParticipantId, RoomId, SessionId},
@@ -33,6 +19,16 @@ use entities::{
     room::{self as store, ErrorCode, Model, Status},
     session::{self, Direction},
     values::{Bounded, Metadata, Moment, Text, Variables},
+};
+use rules::{
+    barred,
+    commit::Commit,
+    room::machine::{Command, Room, duration_seconds},
+    session::{
+        command::Command as SessionCommand,
+        machine::Session,
+        settings::{self, Asked, RecordingOverride},
+    },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -10,14 +10,11 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::call::voice;
 use actors::{
-    recording,
+    call::voice,
     session::{
         caller_id,
-        command::{Command, Disposition, Evaluated},
         intake::{self, IfClosed},
-        settings::{self, Asked, RecordingOverride},
     },
 };
 use entities::{
@@ -25,6 +22,10 @@ use entities::{
     ids::{AgentId, Owned, SessionId},
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
     values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
+};
+use rules::session::{
+    command::{Command, Disposition, Evaluated},
+    settings::{self, Asked, RecordingOverride},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -247,7 +248,7 @@ pub async fn change(
         "disposition_note": row.disposition_note,
     });
     let mut after = before.clone();
-    actors::shape::merge(&mut after, patch);
+    rules::shape::merge(&mut after, patch);
     let (before, asked): (Change, Change) = (extract::parse_value(before)?, extract::parse_value(after)?);
     let is_judged =
         (&asked.disposition_code, &asked.disposition_note) != (&before.disposition_code, &before.disposition_note);
@@ -326,7 +327,7 @@ pub async fn erase(state: &State, row: &Model) -> ApiResult<()> {
     let key = row.key();
     // The sound first: a crash in between leaves a session that can be deleted again.
     if let Some(recording) = row.recording_id {
-        let erase = recording::machine::Command::Delete;
+        let erase = rules::recording::machine::Command::Delete;
         match state
             .deps
             .router

@@ -10,7 +10,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{commit::Commit, keyring::purpose, trunk::ping};
+use adapters::trunk::ping;
 use entities::{
     Error,
     campaign::CallsPerSecond,
@@ -19,6 +19,8 @@ use entities::{
     sip_trunk::{self as store, Definition, Model, Status, Transport},
     values::{Bounded, Domain, Moment, SipHost, Text},
 };
+use rules::commit::Commit;
+use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -159,7 +161,7 @@ pub async fn change(
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
     let names_password = patch.get("password").is_some();
     let mut settings = serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     let (definition, password) = check(&state, extract::parse_value(settings)?)?;
     let sealed_password = match names_password {
         true => password.map(|password| seal(&state, &password)),

@@ -13,7 +13,6 @@ use actix_web::{
 use actors::sms::{
     self, FURTHEST_SECONDS, MAX_OPEN,
     inbound::{self, Arriving},
-    machine::Command,
 };
 use entities::{
     Error,
@@ -22,6 +21,7 @@ use entities::{
     sms_message::{self as store, Direction, Encoding, Filter, Model, Status},
     values::{Cents, E164, Env, Metadata, Moment, Text},
 };
+use rules::sms::machine::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

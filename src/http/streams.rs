@@ -2,8 +2,8 @@
 use super::{error::ApiResult, gate::Caller};
 use crate::{access, app::State};
 use actix_web::web::Data;
-use actors::{bulkhead::Permit, clock::Busy};
 use entities::{api_key, ids::ApiKeyId};
+use runtime::{bulkhead::Permit, clock::Busy};
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},

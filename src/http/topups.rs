@@ -11,13 +11,15 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::credits::{payments, stripe::notice::Notice, topup::Asked};
+use actors::credits::payments;
+use adapters::stripe::notice::Notice;
 use entities::{
     Error,
     ids::TopupId,
     topup::{self as store, Model, Processor, Status},
     values::{Cents, Env, Moment},
 };
+use rules::credits::topup::Asked;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -9,12 +9,10 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{Data, Path},
 };
-use actors::sms::{
-    inbound::{self, Arriving},
-    machine::Command,
-    twilio,
-};
+use actors::sms::inbound::{self, Arriving};
+use adapters::sms::twilio;
 use entities::{Error, ids::SmsId, sms_message, values::Env};
+use rules::sms::machine::Command;
 
 /// POST /v1/_internal/twilio/status/{message_id}
 pub async fn status(

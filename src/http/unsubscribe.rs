@@ -10,16 +10,14 @@ use actix_web::{
     http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY},
     web::{Data, Path, Payload},
 };
-use actors::{
-    barred::{Entry, Whom},
-    dnc,
-    email::link,
-};
+use actors::dnc;
+use adapters::email::link;
 use entities::{
     dnc::Source,
     email_message::{self, Model},
     tenant,
 };
+use rules::barred::{Entry, Whom};
 
 const POLICY: &str = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// What a mail program may post along.

@@ -12,16 +12,14 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    commit::Commit,
-    verify::{self, Answered, Asked, Confirmed},
-};
+use actors::verify::{self, Answered, Asked, Confirmed};
 use entities::{
     Error,
     ids::VerifiedNumberId,
     values::{E164, Env, Moment, Text},
     verified_number::{self as store, Method, Model, Status},
 };
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -135,7 +133,7 @@ pub async fn change(
 ) -> ApiResult<web::Json<VerifiedNumberView>> {
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
     let mut settings = serde_json::json!({ "label": before.label });
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     let asked: Change = super::extract::parse_value(settings)?;
     let after = Model {
         label: asked.label.map(Text::into_string),

@@ -11,20 +11,20 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    commit::Commit,
-    delivery::{attempt, recovery},
-    endpoint::machine::{Change, Command, Switch},
-    event,
-    keyring::purpose,
-    signature,
-};
+use actors::delivery::{attempt, recovery};
+use adapters::signature;
 use entities::{
     Error, delivery, endpoint_health, endpoint_hour,
     ids::EndpointId,
     values::{Bounded, Moment, Text, WebhookUrl},
     webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status},
 };
+use rules::{
+    commit::Commit,
+    endpoint::machine::{Change, Command, Switch},
+    event,
+};
+use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, time::Duration};
@@ -170,7 +170,7 @@ pub async fn change(
         .map(|fields| fields.keys().cloned().collect())
         .unwrap_or_default();
     let named = |name: &str| names.iter().any(|given| given == name);
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     check(&state, &asked)?;
     let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);

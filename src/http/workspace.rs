@@ -10,11 +10,11 @@ use crate::{
     app::State,
 };
 use actix_web::web::{self, Data};
-use actors::{commit::Commit, effect::Hint};
 use entities::{
     Error,
     values::{Country, Role, Text, Zone},
 };
+use rules::{commit::Commit, effect::Hint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -64,7 +64,7 @@ pub async fn change(
     let before = member.tenant()?;
     let mut settings =
         serde_json::json!({ "name": before.name, "country": before.country, "timezone": before.timezone });
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     let asked: Settings = extract::parse_value(settings)?;
     let country: Country = asked
         .country

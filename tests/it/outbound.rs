@@ -4,7 +4,7 @@
 mod names;
 
 use crate::world::zoo::{Animal, Authority, TlsFault, Zoo, authority, gzip_bomb};
-use actors::outbound::{BODY_LIMIT, Exchange, Lookup, Options, Outbound, Policy, SystemLookup};
+use adapters::outbound::{BODY_LIMIT, Exchange, Lookup, Options, Outbound, Policy, SystemLookup};
 use bytes::Bytes;
 use futures_util::future::{self, BoxFuture};
 use reqwest::{Url, header::HeaderMap};

@@ -1,8 +1,8 @@
 //! The specification's table of events, typed from it by hand, and everything that is told held against it: the published
 //! schemas say it exactly, and whatever any scenario's service has told, stored or sent, is as it says.
-use actors::event::CATALOGUE;
 use entities::values::Moment;
 use jsonschema::Validator;
+use rules::event::CATALOGUE;
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::OnceLock};
 

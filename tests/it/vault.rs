@@ -1,6 +1,6 @@
 //! Recordings at rest, on both grounds: a folder, and a store that speaks S3.
 use crate::world::s3_server::{ACCESS_KEY_ID, BUCKET, S3Server, SECRET_ACCESS_KEY};
-use actors::recording::vault::{Failure, S3Options, Vault};
+use adapters::recording::vault::{Failure, S3Options, Vault};
 use std::{fs, path::PathBuf};
 use tempfile::TempDir;
 

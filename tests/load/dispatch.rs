@@ -84,7 +84,7 @@ pub async fn pacing(database: &str, seconds: usize) {
         let span = (calls[calls.len() - 1] - calls[0]) / 1e6;
         println!(
             "  {rate:>5} calls/s: at most {most} in any second (rate + burst {:.0}), interval jitter p50 {:.2} ms p99 {p99:.2} ms, achieved {:.2} % of the rate",
-            rate + f64::from(actors::dispatcher::pace::burst(rate).get()),
+            rate + f64::from(rules::dispatch::pace::burst(rate).get()),
             jitter[jitter.len() / 2],
             100.0 * (calls.len() - 1) as f64 / span / rate,
         );

@@ -3,14 +3,14 @@ use super::{
     rooms::{pause, percentiles, row},
     service::client,
 };
-use actors::room::media::peer::{Peer, State, View};
 use bytes::Bytes;
 use futures_util::future::join_all;
+use media::webrtc::peer::{Peer, State, View};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// A sentence of 3.2 s: G.711 mu-law, 8 kHz.
-pub const SENTENCE: &[u8] = include_bytes!("../../actors/src/room/speech/sentence.ulaw");
+pub const SENTENCE: &[u8] = include_bytes!("../../actors/media/src/speech/sentence.ulaw");
 /// Each says it so often.
 pub const EVERY: Duration = Duration::from_secs(8);
 /// Without a packet for so long, by RTP's time, the agent had paused; 200 ms of silence are sent before it does.

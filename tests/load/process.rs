@@ -165,7 +165,7 @@ impl Process {
             folder: tempfile::tempdir().expect("a temporary folder"),
             bind: own_address(),
             database: database.to_owned(),
-            secret: actors::keyring::Keyring::generate(),
+            secret: runtime::keyring::Keyring::generate(),
             more: more.collect(),
         };
         let command = |arguments: &[&str]| place.command(arguments);

@@ -8,14 +8,12 @@ use super::{
     process::{Memory, Process, binary},
     service::{Api, client, name_of},
 };
-use actors::{
-    clock::Clock,
-    room::media::{
-        Codec, Media, Settings,
-        peer::{Peer, View},
-    },
-};
 use futures_util::{StreamExt, stream};
+use media::webrtc::{
+    Codec, Media, Settings,
+    peer::{Peer, View},
+};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use std::{
     net::{Ipv4Addr, SocketAddr},

@@ -1,9 +1,7 @@
 //! The service under load, its API's client, and what the system says of this process.
 use super::receiver::{Receiver, micros_now};
-use actors::{
-    clock::Clock,
-    commit::Commit,
-    deps::Deps,
+use actors::deps::Deps;
+use adapters::{
     outbound::{Options, Outbound, Policy},
     signature,
 };
@@ -18,6 +16,8 @@ use entities::{
     values::{Env, Scopes, Text},
 };
 use reqwest::header::{HeaderMap, HeaderValue};
+use rules::commit::Commit;
+use runtime::clock::Clock;
 use serde_json::Value;
 use std::{
     net::TcpListener,

@@ -3,16 +3,16 @@ use super::{
     receiver::{Arrivals, Receiver, micros_now},
     service::{Service, cpu_seconds, name_of, raw_limit, resident_mib},
 };
-use actors::{
-    commit::Commit,
-    deps::Deps,
-    event::{CampaignCreated, Event},
-};
+use actors::deps::Deps;
 use entities::{
     campaign::{Channel, SessionType},
     delivery,
     ids::{Owned, TenantId},
     values::Env,
+};
+use rules::{
+    commit::Commit,
+    event::{CampaignCreated, Event},
 };
 use serde_json::json;
 use std::{

@@ -1,5 +1,6 @@
 //! Who speaks in a call.
-use crate::{deps::Deps, voice_clone::builtin};
+use crate::deps::Deps;
+use adapters::voice_clone::builtin;
 
 /// By the first of these that there is, as the operator has set the service up; else the default of the language (BCP 47).
 pub fn of_call<'a>(deps: &Deps, chosen: impl IntoIterator<Item = Option<&'a str>>, language: &str) -> String {

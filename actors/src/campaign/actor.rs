@@ -1,16 +1,5 @@
 //! The shell's bindings for campaigns.
-use super::machine::{Campaign, Command};
-use crate::{
-    commit::Commit,
-    contact::machine as contact,
-    deps::Deps,
-    eligibility::RING_MS,
-    facts::contact_moved,
-    hours::{Rules, Standing},
-    session::command::{Bar, Command as SessionCommand},
-    shell::Stored,
-    slices::Slices,
-};
+use crate::{deps::Deps, facts::contact_moved, shell::Stored, slices::Slices};
 use entities::{
     Result,
     campaign::{CompletedReason, Retry},
@@ -18,6 +7,14 @@ use entities::{
     dispatch_block::Reason,
     ids::{CampaignId, ContactId, Owned},
     values::Moment,
+};
+use rules::{
+    campaign::machine::{Campaign, Command},
+    commit::Commit,
+    contact::machine as contact,
+    eligibility::RING_MS,
+    hours::{Rules, Standing},
+    session::command::{Bar, Command as SessionCommand},
 };
 use sea_orm::DatabaseTransaction;
 use std::sync::Arc;

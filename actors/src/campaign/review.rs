@@ -1,14 +1,7 @@
 //! A campaign's rules have changed: what was decided by the old ones for those who wait is decided anew, slice by slice. Lowered
 //! retries end who has had them, loosened caps and windows let go whom they put off. Until that is done nobody who waits is
 //! dispatched; the campaign's `review_of` says so, and outlives a crash.
-use crate::{
-    commit::Commit,
-    contact::machine::{self as contact, Command, Ending, Last},
-    deps::Deps,
-    facts::contact_moved,
-    session::command::Command as SessionCommand,
-    slices::Slices,
-};
+use crate::{deps::Deps, facts::contact_moved, slices::Slices};
 use entities::{
     Result,
     campaign::{self, Channel, Model as Campaign, Plan},
@@ -16,6 +9,11 @@ use entities::{
     ids::{ContactId, EmailId, Owned, SessionId, SmsId, TenantId},
     session,
     values::Moment,
+};
+use rules::{
+    commit::Commit,
+    contact::machine::{self as contact, Command, Ending, Last},
+    session::command::Command as SessionCommand,
 };
 use sea_orm::ConnectionTrait;
 use std::{
@@ -98,7 +96,7 @@ async fn review(deps: &Deps, campaign: Campaign) -> Result<()> {
     for session in session::sent_back(&deps.db.read, key).await? {
         deps.router.sessions().tell(session, SessionCommand::Release);
     }
-    let reviewed = super::machine::Command::Reviewed { of };
+    let reviewed = rules::campaign::machine::Command::Reviewed { of };
     deps.router.campaigns().request(key, reviewed).await.map(drop)
 }
 
@@ -107,7 +105,7 @@ fn judged(
     last: Option<Last>,
     plan: &Plan,
     now: Moment,
-) -> Result<(Contact, Vec<crate::event::Event>)> {
+) -> Result<(Contact, Vec<rules::event::Event>)> {
     contact::transition(contact.clone(), Command::Review { last }, &plan.retry, now)
 }
 

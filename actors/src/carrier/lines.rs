@@ -2,9 +2,9 @@
 use crate::{
     call::leg::{Control, Leg},
     carrier::log::Log,
-    clock::Busy,
 };
 use entities::{ids::SessionId, values::Moment};
+use runtime::clock::Busy;
 use std::{
     collections::HashMap,
     path::PathBuf,

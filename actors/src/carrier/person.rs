@@ -1,7 +1,6 @@
 //! The person that the sandbox plays: says its lines one after each of the agent's, as its script or its number wants.
 use crate::{
     call::leg::Control,
-    clock::Busy,
     deps::Deps,
     talk::line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
 };
@@ -10,6 +9,7 @@ use entities::{
     values::E164,
 };
 use futures_util::future::{BoxFuture, FutureExt};
+use runtime::clock::Busy;
 use std::{
     collections::VecDeque,
     sync::{

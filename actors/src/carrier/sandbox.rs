@@ -18,10 +18,7 @@ use super::{Carrier, person::Person};
 use crate::{
     call::leg::{Control, Leg},
     carrier::lines::{Entry, INBOX, Live, Sandbox},
-    clock::Busy,
     deps::Deps,
-    session::command::{Command, Refusal},
-    supervise::panic_text,
     talk::{Broken, Place, Talk},
 };
 use entities::{
@@ -30,6 +27,8 @@ use entities::{
     values::{Country, E164},
 };
 use futures_util::FutureExt;
+use rules::session::command::{Command, Refusal};
+use runtime::{clock::Busy, supervise::panic_text};
 use std::{
     panic::AssertUnwindSafe,
     sync::{

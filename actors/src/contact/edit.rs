@@ -1,14 +1,8 @@
 //! Changing one contact by hand: its settings, its removal, one attempt more. Each looks and writes in one transaction.
-use super::{
-    intake::{Given, Place, Reading},
-    machine::{self, Command},
-};
+use super::intake::{Given, Place, Reading};
 use crate::{
-    commit::Commit,
     deps::Deps,
-    eligibility::{self, RING_MS, Rule, Terms, Verdict},
     facts,
-    hours::{Rules, Standing},
     people::{People, people},
 };
 use entities::{
@@ -20,6 +14,12 @@ use entities::{
     ids::{CampaignId, ContactId, Owned},
     session, sms_message, tenant,
     values::{Country, Moment, Text},
+};
+use rules::{
+    commit::Commit,
+    contact::machine::{self, Command},
+    eligibility::{self, RING_MS, Rule, Terms, Verdict},
+    hours::{Rules, Standing},
 };
 use sea_orm::DatabaseTransaction;
 use uuid::Uuid;

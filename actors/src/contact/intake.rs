@@ -1,7 +1,7 @@
 //! Taking contacts in: from the API or from a file, read, merged, grouped by their hours, and stored.
 //!
 //! One number, or one e-mail address, is in a campaign once, however it was typed: duplicates are merged and counted.
-use crate::{campaign::letter::Letter, commit::Commit, deps::Deps, hours, shape};
+use crate::deps::Deps;
 use entities::{
     Error, Result,
     campaign::{self, Channel, Plan},
@@ -9,6 +9,7 @@ use entities::{
     ids::{CampaignId, ContactId, Owned},
     values::{Bounded, Country, E164, Moment, Text, Variables, Zone},
 };
+use rules::{campaign::letter::Letter, commit::Commit, hours, shape};
 use schemars::JsonSchema;
 use sea_orm::DatabaseTransaction;
 use serde::{Deserialize, Serialize};
@@ -231,7 +232,7 @@ impl Place {
                 let (phone_number, by_number) = number.unwrap_or_default();
                 // A number that cannot be called tells no zone, and keeps nobody from being written to.
                 let known = Some(by_number).filter(|zone| zone != UNCALLABLE);
-                let (address, zone) = match crate::barred::email(typed) {
+                let (address, zone) = match rules::barred::email(typed) {
                     Ok(address) => (address, explicit.or(known).unwrap_or_default()),
                     Err(_) => (typed.to_owned(), UNCALLABLE.to_owned()),
                 };

@@ -1,4 +1,3 @@
 //! Contacts: the people in a campaign's list.
 pub mod edit;
 pub mod intake;
-pub mod machine;

@@ -1,11 +1,12 @@
 //! What the operator gives or takes on the command line waits in a table of its own; the running service books it, so that
 //! only one process ever writes a ledger.
-use crate::{commit::Commit, deps::Deps};
+use crate::deps::Deps;
 use entities::{
     Result,
     ids::GrantId,
     ledger::{Movement, grant},
 };
+use rules::commit::Commit;
 
 /// Grants booked at once.
 const SLICE: u64 = 100;

@@ -1,16 +1,11 @@
 //! Prepaid credits: what each movement does to an account, and its booking in the writer's transaction; and top-ups, by
 //! which they are paid for.
-pub mod chain;
 pub mod grants;
-pub mod machine;
 pub mod payments;
 pub mod posting;
 pub mod processor;
-pub mod stripe;
-pub mod terms;
-pub mod topup;
 
-use crate::{commit::Commit, deps::Deps, session::command::Command};
+use crate::deps::Deps;
 use entities::{
     Error, Result, campaign,
     ids::TenantId,
@@ -18,6 +13,7 @@ use entities::{
     session,
     values::{Cents, Env, Moment},
 };
+use rules::{commit::Commit, session::command::Command};
 use std::sync::Arc;
 
 /// Is so much available? What is free costs nobody anything.

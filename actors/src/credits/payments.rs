@@ -3,19 +3,20 @@
 //!
 //! The row of a top-up is written before the processor is asked for a page, and its page before anybody is told of it:
 //! whatever a crash interrupts, no payment is without its row. What a lost notice left is asked for by [`reconcile`].
-use super::{
-    stripe::{
-        Failure,
-        notice::{Story, Whose},
-    },
-    topup::{self, Asked, Command, Effect, Misfit, News},
+use crate::deps::Deps;
+use adapters::stripe::{
+    Failure,
+    notice::{Story, Whose},
 };
-use crate::{commit::Commit, deps::Deps};
 use entities::{
     Error, Result,
     ids::{Owned, TopupId},
     topup::{self as store, Model as Topup, Status},
     values::Moment,
+};
+use rules::{
+    commit::Commit,
+    credits::topup::{self, Asked, Command, Effect, Misfit, News},
 };
 use sea_orm::DatabaseTransaction;
 

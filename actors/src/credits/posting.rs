@@ -1,10 +1,5 @@
 //! Books what a batch of commits moves, inside its transaction: each account is read and written once, however many movements
 //! there are.
-use super::{
-    chain,
-    machine::{self, Turn},
-};
-use crate::{credits::terms::Terms, event::Draft, ids::Ids};
 use entities::{
     Result,
     changes::Changes,
@@ -13,6 +8,15 @@ use entities::{
     ledger::{self, Movement, What, account},
     values::{Env, Moment},
 };
+use rules::{
+    credits::{
+        chain,
+        machine::{self, Turn},
+        terms::Terms,
+    },
+    event::Draft,
+};
+use runtime::ids::Ids;
 use sea_orm::ConnectionTrait;
 use std::collections::BTreeMap;
 

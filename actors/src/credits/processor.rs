@@ -1,9 +1,7 @@
 //! Who takes the money.
-use crate::{
-    credits::stripe::{Stripe, signature::Secrets},
-    job::Running,
-};
+use adapters::stripe::{Stripe, signature::Secrets};
 use entities::ids::TopupId;
+use runtime::job::Running;
 
 /// Who takes the money, and within which limits.
 pub struct Payments {

@@ -1,15 +1,6 @@
 //! One attempt: the signed POST and what is logged of it.
-use super::machine::{Outcome, Schedule, Verdict};
-use crate::{
-    bulkhead::Permit,
-    commit::Commit,
-    delivery::report::Report,
-    deps::Deps,
-    event::{Event, WebhookTest},
-    keyring::purpose,
-    signature,
-    supervise::panic_text,
-};
+use crate::deps::Deps;
+use adapters::signature;
 use bytes::Bytes;
 use entities::{
     Error, Result,
@@ -22,6 +13,15 @@ use entities::{
 };
 use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use rules::{
+    commit::Commit,
+    delivery::{
+        machine::{Outcome, Schedule, Verdict},
+        report::Report,
+    },
+    event::{Event, WebhookTest},
+};
+use runtime::{bulkhead::Permit, keyring::purpose, supervise::panic_text};
 use std::{panic::AssertUnwindSafe, time::Duration};
 use url::Url;
 use zeroize::Zeroizing;
@@ -115,7 +115,10 @@ fn retry_after(headers: &HeaderMap, now: Moment) -> Option<Duration> {
 pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
     let attempt = AssertUnwindSafe(post(deps, target, event, origin)).catch_unwind().await;
     // One that panicked must not keep its place in the lane for ever.
-    attempt.unwrap_or_else(|panic| Report::of_panic(&panic_text(&*panic), deps.clock.now()))
+    attempt.unwrap_or_else(|panic| {
+        tracing::error!(panic = panic_text(&*panic), "an attempt to deliver panicked");
+        Report::of_fault(deps.clock.now())
+    })
 }
 
 async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
@@ -183,12 +186,12 @@ pub async fn test(deps: &Deps, endpoint: &Endpoint, permit: Permit) -> Result<(D
 }
 
 async fn log_test(deps: &Deps, delivery: Delivery, report: &Report) -> Result<Delivery> {
-    let attempt = super::machine::Attempt {
+    let attempt = rules::delivery::machine::Attempt {
         outcome: report.outcome.clone(),
         started_at: report.started_at,
         jitter: 0.0,
     };
-    let delivery = super::machine::attempted(delivery, &attempt, &Schedule::once(), deps.clock.now());
+    let delivery = rules::delivery::machine::attempted(delivery, &attempt, &Schedule::once(), deps.clock.now());
     let mut commit = Commit::default();
     commit.changes.attempts.push(report.log(&delivery));
     commit.changes.deliveries.push(delivery.clone());

@@ -6,20 +6,10 @@
 //! during one commit share the next.
 use super::{
     attempt::{self, Target},
-    machine::{self, Attempt, Verdict},
-    queue::{Item, Queue, window},
     rows::{self, Due, Settings},
-    settle::{Settled, Standing, Tried},
     settling,
-    width::Width,
 };
-use crate::{
-    clock::{Busy, Clock},
-    delivery::report::Report,
-    deps::Deps,
-    registry::{Child, Link, Stop},
-    router::LaneHint,
-};
+use crate::{deps::Deps, router::LaneHint};
 use actix::prelude::*;
 use entities::{
     Error,
@@ -28,6 +18,17 @@ use entities::{
     ids::{EndpointId, Owned},
     values::Moment,
     webhook_endpoint::Ordering,
+};
+use rules::delivery::{
+    machine::{self, Attempt, Verdict},
+    queue::{Item, Queue, window},
+    report::Report,
+    settle::{Settled, Standing, Tried},
+    width::Width,
+};
+use runtime::{
+    clock::{Busy, Clock},
+    registry::{Child, Link, Stop},
 };
 use std::sync::Arc;
 use uuid::Uuid;

@@ -1,9 +1,10 @@
 //! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
-use crate::{commit::Commit, deps::Deps, slices::Slices};
+use crate::{deps::Deps, slices::Slices};
 use entities::{
     Result, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta, recovery,
     sms_message, values::Moment,
 };
+use rules::commit::Commit;
 use std::time::Duration;
 
 /// Events, messages or attempts in one transaction, at most.

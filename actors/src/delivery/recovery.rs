@@ -8,8 +8,7 @@
 //! | any, and the event has arrived or is on its way otherwise | nothing; one that is held is cancelled |
 //!
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
-use super::machine;
-use crate::{commit::Commit, deps::Deps, router::LaneHint, slices::Slices};
+use crate::{deps::Deps, router::LaneHint, slices::Slices};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
@@ -19,6 +18,7 @@ use entities::{
     values::Moment,
     webhook_endpoint::{self as endpoint, Status as EndpointStatus},
 };
+use rules::{commit::Commit, delivery::machine};
 use sea_orm::DatabaseTransaction;
 use std::collections::HashMap;
 
@@ -149,7 +149,7 @@ async fn slice(
     mut job: Recovery,
     missed: &[DeliveryId],
     ends: bool,
-    ids: &crate::ids::Ids,
+    ids: &runtime::ids::Ids,
     schedule: &machine::Schedule,
     now: Moment,
 ) -> Result<(bool, Commit)> {
@@ -201,7 +201,7 @@ async fn slice(
 async fn replays(
     db: &DatabaseTransaction,
     of: &[&Delivery],
-    ids: &crate::ids::Ids,
+    ids: &runtime::ids::Ids,
     now: Moment,
 ) -> Result<Vec<Delivery>> {
     let seqs: Vec<i64> = of.iter().map(|delivery| delivery.event_seq).collect();

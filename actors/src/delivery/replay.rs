@@ -1,5 +1,5 @@
 //! Sending an event again, with the same id and bytes: to one endpoint, or to all that receive its type.
-use crate::{commit::Commit, deps::Deps, router::LaneHint};
+use crate::{deps::Deps, router::LaneHint};
 use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin},
@@ -8,6 +8,7 @@ use entities::{
     values::Moment,
     webhook_endpoint::{self as endpoint, Status},
 };
+use rules::commit::Commit;
 
 /// Makes the deliveries and wakes their lanes. Without an endpoint: all active ones that subscribe to the type.
 pub async fn replay(deps: &Deps, event: &event::Model, to: Option<EndpointId>) -> Result<Vec<Delivery>> {

@@ -1,15 +1,6 @@
 //! What a lane reads: its endpoint, and what is due. What must not be sent any more is put away on the occasion.
-use super::{
-    attempt::Target,
-    queue::{Item, WINDOW_BYTES},
-    settle::Standing,
-    settling,
-};
-use crate::{
-    at_rest,
-    commit::{Commit, Committed},
-    deps::Deps,
-};
+use super::{attempt::Target, settling};
+use crate::deps::Deps;
 use entities::{
     Result,
     changes::Queue as QueueChange,
@@ -19,6 +10,14 @@ use entities::{
     values::Moment,
     webhook_endpoint::{self as endpoint, Status},
 };
+use rules::{
+    commit::{Commit, Committed},
+    delivery::{
+        queue::{Item, WINDOW_BYTES},
+        settle::Standing,
+    },
+};
+use runtime::at_rest;
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,

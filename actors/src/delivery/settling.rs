@@ -1,13 +1,10 @@
 //! Outcomes of attempts, committed: and what follows from them performed.
-use crate::{
-    delivery::settle::{Settled, Standing, Tried, settle},
-    deps::Deps,
-    facts,
-};
+use crate::{deps::Deps, facts};
 use entities::{
     Error, Result,
     webhook_endpoint::{self, Model as Endpoint},
 };
+use rules::delivery::settle::{Settled, Standing, Tried, settle};
 
 /// Commits the outcomes, and performs what follows from them.
 pub async fn commit(deps: &Deps, mut standing: Standing, tried: &[Tried]) -> Result<Settled> {

@@ -1,19 +1,13 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
 use super::queue::{Queue, Turn, Within};
-use crate::call::voice;
-use crate::session::command::Command;
 use crate::{
     call::{
         in_hand::{Call, Kept},
         leg::Leg,
+        voice,
     },
-    commit::Commit,
-    contact,
     deps::Deps,
-    effect::Effect,
-    eligibility::RING_TIMEOUT_SECONDS,
-    facts, hours,
-    session::machine::{self, Session},
+    facts,
 };
 use entities::{
     Error, Result,
@@ -24,6 +18,17 @@ use entities::{
     ids::{CampaignId, DeliveryRowId, SessionId, TenantId},
     session as sessions,
     values::{Cents, E164, Moment, Variables},
+};
+use rules::{
+    commit::Commit,
+    contact,
+    effect::Effect,
+    eligibility::RING_TIMEOUT_SECONDS,
+    hours,
+    session::{
+        command::Command,
+        machine::{self, Session},
+    },
 };
 use std::sync::Arc;
 

@@ -1,14 +1,12 @@
 //! What a tenant's calls and messages may still set aside. Read anew each round: what ends gives back, what is paid in adds.
-use crate::{
-    credits::{fall_short, terms::Terms},
-    deps::Deps,
-};
+use crate::{credits::fall_short, deps::Deps};
 use entities::{
     Result,
     ids::TenantId,
     ledger,
     values::{Cents, Env},
 };
+use rules::credits::terms::Terms;
 
 /// What waits for credits that something live may give back is looked at again after this.
 pub const LOOK_SECONDS: i64 = 60;

@@ -4,16 +4,7 @@ use super::{
     dial::{Known, Outcome},
     queue::{Queue, Turn},
 };
-use crate::{
-    campaign::letter::{self, Letter},
-    commit::Commit,
-    contact,
-    deps::Deps,
-    effect::{Effect, Fact},
-    email, facts, hours,
-    permits::Permit,
-    sms,
-};
+use crate::{deps::Deps, email, facts, sms};
 use entities::{
     Error, Result, campaign, campaign_hour,
     changes::{Guard, Writable},
@@ -24,6 +15,14 @@ use entities::{
     sms_message,
     values::{Cents, E164, Env, Moment},
 };
+use rules::{
+    campaign::letter::{self, Letter},
+    commit::Commit,
+    contact,
+    effect::{Effect, Fact},
+    hours,
+};
+use runtime::permits::Permit;
 
 /// A message whose intent is committed, on its way to who hands it over.
 #[derive(Clone, Debug)]
@@ -128,7 +127,7 @@ pub async fn write(
             };
             let mut row = sms::row(deps, owner, new, now);
             row.send_by = Some(turn.hours.ours.1);
-            let (row, effects) = sms::machine::begin(row, at.max(now));
+            let (row, effects) = rules::sms::machine::begin(row, at.max(now));
             commit.changes.sms_messages.push(row.clone());
             (Message::Sms(Box::new(row)), DeliveryRowId(id.0), Channel::Sms, effects)
         }
@@ -155,7 +154,7 @@ pub async fn write(
             };
             let (mut row, content) = email::rows(deps, owner, new, now);
             row.send_by = Some(turn.hours.ours.1);
-            let (row, effects) = email::machine::begin(row, at.max(now));
+            let (row, effects) = rules::email::machine::begin(row, at.max(now));
             commit.changes.email_messages.push(row.clone());
             commit.changes.email_contents.push(content);
             (

@@ -9,27 +9,24 @@
 //! after its commit is the call placed, at the moment that was planned for it.
 pub mod board;
 mod dial;
-pub mod fair;
 mod funds;
-mod gate;
 mod message;
-pub mod pace;
 pub mod queue;
-pub mod room;
 mod state;
-mod trunk;
 
 pub use state::direct_caps;
 
 use crate::{
-    clock::{Busy, Clock},
     deps::Deps,
-    effect::DispatchHint,
-    registry::{Child, Link, Stop, tell_itself},
     router::{Admitted, Arrival},
 };
 use actix::prelude::*;
 use entities::{Error, Result, ids::TenantId, values::Moment};
+use rules::effect::DispatchHint;
+use runtime::{
+    clock::{Busy, Clock},
+    registry::{Child, Link, Stop, tell_itself},
+};
 use state::{Next, State, WakeAt, work};
 
 /// There may be something to dispatch.

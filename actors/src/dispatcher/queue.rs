@@ -2,18 +2,11 @@
 //!
 //! Fresh contacts are read by groups that keep the same hours, so that a closed group costs nothing; what waits for a time
 //! is read when the time has come. Memory does not grow with the list.
-use super::{funds::Funds, pace::Pace};
+use super::funds::Funds;
 use crate::{
-    campaign::letter::Letter,
     deps::Deps,
-    eligibility::{self, RING_MS, Rule, Terms, Verdict},
-    hours::{self, Rules, Spell, Standing},
     people::{People, people},
-    session::{
-        caller_id,
-        machine::cost,
-        settings::{self, Asked},
-    },
+    session::caller_id,
 };
 use entities::{
     Error, Result,
@@ -23,6 +16,16 @@ use entities::{
     ids::{CampaignId, TenantId},
     session,
     values::{Cents, E164, Env, Moment, Zone},
+};
+use rules::{
+    campaign::letter::Letter,
+    dispatch::pace::Pace,
+    eligibility::{self, RING_MS, Rule, Terms, Verdict},
+    hours::{self, Rules, Spell, Standing},
+    session::{
+        machine::cost,
+        settings::{self, Asked},
+    },
 };
 use std::{
     collections::{BTreeMap, VecDeque},

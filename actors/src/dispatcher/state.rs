@@ -2,31 +2,16 @@
 use super::{
     board::LimitingFactor,
     dial::{self, Dial, Known, Outcome},
-    fair::RoundRobin,
     funds::{self, Funds},
-    gate::Gate,
     message::{self, Letters},
-    pace::{LEAD, Pace},
     queue::{Allowance, Circumstances, Queue, Turn, Within},
-    room::{Room, Slot},
-    trunk::Trunk,
 };
 use crate::{
     call::in_hand::Call,
-    campaign::machine::Command as CampaignCommand,
-    commit::Commit,
     deps::Deps,
-    effect::DispatchHint,
-    eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict, ring_ms},
     holds::{self, state::Hold},
-    hours::{self, Rules, Standing},
     people::{People, people},
-    permits::Permit,
     router::Admitted,
-    session::{
-        command::{Bar, Command as SessionCommand},
-        machine::{PLACED_WITHIN_MS, Session},
-    },
 };
 use entities::{
     Error, Result,
@@ -39,6 +24,25 @@ use entities::{
     values::{Bounded, Cents, Env, Moment, Zone},
 };
 use futures_util::future::join_all;
+use rules::{
+    campaign::machine::Command as CampaignCommand,
+    commit::Commit,
+    dispatch::{
+        fair::RoundRobin,
+        gate::Gate,
+        pace::{LEAD, Pace},
+        room::{Room, Slot},
+        trunk::Trunk,
+    },
+    effect::DispatchHint,
+    eligibility::{self, PATIENCE_SECONDS, Rule, Terms, Verdict, ring_ms},
+    hours::{self, Rules, Standing},
+    session::{
+        command::{Bar, Command as SessionCommand},
+        machine::{PLACED_WITHIN_MS, Session},
+    },
+};
+use runtime::permits::Permit;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,

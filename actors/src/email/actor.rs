@@ -1,10 +1,11 @@
 //! The shell's bindings for e-mails.
-use crate::{commit::Commit, deps::Deps, shell::Stored};
+use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
     email_message::{self, Model},
     ids::{EmailId, Owned},
 };
+use rules::commit::Commit;
 
 impl Stored for Model {
     async fn load(deps: &Deps, id: Owned<EmailId>) -> Result<Self> {

@@ -1,6 +1,6 @@
 //! How e-mails to people outside are handed over.
-use crate::{job::Running, permits::Permits};
 use entities::ids::EmailId;
+use runtime::{job::Running, permits::Permits};
 use std::path::PathBuf;
 
 /// How e-mails to people outside are handed over.

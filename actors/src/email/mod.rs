@@ -1,14 +1,13 @@
 //! E-mails to people outside. One message is a row with a state machine; the mail server of the service takes it.
 pub mod actor;
 pub mod door;
-pub mod link;
-pub mod machine;
-pub mod message;
 mod send;
 
+use rules::email::machine;
 pub use send::{send, send_begun, undecided};
 
-use crate::{commit::Commit, credits, deps::Deps, mail::Post, sms};
+use crate::{credits, deps::Deps, sms};
+use adapters::mail::post::Post;
 use entities::{
     Error, Result,
     dnc::{self, DncChannel},
@@ -19,6 +18,7 @@ use entities::{
     ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
     values::{Cents, Env, Metadata, Moment},
 };
+use rules::commit::Commit;
 
 /// Messages that are not sent yet, of one tenant in one env.
 pub const MAX_OPEN: u64 = 10_000;

@@ -1,15 +1,12 @@
 //! Handing a message over: look, commit the intent, then talk with the server once, and tell what came of it.
-use super::{link, machine::Command, message, tell};
-use crate::{
-    deps::Deps,
-    holds,
+use super::tell;
+use crate::{deps::Deps, holds, sms::check_blocks};
+use adapters::{
+    email::{link, message},
     mail::{
         post::{keep, mailbox},
         smtp::Failure,
     },
-    message::{Bar, Block, Fault, TOO_LATE, UNDECIDED},
-    permits::Permit,
-    sms::check_blocks,
 };
 use entities::{
     Error, Result,
@@ -19,6 +16,11 @@ use entities::{
     values::{Cents, Env},
 };
 use lettre::{Message, message::Mailbox};
+use rules::{
+    email::machine::Command,
+    message::{Bar, Block, Fault, TOO_LATE, UNDECIDED},
+};
+use runtime::permits::Permit;
 
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
 pub fn send(deps: &Deps, key: Owned<EmailId>) {

@@ -1,10 +1,11 @@
 //! The shell's bindings for webhook endpoints.
-use crate::{commit::Commit, deps::Deps, shell::Stored};
+use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
     ids::{EndpointId, Owned},
     webhook_endpoint::Model as Endpoint,
 };
+use rules::commit::Commit;
 
 impl Stored for Endpoint {
     async fn load(deps: &Deps, id: Owned<EndpointId>) -> Result<Self> {

@@ -1,4 +1,2 @@
 //! Webhook endpoints: their settings and whether they receive. Deliveries are [`crate::delivery`]'s.
 pub mod actor;
-pub mod machine;
-mod notice;

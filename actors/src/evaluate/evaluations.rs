@@ -1,6 +1,6 @@
 //! Talks that are being classified.
-use crate::job::Running;
 use entities::ids::SessionId;
+use runtime::job::Running;
 use tokio::sync::Semaphore;
 
 /// Talks that are being classified.

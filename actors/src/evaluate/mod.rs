@@ -5,17 +5,9 @@
 //! answer in time, leaves the call unclassified, and the job says why.
 pub mod evaluations;
 mod prompt;
-pub mod rules;
 
-use crate::{
-    brain::chat,
-    commit::Commit,
-    deps::Deps,
-    session::{
-        command::{Command, Disposition, Evaluated},
-        log::Answered,
-    },
-};
+use crate::deps::Deps;
+use adapters::brain::chat;
 use entities::{
     Error, Result,
     agent::{self, Definition, QuestionType},
@@ -23,6 +15,13 @@ use entities::{
     evaluation::{self, Model as Job, Status},
     session::{self, Evaluator},
     transcript::{self, Speaker, Turn},
+};
+use rules::{
+    commit::Commit,
+    session::{
+        command::{Command, Disposition, Evaluated},
+        log::Answered,
+    },
 };
 use std::time::Duration;
 
@@ -186,34 +185,34 @@ fn subject_parts(subject: &Subject) -> prompt::Parts<'_> {
 }
 
 fn by_rules(subject: &Subject) -> Evaluated {
-    let turns: Vec<rules::Turn<'_>> = subject
+    let turns: Vec<rules::evaluate::Turn<'_>> = subject
         .turns
         .iter()
-        .map(|turn| rules::Turn {
+        .map(|turn| rules::evaluate::Turn {
             role: match turn.role {
-                Speaker::Agent => rules::Role::Agent,
-                Speaker::User => rules::Role::User,
-                Speaker::Tool => rules::Role::Tool,
+                Speaker::Agent => rules::evaluate::Role::Agent,
+                Speaker::User => rules::evaluate::Role::User,
+                Speaker::Tool => rules::evaluate::Role::Tool,
             },
             content: turn.content.as_deref().unwrap_or_default(),
         })
         .collect();
     let language = &*subject.definition.language;
-    let codes: Vec<rules::Choice<'_>> = subject
+    let codes: Vec<rules::evaluate::Choice<'_>> = subject
         .dispositions
         .iter()
-        .map(|one| rules::Choice {
+        .map(|one| rules::evaluate::Choice {
             code: &one.code,
             label: one.label.as_deref().unwrap_or_default(),
             description: one.description.as_deref().unwrap_or_default(),
         })
         .collect();
     let disposition = (!codes.is_empty()).then(|| {
-        let (code, note) = rules::disposition(&turns, language, &codes);
+        let (code, note) = rules::evaluate::disposition(&turns, language, &codes);
         Disposition { code, note }
     });
-    let questions: Vec<rules::Question<'_>> = subject.questions.iter().map(question).collect();
-    let answers = rules::answers(&turns, language, &questions)
+    let questions: Vec<rules::evaluate::Question<'_>> = subject.questions.iter().map(question).collect();
+    let answers = rules::evaluate::answers(&turns, language, &questions)
         .into_iter()
         .filter_map(|found| {
             let question = subject.questions.iter().find(|question| *question.key == found.key)?;
@@ -233,17 +232,17 @@ fn by_rules(subject: &Subject) -> Evaluated {
     }
 }
 
-fn question(question: &agent::Question) -> rules::Question<'_> {
-    rules::Question {
+fn question(question: &agent::Question) -> rules::evaluate::Question<'_> {
+    rules::evaluate::Question {
         key: &question.key,
         text: &question.text,
         kind: match question.r#type {
-            QuestionType::Text => rules::Kind::Text,
-            QuestionType::Number => rules::Kind::Number,
-            QuestionType::Boolean => rules::Kind::Boolean,
-            QuestionType::Date => rules::Kind::Date,
+            QuestionType::Text => rules::evaluate::Kind::Text,
+            QuestionType::Number => rules::evaluate::Kind::Number,
+            QuestionType::Boolean => rules::evaluate::Kind::Boolean,
+            QuestionType::Date => rules::evaluate::Kind::Date,
             QuestionType::Choice => {
-                rules::Kind::Choice(question.options.iter().map(|option| option.to_string()).collect())
+                rules::evaluate::Kind::Choice(question.options.iter().map(|option| option.to_string()).collect())
             }
         },
     }

@@ -1,11 +1,11 @@
 //! What a language model is asked about a talk, and how its answer is read: as a stranger's, field by field.
-use crate::{
-    session::{command::Disposition, log::Answered},
-    talk::{guard, tools},
-};
 use entities::{
     agent::{self, Question},
     transcript::{Speaker, Turn},
+};
+use rules::{
+    conversation::{guard, tools},
+    session::{command::Disposition, log::Answered},
 };
 use serde_json::{Map, Value, json};
 

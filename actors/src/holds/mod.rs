@@ -2,8 +2,6 @@
 //! doubt. The guards of what leaves ask for both inside their transaction; here stands what is known before, and who is told.
 pub mod state;
 use crate::{
-    clock::{Clock, Doubt},
-    commit::Commit,
     deps::Deps,
     holds::state::{Hold, Seen},
 };
@@ -14,6 +12,8 @@ use entities::{
     meta::{self, CLOCK, CLOCK_ACCEPTED},
     values::Moment,
 };
+use rules::commit::Commit;
+use runtime::clock::{Clock, Doubt};
 use serde::{Deserialize, Serialize};
 
 /// What holds everything, as far as is known without asking the database.

@@ -6,12 +6,9 @@
 mod file;
 
 use crate::{
-    barred::{self, Entry, Whom},
-    commit::Commit,
     contact::intake,
     deps::Deps,
     dnc::{self, Outcome},
-    effect::Hint,
     slices::Slices,
 };
 use csv::ByteRecord;
@@ -21,6 +18,11 @@ use entities::{
     ids::{CampaignId, ImportId, Owned},
     import::{self, Delimiter, ImportStatus, Kind, Model, Rejection, Rejections},
     values::{Country, E164, Variables},
+};
+use rules::{
+    barred::{self, Entry, Whom},
+    commit::Commit,
+    effect::Hint,
 };
 use sea_orm::DatabaseTransaction;
 use serde_json::{Map, Value};

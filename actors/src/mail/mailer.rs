@@ -1,16 +1,16 @@
 //! The one actor that empties the outbox: oldest first, one mail after the other, with its own plan of retries.
-use super::post::Undelivered;
-use crate::{
-    clock::{Busy, Clock},
-    commit::Commit,
-    deps::Deps,
-    registry::{Child, Link, Stop, tell_itself},
-};
+use crate::deps::Deps;
 use actix::prelude::*;
+use adapters::mail::post::Undelivered;
 use entities::{
     Error, Result,
     mail::{self, Model as Row, Status},
     values::Moment,
+};
+use rules::commit::Commit;
+use runtime::{
+    clock::{Busy, Clock},
+    registry::{Child, Link, Stop, tell_itself},
 };
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
 //! The shell's bindings for recordings.
-use crate::{commit::Commit, deps::Deps, shell::Stored};
+use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
     ids::{Owned, RecordingId},
     recording::{self, Model},
 };
+use rules::commit::Commit;
 
 impl Stored for Model {
     async fn load(deps: &Deps, id: Owned<RecordingId>) -> Result<Self> {

@@ -1,8 +1,4 @@
 //! Recordings: what was said in a call, as sound, from the end of the call until it is erased.
 pub mod actor;
-pub mod machine;
-pub mod mix;
 pub mod sounds;
 pub mod studio;
-pub mod vault;
-pub mod voice;

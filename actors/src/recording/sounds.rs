@@ -1,10 +1,8 @@
 //! Where recordings are made and kept, and the sounds of calls that have ended a moment ago.
-use crate::{
-    job::Running,
-    recording::{vault::Vault, voice::Voice},
-};
+use adapters::recording::{vault::Vault, voice::Voice};
 use bytes::Bytes;
 use entities::ids::RecordingId;
+use runtime::job::Running;
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},

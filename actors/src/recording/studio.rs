@@ -3,12 +3,14 @@
 //! A talk keeps words in memory, not sound: a live call costs kilobytes. After its end every turn is spoken once more, each at
 //! its time, by the service's own voice; of what was really heard, in rooms and of an agent that speaks by itself, the sound
 //! is kept.
-use super::{
-    machine::{Command, Stored},
-    mix::{self, Piece},
-    voice,
+use crate::{deps::Deps, recording::sounds::AT_ONCE, room::hearing::UNKNOWN};
+use adapters::{
+    brain::realtime::sound,
+    recording::{
+        mix::{self, Piece},
+        voice,
+    },
 };
-use crate::{brain::realtime::sound, deps::Deps, recording::sounds::AT_ONCE, room::hearing::UNKNOWN};
 use bytes::Bytes;
 use entities::{
     Error, Result,
@@ -19,6 +21,7 @@ use entities::{
     session,
     transcript::{self, Speaker, Turn},
 };
+use rules::recording::machine::{Command, Stored};
 use std::sync::Arc;
 
 /// Where a recording lies in the vault.

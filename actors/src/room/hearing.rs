@@ -2,18 +2,16 @@
 //!
 //! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
 //! when they are understood, in the order in which they were said.
-use crate::{
-    brain::{Speech, transcription::Provider},
-    clock::Clock,
-    room::heard::Heard,
-    session::command::Command,
-};
+use adapters::brain::{Speech, transcription::Provider};
 use bytes::Bytes;
 use entities::values::Moment;
 use futures_util::{
     future::{BoxFuture, FutureExt, ready},
     stream::{FuturesOrdered, StreamExt},
 };
+use media::heard::Heard;
+use rules::session::command::Command;
+use runtime::clock::Clock;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 

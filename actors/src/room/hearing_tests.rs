@@ -1,6 +1,10 @@
+#[expect(dead_code, reason = "the rest of it is used by others")]
+#[path = "../../../tests/it/world/transcription_server.rs"]
+mod transcription_server;
+
 use super::*;
-use crate::brain::transcription::tests::transcription_server::{Answer, TranscriptionServer};
 use std::sync::Mutex;
+use transcription_server::{Answer, TranscriptionServer};
 
 fn start() -> Moment {
     Moment::from_millis(1_000_000)

@@ -1,17 +1,10 @@
 //! The rooms that somebody is in, or is joining, in this process: each one's wire, its talk, and the browser's connection of the
 //! moment.
-use super::{
-    machine::{Command, Phase},
-    media::{Change, Offered},
-    talk::RoomTalk,
-    wire::Wire,
-};
+use super::talk::RoomTalk;
 use crate::{
     call::leg::Leg,
     deps::Deps,
     room::live_rooms::{Held, Ways},
-    session::command::{Abandoned, Command as SessionCommand},
-    supervise::panic_text,
 };
 use entities::{
     Error, Result,
@@ -20,6 +13,15 @@ use entities::{
     session::{self, AnsweredBy, EndReason, EndedBy},
 };
 use futures_util::FutureExt;
+use media::{
+    webrtc::{Change, Offered},
+    wire::Wire,
+};
+use rules::{
+    room::machine::{Command, Phase},
+    session::command::{Abandoned, Command as SessionCommand},
+};
+use runtime::supervise::panic_text;
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::timeout};
 

@@ -1,20 +1,11 @@
 //! Somebody joins a room: its participant is settled, its session gets a slot and its credits, and the browser is connected.
-use super::{
-    house,
-    machine::{Command, Phase, Room},
-    media::Offered,
-};
+use super::house;
 use crate::{
     call::{in_hand::Call, leg::Leg},
-    commit::Commit,
     credits,
     deps::Deps,
     facts,
     router::{Admitted, Arrival},
-    session::{
-        command::Command as SessionCommand,
-        machine::{self as sessions, Session},
-    },
 };
 use entities::{
     Error, Result, agent_version,
@@ -23,6 +14,15 @@ use entities::{
     ids::ParticipantId,
     room::{ErrorCode, Model as Row},
     session, tenant,
+};
+use media::webrtc::Offered;
+use rules::{
+    commit::Commit,
+    room::machine::{Command, Phase, Room},
+    session::{
+        command::Command as SessionCommand,
+        machine::{self as sessions, Session},
+    },
 };
 use std::sync::Arc;
 
@@ -171,7 +171,7 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
 
 async fn no_slot(deps: &Deps, room: &Room) -> Result<Error> {
     let tenant = tenant::load(&deps.db.read, room.made.tenant_id).await?;
-    let limit = crate::dispatcher::room::Room::of(&tenant, &deps.limits).limit;
+    let limit = rules::dispatch::room::Room::of(&tenant, &deps.limits).limit;
     Ok(Error::ConcurrencyFull { limit })
 }
 

@@ -3,20 +3,20 @@
 //! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
 //! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
 //! says, or is about to say, ends with the participant's first sound.
-use super::{
-    hearing::{Notice, Noticed, Speaking, UNKNOWN},
-    wire::{Played, Wire},
-};
+use super::hearing::{Notice, Noticed, Speaking, UNKNOWN};
 use crate::{
-    brain::realtime::sound::encode,
     call::leg::Control,
-    clock::{Busy, Clock},
-    recording::voice::{Speaker, Voice},
     talk::line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
+};
+use adapters::{
+    brain::realtime::sound::encode,
+    recording::voice::{Speaker, Voice},
 };
 use bytes::Bytes;
 use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
+use media::wire::{Played, Wire};
+use runtime::clock::{Busy, Clock};
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 use tokio::sync::watch;
 

@@ -1,11 +1,8 @@
 //! The test is the connection: it takes the frames, and says what is heard.
 use super::*;
-use crate::room::{
-    heard::Heard,
-    hearing::{Hearing, Tell},
-    wire::FRAME,
-};
+use crate::room::hearing::{Hearing, Tell};
 use entities::values::Moment;
+use media::{heard::Heard, wire::FRAME};
 use std::future::Future;
 use tokio::sync::mpsc;
 
@@ -97,7 +94,7 @@ fn say(ms: usize, whole: bool) -> Saying<'static> {
 
 /// Of what nobody understands.
 fn words(ms: u64, ago_ms: u64) -> Words {
-    let speech = crate::brain::Speech {
+    let speech = adapters::brain::Speech {
         text: UNKNOWN.into(),
         audio: Some(sound(ms as usize)),
     };
@@ -234,7 +231,7 @@ async fn a_noise_is_heard_only_if_it_cut_in() {
     let noise = |number| Notice::Spoke {
         number,
         began: start(),
-        speech: crate::brain::Speech {
+        speech: adapters::brain::Speech {
             text: String::new(),
             audio: Some(sound(100)),
         },

@@ -1,9 +1,9 @@
 //! The link of a room: `/r/<id>?sig=<proof>`. The proof holds when it expires, 128 random bits and an HMAC of both and of the
 //! room; nobody who does not know this service's key can make one, and what is stored is of no use without it.
-use crate::{keyring::purpose, link_keys::LinkKeys};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{ids::RoomId, room::Model, values::Moment};
 use hmac::{Hmac, KeyInit, Mac};
+use runtime::{keyring::purpose, link_keys::LinkKeys};
 use sha2::Sha256;
 
 /// Bytes of chance.
@@ -18,7 +18,7 @@ pub struct Proved {
 }
 
 pub fn nonce() -> String {
-    crate::keyring::hex(&rand::random::<[u8; NONCE]>())
+    runtime::keyring::hex(&rand::random::<[u8; NONCE]>())
 }
 
 pub fn url(keys: &LinkKeys, base_url: &str, room: &Model) -> String {
@@ -42,13 +42,13 @@ pub fn open(keys: &LinkKeys, id: RoomId, token: &str) -> Option<Proved> {
     let (millis, nonce) = claim.split_first_chunk::<8>()?;
     is_ours.then(|| Proved {
         expires_at: Moment::from_millis(i64::from_be_bytes(*millis)),
-        nonce: crate::keyring::hex(nonce),
+        nonce: runtime::keyring::hex(nonce),
     })
 }
 
 fn claim(expires_at: Moment, nonce: &str) -> Vec<u8> {
     let mut claim = expires_at.millis().to_be_bytes().to_vec();
-    claim.extend(crate::keyring::from_hex(nonce).unwrap_or_default());
+    claim.extend(runtime::keyring::from_hex(nonce).unwrap_or_default());
     claim
 }
 
@@ -62,7 +62,7 @@ fn mac(key: &[u8; 32], id: RoomId, claim: &[u8]) -> Hmac<Sha256> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keyring::Keyring;
+    use runtime::keyring::Keyring;
     use uuid::Uuid;
 
     #[test]

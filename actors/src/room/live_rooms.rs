@@ -1,14 +1,12 @@
 //! The rooms that somebody is in, or is joining, in this process.
-use super::{
+use crate::call::leg::{Control, Leg};
+use entities::ids::{Owned, ParticipantId, RoomId, SessionId};
+use media::{
     heard::Heard,
-    media::{Connection, Media},
+    webrtc::{Connection, Media},
     wire::Wire,
 };
-use crate::{
-    call::leg::{Control, Leg},
-    clock::Busy,
-};
-use entities::ids::{Owned, ParticipantId, RoomId, SessionId};
+use runtime::clock::Busy;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -3,15 +3,10 @@
 //! The room's actor ([`machine`]) keeps its life, its session ([`crate::session`]) what is said. The browser's sound comes over
 //! one UDP port ([`media`]) to a [`wire`], at whose other end the agent talks ([`talk`]), as on the telephone.
 pub mod actor;
-pub mod ear;
-pub mod heard;
 pub mod hearing;
 pub mod house;
 pub mod join;
 pub mod line;
 pub mod link;
 pub mod live_rooms;
-pub mod machine;
-pub mod media;
 pub mod talk;
-pub mod wire;

@@ -2,7 +2,6 @@
 use super::{
     hearing::{Hearing, Tell},
     line::{RoomLine, Sounds},
-    wire::Wire,
 };
 use crate::{
     call::leg::Leg,
@@ -15,6 +14,7 @@ use entities::{
     transcript::{Speaker, Turn},
 };
 use futures_util::{FutureExt, future::pending};
+use media::wire::Wire;
 use std::sync::Arc;
 use tokio::sync::broadcast::{self, error::RecvError};
 

@@ -1,9 +1,15 @@
 //! The shell's bindings for sessions.
-use super::machine::{PLACED_WITHIN_MS, Phase, Session, Talk};
-use crate::{commit::Commit, deps::Deps, session::command::Command, shell::Stored};
+use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
     ids::{Owned, SessionId},
+};
+use rules::{
+    commit::Commit,
+    session::{
+        command::Command,
+        machine::{PLACED_WITHIN_MS, Phase, Session, Talk},
+    },
 };
 
 impl Stored for Session {

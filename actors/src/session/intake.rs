@@ -1,16 +1,11 @@
 //! Direct calls: may this one be placed, and when? The same rules as a campaign's, asked when it is made and once more, inside
 //! the transaction, when it is dialled.
-use super::machine::Session;
 use crate::{
-    commit::Commit,
     credits,
     deps::Deps,
-    dispatcher::{direct_caps, room::Room},
-    eligibility::{self, Rule, Terms, Verdict, ring_ms},
+    dispatcher::direct_caps,
     facts, holds,
-    hours::{self, Rules},
     people::{People, people},
-    session::command::Command,
 };
 use entities::{
     Error, Result,
@@ -20,6 +15,13 @@ use entities::{
     session::{self as store, Model},
     tenant,
     values::{Env, Moment},
+};
+use rules::{
+    commit::Commit,
+    dispatch::room::Room,
+    eligibility::{self, Rule, Terms, Verdict, ring_ms},
+    hours::{self, Rules},
+    session::{command::Command, machine::Session},
 };
 
 /// What a call that is made outside the calling hours becomes.

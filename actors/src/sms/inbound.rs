@@ -1,11 +1,5 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
-use super::{
-    segments,
-    words::{self, Wish},
-};
 use crate::{
-    barred::{Entry, Whom},
-    commit::Commit,
     deps::Deps,
     dnc::{Outcome, place},
     verify,
@@ -17,6 +11,14 @@ use entities::{
     number_claim,
     sms_message::{self, Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
+};
+use rules::{
+    barred::{Entry, Whom},
+    commit::Commit,
+    sms::{
+        segments,
+        words::{self, Wish},
+    },
 };
 
 /// A text as its provider hands it over.

@@ -1,19 +1,12 @@
 //! SMS: what goes out, what comes in. One message is a row with a state machine; a provider hands it over.
 pub mod actor;
-pub mod doors;
 pub mod inbound;
-pub mod machine;
-pub mod provider;
-pub mod sandbox;
-pub mod segments;
 mod send;
-pub mod signature;
-pub mod twilio;
-pub mod words;
 
+use rules::sms::{machine, segments};
 pub use send::{send, send_begun, send_now, undecided};
 
-use crate::{commit::Commit, credits, deps::Deps};
+use crate::{credits, deps::Deps};
 use entities::{
     Error, Result,
     changes::Reachable,
@@ -25,7 +18,7 @@ use entities::{
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
 };
-use provider::Provider;
+use rules::commit::Commit;
 
 /// Messages that are not sent yet, of one tenant in one env.
 pub const MAX_OPEN: u64 = 10_000;

@@ -1,18 +1,13 @@
 //! Handing a message over: look, commit the intent, then ask the provider once, and tell what came of it.
-use super::twilio::status_url;
-use super::{
-    check_blocks,
-    machine::Command,
-    provider::{Door, Outcome, Outgoing, Sent},
-    reachable, tell,
-};
+use super::{check_blocks, reachable, tell};
 use crate::{
-    commit::Commit,
     deps::Deps,
     holds,
-    message::{Bar, Block, Fault, TOO_LATE, UNDECIDED},
     outgoing::{self, Obstacle},
-    permits::Permit,
+};
+use adapters::sms::{
+    provider::{Door, Outcome, Outgoing, Sent},
+    twilio::status_url,
 };
 use entities::{
     Error, Result,
@@ -24,6 +19,12 @@ use entities::{
     sms_message::{self, Model, Phase},
     values::{Cents, E164, Env},
 };
+use rules::{
+    commit::Commit,
+    message::{Bar, Block, Fault, TOO_LATE, UNDECIDED},
+    sms::machine::Command,
+};
+use runtime::permits::Permit;
 use std::time::Duration;
 
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.

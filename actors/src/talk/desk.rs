@@ -1,14 +1,12 @@
 //! Where a talk's steps go: to the session's actor, or, in a dry run, to the same machine without any actor.
-use crate::{
-    deps::Deps,
-    session::{
-        command::Command,
-        machine::{self, Session},
-    },
-};
+use crate::deps::Deps;
 use entities::{
     Result,
     ids::{Owned, SessionId},
+};
+use rules::session::{
+    command::Command,
+    machine::{self, Session},
 };
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Calls an agent's function: one signed HTTP request through the one guarded client, and never a second one.
-use crate::{delivery::failure::Failure, deps::Deps, keyring::purpose, outbound::Ask, signature};
+use crate::deps::Deps;
+use adapters::{outbound::Ask, signature};
 use bytes::Bytes;
 use entities::{
     Error, Result,
@@ -8,6 +9,8 @@ use entities::{
     transcript::InvocationStatus,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
+use rules::delivery::failure::Failure;
+use runtime::keyring::purpose;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use url::Url;

@@ -2,14 +2,11 @@
 //!
 //! It is asked beside the talk, one question at a time, and nobody waits for it before the end of the call: whoever says
 //! "never again" and rings off has said it. A model that fails or is late has said nothing.
-use super::guard;
-use crate::{
-    brain::{Failure, chat},
-    clock::Clock,
-    deps::Deps,
-    room::hearing::UNKNOWN,
-};
+use crate::{deps::Deps, room::hearing::UNKNOWN};
+use adapters::brain::{Failure, chat};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use rules::conversation::guard;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,

@@ -1,6 +1,10 @@
 //! Against a real local server that speaks the protocol.
+#[expect(dead_code, reason = "the rest of it is used by others")]
+#[path = "../../../tests/it/world/chat_server.rs"]
+mod chat_server;
+
 use super::*;
-use crate::brain::chat::tests::chat_server::{Answer, ChatServer};
+use chat_server::{Answer, ChatServer};
 
 fn judge(server: &ChatServer) -> Judge {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

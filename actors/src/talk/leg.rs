@@ -1,7 +1,8 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
-use super::{Caller, Desk, Mouth, Talk, briefing, judge::Judge, line::Line, tools::Kit};
-use crate::{call::leg::Leg, deps::Deps, session::command::Command};
+use super::{Caller, Desk, Mouth, Talk, briefing, judge::Judge, line::Line};
+use crate::{call::leg::Leg, deps::Deps};
 use entities::{function, session::EndReason, values::E164};
+use rules::{conversation::tools::Kit, session::command::Command};
 use std::sync::Arc;
 
 /// Where the other side is.

@@ -1,8 +1,10 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
-use crate::{brain::Speech, call::leg::Control, clock::Busy};
+use crate::call::leg::Control;
+use adapters::brain::Speech;
 use bytes::Bytes;
 use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
+use runtime::clock::Busy;
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
 

@@ -5,32 +5,20 @@
 //! command to the session, which decides, stores and tells.
 mod desk;
 pub mod functions;
-pub mod guard;
 mod judge;
 mod leg;
 pub mod line;
-pub mod lines;
 pub mod listeners;
-pub mod phrases;
-pub mod schema;
-pub mod tools;
 pub mod typed;
 
 use crate::talk::{line::spoken_ms, typed::Typed};
 pub use desk::Desk;
 pub use leg::{Broken, Place};
+use rules::conversation::{guard, lines, phrases, schema};
 
-use crate::{
+use crate::{call::leg::Control, deps::Deps};
+use adapters::{
     brain::{Act, Brain, Briefing, Heard, Speech, ToolResult},
-    call::leg::Control,
-    deps::Deps,
-    session::{
-        command::{Command, Return, TimedOut},
-        log::{Answered, Utterance},
-        machine::{self, Session},
-        settings::{self, Asked},
-    },
-    template::fill,
     voice_clone::builtin,
 };
 use bytes::Bytes;
@@ -46,10 +34,22 @@ use entities::{
 };
 use functions::{Invoked, Occasion};
 use futures_util::StreamExt;
-use guard::{Allowed, Guard};
 use judge::{Judge, No};
 use line::{Event, Line, Said, Saying, Words};
-use lines::Lines;
+use rules::{
+    conversation::{
+        guard::{Allowed, Guard},
+        lines::Lines,
+        tools::Kit,
+    },
+    session::{
+        command::{Command, Return, TimedOut},
+        log::{Answered, Utterance},
+        machine::{self, Session},
+        settings::{self, Asked},
+    },
+    template::fill,
+};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -57,7 +57,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tools::Kit;
 
 /// One talk, ready to begin.
 pub struct Talk<L> {

@@ -12,13 +12,14 @@
 //! a code ever proved. Who lost one wrongly proves it again in the same way, for they still answer it. A number that must
 //! not move so, for it is reached by several people, or by an exchange that forwards, is claimed by the operator, who has
 //! seen a contract; only the operator undoes that.
-use crate::{ids::Ids, mail::Mail};
 use entities::{
     Result,
     ids::TenantId,
     mail, membership,
     number_claim::{self as store, Model, Source},
 };
+use rules::mail::Mail;
+use runtime::ids::Ids;
 use sea_orm::ConnectionTrait;
 
 /// What becomes of a claim.

@@ -5,15 +5,8 @@
 //! A code of a live key has come to the number, so that it also claims it for live use ([`claim`]); one of a test key, which
 //! is shown it, opens the number to test calls alone.
 pub mod claim;
-pub mod machine;
 
-use crate::{
-    commit::Commit,
-    deps::Deps,
-    keyring::{self, purpose},
-    link_keys::LinkKeys,
-    sms,
-};
+use crate::{deps::Deps, sms};
 use entities::{
     Error, Result,
     ids::{TenantId, VerifiedNumberId},
@@ -22,7 +15,14 @@ use entities::{
     verified_number::{self as store, Method, Model, Status, codes},
 };
 use hmac::{Hmac, Mac};
-use machine::{Command, Phase, Said};
+use rules::{
+    commit::Commit,
+    verify::machine::{self, Command, Phase, Said},
+};
+use runtime::{
+    keyring::{self, purpose},
+    link_keys::LinkKeys,
+};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 

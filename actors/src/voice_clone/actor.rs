@@ -1,11 +1,11 @@
 //! The shell's bindings for cloned voices.
-use super::machine::Voice;
-use crate::{commit::Commit, deps::Deps, shell::Stored};
+use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
     ids::{Owned, VoiceId},
     voice,
 };
+use rules::{commit::Commit, voice_clone::machine::Voice};
 
 impl Stored for Voice {
     async fn load(deps: &Deps, id: Owned<VoiceId>) -> Result<Self> {

@@ -1,10 +1,10 @@
 //! Who makes clones, and what is under way.
-use super::{
+use adapters::voice_clone::{
     elevenlabs::Elevenlabs,
     provider::{Cloner, Sandbox},
 };
-use crate::{bulkhead::Bulkhead, job::Running};
 use entities::{ids::VoiceId, voice::Maker};
+use runtime::{bulkhead::Bulkhead, job::Running};
 use tokio::sync::Semaphore;
 
 /// Who makes clones, and what is under way.

@@ -1,11 +1,13 @@
 //! Samples on their way into the store. A sample's row comes first and says `stored: false`; what is never whole is found by
 //! it and erased.
-use crate::{commit::Commit, deps::Deps, keyring::hex};
+use crate::deps::Deps;
 use entities::{
     Error, Result,
     ids::{TenantId, VoiceId, VoiceSampleId},
     voice::sample::{self, Model as Sample},
 };
+use rules::commit::Commit;
+use runtime::keyring::hex;
 use sha2::{Digest, Sha256};
 
 /// Bytes of one file.

@@ -1,12 +1,11 @@
 //! What a training does, and what an erasure: work after the commit whose row says that it is under way. The voice's actor
 //! is told what came of it.
-use super::{
-    Order, Recording, Refused,
-    examine::{self, Report},
-    machine::{Code, Command, Refusal, Voice},
-    samples,
-};
+use super::samples;
 use crate::deps::Deps;
+use adapters::voice_clone::{
+    examine::{self, Report},
+    provider::{Order, Recording, Refused},
+};
 use bytes::{Bytes, BytesMut};
 use entities::{
     Error, Result,
@@ -17,6 +16,7 @@ use entities::{
         sample::{self, Model as Sample},
     },
 };
+use rules::voice_clone::machine::{Code, Command, Refusal, Voice};
 
 /// Samples that must be good. Source: specification, "Voice clone events".
 pub const FEWEST_SAMPLES: usize = 3;
@@ -140,10 +140,10 @@ async fn examine_one(deps: &Deps, sample: &mut Sample) -> Result<std::result::Re
 /// The whole file: at most 25 MiB.
 async fn read(deps: &Deps, sample: &Sample) -> Result<Bytes> {
     let name = samples::name(sample);
-    let away = |failure: crate::recording::vault::Failure| Error::Unavailable(failure.to_string());
+    let away = |failure: adapters::recording::vault::Failure| Error::Unavailable(failure.to_string());
     let size = deps.studio.vault.size(&name).await.map_err(away)?.unwrap_or(0);
     let mut file = BytesMut::new();
-    for piece in crate::recording::vault::pieces(0..size) {
+    for piece in adapters::recording::vault::pieces(0..size) {
         file.extend_from_slice(&deps.studio.vault.read(&name, piece).await.map_err(away)?);
     }
     Ok(file.freeze())

@@ -1,12 +1,6 @@
 //! The writer's loop: batches, their transactions, and what follows a commit.
 use super::{BATCH, Item, Setup, Work, Writer, health::Vitals, subscriptions::Subscriptions};
-use crate::{
-    at_rest,
-    commit::{Commit, Committed},
-    credits::posting::Booking,
-    event::{self, Draft},
-    supervise::panic_text,
-};
+use crate::credits::posting::Booking;
 use entities::{
     Error, Result, campaign_move,
     changes::{Applied, Changes, Guard},
@@ -16,6 +10,11 @@ use entities::{
     meta,
 };
 use futures_util::FutureExt;
+use rules::{
+    commit::{Commit, Committed},
+    event::{self, Draft},
+};
+use runtime::{at_rest, supervise::panic_text};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

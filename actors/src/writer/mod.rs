@@ -9,10 +9,10 @@ mod engine;
 mod health;
 mod subscriptions;
 
-use crate::commit::{Commit, Committed};
 pub use health::Health;
+use rules::commit::{Commit, Committed};
 
-use crate::{clock::Clock, credits::terms::Terms, fence::Fence, ids::Ids, keyring::Keyring};
+use crate::fence::Fence;
 use engine::Engine;
 use entities::{
     Error, Result,
@@ -22,6 +22,8 @@ use entities::{
 };
 use futures_util::future::BoxFuture;
 use health::Vitals;
+use rules::credits::terms::Terms;
+use runtime::{clock::Clock, ids::Ids, keyring::Keyring};
 use sea_orm::DatabaseTransaction;
 use std::{
     sync::{

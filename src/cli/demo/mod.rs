@@ -9,11 +9,12 @@ use crate::{
     app::{App, CannotStart},
     settings::Settings,
 };
-use actors::{clock::Clock, commit::Commit};
 use clap::Args;
 use entities::values::{Env, Scopes, Text};
 use receiver::Receiver;
 use reqwest::{Client, Method};
+use rules::commit::Commit;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use std::{io::IsTerminal, net::TcpListener, os::unix::fs::DirBuilderExt, path::PathBuf, time::Duration};
 
@@ -271,7 +272,7 @@ async fn workspace(app: &App) -> Result<String, CannotStart> {
         "Demo",
         "US",
         "demo@example.com",
-        &actors::keyring::Keyring::generate(),
+        &runtime::keyring::Keyring::generate(),
     )?;
     // More calls at once than the pace can fill, so that the pace is what one sees.
     let (tenant, _, mut changes) = new.rows(&deps.db.read, &deps.ids, deps.clock.now(), 1000).await?;

@@ -4,8 +4,10 @@ use actix_web::{
     dev::ServerHandle,
     web::{self, Bytes, Data},
 };
-use actors::{clock::Clock, deps::Deps, signature};
+use actors::deps::Deps;
+use adapters::signature;
 use entities::values::Moment;
+use runtime::clock::Clock;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashSet},

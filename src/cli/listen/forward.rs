@@ -1,9 +1,10 @@
 //! One event to the program on this machine, as a delivery would bring it.
 use super::{Event, client};
 use crate::app::CannotStart;
-use actors::{clock::Clock, signature};
+use adapters::signature;
 use entities::{ids::EventId, values::Moment};
 use reqwest::{Client, Url};
+use runtime::clock::Clock;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 

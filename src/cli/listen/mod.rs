@@ -12,13 +12,15 @@ mod tests;
 
 use super::webhook::secret;
 use crate::app::CannotStart;
-use actors::{clock::Clock, event, signature};
+use adapters::signature;
 use bytes::Bytes;
 use clap::Args;
 use entities::{ids::EventId, webhook_endpoint::Patterns};
 use forward::{Forward, Line};
 use frames::{Frame, Frames};
 use reqwest::Url;
+use rules::event;
+use runtime::clock::Clock;
 use server::{Refusal, Server};
 use std::{io::Write, time::Duration};
 

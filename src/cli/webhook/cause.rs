@@ -1,8 +1,9 @@
 //! Why a signature does not match: each usual mishap is undone, and the one after which it matches is named.
 use super::{diagnose::Check, request::Request, secret::PREFIX};
-use actors::{keyring::hex, signature};
+use adapters::signature;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
+use runtime::keyring::hex;
 use serde_json::Value;
 use sha2::Sha256;
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! Which part of a received webhook is wrong. Pure.
 use super::{cause, excerpt, request::Request, secret};
-use actors::signature;
+use adapters::signature;
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 const ID: &str = "X-Webhook-Id";
@@ -191,7 +191,7 @@ fn form(given: &str) -> (Option<String>, Option<String>) {
     let is_base64 = |value: &str| STANDARD.decode(value).ok().filter(|bytes| bytes.len() == 32);
     if let Some(bytes) = is_base64(value) {
         let flaw = "is base64; X-Webhook-Signature is `sha256=` and hex, base64 stands in webhook-signature only";
-        let canonical = format!("sha256={}", actors::keyring::hex(&bytes));
+        let canonical = format!("sha256={}", runtime::keyring::hex(&bytes));
         return (Some(flaw.into()), Some(canonical));
     }
     let flaw = match value.len() {

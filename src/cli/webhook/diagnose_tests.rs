@@ -3,7 +3,7 @@ use super::{
     diagnose::{Check, MISMATCH, Verdict, diagnose, reason},
     request::Request,
 };
-use actors::signature;
+use adapters::signature;
 
 const NOW: i64 = 1_700_000_002;
 const TIME: i64 = 1_700_000_000;

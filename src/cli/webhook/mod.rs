@@ -7,10 +7,10 @@ mod request;
 pub(super) mod secret;
 
 use crate::app::CannotStart;
-use actors::clock::Clock;
 use clap::{Args, Subcommand};
 use diagnose::{Check, Verdict, diagnose, reason};
 use request::{MAX_BYTES, Request};
+use runtime::clock::Clock;
 use serde_json::json;
 use std::io::{IsTerminal, Read};
 

@@ -51,7 +51,7 @@ mod tests {
         let digits = format!("{}=", "A".repeat(43));
         let good = format!("whsec_{digits}");
         assert!(flaw(&good).is_none());
-        assert!(flaw(&actors::signature::new_secret()).is_none());
+        assert!(flaw(&adapters::signature::new_secret()).is_none());
         for (secret, words) in [
             (format!("{good}\n"), "line end"),
             (format!(" {good}"), "blank"),

@@ -1,5 +1,4 @@
 //! The buckets of one limit: as many as there are keys, up to a bound.
-use actors::clock::Clock;
 use governor::{
     NotUntil, Quota, RateLimiter,
     middleware::{NoOpMiddleware, StateInformationMiddleware, StateSnapshot},
@@ -9,6 +8,7 @@ use governor::{
         keyed::{DashMapStateStore, ShrinkableKeyedStateStore},
     },
 };
+use runtime::clock::Clock;
 use std::{
     hash::Hash,
     num::NonZeroU32,

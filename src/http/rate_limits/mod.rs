@@ -8,10 +8,10 @@ use super::{
     error::{ApiError, ApiResult},
     gate::Caller,
 };
-use actors::clock::Clock;
 use buckets::Keyed;
 use entities::ids::{ApiKeyId, RoomId, TenantId, UserId};
 use governor::{NotUntil, Quota, nanos::Nanos};
+use runtime::clock::Clock;
 use sha2::{Digest, Sha256};
 use std::{hash::Hash, net::IpAddr, num::NonZeroU32, time::Duration};
 use uuid::Uuid;

@@ -4,7 +4,6 @@ use actors::{
     contact::{edit::Eligibility, intake::Added},
     deps::Deps,
     dispatcher::board::LimitingFactor,
-    eligibility::{Rule, Verdict},
 };
 use chrono::TimeZone;
 use entities::{
@@ -16,6 +15,7 @@ use entities::{
     tally,
     values::{Env, Moment, Variables, Zone},
 };
+use rules::eligibility::{Rule, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 

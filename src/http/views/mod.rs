@@ -3,7 +3,6 @@ mod campaigns;
 
 pub use campaigns::*;
 
-use actors::session::machine::{Phase, Session};
 use entities::{
     agent, agent_version, api_key, delivery, delivery_attempt, endpoint_hour, event,
     ids::{
@@ -16,6 +15,7 @@ use entities::{
     values::{Cents, E164, Env, Metadata, Moment, Role, Scopes, Text, Variables, WebhookUrl, Zone},
     webhook_endpoint,
 };
+use rules::session::machine::{Phase, Session};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;

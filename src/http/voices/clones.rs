@@ -16,13 +16,7 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::{
-    commit::Commit,
-    voice_clone::{
-        machine::{Command, MAX_SAMPLES},
-        samples::{self, MAX_TOTAL},
-    },
-};
+use actors::voice_clone::samples::{self, MAX_TOTAL};
 use entities::{
     Error,
     ids::{VoiceId, VoiceSampleId},
@@ -31,6 +25,10 @@ use entities::{
         self as store, Maker, Model, Status,
         sample::{self, Model as Sample},
     },
+};
+use rules::{
+    commit::Commit,
+    voice_clone::machine::{Command, MAX_SAMPLES},
 };
 use schemars::JsonSchema;
 

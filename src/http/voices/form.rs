@@ -2,12 +2,10 @@
 use super::super::{bodies::Room, error::ApiError};
 use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::{HttpMessage, HttpRequest, error::PayloadError, http::header};
-use actors::{
-    keyring::hex,
-    voice_clone::samples::{MAX_FILE, MAX_TOTAL},
-};
+use actors::voice_clone::samples::{MAX_FILE, MAX_TOTAL};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use runtime::keyring::hex;
 use sha2::{Digest, Sha256};
 use std::{
     cell::{Cell, RefCell},

@@ -17,10 +17,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::voice_clone::{
-    builtin::{self, Builtin},
-    machine::Command,
-};
+use adapters::voice_clone::builtin::{self, Builtin};
 use entities::{
     Error, agent, campaign,
     ids::VoiceId,
@@ -28,6 +25,7 @@ use entities::{
     values::{Moment, Text},
     voice::{self as store, Maker, Model, Status, sample},
 };
+use rules::voice_clone::machine::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -289,7 +287,7 @@ pub async fn change(
 ) -> ApiResult<web::Json<VoiceView>> {
     let before = find_clone(&state, &caller, &id).await?;
     let mut settings = serde_json::json!({ "name": before.name, "language": before.language });
-    actors::shape::merge(&mut settings, patch);
+    rules::shape::merge(&mut settings, patch);
     let Settings { name, language } = extract::parse_value(settings)?;
     language.as_deref().map_or(Ok(()), check_language)?;
     let command = Command::Rename {

@@ -45,15 +45,15 @@ on_both! {
         let tenant = world.tenant().await;
         let deps = world.deps();
         let now = deps.clock.now();
-        let key = entities::api_key::by_hash(&deps.db.read, &actors::keyring::sha256_hex(tenant.api.key.as_bytes())).await.unwrap().unwrap();
+        let key = entities::api_key::by_hash(&deps.db.read, &runtime::keyring::sha256_hex(tenant.api.key.as_bytes())).await.unwrap().unwrap();
         tenant.api.get("/v1/me").await.ok();
         deps.writer.run(move |db| Box::pin(async move {
             entities::api_key::revoke(db, key.tenant_id, key.id, now).await?;
-            Ok(((), actors::commit::Commit::default()))
+            Ok(((), rules::commit::Commit::default()))
         })).await.unwrap();
         assert_eq!(tenant.api.get("/v1/me").await.error(), (401, "unauthenticated", None));
 
-        let mut commit = actors::commit::Commit::default();
+        let mut commit = rules::commit::Commit::default();
         let asked = callboard::access::NewKey { name: entities::values::Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), expires_at: Some(now.plus_seconds(60)) };
         let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
         commit.changes.api_keys.push(row);

@@ -172,7 +172,7 @@ on_both! {
             password_hash: callboard::access::hash_password(PASSWORD).unwrap(),
             created_at: deps.clock.now(),
         };
-        let mut commit = actors::commit::Commit::default();
+        let mut commit = rules::commit::Commit::default();
         commit.changes.memberships.push(entities::membership::Model { user_id: viewer.id, tenant_id: tenant.id, role: Role::Viewer });
         commit.changes.users.push(viewer);
         deps.writer.commit(commit).await.unwrap();

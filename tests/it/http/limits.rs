@@ -146,7 +146,7 @@ on_both! {
         let tenant = world.tenant().await;
         let cookie = cookie(world, &tenant).await;
         let deps = world.deps();
-        let mut commit = actors::commit::Commit::default();
+        let mut commit = rules::commit::Commit::default();
         // Beside the one it has; and one that does not count, for it has expired.
         for n in 0..99 {
             let expires_at = (n == 0).then(|| deps.clock.now().plus_seconds(-1));
@@ -168,7 +168,7 @@ on_both! {
         assert_eq!(keys(world, &tenant, &cookie, Method::POST, "").await.error(), (429, "rate_limited", None));
         let listed = keys(world, &tenant, &cookie, Method::GET, "").await;
         assert_eq!(listed.headers["ratelimit-limit"], "100");
-        let session = actors::keyring::sha256_hex(cookie.trim_start_matches("callboard=").as_bytes());
+        let session = runtime::keyring::sha256_hex(cookie.trim_start_matches("callboard=").as_bytes());
         while state(world).limits.dashboard(&session, &mut None).is_ok() {}
         assert_eq!(keys(world, &tenant, &cookie, Method::GET, "").await.error(), (429, "rate_limited", None));
     }

@@ -17,7 +17,7 @@ async fn person(world: &World, email: &str, belongs: Option<(TenantId, Role)>) -
         password_hash: "-".into(),
         created_at: deps.clock.now(),
     };
-    let mut commit = actors::commit::Commit::default();
+    let mut commit = rules::commit::Commit::default();
     commit.changes.users.push(person.clone());
     commit
         .changes

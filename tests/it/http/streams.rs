@@ -65,7 +65,7 @@ on_both! {
         let key = async |expires_at| {
             let asked = callboard::access::NewKey { name: Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), expires_at };
             let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
-            let mut commit = actors::commit::Commit::default();
+            let mut commit = rules::commit::Commit::default();
             commit.changes.api_keys.push(row.clone());
             deps.writer.commit(commit).await.unwrap();
             (row.id, Api { key: plaintext.to_string(), ..tenant.api.clone() })
@@ -78,7 +78,7 @@ on_both! {
         let kept = open(&tenant.api, "/v1/events/stream").await;
         deps.writer.run(move |db| Box::pin(async move {
             entities::api_key::revoke(db, tenant.id, revoked, now).await?;
-            Ok(((), actors::commit::Commit::default()))
+            Ok(((), rules::commit::Commit::default()))
         })).await.unwrap();
         world.advance(seconds(3)).await;
         for stream in streams {

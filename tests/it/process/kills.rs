@@ -121,7 +121,7 @@ async fn check_every_contact(api: &Calls, path: &str) {
 /// Every event has arrived, under its one id, with its bytes unchanged.
 async fn check_every_event(api: &Calls, receiver: &crate::world::Receiver) {
     let events = api.all("/v1/events").await;
-    let clock = actors::clock::Clock::wall();
+    let clock = runtime::clock::Clock::wall();
     for _ in 0..4500 {
         if receiver.counts_by_id().len() >= events.len() {
             break;

@@ -38,7 +38,7 @@ impl Place {
             folder: tempfile::tempdir().unwrap(),
             database,
             bind: own_address(),
-            key: actors::keyring::Keyring::generate(),
+            key: runtime::keyring::Keyring::generate(),
         })
     }
 
@@ -304,7 +304,7 @@ fn one_process_and_one_key_per_database(backend: Backend) {
 
         let wrong = place
             .command(&["serve"])
-            .env("CALLBOARD_SECRET_KEY", actors::keyring::Keyring::generate())
+            .env("CALLBOARD_SECRET_KEY", runtime::keyring::Keyring::generate())
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -361,7 +361,7 @@ fn secrets_are_sealed_anew_with_a_new_key() {
         let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
         let room = api.post("/v1/rooms", json!({ "agent_id": agent["id"] })).await;
         terminate(&mut serving);
-        let old = std::mem::replace(&mut place.key, actors::keyring::Keyring::generate());
+        let old = std::mem::replace(&mut place.key, runtime::keyring::Keyring::generate());
         let rotated = place
             .command(&["--json", "secrets", "rotate"])
             .env("CALLBOARD_SECRET_KEYS_PREVIOUS", &old)
@@ -466,7 +466,7 @@ impl Calls {
     }
     /// Reads until it is so; the service's own time passes meanwhile.
     async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
-        let clock = actors::clock::Clock::wall();
+        let clock = runtime::clock::Clock::wall();
         for _ in 0..4500 {
             let value = self.get(path).await;
             if so(&value) {
@@ -486,7 +486,7 @@ impl Calls {
                 None => return all,
             }
             // Under the rate limit of a key.
-            let _busy = actors::clock::Clock::wall().sleep(Duration::from_millis(21)).await;
+            let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(21)).await;
         }
     }
 }

@@ -170,7 +170,7 @@ impl Stage {
             kills: self.killed.clone(),
             limit: LIMIT,
             rate: RATE * campaigns,
-            burst: campaigns * f64::from(actors::dispatcher::pace::burst(RATE).get()),
+            burst: campaigns * f64::from(rules::dispatch::pace::burst(RATE).get()),
             settled: true,
         };
         let breaches = check(&evidence);
@@ -206,7 +206,7 @@ fn serve(place: &Place, environment: &[(&'static str, String)]) -> Child {
 }
 
 async fn pause(ms: u64) {
-    let _busy = actors::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
+    let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
 }
 
 /// Is there nothing to be done about it any more? A recording may still be kept until its purge.

@@ -272,7 +272,7 @@ fn serve(place: &Place, environment: &[(&'static str, String)]) -> Child {
 }
 
 async fn pause(ms: u64) {
-    let _busy = actors::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
+    let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
 }
 
 /// A request that may be cut off by a kill.

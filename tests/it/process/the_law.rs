@@ -114,11 +114,11 @@ fn killed_while_it_calls(backend: Backend) {
             let turn = &campaigns[kill % 2];
             let paused = api.try_post(&format!("{turn}/pause")).await;
             let pause = Duration::from_millis(40 + 90 * (kill as u64 % 5));
-            let _busy = actors::clock::Clock::wall().sleep(pause).await;
+            let _busy = runtime::clock::Clock::wall().sleep(pause).await;
             if paused && kill % 3 > 0 {
                 api.try_post(&format!("{turn}/resume")).await;
             }
-            let _busy = actors::clock::Clock::wall().sleep(pause * 2).await;
+            let _busy = runtime::clock::Clock::wall().sleep(pause * 2).await;
             serving.kill().unwrap();
             serving.wait().unwrap();
             killed.push(millis());
@@ -144,7 +144,7 @@ fn killed_while_it_calls(backend: Backend) {
             limit: LIMIT,
             // Three campaigns, each at its rate.
             rate: rate * 3.0,
-            burst: 3.0 * f64::from(actors::dispatcher::pace::burst(rate).get()),
+            burst: 3.0 * f64::from(rules::dispatch::pace::burst(rate).get()),
             settled: true,
         };
         terminate(&mut serving);

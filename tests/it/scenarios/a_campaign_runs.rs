@@ -203,7 +203,7 @@ on_both! {
             let row = row.clone();
             Box::pin(async move {
                 entities::verified_number::add(db, row).await?;
-                Ok(((), actors::commit::Commit::default()))
+                Ok(((), rules::commit::Commit::default()))
             })
         }).await.unwrap();
         let id = tenant.run_campaign(&["+12025550140", "+12025550150"], json!({})).await;

@@ -9,21 +9,19 @@ use crate::{
         transcription_server::{Answer, TranscriptionServer},
     },
 };
-use actors::{
-    clock::Clock,
-    room::{
-        heard::Heard,
-        talk::RoomTalk,
-        wire::{Note, Wire},
-    },
-    session::command::Command,
-};
+use actors::room::talk::RoomTalk;
 use bytes::Bytes;
 use entities::{
     ids::{Owned, SessionId},
     session::AnsweredBy,
     values::Env,
 };
+use media::{
+    heard::Heard,
+    wire::{Note, Wire},
+};
+use rules::session::command::Command;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::mpsc, task::JoinHandle};

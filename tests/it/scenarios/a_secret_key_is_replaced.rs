@@ -4,9 +4,9 @@ use crate::{
     on_both,
     world::{Tenant, World, client, minutes},
 };
-use actors::keyring::{Keyring, purpose};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
+use runtime::keyring::{Keyring, purpose};
 use serde_json::{Value, json};
 use sha2::Sha256;
 

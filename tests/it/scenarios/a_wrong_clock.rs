@@ -5,13 +5,14 @@ use crate::{
     on_both,
     world::{Receiver, Tenant, World, minutes, seconds},
 };
-use actors::{commit::Commit, holds::ClockStatus};
+use actors::holds::ClockStatus;
 use entities::{
     Error,
     changes::{Callable, Guard},
     meta,
     values::{Env, Moment},
 };
+use rules::commit::Commit;
 use serde_json::{Value, json};
 
 const MINUTE_MS: i64 = 60_000;

@@ -10,19 +10,16 @@ use crate::{
     specification,
     world::{self, Backend, Receiver, Tenant, World, minutes, seconds},
 };
-use actors::{
-    commit::Commit,
-    event::CATALOGUE,
-    room::media::{Codec, peer::Peer},
-};
 use entities::{
     ledger::Movement,
     values::{Cents, Env},
 };
+use media::webrtc::{Codec, peer::Peer};
 use reqwest::{
     Method,
     multipart::{Form, Part},
 };
+use rules::{commit::Commit, event::CATALOGUE};
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
-use actors::commit::Commit;
 use entities::dispatch_pause;
+use rules::commit::Commit;
 use serde_json::{Value, json};
 
 async fn calls(tenant: &Tenant) -> usize {

@@ -150,7 +150,7 @@ on_both! {
         let run = async |text: &'static str| {
             world.deps().writer.run(move |db| Box::pin(async move {
                 db.execute_unprepared(text).await?;
-                Ok(((), actors::commit::Commit::default()))
+                Ok(((), rules::commit::Commit::default()))
             })).await
         };
         run("CREATE TABLE parents (id INTEGER PRIMARY KEY)").await.unwrap();

@@ -3,8 +3,8 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes},
 };
-use actors::commit::Commit;
 use entities::{dial, ids::SessionId, values::Env};
+use rules::commit::Commit;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -3,9 +3,9 @@ use crate::{
     on_both,
     world::{Answer, Api, Tenant, World, minutes},
 };
-use actors::commit::Commit;
 use entities::{contact, ids::CampaignId};
 use futures_util::future::{join_all, select};
+use rules::commit::Commit;
 use sea_orm::{DatabaseTransaction, DbBackend, TransactionTrait};
 use serde_json::{Value, json};
 use tokio::{

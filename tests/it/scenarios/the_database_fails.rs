@@ -3,7 +3,7 @@ use crate::{
     on_both,
     world::{Backend, Proxy, World, minutes, run, seconds},
 };
-use actors::commit::Commit;
+use rules::commit::Commit;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::{Value, json};
 use std::sync::Arc;

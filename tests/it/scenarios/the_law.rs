@@ -57,7 +57,7 @@ async fn block(world: &World, tenant: &Tenant, reason: Reason, blocks: bool) {
             } else {
                 dispatch_block::remove(db, id, Env::Test, reason).await?;
             }
-            Ok(((), actors::commit::Commit::default()))
+            Ok(((), rules::commit::Commit::default()))
         })
     });
     written.await.unwrap();

@@ -23,7 +23,6 @@ pub use database::{Backend, Database as TestDatabase};
 pub use proxy::Proxy;
 pub use receiver::Receiver;
 
-use actors::clock::Clock;
 use callboard::{
     access::{self, NewKey, NewWorkspace},
     app::App,
@@ -35,6 +34,7 @@ use entities::{
     values::{Env, Moment, Scopes, Text},
 };
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use std::{cell::Cell, net::TcpListener, time::Duration};
 
@@ -117,7 +117,7 @@ impl World {
                 ("recordings", database.recordings_folder()),
                 // The same on every machine.
                 ("voice", "tones".into()),
-                ("secret_key", actors::keyring::Keyring::generate()),
+                ("secret_key", runtime::keyring::Keyring::generate()),
             ],
         )
         .unwrap();
@@ -225,7 +225,7 @@ impl World {
     pub async fn replace_secret_key(&mut self) {
         self.server.take().unwrap().stop(false).await;
         self.app.take().unwrap().abandon().await;
-        let (old, new) = (self.secret_key(), actors::keyring::Keyring::generate());
+        let (old, new) = (self.secret_key(), runtime::keyring::Keyring::generate());
         let rotated = std::process::Command::new(env!("CARGO_BIN_EXE_callboard"))
             .args(["secrets", "rotate"])
             .env_clear()
@@ -342,7 +342,7 @@ impl World {
         let told = entities::event::Entity::find().all(&self.deps().db.read).await.unwrap();
         let opened = told
             .into_iter()
-            .map(|event| actors::at_rest::opened(&self.deps().keyring, event).unwrap());
+            .map(|event| runtime::at_rest::opened(&self.deps().keyring, event).unwrap());
         opened
             .flat_map(|event| crate::specification::faults(&serde_json::from_str(&event.body).unwrap()))
             .collect()
@@ -364,7 +364,7 @@ impl World {
         };
         let (tenant, _, changes) = new.rows(&deps.db.read, &deps.ids, deps.clock.now(), 20).await.unwrap();
         deps.writer
-            .commit(actors::commit::Commit {
+            .commit(rules::commit::Commit {
                 changes,
                 events: Vec::new(),
             })
@@ -392,7 +392,7 @@ impl World {
             let (asked, ids) = (asked.clone(), ids.clone());
             Box::pin(async move {
                 let (_, mails) = actors::verify::claim::claim(db, &ids, asked).await?;
-                let mut commit = actors::commit::Commit::default();
+                let mut commit = rules::commit::Commit::default();
                 commit.changes.mails.extend(mails);
                 Ok(((), commit))
             })
@@ -410,7 +410,7 @@ impl World {
             expires_at: None,
         };
         let (key, plaintext) = access::new_key(deps.ids.next(), tenant, asked, deps.clock.now());
-        let mut commit = actors::commit::Commit::default();
+        let mut commit = rules::commit::Commit::default();
         commit.changes.api_keys.push(key);
         deps.writer.commit(commit).await.unwrap();
         Api {

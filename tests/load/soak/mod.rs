@@ -281,7 +281,7 @@ impl Plan {
             kills: notes.kills.borrow().clone(),
             limit: LIMIT,
             rate: of_workspace(self.rate),
-            burst: f64::from(actors::dispatcher::pace::burst(of_workspace(self.rate)).get()),
+            burst: f64::from(rules::dispatch::pace::burst(of_workspace(self.rate)).get()),
             settled,
         };
         let mut breaches: Vec<Breach> = check(&evidence);

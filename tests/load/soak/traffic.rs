@@ -6,11 +6,11 @@ use crate::{
     guests::{Guest, SENTENCE},
     rooms::pause,
 };
-use actors::room::media::{
+use bytes::Bytes;
+use media::webrtc::{
     Codec,
     peer::{Peer, State},
 };
-use bytes::Bytes;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::{

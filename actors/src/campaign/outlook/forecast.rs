@@ -1,11 +1,11 @@
 //! A campaign's calls as they will follow one another, if nobody changes anything: whose turn it is by the dispatcher's rules, at
 //! a steady pace. A retry of a call that has yet to be made is not foreseen.
-use crate::{
+use chrono_tz::Tz;
+use entities::values::Moment;
+use rules::{
     eligibility::RING_MS,
     hours::{self, Standing},
 };
-use chrono_tz::Tz;
-use entities::values::Moment;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},

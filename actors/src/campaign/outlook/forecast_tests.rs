@@ -1,6 +1,6 @@
 use super::*;
-use crate::hours::Rules;
 use entities::values::{Env, Zone};
+use rules::hours::Rules;
 use serde_json::{Value, json};
 
 /// 10:00 in New York, on a Tuesday.

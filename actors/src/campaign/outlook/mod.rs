@@ -4,9 +4,6 @@ mod forecast;
 
 use crate::{
     deps::Deps,
-    dispatcher::room::Room,
-    eligibility::{self, Person, RING_MS, Rule, Verdict},
-    hours::{self, Rules, Standing},
     people::{People, people},
 };
 use entities::{
@@ -18,6 +15,11 @@ use entities::{
     values::Moment,
 };
 use forecast::{Forecast, Group, Run, foresee};
+use rules::{
+    dispatch::room::Room,
+    eligibility::{self, Person, RING_MS, Rule, Verdict},
+    hours::{self, Rules, Standing},
+};
 use std::{
     collections::HashMap,
     time::{Duration, Instant},

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::{path::Path, process::Child};
 
 /// A sentence and a word, as the ear's own tests have them: G.711 mu-law, 8 kHz.
-const SPEECH: &[u8] = include_bytes!("../../../../actors/src/room/speech/sentence.ulaw");
+const SPEECH: &[u8] = include_bytes!("../../../../actors/media/src/speech/sentence.ulaw");
 
 const HELLO: &str = "Hello, this is Ann from Northwind. Is this a good time for you?";
 const ANSWER: &str = "Wonderful, then I will write that down. Is there anything else that I can do for you?";

@@ -37,7 +37,7 @@ async fn suspend(world: &World, tenant: &Tenant) {
                 since,
             };
             dispatch_block::add(db, &[row]).await?;
-            Ok(((), actors::commit::Commit::default()))
+            Ok(((), rules::commit::Commit::default()))
         })
     });
     written.await.unwrap();

@@ -5,11 +5,11 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
-use actors::credits::chain;
 use entities::{
     ledger::{Kind, Movement},
     values::{Cents, Env},
 };
+use rules::credits::chain;
 use serde_json::{Value, json};
 
 const DEPLETED: &str = "credits.depleted";

@@ -3,11 +3,11 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
-use actors::{commit::Commit, credits::chain};
 use entities::{
     ledger::{self, Kind, Movement},
     values::{Cents, Env},
 };
+use rules::{commit::Commit, credits::chain};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -148,7 +148,7 @@ on_both! {
         // The intent's own commit looks as well, in its transaction.
         let person = |address: &str| Guard::Reachable(Reachable { tenant_id: tenant.id, env: Env::Live, channel: DncChannel::Sms, address: address.into() });
         for (address, stands) in [(PERSON, false), ("+12025550125", true)] {
-            let mut commit = actors::commit::Commit::default();
+            let mut commit = rules::commit::Commit::default();
             commit.changes.guards.push(person(address));
             assert_eq!(world.deps().writer.commit(commit).await.is_ok(), stands);
         }

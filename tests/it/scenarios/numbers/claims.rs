@@ -249,7 +249,7 @@ fn migrated(backend: Backend) {
         Migrator::up(&db.write, Some(u32::try_from(before).unwrap()))
             .await
             .unwrap();
-        let ids = actors::ids::Ids::new(actors::clock::Clock::manual(Moment::from_millis(1_700_000_000_000)));
+        let ids = runtime::ids::Ids::new(runtime::clock::Clock::manual(Moment::from_millis(1_700_000_000_000)));
         let (first, second): (TenantId, TenantId) = (ids.next(), ids.next());
         let at = |second| Moment::from_millis(1_700_000_000_000).plus_seconds(second);
         let proven = |number: &str, tenant, env, verified_at| verified_number::Model {

@@ -17,7 +17,7 @@ async fn suspend(world: &World, tenant: &Tenant) -> suspension::Model {
     deps.writer
         .run(move |db| {
             let row = row.clone();
-            Box::pin(async move { Ok((suspension::begin(db, row).await?, actors::commit::Commit::default())) })
+            Box::pin(async move { Ok((suspension::begin(db, row).await?, rules::commit::Commit::default())) })
         })
         .await
         .unwrap()
@@ -26,7 +26,7 @@ async fn suspend(world: &World, tenant: &Tenant) -> suspension::Model {
 async fn resume(world: &World, tenant: &Tenant) -> bool {
     let id = tenant.id;
     let lifting = world.deps().writer.run(move |db| {
-        Box::pin(async move { Ok((suspension::lift(db, id).await?, actors::commit::Commit::default())) })
+        Box::pin(async move { Ok((suspension::lift(db, id).await?, rules::commit::Commit::default())) })
     });
     lifting.await.unwrap()
 }

@@ -63,7 +63,7 @@ on_both! {
         let stored = entities::sip_trunk::load(&world.deps().db.read, tenant.id, made["id"].as_str().unwrap().parse().unwrap()).await.unwrap();
         let sealed = stored.sealed_password.unwrap();
         assert!(!sealed.contains("canary"));
-        let opened = world.deps().keyring.open(actors::keyring::purpose::TRUNK_PASSWORD, &sealed).unwrap();
+        let opened = world.deps().keyring.open(runtime::keyring::purpose::TRUNK_PASSWORD, &sealed).unwrap();
         assert_eq!(opened.as_str(), "canary-4711");
         let shown = tenant.api.get("/v1/sip_trunks").await.ok().to_string();
         assert!(!shown.contains("canary") && !shown.contains(&sealed));

@@ -281,7 +281,7 @@ on_both! {
                 let vouched = vouched.clone();
                 Box::pin(async move {
                     entities::verified_number::add(db, vouched).await?;
-                    Ok(((), actors::commit::Commit::default()))
+                    Ok(((), rules::commit::Commit::default()))
                 })
             }).await.unwrap();
         }

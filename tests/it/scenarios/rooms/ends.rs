@@ -313,7 +313,7 @@ on_both! {
         row.end_reason = Some(entities::session::EndReason::RoomExpired);
         row.ended_by = Some(entities::session::EndedBy::Api);
         row.ended_at = Some(world.clock.now());
-        let mut commit = actors::commit::Commit::default();
+        let mut commit = rules::commit::Commit::default();
         commit.changes.sessions.push(row);
         world.deps().writer.commit(commit).await.unwrap();
         world.restart().await;
@@ -325,7 +325,7 @@ on_both! {
         let mut row = entities::room::load(&world.deps().db.read, key).await.unwrap();
         row.version += 1;
         (row.status, row.ended_at, row.wake_at) = (entities::room::Status::Expired, Some(world.clock.now()), None);
-        let mut commit = actors::commit::Commit::default();
+        let mut commit = rules::commit::Commit::default();
         commit.changes.rooms.push(row);
         world.deps().writer.commit(commit).await.unwrap();
         world.restart().await;

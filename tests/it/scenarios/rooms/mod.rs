@@ -5,11 +5,11 @@ mod talks;
 
 use super::the_call;
 use crate::world::{Answer, Tenant, World};
-use actors::room::media::{
+use entities::values::Moment;
+use media::webrtc::{
     Codec,
     peer::{Peer, View},
 };
-use entities::values::Moment;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -115,7 +115,7 @@ pub async fn session(tenant: &Tenant, room: &Value) -> Value {
 
 /// What comes over the network comes in its own time, whatever our clock says: reads until it is there.
 pub async fn until(tenant: &Tenant, room: &Value, so: impl Fn(&Value) -> bool) -> Value {
-    let wall = actors::clock::Clock::wall();
+    let wall = runtime::clock::Clock::wall();
     for _ in 0..1_000 {
         let seen = get(tenant, room).await;
         if so(&seen) {
@@ -131,7 +131,7 @@ pub async fn until(tenant: &Tenant, room: &Value, so: impl Fn(&Value) -> bool) -
 
 /// A sentence, a second and a half long, and silence.
 fn speech() -> Vec<u8> {
-    include_bytes!("../../../../actors/src/room/speech/sentence.ulaw").to_vec()
+    include_bytes!("../../../../actors/media/src/speech/sentence.ulaw").to_vec()
 }
 
 /// The types of events about rooms and sessions, in their order.

@@ -1,0 +1,278 @@
+//! The words of the protocol: what is asked of the provider, and what of its answers is understood.
+//!
+//! Source: OpenAI, "Realtime API reference", the names of general availability; where providers still speak those of the
+//! beta, both are taken. What is not known here is let pass: an event as [`Event::Other`], a field unseen.
+use super::sound::Format;
+use crate::brain::Briefing;
+use rules::conversation::tools::Tool;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What the service asks for.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type")]
+pub enum Ask<'a> {
+    #[serde(rename = "session.update")]
+    Settle { session: Value },
+    #[serde(rename = "input_audio_buffer.append")]
+    Append {
+        /** Base64. */
+        audio: String,
+    },
+    #[serde(rename = "input_audio_buffer.commit")]
+    Commit,
+    #[serde(rename = "input_audio_buffer.clear")]
+    Clear,
+    #[serde(rename = "conversation.item.create")]
+    Add { item: NewItem<'a> },
+    #[serde(rename = "conversation.item.truncate")]
+    Cut {
+        item_id: &'a str,
+        content_index: u32,
+        audio_end_ms: u64,
+    },
+    #[serde(rename = "conversation.item.delete")]
+    Remove { item_id: &'a str },
+    #[serde(rename = "response.create")]
+    Answer {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        response: Option<Wish>,
+    },
+    #[serde(rename = "response.cancel")]
+    Stop,
+}
+
+/// An ask and its name, which an `error` event repeats.
+#[derive(Debug, Serialize)]
+pub struct Named<'a> {
+    pub event_id: &'a str,
+    #[serde(flatten)]
+    pub ask: Ask<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum NewItem<'a> {
+    Message { role: &'static str, content: [Text<'a>; 1] },
+    FunctionCallOutput { call_id: &'a str, output: &'a str },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Text<'a> {
+    InputText { text: &'a str },
+    OutputText { text: &'a str },
+}
+
+/// What one answer is to be like, against the session's own settings.
+#[derive(Debug, Serialize)]
+pub struct Wish {
+    pub instructions: String,
+}
+
+/// A session that speaks only when it is asked to: whose turn it is, is decided here.
+pub fn session(briefing: &Briefing, format: Format) -> Value {
+    let mut output = json!({"format": described(format)});
+    if let Some(voice) = &briefing.voice {
+        output["voice"] = json!(voice);
+    }
+    let mut instructions = briefing.instructions.clone();
+    if !briefing.language.is_empty() {
+        instructions = format!("{instructions}\n\nSpeak the language `{}` (BCP 47).", briefing.language);
+    }
+    let tools = briefing.tools.iter().map(
+        |Tool {
+             name,
+             description,
+             parameters,
+         }| { json!({"type": "function", "name": name, "description": description, "parameters": parameters}) },
+    );
+    json!({
+        "type": "realtime",
+        "instructions": instructions,
+        "output_modalities": ["audio"],
+        "tools": tools.collect::<Vec<_>>(),
+        "audio": {"input": {"format": described(format), "turn_detection": null}, "output": output},
+    })
+}
+
+fn described(format: Format) -> Value {
+    match format {
+        Format::MuLaw => json!({"type": format.name()}),
+        Format::Pcm => json!({"type": format.name(), "rate": 24_000}),
+    }
+}
+
+/// What the provider says.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type")]
+pub enum Event {
+    #[serde(rename = "session.created")]
+    SessionCreated,
+    #[serde(rename = "session.updated")]
+    SessionUpdated {
+        #[serde(default)]
+        session: Value,
+    },
+    #[serde(rename = "response.created")]
+    Begun { response: Response },
+    #[serde(rename = "response.output_item.added")]
+    ItemAdded { response_id: Option<String>, item: Item },
+    #[serde(rename = "response.output_audio.delta", alias = "response.audio.delta")]
+    Sound(Delta),
+    #[serde(
+        rename = "response.output_audio_transcript.delta",
+        alias = "response.audio_transcript.delta",
+        alias = "response.output_text.delta",
+        alias = "response.text.delta"
+    )]
+    Words(Delta),
+    #[serde(
+        rename = "response.output_audio_transcript.done",
+        alias = "response.audio_transcript.done",
+        alias = "response.output_text.done",
+        alias = "response.text.done"
+    )]
+    AllWords {
+        response_id: Option<String>,
+        #[serde(default)]
+        item_id: String,
+        #[serde(alias = "text")]
+        transcript: Option<String>,
+    },
+    /// The beta's has no name: that comes with the item.
+    #[serde(rename = "response.function_call_arguments.done")]
+    Arguments {
+        response_id: Option<String>,
+        call_id: Option<String>,
+        name: Option<String>,
+        arguments: Option<String>,
+    },
+    #[serde(rename = "response.output_item.done")]
+    ItemDone { response_id: Option<String>, item: Item },
+    #[serde(rename = "response.done")]
+    Done { response: Response },
+    #[serde(rename = "error")]
+    Error {
+        #[serde(default)]
+        error: Problem,
+    },
+    #[serde(other)]
+    Other,
+}
+
+impl Event {
+    /// The answer that it belongs to.
+    pub fn response(&self) -> Option<&str> {
+        match self {
+            Event::Begun { response } | Event::Done { response } => response.id.as_deref(),
+            Event::Sound(delta) | Event::Words(delta) => delta.response_id.as_deref(),
+            Event::ItemAdded { response_id, .. }
+            | Event::AllWords { response_id, .. }
+            | Event::Arguments { response_id, .. }
+            | Event::ItemDone { response_id, .. } => response_id.as_deref(),
+            Event::SessionCreated | Event::SessionUpdated { .. } | Event::Error { .. } | Event::Other => None,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Delta {
+    pub response_id: Option<String>,
+    #[serde(default)]
+    pub item_id: String,
+    pub delta: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Item {
+    #[serde(default)]
+    pub id: String,
+    #[serde(rename = "type", default)]
+    pub kind: String,
+    pub status: Option<String>,
+    pub name: Option<String>,
+    pub call_id: Option<String>,
+    pub arguments: Option<String>,
+    pub content: Option<Vec<Part>>,
+}
+
+impl Item {
+    /// What is said in it.
+    pub fn words(&self) -> String {
+        let parts = self.content.iter().flatten();
+        parts
+            .filter_map(|part| part.transcript.as_deref().or(part.text.as_deref()))
+            .collect()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Part {
+    pub text: Option<String>,
+    pub transcript: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Response {
+    pub id: Option<String>,
+    pub status: Option<String>,
+    pub status_details: Option<Details>,
+    pub output: Option<Vec<Item>>,
+}
+
+/// Why an answer is not complete.
+#[derive(Debug, Deserialize)]
+pub struct Details {
+    pub reason: Option<String>,
+    pub error: Option<Problem>,
+}
+
+/// What is wrong. Providers differ in its shape: some say it in one text, some number their codes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "Value")]
+pub struct Problem {
+    pub code: Option<String>,
+    pub message: Option<String>,
+    pub param: Option<String>,
+    /// The name of the ask that it is about.
+    pub event_id: Option<String>,
+}
+
+impl From<Value> for Problem {
+    fn from(value: Value) -> Self {
+        let text = |value: &Value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        let field = |name: &str| value.get(name).and_then(text);
+        Problem {
+            code: field("code"),
+            message: if value.is_object() {
+                field("message")
+            } else {
+                text(&value)
+            },
+            param: field("param"),
+            event_id: field("event_id"),
+        }
+    }
+}
+
+impl Problem {
+    /// Does it say that sound cannot travel like that?
+    pub fn names_the_format(&self) -> bool {
+        let texts = [&self.param, &self.message, &self.code].into_iter().flatten();
+        texts
+            .map(|text| text.to_lowercase())
+            .any(|text| text.contains("format") || text.contains("pcmu"))
+    }
+
+    pub fn words(&self) -> &str {
+        self.message
+            .as_deref()
+            .or(self.code.as_deref())
+            .unwrap_or("no reason given")
+    }
+}

@@ -1,0 +1,133 @@
+//! Against a real local server that speaks the protocol.
+
+// The same server that scenarios use for the whole service.
+#[path = "../../../../tests/it/world/transcription_server.rs"]
+pub mod transcription_server;
+
+use super::{
+    tests::transcription_server::{Answer, TranscriptionServer},
+    *,
+};
+
+const KEY: &str = "sk-secret/1234";
+
+fn provider(url: &str) -> Provider {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    Provider::new(url, Some(KEY), "small-ear").unwrap()
+}
+
+#[tokio::test]
+async fn speech_becomes_words() {
+    let server = TranscriptionServer::understanding(&["  Yes, of course. \u{7}\n"]).await;
+    // A second of a square wave.
+    let speech: Vec<u8> = (0..8_000)
+        .map(|at| if at / 20 % 2 == 0 { 0x80 } else { 0x00 })
+        .collect();
+    let heard = provider(&server.url()).transcribe(&speech, "de-DE").await;
+    assert_eq!(heard, Ok("Yes, of course.".into()));
+    let asked = server.asked().remove(0);
+    assert_eq!(asked.path, "POST /v1/audio/transcriptions");
+    assert_eq!(asked.authorization, Some(format!("Bearer {KEY}")));
+    let field = |name: &str| {
+        asked
+            .fields
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    };
+    assert_eq!(
+        (field("model"), field("language"), field("response_format")),
+        (Some("small-ear"), Some("de"), Some("json"))
+    );
+    let (name, kind, file) = &asked.file;
+    assert_eq!((name.as_str(), kind.as_str()), ("speech.wav", "audio/wav"));
+    let mut wav = hound::WavReader::new(std::io::Cursor::new(file)).unwrap();
+    assert_eq!(
+        (wav.spec().sample_rate, wav.spec().channels, wav.spec().bits_per_sample),
+        (8_000, 1, 16)
+    );
+    let samples: Vec<i16> = wav.samples().map(Result::unwrap).collect();
+    assert_eq!((samples.len(), samples[0], samples[20]), (8_000, 32_124, -32_124));
+}
+
+#[tokio::test]
+async fn the_address_may_end_with_the_host() {
+    let server = TranscriptionServer::understanding(&["One.", "Two.", "Three."]).await;
+    let host = server.url().replace("/v1", "");
+    for (url, words) in [
+        (host.clone(), "One."),
+        (format!("{host}/"), "Two."),
+        (format!("{host}/v1/"), "Three."),
+    ] {
+        assert_eq!(
+            provider(&url).transcribe(&[0xff; 800], "x-unknown").await,
+            Ok(words.into())
+        );
+    }
+    for asked in server.asked() {
+        assert_eq!(asked.path, "POST /v1/audio/transcriptions");
+        assert!(
+            asked.fields.iter().all(|(name, _)| name != "language"),
+            "no language of ISO 639"
+        );
+    }
+    for (url, key, model) in [
+        ("nowhere", KEY, "m"),
+        ("https://host/v1?key=1", KEY, "m"),
+        ("https://host", "a b", "m"),
+        ("https://host", KEY, " "),
+    ] {
+        assert!(Provider::new(url, Some(key), model).is_err(), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn bad_luck_is_tried_once_more() {
+    for luck in [Answer::Status(503, "busy".into()), Answer::Status(429, "slowly".into())] {
+        let server = TranscriptionServer::start_with(move |_, before| match before {
+            0 => luck.clone(),
+            _ => Answer::Words("Well.".into()),
+        })
+        .await;
+        let heard = provider(&server.url()).transcribe(&[0xff; 800], "en").await;
+        assert_eq!((heard, server.asked().len()), (Ok("Well.".into()), 2));
+    }
+}
+
+#[tokio::test]
+async fn a_failure_says_what_to_do_and_nothing_of_what_was_said() {
+    let large = format!(r#"{{"text":"{}"}}"#, "a".repeat(MAX_BODY));
+    for (answer, why) in [
+        (
+            Answer::Status(401, format!("no {KEY}, I heard a secret")),
+            "it answered 401",
+        ),
+        (Answer::Status(400, "I heard a secret".into()), "it answered 400"),
+        (Answer::Status(500, "I heard a secret".into()), "it answered 500"),
+        (Answer::Garbage, "no JSON with a `text`"),
+        (Answer::Raw(r#"{"words":"a secret"}"#.into()), "no JSON with a `text`"),
+        (Answer::Raw(large), "too large"),
+        (Answer::Reset, "cannot be reached"),
+        (Answer::Hang, "did not answer in time"),
+    ] {
+        let server = TranscriptionServer::start_with({
+            let answer = answer.clone();
+            move |_, _| answer.clone()
+        })
+        .await;
+        let mut provider = provider(&server.url());
+        if matches!(answer, Answer::Hang) {
+            provider.0.limits.whole = Duration::from_millis(50);
+        }
+        let failure = provider.transcribe(&[0xff; 800], "en").await.unwrap_err().to_string();
+        assert!(failure.contains(why), "{answer:?}: {failure}");
+        assert!(!failure.contains("secret"), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn words_without_end_are_cut() {
+    let server = TranscriptionServer::understanding(&[&"a".repeat(3_000)]).await;
+    let heard = provider(&server.url()).transcribe(&[0xff; 800], "en").await;
+    assert_eq!(heard.map(|words| words.len()), Ok(guard::MAX_WORDS));
+}

@@ -1,0 +1,11 @@
+//! Who Callboard talks to: for each kind one trait, and its adapters. None of them knows an actor.
+pub mod brain;
+pub mod email;
+pub mod mail;
+pub mod outbound;
+pub mod recording;
+pub mod signature;
+pub mod sms;
+pub mod stripe;
+pub mod trunk;
+pub mod voice_clone;

@@ -1,0 +1,4 @@
+//! Recordings: what was said in a call, as sound, from the end of the call until it is erased.
+pub mod mix;
+pub mod vault;
+pub mod voice;

@@ -1,0 +1,324 @@
+//! Stripe: opens payment pages (Checkout) and is asked what became of them. What it tells by itself is in [`notice`].
+//!
+//! A page is opened with the top-up's id as `Idempotency-Key`: asked twice, Stripe opens one.
+pub mod notice;
+pub mod signature;
+
+use entities::topup::Model as Topup;
+use notice::{METADATA, Story};
+use reqwest::{RequestBuilder, StatusCode};
+use serde_json::Value;
+use std::{fmt, sync::Arc, time::Duration};
+use url::{Host, Url, form_urlencoded};
+use zeroize::Zeroizing;
+
+/// The version of Stripe's API that requests and answers here are written for.
+const VERSION: &str = "2025-03-31.basil";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// For one request, from the connection to the answer's last byte.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Bytes of one answer.
+const MAX_BODY: usize = 256 * 1024;
+/// Characters of what Stripe says of a failure.
+const MAX_WORDS: usize = 300;
+const MAX_URL: usize = 4096;
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Stripe {
+    http: reqwest::Client,
+    sessions: Url,
+    key: SecretKey,
+}
+
+/// Never printed.
+#[derive(Clone)]
+struct SecretKey(Arc<Zeroizing<String>>);
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// A page on which a top-up can be paid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    pub session_id: String,
+    pub url: String,
+}
+
+/// Why there is no answer, in words for the operator's log: one line, bounded, without the key.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// The same request may succeed later.
+    #[error("Stripe cannot be asked now: {0}")]
+    Passing(String),
+    #[error("Stripe refused: {0}")]
+    Refused(String),
+}
+
+impl Stripe {
+    /// Fails, in words for an operator, on an address or a key that cannot be used. rustls must have its provider by then.
+    pub fn new(url: &str, secret_key: &str) -> Result<Self, String> {
+        let mut sessions = Url::parse(url).map_err(|error| format!("stripe_url: is no URL ({error})"))?;
+        let plain = sessions.username().is_empty() && sessions.password().is_none();
+        if !plain || sessions.query().is_some() || sessions.fragment().is_some() || !is_safe(&sessions) {
+            return Err(
+                "stripe_url: is not of the form https://api.stripe.com; http:// is for this machine only".into(),
+            );
+        }
+        if let Ok(mut path) = sessions.path_segments_mut() {
+            path.pop_if_empty().extend(["v1", "checkout", "sessions"]);
+        }
+        let is_key = |key: &str| {
+            let start = ["sk_", "rk_"].iter().any(|start| key.starts_with(start));
+            start
+                && (12..=255).contains(&key.len())
+                && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let secret_key = secret_key.trim();
+        if !is_key(secret_key) {
+            return Err("stripe_secret_key: is not Stripe's secret key, which starts with sk_ or rk_".into());
+        }
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            return Err("stripe_url: rustls has no crypto provider yet: main installs one first".into());
+        }
+        #[expect(clippy::disallowed_methods, reason = "the operator names this address, not a user")]
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("Callboard/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .no_proxy()
+            .build()
+            .map_err(|error| format!("stripe_url: no client can be made: {}", with_cause(&error)))?;
+        let key = SecretKey(Arc::new(Zeroizing::new(secret_key.to_owned())));
+        Ok(Stripe { http, sessions, key })
+    }
+
+    /// Opens the page for a top-up; asked again, the same one.
+    pub async fn open(&self, topup: &Topup, home: &str) -> Result<Page, Failure> {
+        let post = self.http.post(self.sessions.clone());
+        let post = post
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("idempotency-key", topup.id.to_string())
+            .body(form(topup, home));
+        let session = self.send(post).await?;
+        let unusable = |what: &str| Failure::Passing(format!("its answer has no usable {what}"));
+        let session_id = notice::id_of(&session["id"], "id").map_err(|_| unusable("id"))?;
+        let url = session["url"].as_str().filter(|url| url.len() <= MAX_URL);
+        let url = url.filter(|url| Url::parse(url).is_ok_and(|url| is_safe(&url)));
+        let url = url.ok_or_else(|| unusable("url"))?.to_owned();
+        Ok(Page { session_id, url })
+    }
+
+    /// What became of a page; `None`: nothing yet.
+    pub async fn look(&self, session_id: &str) -> Result<Option<Story>, Failure> {
+        let mut url = self.sessions.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.push(session_id);
+        }
+        let session = self.send(self.http.get(url)).await?;
+        notice::seen(&session).map_err(|error| Failure::Passing(format!("in its answer {error}")))
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Value, Failure> {
+        let request = request
+            .bearer_auth(self.key.0.as_str())
+            .header("stripe-version", VERSION);
+        let (status, body) = match tokio::time::timeout(TIMEOUT, whole(request)).await {
+            Ok(answer) => answer.map_err(|words| Failure::Passing(self.words(&words)))?,
+            Err(_) => {
+                return Err(Failure::Passing(format!(
+                    "no answer within {} seconds",
+                    TIMEOUT.as_secs()
+                )));
+            }
+        };
+        if status.is_success() {
+            let json = serde_json::from_slice(&body);
+            return json.map_err(|_| Failure::Passing("its answer is no JSON".into()));
+        }
+        let words = self.words(&refused(status, &body));
+        // A conflict is another request with the same key that is still under way.
+        if matches!(status.as_u16(), 408 | 409 | 425 | 429 | 500..=599) {
+            Err(Failure::Passing(words))
+        } else {
+            Err(Failure::Refused(words))
+        }
+    }
+
+    /// What may be logged.
+    fn words(&self, words: &str) -> String {
+        let words = words.replace(self.key.0.as_str(), "[key]");
+        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        line.chars()
+            .filter(|letter| !letter.is_control())
+            .take(MAX_WORDS)
+            .collect()
+    }
+}
+
+/// Over TLS, or to this machine.
+fn is_safe(url: &Url) -> bool {
+    let is_local = match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    url.scheme() == "https" || (url.scheme() == "http" && is_local)
+}
+
+/// Deterministic: with one `Idempotency-Key` Stripe takes one body only.
+fn form(topup: &Topup, home: &str) -> String {
+    let (id, cents) = (topup.id.to_string(), topup.amount_cents.0.to_string());
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.append_pair("mode", "payment")
+        .append_pair("client_reference_id", &id)
+        .append_pair(&format!("metadata[{METADATA}]"), &id)
+        .append_pair(&format!("payment_intent_data[metadata][{METADATA}]"), &id)
+        .append_pair("line_items[0][quantity]", "1")
+        .append_pair("line_items[0][price_data][currency]", &topup.currency.to_lowercase())
+        .append_pair("line_items[0][price_data][unit_amount]", &cents)
+        .append_pair("line_items[0][price_data][product_data][name]", "Callboard credits")
+        // Shown in other currencies, the payment would come in one of them.
+        .append_pair("adaptive_pricing[enabled]", "false")
+        .append_pair("success_url", topup.success_url.as_deref().unwrap_or(home));
+    if let Some(url) = &topup.cancel_url {
+        form.append_pair("cancel_url", url);
+    }
+    if let Some(at) = topup.expires_at {
+        form.append_pair("expires_at", &at.millis().div_euclid(1000).to_string());
+    }
+    form.finish()
+}
+
+/// An answer with its whole body. Fails in words for an operator.
+async fn whole(request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), String> {
+    let mut response = request.send().await.map_err(|error| with_cause(&error.without_url()))?;
+    let mut body = Vec::new();
+    while let Some(piece) = response
+        .chunk()
+        .await
+        .map_err(|error| with_cause(&error.without_url()))?
+    {
+        if body.len() + piece.len() > MAX_BODY {
+            return Err("its answer is too large".into());
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok((response.status(), body))
+}
+
+/// An error and what stands behind it, which says more.
+fn with_cause(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> String {
+    let said: Value = serde_json::from_slice(body).unwrap_or_default();
+    let message = said["error"]["message"].as_str().unwrap_or_default();
+    let advice = match status.as_u16() {
+        300..=399 => "; redirects are not followed, check stripe_url",
+        401 | 403 => "; check stripe_secret_key",
+        404 => "; check stripe_url, and that the key is of the account that opened the page",
+        _ => "",
+    };
+    format!("it answered {}{advice}: {message}", status.as_u16())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entities::values::{Cents, Env, Moment};
+    use rules::credits::topup::{Asked, born};
+    use uuid::Uuid;
+
+    const KEY: &str = "sk_test_0123456789abcdef";
+
+    fn stripe(url: &str, key: &str) -> Result<Stripe, String> {
+        // Another test may have been first.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        Stripe::new(url, key)
+    }
+
+    #[test]
+    fn addresses_and_keys_are_checked() {
+        for url in [
+            "https://api.stripe.com",
+            "https://api.stripe.com/",
+            "http://127.0.0.1:1",
+            "http://[::1]:1",
+            "http://localhost:1",
+        ] {
+            assert!(stripe(url, KEY).is_ok(), "{url}");
+        }
+        for url in [
+            "",
+            "api.stripe.com",
+            "http://api.stripe.com",
+            "https://u:p@api.stripe.com",
+            "https://a.example/?x",
+            "ftp://a.example",
+        ] {
+            assert!(stripe(url, KEY).unwrap_err().starts_with("stripe_url:"), "{url}");
+        }
+        let long = format!("sk_{}", "x".repeat(300));
+        for key in [
+            "",
+            "pk_live_0123456789abcdef",
+            "sk_",
+            "sk_test_0123456789 abcdef",
+            "whsec_0123456789abcdef",
+            &long,
+        ] {
+            assert!(
+                stripe("https://api.stripe.com", key)
+                    .unwrap_err()
+                    .starts_with("stripe_secret_key:"),
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_key_is_in_no_text() {
+        let stripe = stripe("https://api.stripe.com", KEY).unwrap();
+        assert!(!format!("{stripe:?}").contains(KEY));
+        let words = stripe.words(&format!("Invalid API Key provided:\n{KEY} {}", "x".repeat(900)));
+        assert!(words.starts_with("Invalid API Key provided: [key] x") && words.chars().count() == MAX_WORDS);
+    }
+
+    #[test]
+    fn the_form_is_the_same_each_time() {
+        let asked = Asked {
+            id: Uuid::from_u128(7).into(),
+            owner: (Uuid::from_u128(1).into(), Env::Live),
+            amount_cents: Cents(2_500),
+            currency: "USD".into(),
+            success_url: Some("https://shop.example/thanks?x=1&y=ü".into()),
+            cancel_url: None,
+        };
+        let topup = born(asked, Moment::from_millis(1_700_000_000_999));
+        let form = form(&topup, "https://callboard.example/");
+        assert_eq!(form, super::form(&topup, "https://callboard.example/"));
+        let pairs: Vec<_> = form_urlencoded::parse(form.as_bytes()).into_owned().collect();
+        let value = |name: &str| {
+            pairs
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.as_str())
+        };
+        let id = Uuid::from_u128(7).to_string();
+        assert_eq!(value("mode"), Some("payment"));
+        assert_eq!(value("metadata[topup_id]"), Some(id.as_str()));
+        assert_eq!(value("payment_intent_data[metadata][topup_id]"), Some(id.as_str()));
+        assert_eq!(value("line_items[0][price_data][unit_amount]"), Some("2500"));
+        assert_eq!(value("line_items[0][price_data][currency]"), Some("usd"));
+        assert_eq!(value("success_url"), Some("https://shop.example/thanks?x=1&y=ü"));
+        assert_eq!(value("cancel_url"), None);
+        assert_eq!(value("expires_at"), Some("1700082800"), "23 hours");
+    }
+}

@@ -1,0 +1,432 @@
+//! What Stripe tells by webhook, as far as it is about top-ups.
+//!
+//! | event | what it says |
+//! |---|---|
+//! | `checkout.session.completed`, `checkout.session.async_payment_succeeded` | paid, when `payment_status` is `paid`; else the payment is under way |
+//! | `checkout.session.async_payment_failed` | failed |
+//! | `checkout.session.expired` | expired |
+//! | `payment_intent.succeeded` | paid |
+//! | `charge.refunded` | so much paid back in all (`amount_refunded`) |
+//! | `refund.failed`, and `refund.updated` or `charge.refund.updated` with the `status` `failed` or `canceled` | so much of it came back |
+//!
+//! Everything else, and what names no top-up, is not for us.
+use entities::{
+    ids::TopupId,
+    values::{Cents, Moment},
+};
+use rules::credits::topup::{News, Payment};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Under this name a top-up's id stands in Stripe's metadata.
+pub const METADATA: &str = "topup_id";
+/// The year 2255.
+const MAX_SECONDS: i64 = 9_000_000_000;
+/// Characters of an id of Stripe's.
+const MAX_ID: usize = 255;
+
+/// A notice's head; what it is about is read by [`Notice::story`].
+#[derive(Debug, Deserialize)]
+pub struct Notice {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Seconds of Unix time at which it was true.
+    #[serde(default)]
+    created: i64,
+    data: About,
+}
+
+#[derive(Debug, Deserialize)]
+struct About {
+    object: Value,
+}
+
+/// What a notice says about one top-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Story {
+    pub of: Whose,
+    /// The payment page, where it is told of.
+    pub session_id: Option<String>,
+    pub news: News,
+}
+
+/// How the top-up is named.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Whose {
+    Topup(TopupId),
+    /// A refund may name the payment alone.
+    Payment(String),
+}
+
+/// A field that a notice of that kind must have is missing or of another shape.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0} is missing or has another shape than expected")]
+pub struct Unreadable(pub &'static str);
+
+impl Notice {
+    pub fn parse(body: &[u8]) -> Result<Self, String> {
+        let notice: Notice = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        if notice.id.len() > MAX_ID || notice.kind.len() > MAX_ID {
+            return Err("its id or type is too long".into());
+        }
+        Ok(notice)
+    }
+
+    /// `None`: it is not about a top-up, or says nothing that counts.
+    pub fn story(&self) -> Result<Option<Story>, Unreadable> {
+        let object = &self.data.object;
+        match self.kind.as_str() {
+            "checkout.session.completed" | "checkout.session.async_payment_succeeded" => {
+                of_session(object, paid(object)?)
+            }
+            "checkout.session.async_payment_failed" => of_session(object, Some(News::Failed)),
+            "checkout.session.expired" => of_session(object, Some(News::Expired)),
+            "payment_intent.succeeded" => of_intent(object),
+            "charge.refunded" => of_charge(object, self.at()),
+            "refund.failed" | "refund.updated" | "charge.refund.updated" => of_refund(object, self.at()),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Notice {
+    fn at(&self) -> Moment {
+        Moment::from_millis(self.created.clamp(0, MAX_SECONDS) * 1000)
+    }
+}
+
+/// What a payment page says when it is asked for.
+pub fn seen(session: &Value) -> Result<Option<Story>, Unreadable> {
+    let news = match paid(session)? {
+        Some(paid) => Some(paid),
+        None if session["status"] == "expired" => Some(News::Expired),
+        None => None,
+    };
+    of_session(session, news)
+}
+
+/// `None`: not, or not yet.
+fn paid(session: &Value) -> Result<Option<News>, Unreadable> {
+    if topup_of(session)?.is_none() || session["payment_status"] != "paid" {
+        return Ok(None);
+    }
+    Ok(Some(News::Paid(Payment {
+        intent_id: id_of(&session["payment_intent"], "payment_intent")?,
+        cents: cents(&session["amount_total"], "amount_total")?,
+        currency: currency(session)?,
+    })))
+}
+
+fn of_session(session: &Value, news: Option<News>) -> Result<Option<Story>, Unreadable> {
+    let (Some(topup), Some(news)) = (topup_of(session)?, news) else {
+        return Ok(None);
+    };
+    Ok(Some(Story {
+        of: Whose::Topup(topup),
+        session_id: Some(id_of(&session["id"], "id")?),
+        news,
+    }))
+}
+
+fn of_intent(intent: &Value) -> Result<Option<Story>, Unreadable> {
+    let Some(topup) = topup_of(intent)? else {
+        return Ok(None);
+    };
+    let payment = Payment {
+        intent_id: id_of(&intent["id"], "id")?,
+        cents: cents(&intent["amount_received"], "amount_received")?,
+        currency: currency(intent)?,
+    };
+    Ok(Some(Story {
+        of: Whose::Topup(topup),
+        session_id: None,
+        news: News::Paid(payment),
+    }))
+}
+
+fn of_charge(charge: &Value, at: Moment) -> Result<Option<Story>, Unreadable> {
+    // Without a payment it belongs to something else of the same account.
+    if charge["payment_intent"].is_null() {
+        return Ok(None);
+    }
+    let payment = Payment {
+        intent_id: id_of(&charge["payment_intent"], "payment_intent")?,
+        cents: cents(&charge["amount_captured"], "amount_captured")?,
+        currency: currency(charge)?,
+    };
+    let named = topup_of(charge)?.map(Whose::Topup);
+    Ok(Some(Story {
+        of: named.unwrap_or_else(|| Whose::Payment(payment.intent_id.clone())),
+        session_id: None,
+        news: News::Refunded {
+            payment,
+            total: cents(&charge["amount_refunded"], "amount_refunded")?,
+            at,
+        },
+    }))
+}
+
+/// One that is under way, or has arrived, is told by its charge.
+fn of_refund(refund: &Value, at: Moment) -> Result<Option<Story>, Unreadable> {
+    let has_failed = matches!(refund["status"].as_str(), Some("failed" | "canceled"));
+    if !has_failed || refund["payment_intent"].is_null() {
+        return Ok(None);
+    }
+    let intent_id = id_of(&refund["payment_intent"], "payment_intent")?;
+    Ok(Some(Story {
+        of: Whose::Payment(intent_id.clone()),
+        session_id: None,
+        news: News::RefundFailed {
+            refund_id: id_of(&refund["id"], "id")?,
+            intent_id,
+            cents: cents(&refund["amount"], "amount")?,
+            at,
+        },
+    }))
+}
+
+/// By its metadata, and by `client_reference_id` where that says the same. What is no id of ours is somebody else's.
+fn topup_of(object: &Value) -> Result<Option<TopupId>, Unreadable> {
+    let id = |value: &Value| value.as_str().and_then(|text| text.parse::<TopupId>().ok());
+    let named = id(&object["metadata"][METADATA]);
+    let referred = id(&object["client_reference_id"]);
+    match (named, referred) {
+        (Some(named), Some(referred)) if named != referred => Err(Unreadable("client_reference_id")),
+        (Some(topup), _) | (None, Some(topup)) => Ok(Some(topup)),
+        (None, None) => Ok(None),
+    }
+}
+
+/// An id, or an object that was expanded in its place.
+pub fn id_of(value: &Value, name: &'static str) -> Result<String, Unreadable> {
+    let id = value.as_str().or_else(|| value["id"].as_str());
+    let id = id.filter(|id| (1..=MAX_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()));
+    id.map(str::to_owned).ok_or(Unreadable(name))
+}
+
+fn cents(value: &Value, name: &'static str) -> Result<Cents, Unreadable> {
+    let cents = value.as_i64().filter(|cents| (0..=i64::from(u32::MAX)).contains(cents));
+    cents.map(Cents).ok_or(Unreadable(name))
+}
+
+fn currency(object: &Value) -> Result<String, Unreadable> {
+    let currency = object["currency"].as_str().filter(|currency| currency.len() == 3);
+    currency.map(str::to_owned).ok_or(Unreadable("currency"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const TOPUP: &str = "01956d3e-0000-7000-8000-000000000001";
+
+    fn session() -> Value {
+        json!({ "id": "cs_1", "object": "checkout.session", "status": "complete", "payment_status": "paid",
+            "payment_intent": "pi_1", "amount_total": 2_500, "currency": "usd", "client_reference_id": TOPUP,
+            "metadata": { "topup_id": TOPUP } })
+    }
+    fn intent() -> Value {
+        json!({ "id": "pi_1", "object": "payment_intent", "amount": 2_500, "amount_received": 2_500, "currency": "usd",
+            "metadata": { "topup_id": TOPUP } })
+    }
+    fn charge() -> Value {
+        json!({ "id": "ch_1", "object": "charge", "amount": 2_500, "amount_captured": 2_500, "amount_refunded": 700,
+            "currency": "usd", "payment_intent": "pi_1", "metadata": { "topup_id": TOPUP } })
+    }
+    fn with(mut object: Value, field: &str, value: Value) -> Value {
+        object[field] = value;
+        object
+    }
+    fn told(kind: &str, object: Value) -> Result<Option<Story>, Unreadable> {
+        let body = json!({ "id": "evt_1", "object": "event", "type": kind, "data": { "object": object } });
+        Notice::parse(body.to_string().as_bytes()).unwrap().story()
+    }
+    fn payment() -> Payment {
+        Payment {
+            intent_id: "pi_1".into(),
+            cents: Cents(2_500),
+            currency: "usd".into(),
+        }
+    }
+    fn story(session_id: Option<&str>, news: News) -> Result<Option<Story>, Unreadable> {
+        let of = Whose::Topup(TOPUP.parse().unwrap());
+        Ok(Some(Story {
+            of,
+            session_id: session_id.map(str::to_owned),
+            news,
+        }))
+    }
+
+    #[test]
+    fn every_kind_is_understood() {
+        let paid = || story(Some("cs_1"), News::Paid(payment()));
+        assert_eq!(told("checkout.session.completed", session()), paid());
+        assert_eq!(told("checkout.session.async_payment_succeeded", session()), paid());
+        let expanded = with(session(), "payment_intent", intent());
+        assert_eq!(told("checkout.session.completed", expanded), paid());
+        let unpaid = || with(session(), "payment_status", json!("unpaid"));
+        assert_eq!(told("checkout.session.completed", unpaid()), Ok(None));
+        let free = with(session(), "payment_status", json!("no_payment_required"));
+        assert_eq!(told("checkout.session.completed", free), Ok(None));
+        let failed = story(Some("cs_1"), News::Failed);
+        assert_eq!(told("checkout.session.async_payment_failed", unpaid()), failed);
+        assert_eq!(
+            told("checkout.session.expired", unpaid()),
+            story(Some("cs_1"), News::Expired)
+        );
+        assert_eq!(
+            told("payment_intent.succeeded", intent()),
+            story(None, News::Paid(payment()))
+        );
+        let refunded = News::Refunded {
+            payment: payment(),
+            total: Cents(700),
+            at: Moment::from_millis(0),
+        };
+        assert_eq!(told("charge.refunded", charge()), story(None, refunded.clone()));
+        let unnamed = Story {
+            of: Whose::Payment("pi_1".into()),
+            session_id: None,
+            news: refunded,
+        };
+        assert_eq!(
+            told("charge.refunded", with(charge(), "metadata", json!({}))),
+            Ok(Some(unnamed))
+        );
+    }
+
+    #[test]
+    fn a_refund_says_something_only_when_it_failed() {
+        let refund = |status: &str| {
+            json!({ "id": "re_1", "object": "refund", "amount": 700, "status": status, "payment_intent": "pi_1",
+                "metadata": { "topup_id": TOPUP } })
+        };
+        let body = json!({ "id": "evt_1", "type": "refund.failed", "created": 1_700_000_000,
+            "data": { "object": refund("failed") } });
+        let failed = Story {
+            of: Whose::Payment("pi_1".into()),
+            session_id: None,
+            news: News::RefundFailed {
+                refund_id: "re_1".into(),
+                intent_id: "pi_1".into(),
+                cents: Cents(700),
+                at: Moment::from_millis(1_700_000_000_000),
+            },
+        };
+        assert_eq!(
+            Notice::parse(body.to_string().as_bytes()).unwrap().story(),
+            Ok(Some(failed))
+        );
+        for status in ["pending", "succeeded", "requires_action", ""] {
+            assert_eq!(told("refund.updated", refund(status)), Ok(None), "{status}");
+        }
+        let elsewhere = with(refund("failed"), "payment_intent", json!(null));
+        assert_eq!(told("charge.refund.updated", elsewhere), Ok(None));
+        let unnamed = with(refund("canceled"), "id", json!(7));
+        assert_eq!(told("refund.updated", unnamed), Err(Unreadable("id")));
+    }
+
+    #[test]
+    fn a_page_that_is_asked_for_says_the_same() {
+        assert_eq!(seen(&session()), story(Some("cs_1"), News::Paid(payment())));
+        let open = with(
+            with(session(), "payment_status", json!("unpaid")),
+            "status",
+            json!("open"),
+        );
+        assert_eq!(seen(&open), Ok(None));
+        assert_eq!(
+            seen(&with(open, "status", json!("expired"))),
+            story(Some("cs_1"), News::Expired)
+        );
+    }
+
+    #[test]
+    fn what_is_somebody_elses_is_left_alone() {
+        for metadata in [
+            json!({}),
+            json!(null),
+            json!({ "topup_id": "17" }),
+            json!({ "topup_id": 17 }),
+            json!([]),
+        ] {
+            let foreign = with(
+                with(session(), "metadata", metadata.clone()),
+                "client_reference_id",
+                json!("cart 17"),
+            );
+            for kind in [
+                "completed",
+                "async_payment_succeeded",
+                "async_payment_failed",
+                "expired",
+            ] {
+                assert_eq!(
+                    told(&format!("checkout.session.{kind}"), foreign.clone()),
+                    Ok(None),
+                    "{kind}"
+                );
+            }
+            assert_eq!(
+                told("payment_intent.succeeded", with(intent(), "metadata", metadata)),
+                Ok(None)
+            );
+        }
+        for kind in [
+            "charge.succeeded",
+            "customer.created",
+            "",
+            "checkout.session",
+            "payment_intent.payment_failed",
+        ] {
+            assert_eq!(told(kind, session()), Ok(None), "{kind}");
+        }
+        assert_eq!(
+            told("charge.refunded", with(charge(), "payment_intent", json!(null))),
+            Ok(None)
+        );
+        assert_eq!(told("checkout.session.completed", json!("nonsense")), Ok(None));
+    }
+
+    #[test]
+    fn what_has_another_shape_is_named() {
+        let completed = |field: &str, value: Value| told("checkout.session.completed", with(session(), field, value));
+        for (field, name) in [("amount_total", "amount_total"), ("currency", "currency"), ("id", "id")] {
+            for value in [json!(null), json!(-1), json!(1.5), json!("x".repeat(300)), json!({})] {
+                assert_eq!(
+                    completed(field, value.clone()),
+                    Err(Unreadable(name)),
+                    "{field} {value}"
+                );
+            }
+        }
+        assert_eq!(
+            completed("payment_intent", json!(null)),
+            Err(Unreadable("payment_intent"))
+        );
+        assert_eq!(
+            completed("amount_total", json!(1_u64 << 40)),
+            Err(Unreadable("amount_total"))
+        );
+        let other = json!("01956d3e-0000-7000-8000-000000000002");
+        assert_eq!(
+            completed("client_reference_id", other),
+            Err(Unreadable("client_reference_id")),
+            "two names"
+        );
+        let refund = with(charge(), "amount_refunded", json!("700"));
+        assert_eq!(told("charge.refunded", refund), Err(Unreadable("amount_refunded")));
+        for body in [
+            "",
+            "{}",
+            "[]",
+            "null",
+            r#"{"id":"evt_1","type":"x"}"#,
+            r#"{"id":1,"type":"x","data":{"object":{}}}"#,
+        ] {
+            assert!(Notice::parse(body.as_bytes()).is_err(), "{body}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Clones of voices: uploaded samples are examined, a provider makes the voice, and it is erased there when nobody wants it.
+pub mod builtin;
+pub mod elevenlabs;
+pub mod examine;
+pub mod provider;

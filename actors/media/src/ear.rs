@@ -1,0 +1,156 @@
+//! Hears when somebody speaks: sound of the microphone comes in, utterances come out.
+//!
+//! A small net (`earshot`) says of every 16 ms how much it sounds like speech. Two thresholds keep it from wavering, a count
+//! of speech in a row keeps out coughs and clicks, and an utterance ends after a pause. What came shortly before the
+//! beginning was noticed belongs to it; the pause at its end does not. The net is not all-knowing: a steady deep tone (440 Hz)
+//! is a voice to it, a beep of 1 kHz, noise and silence are none.
+use crate::heard::Heard;
+use audio_codec::{BoxedResampler, Encoder, pcmu::PcmuEncoder};
+use bytes::Bytes;
+use earshot::Detector;
+use std::collections::VecDeque;
+
+/// Samples that are judged at once: 16 ms at 16 kHz. Source: earshot.
+const STEP: usize = 256;
+const STEP_MS: usize = 16;
+/// Bytes of mu-law of a step.
+const BYTES: usize = STEP / 2;
+
+/// Scores from here on are speech, while nobody speaks.
+const SPEECH: f32 = 0.5;
+/// Scores from here on are still speech, while somebody speaks.
+const STILL_SPEECH: f32 = 0.35;
+/// Steps of speech that make a beginning, about 160 ms; a step that is none takes one away. A shorter blip is no speech.
+const BEGINS_AFTER: usize = 10;
+/// Steps without speech that end an utterance: about 600 ms.
+const ENDS_AFTER: usize = 600 / STEP_MS;
+/// Steps that are kept of the pause at the end, about 100 ms: words end softly.
+const ENDING: usize = 6;
+/// Steps that are kept from before somebody speaks: what made the beginning, and 200 ms before it.
+const BEFORE: usize = BEGINS_AFTER + 200 / STEP_MS;
+/// Steps of the longest utterance, 30 s; who speaks on begins another.
+const LONGEST: usize = 30_000 / STEP_MS;
+
+/// The participant's. It keeps at most one utterance (240 KB).
+pub struct Ear {
+    detector: Box<Detector>,
+    /// To the wire's 8 kHz; none hears nothing.
+    narrow: Option<BoxedResampler>,
+    mu_law: PcmuEncoder,
+    /// Less than a step that was not judged yet.
+    rest: Vec<i16>,
+    state: State,
+}
+
+enum State {
+    /// The last steps, and how many of late were speech.
+    Silence {
+        before: VecDeque<[u8; BYTES]>,
+        speech: usize,
+    },
+    /// All of it so far, with the pause at its end, and the pause's steps.
+    Speech { said: Vec<u8>, pause: usize },
+}
+
+impl State {
+    fn silence() -> Self {
+        State::Silence {
+            before: VecDeque::with_capacity(BEFORE),
+            speech: 0,
+        }
+    }
+}
+
+impl Default for Ear {
+    fn default() -> Self {
+        Ear {
+            detector: Box::default(),
+            narrow: BoxedResampler::new(16_000, 8_000).ok(),
+            mu_law: PcmuEncoder::new(),
+            rest: Vec::with_capacity(STEP),
+            state: State::silence(),
+        }
+    }
+}
+
+impl Ear {
+    /// Samples of 16 bits, 16 kHz, mono, of any number.
+    pub fn hear(&mut self, mut samples: &[i16]) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        while !samples.is_empty() {
+            let (now, later) = samples.split_at(samples.len().min(STEP - self.rest.len()));
+            self.rest.extend_from_slice(now);
+            samples = later;
+            if self.rest.len() == STEP {
+                self.judge(&mut heard);
+                self.rest.clear();
+            }
+        }
+        heard
+    }
+
+    /// The microphone is gone: what was being said ends here.
+    pub fn end(&mut self) -> Option<Heard> {
+        self.rest.clear();
+        self.detector.reset();
+        if let Some(narrow) = &mut self.narrow {
+            narrow.reset();
+        }
+        match std::mem::replace(&mut self.state, State::silence()) {
+            State::Silence { .. } => None,
+            State::Speech { said, pause } => Some(spoke(said, pause)),
+        }
+    }
+
+    /// One whole step, in `rest`.
+    fn judge(&mut self, heard: &mut Vec<Heard>) {
+        let score = self.detector.predict_i16(&self.rest);
+        let Some(narrow) = &mut self.narrow else {
+            return;
+        };
+        let mut samples = [0; BYTES];
+        let mut step = [0; BYTES];
+        // Half as many samples, exactly; should one be missing, a step ends in a zero.
+        if narrow.resample_into(&self.rest, &mut samples).is_err()
+            || self.mu_law.encode_into(&samples, &mut step).is_err()
+        {
+            return;
+        }
+        match &mut self.state {
+            State::Silence { before, speech } => {
+                if before.len() == BEFORE {
+                    before.pop_front();
+                }
+                before.push_back(step);
+                *speech = if score >= SPEECH {
+                    *speech + 1
+                } else {
+                    speech.saturating_sub(1)
+                };
+                if *speech >= BEGINS_AFTER {
+                    let said = before.iter().flatten().copied().collect();
+                    self.state = State::Speech { said, pause: 0 };
+                    heard.push(Heard::Began);
+                }
+            }
+            State::Speech { said, pause } => {
+                said.extend_from_slice(&step);
+                *pause = if score >= STILL_SPEECH { 0 } else { *pause + 1 };
+                if *pause >= ENDS_AFTER || said.len() >= LONGEST * BYTES {
+                    heard.push(spoke(std::mem::take(said), *pause));
+                    self.state = State::silence();
+                }
+            }
+        }
+    }
+}
+
+/// The utterance without the pause at its end.
+fn spoke(mut said: Vec<u8>, pause: usize) -> Heard {
+    said.truncate(said.len().saturating_sub(pause.saturating_sub(ENDING) * BYTES));
+    Heard::Spoke(Bytes::from(said))
+}
+
+#[cfg(test)]
+#[path = "ear_tests.rs"]
+mod tests;

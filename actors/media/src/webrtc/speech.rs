@@ -1,0 +1,197 @@
+//! The agent's words on their way out: a frame every 20 ms, on time or not at all.
+use super::{Codec, codec::Mouth};
+use crate::wire::{FRAME, Wire};
+use std::time::{Duration, Instant};
+use str0m::{Rtc, media::Mid};
+
+const EVERY: Duration = Duration::from_millis(20);
+/// Frames that are caught up at once when the machine was late, 100 ms: what browsers buffer. Beyond it the agent's words
+/// wait, and the time that passed is a pause.
+const CATCH_UP: u32 = 5;
+/// Frames of silence after the agent's words, so that they end softly whatever the browser makes of the pause; then nothing
+/// is sent until it speaks again.
+const SILENT: u32 = 10;
+/// Mu-law's zero.
+const ZERO: u8 = 0xff;
+
+/// 20 ms to be sent.
+pub struct Frame {
+    sound: [u8; FRAME],
+    /// Counts every 20 ms since the beginning, sent or not: RTP's time.
+    number: u64,
+    at: Instant,
+    /// After a pause.
+    first: bool,
+}
+
+pub struct Speech {
+    codec: Codec,
+    mouth: Mouth,
+    due: Option<Instant>,
+    number: u64,
+    /// Frames since the agent's last word.
+    silent: u32,
+    /// A microphone never pauses: its silence is sent too.
+    steady: bool,
+}
+
+impl Speech {
+    pub fn new(codec: Codec, mouth: Mouth) -> Self {
+        Speech {
+            codec,
+            mouth,
+            due: None,
+            number: 0,
+            silent: SILENT,
+            steady: false,
+        }
+    }
+
+    /// A microphone's.
+    #[cfg(any(test, feature = "peer"))]
+    pub fn steady(codec: Codec) -> Result<Self, String> {
+        let speech = Speech::new(codec, Mouth::new(codec)?);
+        Ok(Speech { steady: true, ..speech })
+    }
+
+    pub fn begin(&mut self, now: Instant) {
+        self.due.get_or_insert(now);
+    }
+
+    /// When the next frame is due; `None` before the beginning.
+    pub fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// The next frame to send now; `None`: nothing is due. Frames that the agent is silent in are passed over.
+    pub fn next(&mut self, wire: &Wire, now: Instant) -> Option<Frame> {
+        loop {
+            let due = self.due.filter(|due| *due <= now)?;
+            let late = now - due;
+            let due = self.skip(due, now);
+            let number = self.number;
+            self.number += 1;
+            self.due = Some(due + EVERY);
+            let first = self.silent >= SILENT;
+            let sound = match wire.next_frame() {
+                Some(sound) => {
+                    self.silent = 0;
+                    sound
+                }
+                None if first && !self.steady => continue,
+                None => {
+                    self.silent = self.silent.saturating_add(1);
+                    [ZERO; FRAME]
+                }
+            };
+            metrics::histogram!("callboard_media_late_seconds").record(late.as_secs_f64());
+            let at = due;
+            return Some(Frame {
+                sound,
+                number,
+                at,
+                first,
+            });
+        }
+    }
+
+    /// Too late for more than may be caught up: passes over the rest.
+    fn skip(&mut self, due: Instant, now: Instant) -> Instant {
+        let late = (now - due).as_millis() / EVERY.as_millis();
+        let late = u32::try_from(late).unwrap_or(u32::MAX);
+        let skipped = late.saturating_sub(CATCH_UP);
+        if skipped > 0 {
+            // What follows comes after a pause.
+            self.silent = SILENT;
+        }
+        self.number += u64::from(skipped);
+        due + EVERY * skipped
+    }
+
+    pub fn write(&mut self, rtc: &mut Rtc, mid: Mid, frame: Frame) {
+        let Some(payload) = self.mouth.say(&frame.sound) else {
+            return;
+        };
+        let Some(writer) = rtc.writer(mid) else {
+            return;
+        };
+        let codec = self.codec;
+        let Some(pt) = writer
+            .payload_params()
+            .find(|known| codec.is(known.spec().codec))
+            .map(|known| known.pt())
+        else {
+            return;
+        };
+        let writer = writer.start_of_talkspurt(frame.first);
+        if let Err(error) = writer.write(pt, frame.at, codec.time(frame.number), payload) {
+            tracing::debug!(%error, "a frame of a room was not sent");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    struct Stand {
+        speech: Speech,
+        wire: std::sync::Arc<Wire>,
+        start: Instant,
+    }
+
+    impl Stand {
+        fn new() -> Self {
+            let start = Instant::now();
+            let mut speech = Speech::new(Codec::Pcmu, Mouth::new(Codec::Pcmu).unwrap());
+            speech.begin(start);
+            let wire = Wire::new().0;
+            Stand { speech, wire, start }
+        }
+
+        fn play(&self, frames: usize) {
+            drop(self.wire.play(Bytes::from(vec![1; frames * FRAME])));
+        }
+
+        /// The numbers of the frames at that time, and whether each comes after a pause.
+        fn at(&mut self, ms: u64) -> Vec<(u64, bool)> {
+            let now = self.start + Duration::from_millis(ms);
+            std::iter::from_fn(|| self.speech.next(&self.wire, now))
+                .map(|frame| (frame.number, frame.first))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn a_frame_every_20_ms_then_a_little_silence_then_nothing() {
+        let mut stand = Stand::new();
+        assert_eq!(stand.at(0), []);
+        stand.play(3);
+        let sent: Vec<_> = (1..100).flat_map(|frame| stand.at(frame * 20)).collect();
+        let expected: Vec<_> = (1..=3 + u64::from(SILENT))
+            .map(|number| (number, number == 1))
+            .collect();
+        assert_eq!(sent, expected);
+        stand.play(1);
+        // By the clock of the stream the pause lasted as long as by the machine's.
+        assert_eq!(stand.at(100 * 20), [(100, true)]);
+        assert_eq!(stand.at(100 * 20 + 19), []);
+    }
+
+    #[test]
+    fn a_little_lateness_is_caught_up_and_much_of_it_is_a_pause() {
+        let mut stand = Stand::new();
+        stand.play(40);
+        assert_eq!(stand.at(0), [(0, true)]);
+        assert_eq!(stand.at(75), [(1, false), (2, false), (3, false)]);
+        assert_eq!(stand.at(81), [(4, false)]);
+        // 400 ms without a turn: the oldest of it are a pause, and no word is lost.
+        let late = stand.at(500);
+        let numbers: Vec<_> = late.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [20, 21, 22, 23, 24, 25]);
+        assert!(late[0].1 && late[1..].iter().all(|(_, first)| !first));
+        let rest: Vec<_> = (26..90).flat_map(|frame| stand.at(frame * 20)).collect();
+        assert_eq!(rest.len(), 40 - 11 + SILENT as usize);
+    }
+}

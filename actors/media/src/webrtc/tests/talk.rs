@@ -1,0 +1,207 @@
+//! Sound and words, both ways.
+use super::*;
+use crate::wire::Played;
+use audio_codec::{Decoder, pcmu::PcmuDecoder, resample};
+use entities::transcript::Speaker;
+use serde_json::json;
+
+async fn speaks_and_hears(codec: Codec) {
+    let media = media();
+    let mut call = Call::new(&media, codec).await;
+    let played = call.wire.play(tone(600.0, 1_500).into());
+    assert_eq!(played.await, Ok(Played::Whole));
+    let view = call
+        .peer
+        .until("it has heard the tone and its silence", |view| view.packets >= 80)
+        .await;
+    assert!(view.energy > 0.01 * 16_000.0, "{}", view.energy);
+    let purity = purest(&call.peer.heard(), 600.0);
+    assert!(purity > 0.9, "{codec:?}: {purity}");
+
+    call.peer.say(SENTENCE);
+    assert_eq!(call.heard().await, Heard::Began);
+    let Heard::Spoke(said) = call.heard().await else {
+        panic!("not one utterance")
+    };
+    assert!(
+        (SENTENCE.len() - 4_000..SENTENCE.len() + 3_200).contains(&said.len()),
+        "{}",
+        said.len()
+    );
+    // A steady deep tone is a voice to the ear, which is how it can be measured at this end.
+    call.peer.say([tone(440.0, 1_500), vec![0xff; 8_000]].concat());
+    assert_eq!(call.heard().await, Heard::Began);
+    let Heard::Spoke(said) = call.heard().await else {
+        panic!("not one utterance")
+    };
+    let samples = resample(&PcmuDecoder::new().decode(&said), 8_000, 16_000);
+    let purity = purest(&samples, 440.0);
+    assert!(purity > 0.9, "{codec:?}: {purity}");
+}
+
+#[tokio::test]
+async fn opus_carries_sound_both_ways() {
+    speaks_and_hears(Codec::Opus).await;
+}
+
+#[tokio::test]
+async fn mu_law_carries_sound_both_ways() {
+    speaks_and_hears(Codec::Pcmu).await;
+}
+
+#[tokio::test]
+async fn a_law_carries_sound_both_ways() {
+    speaks_and_hears(Codec::Pcma).await;
+}
+
+#[tokio::test]
+async fn a_pause_is_a_pause_in_the_stream_s_time_and_costs_no_packets() {
+    let media = media();
+    let call = Call::new(&media, Codec::Pcmu).await;
+    let spurt = || call.wire.play(tone(500.0, 400).into());
+    assert_eq!(spurt().await, Ok(Played::Whole));
+    // 20 frames and 10 of silence.
+    call.peer
+        .until("the first spurt is over", |view| view.packets >= 30)
+        .await;
+    // Somebody else's connection passes the time.
+    let other = Call::new(&media, Codec::Pcmu).await;
+    other.is_alive(300.0).await;
+    assert_eq!(spurt().await, Ok(Played::Whole));
+    let view = call
+        .peer
+        .until("the second spurt is over", |view| view.packets >= 60)
+        .await;
+    assert_eq!(view.packets, 60);
+    let times: Vec<u64> = view.times.iter().map(|(ms, _)| *ms).collect();
+    let steps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let pauses = steps.iter().filter(|step| **step > 500).count();
+    assert!(steps.iter().all(|step| step % 20 == 0 && *step > 0), "{steps:?}");
+    assert_eq!((pauses, steps[29] > 500), (1, true), "{steps:?}");
+}
+
+#[tokio::test]
+async fn the_page_is_told_everything_and_presses_keys() {
+    let media = media();
+    let (wire, heard) = Wire::new();
+    wire.caption(0, Speaker::Agent, "Before the page came".into());
+    let mut call = Call::on(&media, Codec::Opus, wire).await;
+    call.heard = Some(heard);
+    let long = "word ".repeat(2_000);
+    call.wire.caption(1, Speaker::User, long.clone());
+    let view = call
+        .peer
+        .until("it has both captions", |view| view.notes.len() == 2)
+        .await;
+    assert_eq!(
+        view.notes,
+        [
+            json!({ "type": "caption", "place": 0, "role": "agent", "text": "Before the page came" }),
+            json!({ "type": "caption", "place": 1, "role": "user", "text": long }),
+        ]
+    );
+
+    let bad = [
+        "{".to_string(),
+        r#"{"type":"keys","digits":""}"#.into(),
+        r#"{"type":"keys","digits":"5a"}"#.into(),
+        r#"{"type":"keys"}"#.into(),
+        r#"{"type":"words","text":"5"}"#.into(),
+        format!(r#"{{"type":"keys","digits":"{}"}}"#, "1".repeat(33)),
+        format!(r#"{{"type":"keys","digits":"7","more":"{}"}}"#, "x".repeat(1_100)),
+    ];
+    for message in bad {
+        call.peer.send(message);
+    }
+    call.peer.press("5");
+    assert_eq!(call.pressed().await, "5");
+    call.peer.press("0123456789*#");
+    assert_eq!(call.pressed().await, "0123456789*#");
+}
+
+#[tokio::test]
+async fn a_page_that_floods_is_heard_no_more_than_twenty_times_a_second() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Pcmu).await;
+    for _ in 0..60 {
+        call.peer.press("1");
+    }
+    // It comes after them all, and is heard once a second has passed.
+    let mut count = 0;
+    while call.heard.as_mut().unwrap().try_recv().is_ok() {
+        count += 1;
+    }
+    call.is_alive(440.0).await;
+    call.is_alive(440.0).await;
+    call.is_alive(440.0).await;
+    while call.heard.as_mut().unwrap().try_recv().is_ok() {
+        count += 1;
+    }
+    assert!((20..60).contains(&count), "{count}");
+}
+
+#[tokio::test]
+async fn the_end_of_the_talk_ends_the_connection_after_the_page_knows() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Pcmu).await;
+    call.wire.caption(0, Speaker::Agent, "Goodbye".into());
+    call.wire.close("completed");
+    let connection = call.connection.take().unwrap();
+    connection.finish().await;
+    call.peer.closed().await;
+    let last = call.peer.view().notes.pop();
+    assert_eq!(last, Some(json!({ "type": "ended", "reason": "completed" })));
+    // What the owner does itself it is not told.
+    assert_eq!(call.change().await, None);
+    assert_eq!(media.connections(), 0);
+}
+
+#[tokio::test]
+async fn two_pages_talk_at_once_on_the_one_port() {
+    let media = media();
+    let mut first = Call::new(&media, Codec::Opus).await;
+    let mut second = Call::new(&media, Codec::Pcmu).await;
+    assert_eq!(media.connections(), 2);
+    drop((
+        first.wire.play(tone(500.0, 2_000).into()),
+        second.wire.play(tone(900.0, 2_000).into()),
+    ));
+    first.peer.press("1");
+    second.peer.press("2");
+    assert_eq!(
+        (first.pressed().await, second.pressed().await),
+        ("1".into(), "2".into())
+    );
+    for (call, own, other) in [(&first, 500.0, 900.0), (&second, 900.0, 500.0)] {
+        call.peer.until("it hears", |view| view.packets >= 60).await;
+        let heard = call.peer.heard();
+        assert!(purest(&heard, own) > 0.9 && purest(&heard, other) < 0.1);
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_comes_again_hears_on_from_where_it_stopped() {
+    let media = media();
+    let first = Call::new(&media, Codec::Pcmu).await;
+    let wire = first.wire.clone();
+    let played = wire.play([tone(500.0, 2_000), tone(900.0, 1_000)].concat().into());
+    wire.caption(0, Speaker::Agent, "Hello".into());
+    first
+        .peer
+        .until("it hears the beginning", |view| view.packets >= 25)
+        .await;
+    drop(first.connection);
+    first.peer.closed().await;
+    let taken = first.peer.view().packets;
+    let second = Call::on(&media, Codec::Opus, wire).await;
+    assert_eq!(played.await, Ok(Played::Whole));
+    // All of it and the silence after it, but for what was on its way when the first was closed.
+    let rest = 150 + 10 - taken - 10;
+    let view = second
+        .peer
+        .until("it has the rest", |view| view.packets >= rest && view.notes.len() == 1)
+        .await;
+    assert!(view.packets <= 160, "{}", view.packets);
+    let heard = second.peer.heard();
+    assert!(purest(&heard, 500.0) > 0.9 && purest(&heard, 900.0) > 0.9);
+}

@@ -1,0 +1,262 @@
+//! What goes between a room's talk and the page's connection: sound both ways, words and keys.
+//!
+//! A wire outlives a connection: a page that is reloaded finds the same talk, the captions so far, and the agent's words from
+//! where they stopped. Sound on it is G.711 mu-law, 8 kHz, mono, as everywhere between a brain and a line.
+use super::ear::Ear;
+use crate::heard::Heard;
+use bytes::Bytes;
+use entities::transcript::Speaker;
+use serde::Serialize;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Bytes of 20 ms.
+pub const FRAME: usize = 160;
+/// Bytes of a millisecond.
+const PER_MS: usize = FRAME / 20;
+/// What is heard and not yet listened to; what comes beyond is not heard.
+const HEARD: usize = 64;
+/// Captions that a page that was reloaded is shown again; older ones are gone.
+const CAPTIONS: usize = 200;
+
+/// What the page is told, as JSON in its data channel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Note {
+    /// The agent is there.
+    Joined,
+    /// A turn of the transcript begins.
+    Caption { place: usize, role: Speaker, text: String },
+    /// The talk is over.
+    Ended { reason: &'static str },
+}
+
+/// How far some sound came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Played {
+    Whole,
+    /// It was stopped after so many milliseconds.
+    StoppedAfter(u64),
+}
+
+/// Shared by the talk and the connection of the moment.
+pub struct Wire {
+    playing: Mutex<Option<Playing>>,
+    ear: Mutex<Ear>,
+    heard: mpsc::Sender<Heard>,
+    notes: Mutex<Notes>,
+    /// Counts the notes: wakes a connection that has told all of them.
+    told: watch::Sender<usize>,
+}
+
+struct Playing {
+    sound: Bytes,
+    /// Bytes that went out.
+    at: usize,
+    done: oneshot::Sender<Played>,
+}
+
+#[derive(Default)]
+struct Notes {
+    /// Of those that were forgotten and those that are kept.
+    count: usize,
+    kept: VecDeque<Note>,
+    over: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wire {
+    /// And what the talk listens to.
+    pub fn new() -> (Arc<Self>, mpsc::Receiver<Heard>) {
+        let (heard, listen) = mpsc::channel(HEARD);
+        let wire = Wire {
+            playing: Mutex::default(),
+            ear: Mutex::default(),
+            heard,
+            notes: Mutex::default(),
+            told: watch::Sender::new(0),
+        };
+        (Arc::new(wire), listen)
+    }
+
+    // The talk's end.
+
+    /// Says this next; what was being said is stopped.
+    pub fn play(&self, sound: Bytes) -> oneshot::Receiver<Played> {
+        let (done, played) = oneshot::channel();
+        let before = lock(&self.playing).replace(Playing { sound, at: 0, done });
+        stopped(before);
+        played
+    }
+
+    /// Says no more of what is being said.
+    pub fn stop(&self) {
+        stopped(lock(&self.playing).take());
+    }
+
+    /// The talk begins. What was begun to be said before is not heard.
+    pub fn join(&self) {
+        let _ = lock(&self.ear).end();
+        self.note(Note::Joined);
+    }
+
+    pub fn caption(&self, place: usize, role: Speaker, text: String) {
+        self.note(Note::Caption { place, role, text });
+    }
+
+    /// The talk is over: the page is told why, and its connection ends.
+    pub fn close(&self, reason: &'static str) {
+        self.stop();
+        self.note(Note::Ended { reason });
+    }
+
+    fn note(&self, note: Note) {
+        let mut notes = lock(&self.notes);
+        if notes.over {
+            return;
+        }
+        notes.over = matches!(note, Note::Ended { .. });
+        notes.kept.push_back(note);
+        notes.count += 1;
+        if notes.kept.len() > CAPTIONS {
+            notes.kept.pop_front();
+        }
+        self.told.send_replace(notes.count);
+    }
+
+    // The connection's end.
+
+    /// The next 20 ms of the agent's words, padded with silence at their end; `None`: it is silent.
+    pub fn next_frame(&self) -> Option<[u8; FRAME]> {
+        /// Mu-law's zero.
+        const SILENCE: u8 = 0xff;
+        let mut playing = lock(&self.playing);
+        let current = playing.as_mut()?;
+        let mut frame = [SILENCE; FRAME];
+        let left = &current.sound[current.at..];
+        let size = left.len().min(FRAME);
+        frame[..size].copy_from_slice(&left[..size]);
+        current.at += size;
+        if current.at == current.sound.len()
+            && let Some(Playing { done, .. }) = playing.take()
+        {
+            // The talk may have ended.
+            let _ = done.send(Played::Whole);
+        }
+        Some(frame)
+    }
+
+    /// Sound of the microphone: 16 bits, 16 kHz, mono.
+    pub fn hear(&self, samples: &[i16]) {
+        let heard = lock(&self.ear).hear(samples);
+        heard.into_iter().for_each(|heard| self.tell(heard));
+    }
+
+    /// The microphone is gone: what was being said ends here.
+    pub fn hear_no_more(&self) {
+        let heard = lock(&self.ear).end();
+        heard.into_iter().for_each(|heard| self.tell(heard));
+    }
+
+    pub fn press(&self, keys: String) {
+        self.tell(Heard::Pressed(keys));
+    }
+
+    fn tell(&self, heard: Heard) {
+        if self.heard.try_send(heard).is_err() {
+            tracing::debug!("something was said that nobody listened to");
+        }
+    }
+
+    /// Wakes whenever there are new notes.
+    pub fn notes(&self) -> watch::Receiver<usize> {
+        self.told.subscribe()
+    }
+
+    /// No more notes come.
+    pub fn is_over(&self) -> bool {
+        lock(&self.notes).over
+    }
+
+    /// The notes from that place on, and the place after them.
+    pub fn notes_from(&self, place: usize) -> (Vec<Note>, usize) {
+        let notes = lock(&self.notes);
+        let forgotten = notes.count - notes.kept.len();
+        let skipped = place.saturating_sub(forgotten);
+        (notes.kept.iter().skip(skipped).cloned().collect(), notes.count)
+    }
+}
+
+fn stopped(playing: Option<Playing>) {
+    if let Some(Playing { at, done, .. }) = playing {
+        let ms = u64::try_from(at / PER_MS).unwrap_or(u64::MAX);
+        // Nobody may wait for it any more.
+        let _ = done.send(Played::StoppedAfter(ms));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn says_one_thing_at_a_time_and_tells_how_far_it_came() {
+        let (wire, _heard) = Wire::new();
+        assert_eq!(wire.next_frame(), None);
+        let first = wire.play(Bytes::from(vec![1; 400]));
+        assert_eq!(wire.next_frame(), Some([1; FRAME]));
+        let second = wire.play(Bytes::from(vec![2; 170]));
+        assert_eq!(first.await, Ok(Played::StoppedAfter(20)));
+        assert_eq!(wire.next_frame(), Some([2; FRAME]));
+        let rest = wire.next_frame().unwrap();
+        assert_eq!((&rest[..10], &rest[10..]), (&[2; 10][..], &[0xff; 150][..]));
+        assert_eq!(second.await, Ok(Played::Whole));
+        assert_eq!(wire.next_frame(), None);
+        let third = wire.play(Bytes::from(vec![3; 400]));
+        wire.stop();
+        assert_eq!(third.await, Ok(Played::StoppedAfter(0)));
+    }
+
+    #[test]
+    fn a_page_that_comes_back_is_told_what_it_missed() {
+        let (wire, _heard) = Wire::new();
+        let news = wire.notes();
+        for place in 0..CAPTIONS + 5 {
+            wire.caption(place, Speaker::Agent, place.to_string());
+        }
+        assert!(news.has_changed().unwrap());
+        let (all, next) = wire.notes_from(0);
+        assert_eq!((all.len(), next), (CAPTIONS, CAPTIONS + 5));
+        assert!(matches!(&all[0], Note::Caption { place: 5, .. }));
+        wire.close("completed");
+        wire.caption(0, Speaker::User, "too late".into());
+        assert_eq!(
+            wire.notes_from(next),
+            (vec![Note::Ended { reason: "completed" }], next + 1)
+        );
+        let told = serde_json::to_value(&all[0]).unwrap();
+        assert_eq!(
+            told,
+            serde_json::json!({ "type": "caption", "place": 5, "role": "agent", "text": "5" })
+        );
+    }
+
+    #[test]
+    fn what_nobody_listens_to_does_not_pile_up() {
+        let (wire, mut heard) = Wire::new();
+        for _ in 0..HEARD + 10 {
+            wire.press("1".into());
+        }
+        let mut count = 0;
+        while heard.try_recv().is_ok() {
+            count += 1;
+        }
+        assert_eq!(count, HEARD);
+    }
+}

@@ -1,0 +1,4 @@
+//! Campaigns: lists of contacts that are worked through.
+pub mod letter;
+pub mod machine;
+pub mod patch;

@@ -1,0 +1,2 @@
+//! Contacts: the people in a campaign's list.
+pub mod machine;

@@ -1,0 +1,233 @@
+//! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
+use crate::contact;
+use crate::{
+    barred::Whom,
+    event::Event,
+    mail::Mail,
+    session::{command::Command as SessionCommand, log::Answered},
+};
+use bytes::Bytes;
+use entities::{
+    answer,
+    campaign::CompletedReason,
+    changes::{Guard, Queue},
+    evaluation,
+    ids::{
+        CampaignId, ContactId, EmailId, EndpointId, NumberId, Owned, RecordingId, RoomId, SessionId, SmsId, TenantId,
+        VoiceId,
+    },
+    inbound_call,
+    ledger::Movement,
+    message_send, recording, session, transcript,
+    values::{E164, Env, Moment},
+    voice,
+};
+use std::{
+    fmt::{self, Debug, Formatter},
+    sync::Arc,
+};
+
+/// The list of everything the service can do, by what becomes of it in a crash.
+#[derive(Clone, PartialEq)]
+pub enum Effect {
+    Fact(Fact),
+    Work(Work),
+    Hint(Hint),
+}
+
+impl Effect {
+    pub fn emit(event: impl Into<Event>) -> Self {
+        Fact::Emit(event.into()).into()
+    }
+}
+impl From<Fact> for Effect {
+    fn from(fact: Fact) -> Self {
+        Effect::Fact(fact)
+    }
+}
+impl From<Work> for Effect {
+    fn from(work: Work) -> Self {
+        Effect::Work(work)
+    }
+}
+impl From<Hint> for Effect {
+    fn from(hint: Hint) -> Self {
+        Effect::Hint(hint)
+    }
+}
+
+/// As what it is: of which kind goes without saying.
+impl Debug for Effect {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Effect::Fact(fact) => fact.fmt(f),
+            Effect::Work(work) => work.fmt(f),
+            Effect::Hint(hint) => hint.fmt(f),
+        }
+    }
+}
+
+/// Rows in the transaction that saves the state: they either all stand or none does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// A condition inside that transaction.
+    Require(Guard),
+    Emit(Event),
+    SaveTranscript(transcript::Model),
+    /// Somebody must not be reached any more, and said so in a talk.
+    AddToDnc {
+        whom: Whom,
+        session_id: SessionId,
+    },
+    /// Nothing more is written to a number: its person told the provider so.
+    StopTexts {
+        phone_number: E164,
+    },
+    /// The intent to hand a message over.
+    SaveSend(message_send::Model),
+    SaveAnswers {
+        call: Arc<session::Model>,
+        answers: Vec<Answered>,
+        source: answer::Source,
+    },
+    /// How the contact's last call was classified.
+    DisposeContact {
+        contact_id: ContactId,
+        session_id: SessionId,
+        code: String,
+    },
+    SaveEvaluation(evaluation::Model),
+    SaveRecording(recording::Model),
+    /// What became of a call to one of the tenant's numbers.
+    CountInbound {
+        call: Arc<session::Model>,
+        number_id: NumberId,
+        outcome: inbound_call::Outcome,
+    },
+    /// What was said, and answered, is removed.
+    Forget {
+        session: Owned<SessionId>,
+        recording: Option<RecordingId>,
+    },
+    /// The contact's move at the end of one call to it.
+    FinishAttempt {
+        contact: Owned<ContactId>,
+        attempt: contact::machine::Attempt,
+    },
+    /// What becomes of all that this endpoint has not received.
+    Deliveries {
+        endpoint: Owned<EndpointId>,
+        queue: Queue,
+    },
+    /// An e-mail to each owner of the workspace.
+    MailOwners(Mail),
+    /// Credits are set aside, charged or let go.
+    Move(Movement),
+    /// What was found out about samples of a voice; those that were uploaded count from now on.
+    SaveVoiceSamples(Vec<voice::sample::Model>),
+    /// No sample of a voice is left.
+    ForgetVoiceSamples(VoiceId),
+}
+
+/// Work for the outside, or in many slices, begun after the commit. A row says that it is under way: what a crash interrupts is
+/// found there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    HangUp {
+        session: Owned<SessionId>,
+    },
+    /// What a room's end makes of its session. May be lost: whoever finds the two out of step does it again.
+    TellSession(Owned<SessionId>, SessionCommand),
+    /// A room's session has ended: the page is told, and the room follows, as it does when this is lost.
+    RoomEnded {
+        room: Owned<RoomId>,
+        session: Box<session::Model>,
+    },
+    /// Hands a call over to somebody else.
+    Transfer {
+        session: Owned<SessionId>,
+        to: E164,
+    },
+    /// A call that was to be handed over stays with its agent.
+    TransferEnded {
+        session: Owned<SessionId>,
+    },
+    /// A live call has used up what is set aside for it: more is asked for.
+    ExtendHold {
+        call: Arc<session::Model>,
+        started_at: Moment,
+    },
+    /// Hands a message over, once.
+    SendSms(Owned<SmsId>),
+    SendEmail(Owned<EmailId>),
+    /// What is to be found out about a talk.
+    Evaluate(evaluation::Model),
+    /// The sounds of a recorded talk, by the places of their turns: kept in memory until they are stored.
+    KeepSounds {
+        recording: Owned<RecordingId>,
+        sounds: Vec<(usize, Bytes)>,
+    },
+    StoreSound(Owned<RecordingId>),
+    EraseSound(Owned<RecordingId>),
+    TrainVoice(Owned<VoiceId>),
+    /// Of a deleted voice everything; else what its provider has and nobody uses.
+    EraseVoice(Owned<VoiceId>),
+    /// Puts away what a campaign has not called, in slices: it was canceled, or its time is over.
+    PutAwayContacts {
+        campaign: Owned<CampaignId>,
+        reason: CompletedReason,
+    },
+    /// Judges anew, in slices, who waits: the campaign's rules have changed.
+    ReviewContacts(Owned<CampaignId>),
+}
+
+/// To other actors. May be lost; the receiver finds the same thing in its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hint {
+    /// What the tenant's campaigns are has changed.
+    CampaignsChanged(TenantId),
+    /// Who is in a campaign, or may be called, has changed.
+    ContactsChanged(Owned<CampaignId>),
+    /// A contact that was not reached may be due again before its campaign wakes up.
+    ContactWaits(Owned<ContactId>),
+    /// A session waits for a slot.
+    SessionQueued(TenantId),
+    /// A call has ended and its slot is free.
+    SlotFreed {
+        tenant_id: TenantId,
+        session_id: SessionId,
+    },
+    /// A campaign's message has ended.
+    MessageEnded(Owned<CampaignId>),
+    /// A trunk had no room for a call.
+    TrunkCongested {
+        tenant_id: TenantId,
+        env: Env,
+    },
+    /// Something was said in a call.
+    Overheard {
+        session_id: SessionId,
+        /// Its place in the transcript.
+        place: usize,
+        turn: transcript::Turn,
+    },
+    OverheardEnd(SessionId),
+    /// A call to this number was counted: its answer rate may be alarming.
+    InboundCounted(Owned<NumberId>),
+    /// A campaign may have nothing left to do.
+    CheckDrained(Owned<CampaignId>),
+    /// An endpoint's settings have changed.
+    EndpointChanged(Owned<EndpointId>),
+    /// A mail to users waits.
+    MailQueued,
+}
+
+/// What a dispatcher is told: there may be something to dispatch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DispatchHint {
+    CampaignsChanged,
+    SessionQueued,
+    SlotFreed(SessionId),
+    MessageEnded(CampaignId),
+    TrunkCongested(Env),
+}

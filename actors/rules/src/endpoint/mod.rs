@@ -1,0 +1,3 @@
+//! Webhook endpoints: their settings and whether they receive. Deliveries are [`crate::delivery`]'s.
+pub mod machine;
+pub mod notice;

@@ -1,0 +1,30 @@
+//! What is decided in Callboard, and nothing else: pure state machines, and the rules by which people are called. No clock, no
+//! database, no network, no chance: the same question has the same answer, so every rule is tested alone.
+pub mod barred;
+pub mod campaign;
+pub mod commit;
+pub mod contact;
+pub mod conversation;
+pub mod credits;
+pub mod delivery;
+pub mod dispatch;
+pub mod effect;
+pub mod eligibility;
+pub mod email;
+pub mod endpoint;
+pub mod evaluate;
+pub mod event;
+pub mod hours;
+pub mod limits;
+pub mod machine;
+pub mod mail;
+pub mod message;
+pub mod recording;
+pub mod room;
+pub mod session;
+pub mod shape;
+pub mod sms;
+pub mod template;
+pub mod verify;
+pub mod voice_clone;
+pub mod zone;
