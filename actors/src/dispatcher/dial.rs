@@ -136,8 +136,7 @@ pub async fn dial(
 
 /// The intent to place a call that has waited for its slot.
 pub async fn dial_queued(
-    deps: &Deps,
-    known: Known,
+    (deps, known): (&Deps, Known),
     session: Session,
     agent: Arc<AgentSnapshot>,
     (at, hold, hours): (Moment, Cents, Within),

@@ -480,7 +480,15 @@ impl State {
                     (ring_ms, behind_ms),
                 );
                 let session = Session::from_row(row, deps.base_url.clone())?;
-                let dial = dial::dial_queued(deps, self.known, session, agent, (at, hold, hours), caps, campaign, now);
+                let dial = dial::dial_queued(
+                    (deps, self.known),
+                    session,
+                    agent,
+                    (at, hold, hours),
+                    caps,
+                    campaign,
+                    now,
+                );
                 return dial.await.map(Some);
             }
             Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || queue.is_some() => {

@@ -1,7 +1,8 @@
 //! Rooms: a person opens a link in a browser and talks with the agent.
 //!
-//! The room's actor ([`machine`]) keeps its life, its session ([`crate::session`]) what is said. The browser's sound comes over
-//! one UDP port ([`media`]) to a [`wire`], at whose other end the agent talks ([`talk`]), as on the telephone.
+//! The room's machine ([`rules::room::machine`]) keeps its life, its session ([`crate::session`]) what is said. The browser's sound
+//! comes over one UDP port ([`media::webrtc`]) to a [`media::wire`], at whose other end the agent talks ([`talk`]), as on the
+//! telephone.
 pub mod actor;
 pub mod hearing;
 pub mod house;

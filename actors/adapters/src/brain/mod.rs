@@ -1,6 +1,6 @@
 //! What decides an agent's words. One trait; an implementation per kind of brain.
 //!
-//! A brain is not trusted: what it wants is an [`Act`], and the talk ([`crate::talk`]) checks each before it does it.
+//! A brain is not trusted: what it wants is an [`Act`], and the talk checks each before it does it.
 pub mod chat;
 pub mod realtime;
 mod scripted;
