@@ -1,82 +1,14 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
-use crate::{
-    access,
-    http::{
-        bodies::Bodies,
-        bulkheads::Bulkheads,
-        gate, idempotency,
-        preflight::Preflights,
-        rate_limits::RateLimits,
-        routes,
-        streams::{self, Streams},
-    },
-    settings::{BadSetting, Settings},
-};
+use crate::{access, error::CannotStart, http::{bodies::Bodies, bulkheads::Bulkheads, gate, idempotency, open_streams::Streams, preflights::Preflights, rate_limits::RateLimits, routes, streams}, settings::{BadSetting, Settings}, state::State};
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
-use actors::{
-    call::in_hand::Calls,
-    carrier::{Sandbox, SandboxOptions, carriers::Carriers},
-    deps::{Deps, Shared},
-    fence::Fence,
-    heartbeat::Heartbeat,
-    holds,
-    housekeeping::{self, KeysUsed},
-    reconcile::{reconcile, take_over},
-    recording::sounds::Studio,
-    room::live_rooms::House,
-    tree::{self, AfterCommits, Tree},
-    writer::{self, Writer},
-};
+use actors::{call::in_hand::Calls, carrier::{Sandbox, SandboxOptions, carriers::Carriers}, deps::{Deps, Shared}, fence::Fence, heartbeat::Heartbeat, holds, housekeeping::{self, KeysUsed}, reconcile::{reconcile, take_over}, recording::sounds::Studio, room::live_rooms::House, tree::{self, AfterCommits, Tree}, writer::{self, Writer}};
 use adapters::outbound::{Options, Outbound};
-use entities::{
-    Error,
-    db::{Db, Location},
-    lock::Lock,
-    meta,
-};
+use entities::{Error, db::{Db, Location}, lock::Lock, meta};
 use media::webrtc::Media;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
-use runtime::{
-    clock::Clock,
-    ids::Ids,
-    job::Jobs,
-    keyring::{Keyring, purpose},
-    link_keys::{self, LinkKeys},
-};
-use std::{
-    net::TcpListener,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
-    time::{Duration, Instant},
-};
-
-/// What every request handler can reach.
-pub struct State {
-    pub deps: Deps,
-    /// The actors.
-    pub tree: Arc<Tree>,
-    pub settings: Settings,
-    pub limits: RateLimits,
-    /// Bytes of requests that are being read.
-    pub bodies: Arc<Bodies>,
-    pub bulkheads: Bulkheads,
-    pub preflights: Preflights,
-    pub running: idempotency::Running,
-    pub keys_used: KeysUsed,
-    pub metrics: PrometheusHandle,
-    pub streams: Streams,
-}
-
-impl State {
-    /// `__Host-` binds the cookie to this host and to TLS; a plain name only where there is no TLS, in `--dev`.
-    pub fn cookie_name(&self) -> &'static str {
-        if self.settings.secure_cookies() {
-            "__Host-callboard"
-        } else {
-            "callboard"
-        }
-    }
-}
+use runtime::{clock::Clock, ids::Ids, job::Jobs, keyring::{Keyring, purpose}, link_keys::{self, LinkKeys}};
+use std::{net::TcpListener, sync::{Arc, OnceLock, atomic::AtomicBool}, time::{Duration, Instant}};
 
 pub struct App {
     pub state: web::Data<State>,
@@ -84,17 +16,6 @@ pub struct App {
     arbiters: Vec<actix_rt::Arbiter>,
     writer: Option<tokio::task::JoinHandle<()>>,
     lock: Arc<Lock>,
-}
-
-/// Why the service cannot start, in words for the operator.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct CannotStart(pub String);
-
-impl From<BadSetting> for CannotStart {
-    fn from(error: BadSetting) -> Self {
-        CannotStart(error.0)
-    }
 }
 
 impl App {
@@ -216,7 +137,7 @@ impl App {
             bodies: Arc::default(),
             bulkheads: Bulkheads::default(),
             preflights: Preflights::default(),
-            running: idempotency::Running::default(),
+            running: Default::default(),
             keys_used,
             metrics: recorder,
             streams: Streams::default(),

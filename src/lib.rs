@@ -4,6 +4,8 @@ pub mod access;
 pub mod app;
 pub mod cli;
 pub mod dashboard;
+pub mod error;
 pub mod http;
 pub mod logging;
 pub mod settings;
+pub mod state;

@@ -1,36 +1,16 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 use crate::dashboard::room::IceServer;
 use actors::{credits::processor::Payments, email::door::Emails, voice_clone::cloning::Cloning};
-use adapters::{
-    brain::{Providers, chat, realtime, transcription},
-    mail::post::Post,
-    outbound::{AllowedTarget, Policy},
-    recording::{
-        vault::{S3Options, Vault},
-        voice::Voice,
-    },
-    sms::{doors::Sms, twilio::Twilio},
-    stripe::{Stripe, signature::Secrets},
-    voice_clone::{builtin, elevenlabs::Elevenlabs, provider::Sandbox},
-};
+use adapters::{brain::{Providers, chat, realtime, transcription}, mail::post::Post, outbound::{AllowedTarget, Policy}, recording::{vault::{S3Options, Vault}, voice::Voice}, sms::{doors::Sms, twilio::Twilio}, stripe::{Stripe, signature::Secrets}, voice_clone::{builtin, elevenlabs::Elevenlabs, provider::Sandbox}};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use config::{Config, Environment, File, FileFormat};
 use entities::{db::Location, values::Cents};
 use hmac::{Hmac, KeyInit, Mac};
-use rules::{
-    credits::terms,
-    delivery::machine::Schedule,
-    limits::{Limits, Retention},
-};
+use rules::{credits::terms, delivery::machine::Schedule, limits::{Limits, Retention}};
 use runtime::keyring::{Keyring, purpose};
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
-use std::{
-    collections::HashSet,
-    net::{IpAddr, SocketAddr},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{collections::HashSet, net::{IpAddr, SocketAddr}, path::PathBuf, time::Duration};
 
 /// What the operator decides. Field names are the setting names; the environment has them in capitals with `CALLBOARD_`.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -173,3 +173,12 @@ pub async fn standing(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env),
     let usable = env == Env::Test || number_claim::holds(db, tenant, number).await?;
     Ok(if usable { Standing::Usable } else { Standing::Unverified })
 }
+
+/// The workspace that is called and texted on it live: it has claimed it, and has it among its numbers.
+pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option<TenantId>> {
+    let Some(claim) = number_claim::load(db, number).await? else {
+        return Ok(None);
+    };
+    let configured = of_number(db, claim.tenant_id, number).await?;
+    Ok(configured.map(|row| row.tenant_id))
+}

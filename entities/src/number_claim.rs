@@ -4,7 +4,6 @@ use crate::{
     bulk::{self, OnConflict},
     error::Result,
     ids::TenantId,
-    number,
     values::{E164, Moment},
 };
 use sea_orm::{DeriveActiveEnum, EnumIter, entity::prelude::*};
@@ -42,15 +41,6 @@ pub async fn load(db: &impl ConnectionTrait, number: &E164) -> Result<Option<Mod
 /// Does the tenant have it?
 pub async fn holds(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<bool> {
     Ok(load(db, number).await?.is_some_and(|claim| claim.tenant_id == tenant))
-}
-
-/// The workspace that is called and texted on it live: it has claimed it, and has it among its numbers.
-pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option<TenantId>> {
-    let Some(claim) = load(db, number).await? else {
-        return Ok(None);
-    };
-    let configured = number::of_number(db, claim.tenant_id, number).await?;
-    Ok(configured.map(|row| row.tenant_id))
 }
 
 /// Whoever had it has it no longer. `false`: the operator has given it away at this moment, which no code undoes.

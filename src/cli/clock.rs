@@ -1,7 +1,7 @@
 //! `callboard clock`: what a running `serve` thinks of its machine's wall clock, and the operator's word on it. Both are rows that
 //! `serve` writes and reads.
 use super::commands::{open, print};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use actors::holds::ClockStatus;
 use clap::Subcommand;
 use entities::{Error, db::Db, meta};

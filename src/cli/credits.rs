@@ -1,14 +1,8 @@
 //! `callboard credits`: what the operator gives and takes, and what a workspace has.
 use super::commands::{open, print};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use clap::Subcommand;
-use entities::{
-    Error,
-    ids::GrantId,
-    ledger::{self, grant},
-    tenant,
-    values::{Cents, Env, Text},
-};
+use entities::{Error, ids::GrantId, ledger::{self, grant}, tenant, values::{Cents, Env, Text}};
 use serde_json::json;
 use std::{path::PathBuf, time::Duration};
 

@@ -1,7 +1,7 @@
 //! `callboard dispatch`: all that leaves for people, of all workspaces. Works beside a running `serve`, which looks at the same row:
 //! inside the transaction of all that leaves, and every few seconds.
 use super::commands::{open, print};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use clap::Subcommand;
 use entities::{Error, dispatch_pause};
 use serde_json::json;

@@ -1,15 +1,8 @@
 //! `callboard workspace claim-number` and `release-number`: whose a number is for live use, by the operator's word. Beside a
 //! running `serve`, which asks for the claim at each use.
-use crate::{app::CannotStart, settings::Settings};
+use crate::{error::CannotStart, settings::Settings};
 use actors::verify::claim::{self, Claimed};
-use entities::{
-    Error,
-    db::Db,
-    mail,
-    number_claim::{self, Source},
-    tenant,
-    values::{Country, E164, Moment},
-};
+use entities::{Error, db::Db, mail, number_claim::{self, Source}, tenant, values::{Country, E164, Moment}};
 use runtime::ids::Ids;
 use serde::Serialize;
 

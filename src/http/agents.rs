@@ -1,25 +1,9 @@
 //! Agents: who talks. Shared by a tenant's two envs.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, OptionalJson, Params},
-    gate::Caller,
-    views::{AgentVersionView, AgentView, List, SimulationView},
-    voices,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, OptionalJson, Params}, views::{AgentVersionView, AgentView, List, SimulationView}, voices};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use actors::talk::DryRun;
-use entities::{
-    Error,
-    agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer},
-    agent_version, campaign, function,
-    ids::AgentId,
-    number,
-    values::{E164, Text, Variables},
-};
+use entities::{Error, agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer}, agent_version, campaign, function, ids::AgentId, number, values::{E164, Text, Variables}};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,7 +19,7 @@ async fn make(state: &State, caller: &Caller, definition: Definition) -> ApiResu
     check_voice(state, caller, &definition).await?;
     let now = state.deps.clock.now();
     let agent = Model {
-        id: caller.new_id(state),
+        id: caller.new_id(&state.deps.ids),
         tenant_id: caller.tenant_id(),
         definition,
         version: 1,

@@ -1,17 +1,12 @@
 //! Bytes of requests' bodies in memory, counted as they arrive: of a workspace, of a stranger's network, and of all together.
 //! Who has no room is refused and frees what they hold, so that others go on.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::MIB,
-    gate::{self, Caller},
-};
+use super::{error::{ApiError, ApiResult}, gate};
+use crate::http::{bodies::MIB, caller::Caller};
 use actix_web::{HttpMessage, HttpRequest};
 use entities::ids::TenantId;
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, net::IpAddr, sync::{Arc, Mutex, MutexGuard, PoisonError}};
+
+pub const MIB: usize = 1024 * 1024;
 
 /// Of all bodies.
 const ALL: usize = 256 * MIB;
@@ -84,14 +79,6 @@ impl Room {
         };
         room.set_aside(LEAST, 0)?;
         Ok(room)
-    }
-
-    /// For the body of this request.
-    pub fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let state = gate::state_of(request);
-        let tenant = request.extensions().get::<Caller>().map(Caller::tenant_id);
-        let owner = tenant.map_or_else(|| Owner::Network(gate::peer(&state, request)), Owner::Workspace);
-        Room::begin(&state.bodies, owner)
     }
 
     /// For so many more bytes.

@@ -1,39 +1,10 @@
 //! Campaigns.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, MIB, Nothing, OptionalJson, Params},
-    gate::Caller,
-    sessions::check_carrier,
-    views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List},
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
-use actors::{
-    campaign::outlook,
-    contact::intake::{self, Added, Given},
-    facts,
-    session::caller_id,
-};
-use entities::{
-    Error, agent,
-    campaign::{self as store, AgentSnapshot, Channel, Plan},
-    campaign_hour, contact, dispatch_block, dispatch_pause,
-    ids::CampaignId,
-    session, tally,
-    values::Text,
-};
-use rules::{
-    campaign::{
-        letter::Letter,
-        machine::{self, Campaign, Command},
-        patch::Patch,
-    },
-    commit::Commit,
-    dispatch::room::Room,
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, OptionalJson, Params}, sessions::check_carrier, views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List}};
+use crate::{http::{bodies::MIB, caller::Caller}, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
+use actors::{campaign::outlook, contact::intake::{self, Added, Given}, facts, session::caller_id};
+use entities::{Error, agent, campaign::{self as store, AgentSnapshot, Channel, Plan}, campaign_hour, contact, dispatch_block, dispatch_pause, ids::CampaignId, session, tally, values::Text};
+use rules::{campaign::{letter::Letter, machine::{self, Campaign, Command}, patch::Patch}, commit::Commit, dispatch::room::Room};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -44,7 +15,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(plan): Json<Plan>) 
 }
 
 async fn create_draft(state: &State, caller: &Caller, plan: Plan) -> ApiResult<HttpResponse> {
-    let (campaign, effects) = Campaign::draft(caller.own(caller.new_id(state)), plan, state.deps.clock.now());
+    let (campaign, effects) = Campaign::draft(caller.own(caller.new_id(&state.deps.ids)), plan, state.deps.clock.now());
     let mut commit = Commit::default();
     facts::add(&state.deps, campaign.key, &effects, &mut commit).await?;
     commit.changes.campaigns.push(campaign.row());

@@ -1,29 +1,9 @@
 //! A campaign's contacts. One number is in a campaign once, however it was typed.
-use super::{
-    campaigns::country,
-    error::{ApiError, ApiResult},
-    extract::{self, Csv, Id, Json, MIB, Nothing, Params},
-    gate::Caller,
-    imports::ImportView,
-    views::{ContactView, EligibilityView, List},
-};
-use crate::app::State;
-use actix_web::{
-    HttpRequest, HttpResponse,
-    web::{self, Data},
-};
-use actors::{
-    contact::{
-        edit::{self, Target},
-        intake::{self, Added, Given},
-    },
-    import,
-};
-use entities::{
-    Error, campaign, contact as store,
-    ids::{CampaignId, ContactId},
-    import::Kind,
-};
+use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{self, Csv, Id, Json, Nothing, Params}, imports::ImportView, views::{ContactView, EligibilityView, List}};
+use crate::{http::{bodies::MIB, caller::Caller}, state::State};
+use actix_web::{HttpRequest, HttpResponse, web::{self, Data}};
+use actors::{contact::{edit::{self, Target}, intake::{self, Added, Given}}, import};
+use entities::{Error, campaign, contact as store, ids::{CampaignId, ContactId}, import::Kind};
 use rules::effect::Hint;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -74,7 +54,7 @@ pub async fn import(
     let key = caller.own(id);
     campaign::load(&state.deps.db.read, key).await?;
     let new = import::New {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         kind: Kind::Contacts,
         campaign: Some(id),
         body,

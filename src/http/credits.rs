@@ -1,17 +1,8 @@
 //! A workspace's prepaid credits: what it has, and every movement. Each env has its own.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{Json, Params},
-    gate::Caller,
-    views::List,
-};
-use crate::app::State;
+use super::{error::{ApiError, ApiResult}, extract::{Json, Params}, views::List};
+use crate::{http::caller::Caller, state::State};
 use actix_web::web::{self, Data};
-use entities::{
-    ids::LedgerEntryId,
-    ledger::{self, Filter, Kind, Movement, account},
-    values::{Cents, Env, Moment},
-};
+use entities::{ids::LedgerEntryId, ledger::{self, Filter, Kind, Movement, account}, values::{Cents, Env, Moment}};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

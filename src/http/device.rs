@@ -1,14 +1,8 @@
 //! Browsers that have signed in before. Each carries a proof of it, and its tries to sign in again as the same user are
 //! counted by themselves: whoever guesses that user's password from elsewhere does not keep its owner out. It opens nothing.
-use super::{
-    error::{ApiError, ApiResult},
-    gate,
-};
-use crate::app::State;
-use actix_web::{
-    HttpRequest,
-    cookie::{Cookie, SameSite, time},
-};
+use super::{error::{ApiError, ApiResult}, gate, peer::peer};
+use crate::state::State;
+use actix_web::{HttpRequest, cookie::{Cookie, SameSite, time}};
 use entities::{ids::UserId, user};
 use runtime::keyring::purpose;
 use uuid::Uuid;
@@ -38,14 +32,14 @@ pub async fn admit(state: &State, request: &HttpRequest, email: &str) -> ApiResu
             return Ok((found, true));
         }
     }
-    state.limits.sign_in(gate::peer(state, request), email)?;
+    state.limits.sign_in(peer(state, request), email)?;
     Ok((user::by_email(db, email).await?, false))
 }
 
 /// A try to sign up.
 pub fn admit_new(state: &State, request: &HttpRequest, email: &str) -> ApiResult<()> {
     check_email(email)?;
-    state.limits.sign_in(gate::peer(state, request), email)
+    state.limits.sign_in(peer(state, request), email)
 }
 
 fn check_email(email: &str) -> ApiResult<()> {

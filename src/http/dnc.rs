@@ -1,24 +1,9 @@
 //! The do-not-call list.
-use super::{
-    campaigns::country,
-    error::{ApiError, ApiResult},
-    extract::{Csv, Id, Json, MIB, Params},
-    gate::Caller,
-    imports::ImportView,
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{Csv, Id, Json, Params}, imports::ImportView, views::List};
+use crate::{http::{bodies::MIB, caller::Caller}, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use actors::{dnc, import};
-use entities::{
-    dnc::{self as store, Channels, DncChannel, Filter, Model, Source},
-    ids::{DncId, SessionId},
-    import::Kind,
-    values::{E164, Moment, Text},
-};
+use entities::{dnc::{self as store, Channels, DncChannel, Filter, Model, Source}, ids::{DncId, SessionId}, import::Kind, values::{E164, Moment, Text}};
 use rules::barred::{self, Entry, Whom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,7 +61,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         (None, None) => return Err(ApiError::validation("phone_number", "give a number or an address")),
     };
     let entry = Entry {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         whom,
         channels: asked.channels,
         reason: asked.reason.map(Text::into_string),
@@ -103,7 +88,7 @@ async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom
 /// POST /v1/dnc/import
 pub async fn import(state: Data<State>, caller: Caller, Csv(body): Csv<{ 10 * MIB }>) -> ApiResult<HttpResponse> {
     let new = import::New {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         kind: Kind::Dnc,
         campaign: None,
         body,

@@ -1,29 +1,11 @@
 //! E-mails, written one by one.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{Id, Json, Nothing, Params},
-    gate::Caller,
-    sms_messages::{MessageErrorView, check_schedule, too_many},
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    http::StatusCode,
-    web::{self, Data},
-};
+use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Nothing, Params}, sms_messages::{MessageErrorView, check_schedule, too_many}, views::List};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, http::StatusCode, web::{self, Data}};
 use actors::email::{self, MAX_OPEN};
 use adapters::email::message::{is_content_type, is_mailbox};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use entities::{
-    Error,
-    email_message::{
-        self as store, Filter, Kind, Model, Status,
-        content::{Attachment, Attachments},
-    },
-    ids::{CampaignId, ContactId, EmailId},
-    values::{Cents, Metadata, Moment, Text},
-};
+use entities::{Error, email_message::{self as store, Filter, Kind, Model, Status, content::{Attachment, Attachments}}, ids::{CampaignId, ContactId, EmailId}, values::{Cents, Metadata, Moment, Text}};
 use rules::{barred, email::machine::Command};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,7 +125,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     }
     let now = deps.clock.now();
     check_schedule(asked.scheduled_at, now)?;
-    let new = check(&asked, caller.new_id(&state))?;
+    let new = check(&asked, caller.new_id(&state.deps.ids))?;
     let rows = email::rows(deps, owner, new, now);
     email::check(deps, &rows.0).await.map_err(on_dnc)?;
     if store::count_open(&deps.db.read, owner).await? >= MAX_OPEN {

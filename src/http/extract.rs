@@ -1,30 +1,14 @@
 //! Reading requests: bodies, ids and query parameters, each with an error that names the field and says what to do.
-use super::{bodies::Room, error::ApiError};
-use actix_web::{
-    FromRequest, HttpMessage, HttpRequest,
-    dev::Payload,
-    error::PayloadError,
-    http::{Method, header},
-    web::{Bytes, BytesMut},
-};
+use super::{bodies::{MIB, Owner, Room}, caller::Caller, error::ApiError, peer::{peer, state_of}};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, error::PayloadError, http::{Method, header}, web::{Bytes, BytesMut}};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{page::Page, values::Moment};
 use futures_util::{Stream, StreamExt, future::LocalBoxFuture};
-use rules::{
-    event::CATALOGUE,
-    shape::{self, Misshapen},
-};
+use rules::{event::CATALOGUE, shape::{self, Misshapen}};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    future::{Ready, ready},
-    str::FromStr,
-    time::Duration,
-};
+use std::{borrow::Cow, collections::BTreeMap, future::{Ready, ready}, str::FromStr, time::Duration};
 use uuid::Uuid;
 
-pub const MIB: usize = 1024 * 1024;
 /// For bodies that anybody may send, and that hold a few short fields.
 pub const SMALL: usize = 4 * 1024;
 
@@ -148,6 +132,14 @@ fn check_json(request: &HttpRequest) -> Result<(), ApiError> {
     }
 }
 
+/// Room for the body of this request.
+pub fn room_for(request: &HttpRequest) -> ApiResult<Room> {
+    let state = state_of(request);
+    let tenant = request.extensions().get::<Caller>().map(Caller::tenant_id);
+    let owner = tenant.map_or_else(|| Owner::Network(peer(&state, request)), Owner::Workspace);
+    Room::begin(&state.bodies, owner)
+}
+
 /// The length that the head names; 0 without one.
 fn announced(request: &HttpRequest) -> usize {
     let length = request.headers().get(header::CONTENT_LENGTH);
@@ -167,7 +159,7 @@ pub async fn read(request: &HttpRequest, payload: &mut Payload, limit: usize) ->
     if announced > limit {
         return Err(ApiError::too_large(limit));
     }
-    let mut room = Room::of(request)?;
+    let mut room = room_for(request)?;
     room.announce(announced)?;
     let body = read_into(&mut room, payload, limit, patience).await?;
     room.keep_for(request);

@@ -1,30 +1,11 @@
 //! Functions: what agents may call during a talk. Shared by a workspace's two envs.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Nothing, Params},
-    gate::Caller,
-    target,
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, Params}, target, views::List};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use actors::talk::functions::{self, Occasion};
 use adapters::signature;
-use entities::{
-    Error, agent,
-    function::{self as store, Definition, FunctionName, Method, Model},
-    ids::FunctionId,
-    transcript::InvocationStatus,
-    values::{Bounded, Moment, Text, WebhookUrl},
-    webhook_endpoint::Headers,
-};
-use rules::{
-    commit::Commit,
-    conversation::{schema::Parameters, tools},
-};
+use entities::{Error, agent, function::{self as store, Definition, FunctionName, Method, Model}, ids::FunctionId, transcript::InvocationStatus, values::{Bounded, Moment, Text, WebhookUrl}, webhook_endpoint::Headers};
+use rules::{commit::Commit, conversation::{schema::Parameters, tools}};
 use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,7 +92,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settin
     let now = state.deps.clock.now();
     let (sealed_secret, secret_hint) = new_secret(&state);
     let row = Model {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         tenant_id: caller.tenant_id(),
         name: asked.name.to_string(),
         sealed_headers: seal_headers(&state, &asked.headers),

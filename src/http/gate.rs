@@ -1,116 +1,10 @@
 //! The gate in front of every route: request id, who is calling, what the key may do, how often.
-use super::{
-    error::{ApiError, ApiResult, REQUEST_ID},
-    extract::header_text,
-    idempotency,
-    rate_limits::Left,
-    unread::Unread,
-};
-use crate::{access, app::State};
-use actix_web::{
-    Error as ActixError, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError,
-    body::{BodySize, BoxBody, MessageBody},
-    dev::{Payload, ServiceRequest, ServiceResponse},
-    error::InternalError,
-    http::{
-        Method,
-        header::{self, HeaderMap, HeaderName, HeaderValue},
-    },
-    middleware::Next,
-    web::{Bytes, Data},
-};
-use entities::{
-    api_key,
-    ids::{Owned, TenantId, UserId},
-    tenant, user,
-    values::{Env, Role, Scope},
-};
+use crate::{access, state::State};
+use super::{caller::{Access, Caller, Member}, error::{ApiError, ApiResult, REQUEST_ID}, extract::header_text, idempotency, peer::{peer, state_of}, rate_limits::Left, unread::Unread};
+use actix_web::{Error as ActixError, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError, body::{BodySize, BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, error::InternalError, http::{Method, header::{self, HeaderMap, HeaderName, HeaderValue}}, middleware::Next, web::{Bytes, Data}};
+use entities::{api_key, ids::{Owned, TenantId, UserId}, tenant, user, values::{Env, Role, Scope}};
 use futures_util::FutureExt;
-use std::{
-    convert::Infallible,
-    future::{Ready, ready},
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    panic::AssertUnwindSafe,
-    pin::Pin,
-    task::{Context, Poll},
-};
-
-/// What a route asks of its caller. Part of the route's declaration: there is no route without one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Access {
-    /// Anybody.
-    Public,
-    /// Any valid API key.
-    AnyKey,
-    /// A key with this scope.
-    Needs(Scope),
-    /// A key with this scope, or a link of ours that carries its own proof (`sig`), which the handler checks.
-    NeedsOrLink(Scope),
-    /// A signed-in user.
-    SignedIn,
-    /// A member of the workspace in the path, with at least this role.
-    Member(Role),
-    /// The same, who has given the password within the last ten minutes: what gives others access.
-    Fresh(Role),
-}
-
-/// The key behind a request.
-#[derive(Clone)]
-pub struct Caller {
-    pub key: api_key::Model,
-    /// The id that an object made by this request is to have; given by its `Idempotency-Key`.
-    pub object_id: Option<uuid::Uuid>,
-}
-
-impl Caller {
-    pub fn tenant_id(&self) -> TenantId {
-        self.key.tenant_id
-    }
-    pub fn env(&self) -> Env {
-        self.key.env
-    }
-    /// An object of the caller's.
-    pub fn own<I>(&self, id: I) -> Owned<I> {
-        Owned::new(self.key.tenant_id, self.key.env, id)
-    }
-    /// The id for a new object: the same one when a request is repeated after a crash.
-    pub fn new_id<I: From<uuid::Uuid>>(&self, state: &State) -> I {
-        self.object_id.map_or_else(|| state.deps.ids.next(), I::from)
-    }
-}
-
-/// The signed-in user behind a dashboard request, and the workspace in its path.
-#[derive(Clone)]
-pub struct Member {
-    pub user: user::Model,
-    pub login_hash: String,
-    pub workspace: Option<(tenant::Model, Role)>,
-}
-
-impl Member {
-    pub fn user_id(&self) -> UserId {
-        self.user.id
-    }
-    pub fn tenant(&self) -> ApiResult<&tenant::Model> {
-        self.workspace
-            .as_ref()
-            .map(|(tenant, _)| tenant)
-            .ok_or_else(|| ApiError::not_found("no such workspace"))
-    }
-}
-
-macro_rules! from_extensions { ($($type:ty),*) => {$(
-    impl FromRequest for $type {
-        type Error = ApiError;
-        type Future = Ready<Result<Self, ApiError>>;
-        fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-            // The gate has put it there; a route whose access does not provide it is our mistake.
-            let found = request.extensions().get::<$type>().cloned();
-            ready(found.ok_or_else(|| entities::Error::Internal("a route's access does not provide its caller".into()).into()))
-        }
-    }
-)*} }
-from_extensions!(Caller, Member);
+use std::{convert::Infallible, future::{Ready, ready}, net::{IpAddr, Ipv4Addr, SocketAddr}, panic::AssertUnwindSafe, pin::Pin, task::{Context, Poll}};
 
 /// Outermost: gives the request its id, turns panics into answers, adds what every answer carries.
 pub async fn frame(
@@ -258,13 +152,6 @@ fn show_rate(response: &mut ServiceResponse<BoxBody>, left: Option<Left>) {
     }
 }
 
-pub fn state_of(request: &HttpRequest) -> Data<State> {
-    request
-        .app_data::<Data<State>>()
-        .cloned()
-        .unwrap_or_else(|| unreachable!("every app is built with its state"))
-}
-
 async fn admit_key(
     state: &State,
     request: &mut ServiceRequest,
@@ -382,77 +269,3 @@ pub fn same_origin(request: &HttpRequest) -> ApiResult<()> {
     if same { Ok(()) } else { Err(foreign()) }
 }
 
-/// The client's network, for limits: its address, or the /64 of an IPv6 client, which has all of that to choose from.
-pub fn peer(state: &State, request: &HttpRequest) -> IpAddr {
-    let forwarded = state.settings.trusted_proxy.then(|| forwarded_for(request.headers()));
-    let address = forwarded
-        .flatten()
-        .or_else(|| request.peer_addr().map(|address| address.ip()));
-    network(address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
-}
-
-/// What the proxy in front of us has added: the last entry of the last line. What stands before it is the client's own word.
-fn forwarded_for(headers: &HeaderMap) -> Option<IpAddr> {
-    let line = headers.get_all("x-forwarded-for").next_back()?.to_str().ok()?;
-    address_in(line.rsplit(',').next()?.trim())
-}
-
-/// An address as proxies write it: with or without a port, brackets and quotes.
-fn address_in(text: &str) -> Option<IpAddr> {
-    let text = text.trim_matches('"');
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
-    bare.unwrap_or(text).parse().ok().or_else(with_port)
-}
-
-/// On a socket that takes both kinds of address, IPv4 clients come as IPv6 ones.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & !u128::from(u64::MAX)).into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clients_are_told_apart_by_their_network() {
-        for (address, expected) in [
-            ("203.0.113.7", "203.0.113.7"),
-            ("::ffff:203.0.113.7", "203.0.113.7"),
-            ("::ffff:203.0.113.8", "203.0.113.8"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ] {
-            assert_eq!(network(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
-        }
-    }
-
-    #[test]
-    fn the_last_entry_of_the_last_line_is_the_proxys_own() {
-        for (lines, expected) in [
-            (&["203.0.113.7"][..], Some("203.0.113.7")),
-            (&["10.0.0.1, 203.0.113.7"], Some("203.0.113.7")),
-            (&["198.51.100.1", "203.0.113.7"], Some("203.0.113.7")),
-            (
-                &["198.51.100.1, 198.51.100.2", "10.0.0.1 ,203.0.113.7 "],
-                Some("203.0.113.7"),
-            ),
-            (&["203.0.113.7:4711"], Some("203.0.113.7")),
-            (&["2001:db8::7"], Some("2001:db8::7")),
-            (&["[2001:db8::7]"], Some("2001:db8::7")),
-            (&["\"[2001:db8::7]:4711\""], Some("2001:db8::7")),
-            (&["203.0.113.7, unknown"], None),
-            (&["203.0.113.7", ""], None),
-            (&[], None),
-        ] {
-            let mut headers = HeaderMap::new();
-            for line in lines {
-                headers.append(HeaderName::from_static("x-forwarded-for"), line.parse().unwrap());
-            }
-            let expected = expected.map(|text| text.parse().unwrap());
-            assert_eq!(forwarded_for(&headers), expected, "{lines:?}");
-        }
-    }
-}

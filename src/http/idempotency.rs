@@ -2,39 +2,15 @@
 //!
 //! The key is claimed by a row before the request runs. The row also holds the id that the request's object will have, so
 //! that a request which a crash cut off between effect and answer finds its object instead of making a second one.
-use super::{
-    error::ApiError,
-    extract::{self, MIB},
-    gate::Caller,
-    voices::{Fingerprint, Form},
-};
-use crate::app::State;
-use actix_web::{
-    Error as ActixError, HttpMessage, HttpResponse, ResponseError,
-    body::{self, BoxBody, MessageBody},
-    dev::{Payload, ServiceRequest, ServiceResponse},
-    http::{StatusCode, header},
-    middleware::Next,
-};
+use super::{error::ApiError, extract, in_flight::Running, voices::{Fingerprint, Form}};
+use crate::{http::{bodies::MIB, caller::Caller}, state::State};
+use actix_web::{Error as ActixError, HttpMessage, HttpResponse, ResponseError, body::{self, BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, http::{StatusCode, header}, middleware::Next};
 use actors::deps::Deps;
 use entities::idempotency::{self as store, Model as Claim};
 use rules::commit::Commit;
 use runtime::keyring::{hex, purpose};
 use sha2::{Digest, Sha256};
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
-
-/// Keys whose first request is running in this process.
-#[derive(Clone, Default)]
-pub struct Running(Arc<Mutex<HashSet<String>>>);
-
-impl Running {
-    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use std::{collections::HashSet, sync::{Arc, Mutex, MutexGuard, PoisonError}};
 
 /// Ends the entry however the request ends.
 struct Entered {

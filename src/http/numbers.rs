@@ -2,29 +2,11 @@
 //!
 //! Any number can be added, and no answer says whether another workspace has it: what is added is configuration, good for
 //! the sandbox. Live use asks for a claim, which is unique (`entities::number_claim`).
-use super::{
-    campaigns::country,
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Params},
-    gate::Caller,
-    views::{List, SessionView},
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{self, Id, Json, Params}, views::{List, SessionView}};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use actors::inbound::{self, Arriving, Taken, WINDOW_SECONDS};
-use entities::{
-    Error, agent,
-    ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId},
-    inbound_call::{self, Counts, Outcome},
-    number::{self as store, Inbound, Model, Otherwise},
-    number_claim,
-    session::{Sandbox, SandboxOutcome, Step},
-    sip_trunk,
-    values::{E164, Env, Moment, Text},
-};
+use entities::{Error, agent, ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId}, inbound_call::{self, Counts, Outcome}, number::{self as store, Inbound, Model, Otherwise}, number_claim, session::{Sandbox, SandboxOutcome, Step}, sip_trunk, values::{E164, Env, Moment, Text}};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -130,7 +112,7 @@ pub async fn create(
     }
     let now = state.deps.clock.now();
     let row = Model {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         tenant_id: caller.tenant_id(),
         phone_number,
         label: settings.label.map(Text::into_string),
@@ -305,7 +287,7 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
         return Err(ApiError::validation("outcome", why));
     }
     super::sessions::check_script("script", &asked.script)?;
-    let id: SessionId = caller.new_id(&state);
+    let id: SessionId = caller.new_id(&state.deps.ids);
     let arriving = Arriving {
         to_number: asked.to_number,
         from_number: asked.from_number,

@@ -1,9 +1,6 @@
 //! The OpenAPI 3.1 document, made from the list of routes and the catalogue of events: neither can be forgotten in it.
-use super::{
-    gate::Access,
-    routes::{self, Route},
-    views::Envelope,
-};
+use crate::http::caller::Access;
+use super::{routes::{self, Route}, views::Envelope};
 use rules::event::CATALOGUE;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};

@@ -1,35 +1,10 @@
 //! Rooms: links by which a person talks with an agent in a browser.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{Id, Json, Nothing, Params},
-    gate::Caller,
-    sessions,
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Nothing, Params}, sessions, views::List};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use actors::{call::voice, facts, room::link};
-use entities::{
-    Error, agent,
-    ids::{AgentId, ParticipantId, RoomId, SessionId},
-    page::Listed,
-    room::{self as store, ErrorCode, Model, Status},
-    session::{self, Direction},
-    values::{Bounded, Metadata, Moment, Text, Variables},
-};
-use rules::{
-    barred,
-    commit::Commit,
-    room::machine::{Command, Room, duration_seconds},
-    session::{
-        command::Command as SessionCommand,
-        machine::Session,
-        settings::{self, Asked, RecordingOverride},
-    },
-};
+use entities::{Error, agent, ids::{AgentId, ParticipantId, RoomId, SessionId}, page::Listed, room::{self as store, ErrorCode, Model, Status}, session::{self, Direction}, values::{Bounded, Metadata, Moment, Text, Variables}};
+use rules::{barred, commit::Commit, room::machine::{Command, Room, duration_seconds}, session::{command::Command as SessionCommand, machine::Session, settings::{self, Asked, RecordingOverride}}};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +130,7 @@ const MAX_OPEN: u64 = 10_000;
 /// POST /v1/rooms
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
     let deps = &state.deps;
-    let id: RoomId = caller.new_id(&state);
+    let id: RoomId = caller.new_id(&state.deps.ids);
     // A repeat of a request whose answer was lost.
     if caller.object_id.is_some()
         && let Ok(row) = store::load(&deps.db.read, caller.own(id)).await

@@ -2,21 +2,9 @@
 //!
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
-use super::{
-    account, agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events,
-    functions,
-    gate::Access::{self, *},
-    imports, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms,
-    sessions, sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices,
-    webhook_endpoints, workspace,
-};
-use crate::{app::State, dashboard};
-use actix_web::{
-    HttpRequest, HttpResponse, ResponseError,
-    http::{Method, header},
-    middleware::from_fn,
-    web::{self, Data, ServiceConfig},
-};
+use super::{account, agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions, imports, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms, sessions, sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace};
+use crate::{dashboard, http::caller::Access::{self, *}, state::State};
+use actix_web::{HttpRequest, HttpResponse, ResponseError, http::{Method, header}, middleware::from_fn, web::{self, Data, ServiceConfig}};
 use entities::values::{Role, Scope::*};
 use schemars::{Schema, SchemaGenerator};
 

@@ -1,32 +1,10 @@
 //! Sessions: calls, placed one by one.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Nothing, Params},
-    gate::Caller,
-    views::{List, SessionView},
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
-use actors::{
-    call::voice,
-    session::{
-        caller_id,
-        intake::{self, IfClosed},
-    },
-};
-use entities::{
-    Error, agent, agent_version,
-    ids::{AgentId, Owned, SessionId},
-    session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
-    values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
-};
-use rules::session::{
-    command::{Command, Disposition, Evaluated},
-    settings::{self, Asked, RecordingOverride},
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, Params}, views::{List, SessionView}};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
+use actors::{call::voice, session::{caller_id, intake::{self, IfClosed}}};
+use entities::{Error, agent, agent_version, ids::{AgentId, Owned, SessionId}, session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction}, values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone}};
+use rules::session::{command::{Command, Disposition, Evaluated}, settings::{self, Asked, RecordingOverride}};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +107,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     check_sandbox(caller.env(), asked.sandbox.as_ref())?;
     deps.providers.check(definition, caller.env())?;
     let owner = (caller.tenant_id(), caller.env());
-    let id = caller.new_id(&state);
+    let id = caller.new_id(&state.deps.ids);
     let from_number = caller_id::of_call(&deps.db.read, owner, asked.from_number).await?;
     let chosen = [asked.voice_id.as_deref(), definition.voice_id.as_deref()];
     let row = Model {

@@ -1,24 +1,9 @@
 //! SIP trunks: a workspace's ways to the telephone network. Shared by its two envs.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Nothing, Params},
-    gate::Caller,
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, Params}, views::List};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use adapters::trunk::ping;
-use entities::{
-    Error,
-    campaign::CallsPerSecond,
-    ids::TrunkId,
-    number,
-    sip_trunk::{self as store, Definition, Model, Status, Transport},
-    values::{Bounded, Domain, Moment, SipHost, Text},
-};
+use entities::{Error, campaign::CallsPerSecond, ids::TrunkId, number, sip_trunk::{self as store, Definition, Model, Status, Transport}, values::{Bounded, Domain, Moment, SipHost, Text}};
 use rules::commit::Commit;
 use runtime::keyring::purpose;
 use schemars::JsonSchema;
@@ -122,7 +107,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settin
     }
     let now = state.deps.clock.now();
     let row = Model {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         tenant_id: caller.tenant_id(),
         definition,
         sealed_password: password.map(|password| seal(&state, &password)),

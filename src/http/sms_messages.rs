@@ -1,26 +1,9 @@
 //! SMS, written one by one; and what came in.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{Id, Json, Nothing, Params},
-    gate::Caller,
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
-use actors::sms::{
-    self, FURTHEST_SECONDS, MAX_OPEN,
-    inbound::{self, Arriving},
-};
-use entities::{
-    Error,
-    ids::{CampaignId, ContactId, SmsId},
-    number,
-    sms_message::{self as store, Direction, Encoding, Filter, Model, Status},
-    values::{Cents, E164, Env, Metadata, Moment, Text},
-};
+use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Nothing, Params}, views::List};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
+use actors::sms::{self, FURTHEST_SECONDS, MAX_OPEN, inbound::{self, Arriving}};
+use entities::{Error, ids::{CampaignId, ContactId, SmsId}, number, sms_message::{self as store, Direction, Encoding, Filter, Model, Status}, values::{Cents, E164, Env, Metadata, Moment, Text}};
 use rules::sms::machine::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,7 +116,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     check_schedule(asked.scheduled_at, now)?;
     let from_number = sms::from_number(deps, owner, asked.from_number).await?;
     let new = sms::New {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         to_number: asked.to_number,
         from_number,
         body: asked.body.into_string(),
@@ -242,7 +225,7 @@ pub async fn arrive(state: Data<State>, caller: Caller, Json(asked): Json<Inboun
             "is not one of the workspace's numbers",
         ));
     }
-    let id: SmsId = caller.new_id(&state);
+    let id: SmsId = caller.new_id(&state.deps.ids);
     let arriving = Arriving {
         provider_message_id: format!("SB{}", id.0.simple()),
         to_number: asked.to_number,

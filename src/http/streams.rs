@@ -1,67 +1,14 @@
 //! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with their keys.
-use super::{error::ApiResult, gate::Caller};
-use crate::{access, app::State};
+use super::{error::ApiResult, open_streams::Streams};
+use crate::{access, http::caller::Caller, state::State};
 use actix_web::web::Data;
 use entities::{api_key, ids::ApiKeyId};
 use runtime::{bulkhead::Permit, clock::Busy};
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::{HashMap, HashSet}, sync::{Arc, Mutex, MutexGuard, PoisonError}, time::Duration};
 use tokio::sync::{Notify, watch};
 
 /// How often the keys of open streams are looked at: another process may revoke them, too.
 const LOOK_AT_KEYS: Duration = Duration::from_secs(2);
-
-pub struct Streams {
-    pub ending: watch::Sender<bool>,
-    open: Mutex<Open>,
-    /// The first one was opened.
-    opened: Notify,
-}
-
-#[derive(Default)]
-struct Open {
-    /// How many there are of each key, and what tells them that it is no longer valid.
-    by_key: HashMap<ApiKeyId, (usize, watch::Sender<bool>)>,
-    /// Somebody looks at the keys.
-    watched: bool,
-    /// Held from the opening of the first one until the alarm for its key stands.
-    busy: Busy,
-}
-
-impl Default for Streams {
-    fn default() -> Self {
-        Streams {
-            ending: watch::channel(false).0,
-            open: Mutex::default(),
-            opened: Notify::new(),
-        }
-    }
-}
-
-impl Streams {
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The keys of open streams. `None`, and watched no more: there are none.
-    fn keys(&self) -> Option<Vec<ApiKeyId>> {
-        let mut open = self.lock();
-        open.watched = !open.by_key.is_empty();
-        open.watched.then(|| open.by_key.keys().copied().collect())
-    }
-
-    /// Ends those of the keys that are not valid.
-    fn end(&self, keys: &[ApiKeyId], valid: &HashSet<ApiKeyId>) {
-        let open = self.lock();
-        let invalid = keys.iter().filter(|key| !valid.contains(key));
-        for (_, ended) in invalid.filter_map(|key| open.by_key.get(key)) {
-            ended.send_replace(true);
-        }
-    }
-}
 
 /// Ends streams whose keys are no longer valid. Sets no alarm while there are none.
 pub fn watch_keys(state: Arc<State>) {

@@ -1,11 +1,8 @@
 //! Health and metrics, for machines that watch the service.
 use super::error::{ApiError, ApiResult};
-use crate::app::State;
+use crate::state::State;
 use actix_web::{HttpRequest, HttpResponse, web::Data};
-use actors::{
-    holds::{self, ClockStatus, state::Hold},
-    writer::Health,
-};
+use actors::{holds::{self, ClockStatus, state::Hold}, writer::Health};
 use serde_json::json;
 
 /// GET /healthz: the process answers.

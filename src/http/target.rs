@@ -1,6 +1,6 @@
 //! Addresses and headers that users give: what every field of that kind must keep to.
 use super::error::{ApiError, ApiResult};
-use crate::app::State;
+use crate::state::State;
 use entities::{values::WebhookUrl, webhook_endpoint::Headers};
 
 /// May this address be called at all? Where it leads is checked again at every connect.

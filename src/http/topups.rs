@@ -1,24 +1,10 @@
 //! Top-ups: paying for credits. What they moved is in the ledger.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, MIB, Params, header_text},
-    gate::Caller,
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpRequest, HttpResponse,
-    http::StatusCode,
-    web::{self, Data},
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Params, header_text}, views::List};
+use crate::{http::{bodies::MIB, caller::Caller}, state::State};
+use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web::{self, Data}};
 use actors::credits::payments;
 use adapters::stripe::notice::Notice;
-use entities::{
-    Error,
-    ids::TopupId,
-    topup::{self as store, Model, Processor, Status},
-    values::{Cents, Env, Moment},
-};
+use entities::{Error, ids::TopupId, topup::{self as store, Model, Processor, Status}, values::{Cents, Env, Moment}};
 use rules::credits::topup::Asked;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,7 +90,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         return Err(Error::NotConfigured(why.into()).into());
     }
     let asked = Asked {
-        id: caller.new_id(&state),
+        id: caller.new_id(&state.deps.ids),
         owner: (caller.tenant_id(), caller.env()),
         amount_cents: Cents(asked.amount_cents),
         currency: state.deps.limits.credits.currency.clone(),

@@ -1,24 +1,10 @@
 //! Numbers outside the sandbox block that test keys may call, once a code has proved whose they are. Shared by both envs. A
 //! code of a live key also claims its number for live use.
-use super::{
-    campaigns::country,
-    error::{ApiError, ApiResult},
-    extract::{Id, Json, Params},
-    gate::Caller,
-    views::List,
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{Id, Json, Params}, views::List};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use actors::verify::{self, Answered, Asked, Confirmed};
-use entities::{
-    Error,
-    ids::VerifiedNumberId,
-    values::{E164, Env, Moment, Text},
-    verified_number::{self as store, Method, Model, Status},
-};
+use entities::{Error, ids::VerifiedNumberId, values::{E164, Env, Moment, Text}, verified_number::{self as store, Method, Model, Status}};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +65,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         method: asked.method,
         label: asked.label,
     };
-    let id = caller.new_id(&state);
+    let id = caller.new_id(&state.deps.ids);
     match verify::ask(&state.deps, (caller.tenant_id(), caller.env()), id, asked).await? {
         Answered::Made(row) => Ok(HttpResponse::Created().json(view(&state, &caller, *row)?)),
         Answered::TooMany { until } => {

@@ -1,29 +1,11 @@
 //! Webhook endpoints: where events go.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Nothing, OptionalJson, Params},
-    gate::Caller,
-    target,
-    views::{DeliveryView, EndpointStatsView, EndpointView, List, RecoveryView, WebhookTestView},
-};
-use crate::app::State;
-use actix_web::{
-    HttpResponse,
-    web::{self, Data},
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, OptionalJson, Params}, target, views::{DeliveryView, EndpointStatsView, EndpointView, List, RecoveryView, WebhookTestView}};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpResponse, web::{self, Data}};
 use actors::delivery::{attempt, recovery};
 use adapters::signature;
-use entities::{
-    Error, delivery, endpoint_health, endpoint_hour,
-    ids::EndpointId,
-    values::{Bounded, Moment, Text, WebhookUrl},
-    webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status},
-};
-use rules::{
-    commit::Commit,
-    endpoint::machine::{Change, Command, Switch},
-    event,
-};
+use entities::{Error, delivery, endpoint_health, endpoint_hour, ids::EndpointId, values::{Bounded, Moment, Text, WebhookUrl}, webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status}};
+use rules::{commit::Commit, endpoint::machine::{Change, Command, Switch}, event};
 use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,7 +76,7 @@ fn new(state: &State, caller: &Caller, asked: Settings) -> Model {
     let (sealed_secret, secret_hint) = new_secret(state);
     let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);
     Model {
-        id: caller.new_id(state),
+        id: caller.new_id(&state.deps.ids),
         tenant_id: caller.tenant_id(),
         env: caller.env(),
         url: asked.url,
@@ -307,7 +289,7 @@ pub async fn recover(
         ));
     }
     let span = (asked.since, asked.until);
-    let job = recovery::start(&state.deps, caller.new_id(&state), caller.own(id), span).await?;
+    let job = recovery::start(&state.deps, caller.new_id(&state.deps.ids), caller.own(id), span).await?;
     Ok(HttpResponse::Accepted().json(RecoveryView::from(job)))
 }
 

@@ -1,19 +1,8 @@
 //! A workspace's own settings, and the countries that it can be in.
-use super::{
-    error::{ApiError, ApiResult},
-    extract::{self, Json},
-    gate::Member,
-    views::{List, WorkspaceView},
-};
-use crate::{
-    access::{self, Author, workspace},
-    app::State,
-};
+use super::{error::{ApiError, ApiResult}, extract::{self, Json}, views::{List, WorkspaceView}};
+use crate::{access::{self, Author, workspace}, http::caller::Member, state::State};
 use actix_web::web::{self, Data};
-use entities::{
-    Error,
-    values::{Country, Role, Text, Zone},
-};
+use entities::{Error, values::{Country, Role, Text, Zone}};
 use rules::{commit::Commit, effect::Hint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

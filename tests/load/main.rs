@@ -76,7 +76,8 @@ fn main() {
                     contacts: number("--contacts", 30_000),
                     keys: number("--keys", 12),
                     bodies: number("--bodies", 95),
-                    seconds: u64::try_from(number("--seconds", 50)).expect("some seconds"),
+                    // Of 50 s the worst 1 % of the writes are five: one of them more or less was the figure.
+                    seconds: u64::try_from(number("--seconds", 100)).expect("some seconds"),
                 };
                 plan.run().await;
             }

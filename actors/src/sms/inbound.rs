@@ -8,7 +8,7 @@ use entities::{
     Result,
     dnc::{self, Source},
     ids::{DncId, SmsId, TenantId},
-    number_claim,
+    number, number_claim,
     sms_message::{self, Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
 };
@@ -66,7 +66,7 @@ pub async fn receive_live(deps: &Deps, arriving: Arriving) -> Result<Option<Stri
 
 async fn addressees(deps: &Deps, arriving: &Arriving, to_all: bool) -> Result<Vec<TenantId>> {
     let db = &deps.db.read;
-    let owner = number_claim::owner_of(db, &arriving.to_number).await?;
+    let owner = number::owner_of(db, &arriving.to_number).await?;
     let is_free = number_claim::load(db, &arriving.to_number).await?.is_none();
     let mut owners: Vec<TenantId> = owner.into_iter().collect();
     let Some(person) = &arriving.from_number else {

@@ -1,6 +1,6 @@
 //! SMS and e-mails, and every intent to hand one over. What came in is no message of ours and has no line.
 use super::{Dump, PAGE};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use entities::{email_message, message_send, sms_message};
 use sea_orm::ActiveEnum;
 use serde_json::{Value, json};

@@ -1,11 +1,7 @@
 //! The ledgers as postings: two for each entry, so that every transaction adds up to nothing.
 use super::{Dump, PAGE};
-use crate::app::CannotStart;
-use entities::{
-    ids::TenantId,
-    ledger::{self, Book, Model, account},
-    values::Env,
-};
+use crate::error::CannotStart;
+use entities::{ids::TenantId, ledger::{self, Book, Model, account}, values::Env};
 use serde_json::{Value, json};
 use std::io::Write;
 

@@ -1,6 +1,6 @@
 //! Rooms: how each has gone. What was said in one is its session's.
 use super::{Dump, PAGE};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use entities::room::{self, Model};
 use serde_json::{Value, json};
 use std::io::Write;

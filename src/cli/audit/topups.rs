@@ -1,6 +1,6 @@
 //! Top-ups: what was asked for, and how it went. What they moved is among the postings.
 use super::{Dump, PAGE};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use entities::topup::{self, Model};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -4,11 +4,7 @@ mod list;
 mod receiver;
 mod report;
 
-use crate::{
-    access::{self, NewKey, NewWorkspace},
-    app::{App, CannotStart},
-    settings::Settings,
-};
+use crate::{access::{self, NewKey, NewWorkspace}, app::App, error::CannotStart, settings::Settings};
 use clap::Args;
 use entities::values::{Env, Scopes, Text};
 use receiver::Receiver;

@@ -1,5 +1,5 @@
 //! What both ends have in common: a client that goes where it was sent and nowhere else, and words for its failures.
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use reqwest::Client;
 use std::{error::Error as _, io, time::Duration};
 

@@ -1,6 +1,6 @@
 //! One event to the program on this machine, as a delivery would bring it.
 use super::{Event, client};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use adapters::signature;
 use entities::{ids::EventId, values::Moment};
 use reqwest::{Client, Url};

@@ -11,7 +11,7 @@ mod server;
 mod tests;
 
 use super::webhook::secret;
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use adapters::signature;
 use bytes::Bytes;
 use clap::Args;

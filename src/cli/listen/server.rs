@@ -1,6 +1,6 @@
 //! The server whose events are listened to.
 use super::{Event, client};
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use bytes::Bytes;
 use entities::ids::EventId;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, header::CONTENT_TYPE};

@@ -1,5 +1,5 @@
 //! Why a signature does not match: each usual mishap is undone, and the one after which it matches is named.
-use super::{diagnose::Check, request::Request, secret::PREFIX};
+use super::{check::Check, request::Request, secret::PREFIX};
 use adapters::signature;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};

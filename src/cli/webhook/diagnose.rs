@@ -1,5 +1,5 @@
 //! Which part of a received webhook is wrong. Pure.
-use super::{cause, excerpt, request::Request, secret};
+use super::{cause, check::{Check, Verdict}, excerpt, request::Request, secret};
 use adapters::signature;
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -9,38 +9,6 @@ const TIMESTAMP: &str = "X-Webhook-Timestamp";
 const SIGNATURE: &str = "X-Webhook-Signature";
 /// Said when nothing is wrong with the signature's form; the next line says why.
 pub const MISMATCH: &str = "does not match";
-
-/// What is known of one part.
-#[derive(Debug, PartialEq)]
-pub struct Check {
-    pub part: &'static str,
-    pub verdict: Verdict,
-    pub message: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
-    Fine,
-    /// Worth knowing; the request verifies all the same.
-    Warning,
-    Wrong,
-}
-
-impl Check {
-    pub fn new(part: &'static str, verdict: Verdict, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Check { part, verdict, message }
-    }
-    pub fn wrong(part: &'static str, message: impl Into<String>) -> Self {
-        Self::new(part, Verdict::Wrong, message)
-    }
-    fn fine(part: &'static str, message: impl Into<String>) -> Self {
-        Self::new(part, Verdict::Fine, message)
-    }
-    fn warning(part: &'static str, message: impl Into<String>) -> Self {
-        Self::new(part, Verdict::Warning, message)
-    }
-}
 
 /// Why a request is refused: the first fault that explains something. `None`: it verifies.
 pub fn reason(checks: &[Check]) -> Option<&Check> {

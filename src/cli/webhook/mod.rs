@@ -1,14 +1,16 @@
 //! `callboard webhook verify`: says of a request that a receiver refused, or should have refused, which part is wrong.
 mod cause;
+mod check;
 mod diagnose;
 #[cfg(test)]
 mod diagnose_tests;
 mod request;
 pub(super) mod secret;
 
-use crate::app::CannotStart;
+use crate::error::CannotStart;
 use clap::{Args, Subcommand};
-use diagnose::{Check, Verdict, diagnose, reason};
+use check::{Check, Verdict};
+use diagnose::{diagnose, reason};
 use request::{MAX_BYTES, Request};
 use runtime::clock::Clock;
 use serde_json::json;

@@ -4,10 +4,8 @@
 //! buckets of a fixed size: about 4 MiB each, 68 MiB for all limits together, whatever is sent.
 mod buckets;
 
-use super::{
-    error::{ApiError, ApiResult},
-    gate::Caller,
-};
+use super::error::{ApiError, ApiResult};
+use crate::http::caller::Caller;
 use buckets::Keyed;
 use entities::ids::{ApiKeyId, RoomId, TenantId, UserId};
 use governor::{NotUntil, Quota, nanos::Nanos};

@@ -1,35 +1,10 @@
 //! Clones: uploading samples, adding some, training again.
-use super::{
-    super::{
-        agents::check_language,
-        error::{ApiError, ApiResult},
-        extract::{Id, Nothing},
-        gate::Caller,
-    },
-    VoiceView, find_clone,
-    form::{Form, Part},
-    not_configured, tell,
-};
-use crate::app::State;
-use actix_web::{
-    HttpRequest, HttpResponse,
-    http::StatusCode,
-    web::{self, Data},
-};
+use super::{VoiceView, find_clone, form::{Form, Part}, not_configured, super::{agents::check_language, error::{ApiError, ApiResult}, extract::{Id, Nothing}}, tell};
+use crate::{http::caller::Caller, state::State};
+use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web::{self, Data}};
 use actors::voice_clone::samples::{self, MAX_TOTAL};
-use entities::{
-    Error,
-    ids::{VoiceId, VoiceSampleId},
-    values::{Env, Text},
-    voice::{
-        self as store, Maker, Model, Status,
-        sample::{self, Model as Sample},
-    },
-};
-use rules::{
-    commit::Commit,
-    voice_clone::machine::{Command, MAX_SAMPLES},
-};
+use entities::{Error, ids::{VoiceId, VoiceSampleId}, values::{Env, Text}, voice::{self as store, Maker, Model, Status, sample::{self, Model as Sample}}};
+use rules::{commit::Commit, voice_clone::machine::{Command, MAX_SAMPLES}};
 use schemars::JsonSchema;
 
 /// The fields of a form, as `multipart/form-data`.
@@ -72,7 +47,7 @@ pub async fn create(
     let maker = maker(&state, &caller)?;
     let form = Form::new(&request, payload)?;
     let db = &state.deps.db.read;
-    let id: VoiceId = caller.new_id(&state);
+    let id: VoiceId = caller.new_id(&state.deps.ids);
     // A repeat of a request whose answer was lost.
     if caller.object_id.is_some()
         && let Ok(row) = store::load(db, caller.tenant_id(), id).await

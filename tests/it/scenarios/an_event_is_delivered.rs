@@ -1,8 +1,6 @@
 //! An event's way to its receiver.
-use crate::{
-    on_both,
-    world::{Receiver, Tenant, World, minutes, seconds},
-};
+use crate::{on_both, world::{Receiver, Tenant, World, minutes, seconds}};
+use entities::values::Moment;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -57,9 +55,17 @@ on_both! {
         tenant.webhook(&receiver).await;
         receiver.answer_next(std::iter::repeat_n(500, 20));
         let event = one_event(&tenant).await;
-        world.advance(minutes(25 * 60)).await;
+        let began = world.clock.now();
+        for done in 1..10 {
+            let delivery = attempts(&tenant, &event).await;
+            assert_eq!((delivery["status"].as_str(), receiver.requests().len()), (Some("pending"), done));
+            world.leap_to(Moment::parse(delivery["next_attempt_at"].as_str().unwrap()).unwrap()).await;
+        }
         assert_eq!(receiver.requests().len(), 10);
         assert_eq!(attempts(&tenant, &event).await["status"], "failed");
+        assert!(world.clock.now() < began.plus_seconds(24 * 3600));
+        world.leap(minutes(24 * 60)).await;
+        assert_eq!(receiver.requests().len(), 10, "and no further one");
     }
 
     async fn a_refusal_is_final_at_once(world: &mut World) {

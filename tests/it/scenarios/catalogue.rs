@@ -2,23 +2,11 @@
 //!
 //! One world plays everything. Every event of it is held against the [specification's table](specification); a type that nothing
 //! has emitted fails the test.
-use super::{
-    rooms::{self, room},
-    the_call::{agent, call},
-};
-use crate::{
-    specification,
-    world::{self, Backend, Receiver, Tenant, World, minutes, seconds},
-};
-use entities::{
-    ledger::Movement,
-    values::{Cents, Env},
-};
+use super::{rooms::{self, room}, the_call::{agent, call}};
+use crate::{specification, world::{self, Backend, Receiver, Tenant, World, minutes, seconds}};
+use entities::{ledger::Movement, values::{Cents, Env}};
 use media::webrtc::{Codec, peer::Peer};
-use reqwest::{
-    Method,
-    multipart::{Form, Part},
-};
+use reqwest::{Method, multipart::{Form, Part}};
 use rules::{commit::Commit, event::CATALOGUE};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -243,7 +231,9 @@ async fn rooms(world: &World) -> Tenant {
     let (_, silent) = room(world, &tenant).await;
     let (_nobody, sdp) = Peer::offer(Codec::Pcmu);
     silent.offer(sdp, None).await;
-    world.advance(minutes(24 * 60)).await;
+    // The browser is waited for some seconds, the room for a day.
+    world.advance(minutes(2)).await;
+    world.leap(minutes(24 * 60)).await;
     let talked = rooms::get(&tenant, &talked).await;
     assert_eq!(talked["status"], "completed");
     tenant

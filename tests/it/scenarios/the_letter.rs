@@ -1,12 +1,6 @@
 //! What the specification says to the letter, where it is easily missed.
-use super::{
-    rooms,
-    the_call::{agent, call, session, told},
-};
-use crate::{
-    on_both,
-    world::{Tenant, World, minutes, seconds},
-};
+use super::{rooms, the_call::{agent, call, session, told}};
+use crate::{on_both, world::{Tenant, World, minutes, seconds}};
 use actors::session::caller_id;
 use entities::values::{Env, Scopes};
 use serde_json::{Value, json};
@@ -176,7 +170,7 @@ on_both! {
         let completed = &told(&tenant, "campaign.completed").await[0];
         assert_eq!(["total_contacts", "completed_sessions", "failed_sessions"].map(|count| completed[count].as_i64()), [Some(2), Some(1), Some(3)]);
 
-        world.advance(minutes(24 * 60)).await;
+        world.leap(minutes(24 * 60)).await;
         assert_eq!(contacts(&capped).await[0]["status"], "completed");
     }
 }

@@ -23,16 +23,9 @@ pub use database::{Backend, Database as TestDatabase};
 pub use proxy::Proxy;
 pub use receiver::Receiver;
 
-use callboard::{
-    access::{self, NewKey, NewWorkspace},
-    app::App,
-    settings::Settings,
-};
+use callboard::{access::{self, NewKey, NewWorkspace}, app::App, settings::Settings};
 use database::Database;
-use entities::{
-    ids::TenantId,
-    values::{Env, Moment, Scopes, Text},
-};
+use entities::{ids::TenantId, values::{Env, Moment, Scopes, Text}};
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
@@ -160,6 +153,12 @@ impl World {
     pub async fn leap(&self, by: Duration) {
         self.clock.set(self.clock.now().plus(by));
         self.advance(minutes(11)).await;
+    }
+
+    /// Moves the clock to a moment in one leap, and past it.
+    pub async fn leap_to(&self, at: Moment) {
+        self.clock.set(at.plus_seconds(-1));
+        self.advance(seconds(2)).await;
     }
 
     /// Waits until nothing is under way.

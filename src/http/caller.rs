@@ -1,0 +1,84 @@
+//! Who is behind a request, and what a route asks of them.
+use runtime::ids::Ids;
+use crate::{access, http::{error::{ApiError, ApiResult, REQUEST_ID}, extract::header_text, idempotency, rate_limits::Left, unread::Unread}, state::State};
+use actix_web::{Error as ActixError, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError, body::{BodySize, BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, error::InternalError, http::{Method, header::{self, HeaderMap, HeaderName, HeaderValue}}, middleware::Next, web::{Bytes, Data}};
+use entities::{api_key, ids::{Owned, TenantId, UserId}, tenant, user, values::{Env, Role, Scope}};
+use futures_util::FutureExt;
+use std::{convert::Infallible, future::{Ready, ready}, net::{IpAddr, Ipv4Addr, SocketAddr}, panic::AssertUnwindSafe, pin::Pin, task::{Context, Poll}};
+
+/// What a route asks of its caller. Part of the route's declaration: there is no route without one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Access {
+    /// Anybody.
+    Public,
+    /// Any valid API key.
+    AnyKey,
+    /// A key with this scope.
+    Needs(Scope),
+    /// A key with this scope, or a link of ours that carries its own proof (`sig`), which the handler checks.
+    NeedsOrLink(Scope),
+    /// A signed-in user.
+    SignedIn,
+    /// A member of the workspace in the path, with at least this role.
+    Member(Role),
+    /// The same, who has given the password within the last ten minutes: what gives others access.
+    Fresh(Role),
+}
+
+/// The key behind a request.
+#[derive(Clone)]
+pub struct Caller {
+    pub key: api_key::Model,
+    /// The id that an object made by this request is to have; given by its `Idempotency-Key`.
+    pub object_id: Option<uuid::Uuid>,
+}
+
+impl Caller {
+    pub fn tenant_id(&self) -> TenantId {
+        self.key.tenant_id
+    }
+    pub fn env(&self) -> Env {
+        self.key.env
+    }
+    /// An object of the caller's.
+    pub fn own<I>(&self, id: I) -> Owned<I> {
+        Owned::new(self.key.tenant_id, self.key.env, id)
+    }
+    /// The id for a new object: the same one when a request is repeated after a crash.
+    pub fn new_id<I: From<uuid::Uuid>>(&self, ids: &Ids) -> I {
+        self.object_id.map_or_else(|| ids.next(), I::from)
+    }
+}
+
+/// The signed-in user behind a dashboard request, and the workspace in its path.
+#[derive(Clone)]
+pub struct Member {
+    pub user: user::Model,
+    pub login_hash: String,
+    pub workspace: Option<(tenant::Model, Role)>,
+}
+
+impl Member {
+    pub fn user_id(&self) -> UserId {
+        self.user.id
+    }
+    pub fn tenant(&self) -> ApiResult<&tenant::Model> {
+        self.workspace
+            .as_ref()
+            .map(|(tenant, _)| tenant)
+            .ok_or_else(|| ApiError::not_found("no such workspace"))
+    }
+}
+
+macro_rules! from_extensions { ($($type:ty),*) => {$(
+    impl FromRequest for $type {
+        type Error = ApiError;
+        type Future = Ready<Result<Self, ApiError>>;
+        fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+            // The gate has put it there; a route whose access does not provide it is our mistake.
+            let found = request.extensions().get::<$type>().cloned();
+            ready(found.ok_or_else(|| entities::Error::Internal("a route's access does not provide its caller".into()).into()))
+        }
+    }
+)*} }
+from_extensions!(Caller, Member);
