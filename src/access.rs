@@ -7,10 +7,24 @@ pub mod workspace;
 pub use audit::Author;
 
 use crate::state::State;
-use actors::{deps::Deps, housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE}};
-use argon2::{Argon2, password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash}};
+use actors::{
+    deps::Deps,
+    housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE},
+};
+use argon2::{
+    Argon2,
+    password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
+};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use entities::{Error, Result, api_key, audit_log::Action, changes::Changes, db::Db, ids::{ApiKeyId, TenantId}, login, membership, meta, tenant, user, values::{Country, Env, Moment, Role, Scopes, Text, Zone}};
+use entities::{
+    Error, Result, api_key,
+    audit_log::Action,
+    changes::Changes,
+    db::Db,
+    ids::{ApiKeyId, TenantId},
+    login, membership, meta, tenant, user,
+    values::{Country, Env, Moment, Role, Scopes, Text, Zone},
+};
 use rules::commit::Commit;
 use runtime::keyring::sha256_hex;
 use sea_orm::ConnectionTrait;

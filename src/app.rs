@@ -1,14 +1,51 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
-use crate::{access, error::CannotStart, http::{bodies::Bodies, bulkheads::Bulkheads, gate, idempotency, open_streams::Streams, preflights::Preflights, rate_limits::RateLimits, routes, streams}, settings::{BadSetting, Settings}, state::State};
+use crate::{
+    access,
+    error::CannotStart,
+    http::{
+        bulkheads::Bulkheads, docs, documents::DOCUMENTS, gate, open_streams::Streams, preflights::Preflights,
+        rate_limits::RateLimits, routes, streams,
+    },
+    settings::Settings,
+    state::State,
+};
 use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web};
-use actors::{call::in_hand::Calls, carrier::{Sandbox, SandboxOptions, carriers::Carriers}, deps::{Deps, Shared}, fence::Fence, heartbeat::Heartbeat, holds, housekeeping::{self, KeysUsed}, reconcile::{reconcile, take_over}, recording::sounds::Studio, room::live_rooms::House, tree::{self, AfterCommits, Tree}, writer::{self, Writer}};
+use actors::{
+    call::in_hand::Calls,
+    carrier::{Sandbox, SandboxOptions, carriers::Carriers},
+    deps::{Deps, Shared},
+    fence::Fence,
+    heartbeat::Heartbeat,
+    holds,
+    housekeeping::{self, KeysUsed},
+    reconcile::{reconcile, take_over},
+    recording::sounds::Studio,
+    room::live_rooms::House,
+    tree::{self, AfterCommits},
+    writer::{self, Writer},
+};
 use adapters::outbound::{Options, Outbound};
-use entities::{Error, db::{Db, Location}, lock::Lock, meta};
+use entities::{
+    Error,
+    db::{Db, Location},
+    lock::Lock,
+    meta,
+};
 use media::webrtc::Media;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use migration::MigratorTrait;
-use runtime::{clock::Clock, ids::Ids, job::Jobs, keyring::{Keyring, purpose}, link_keys::{self, LinkKeys}};
-use std::{net::TcpListener, sync::{Arc, OnceLock, atomic::AtomicBool}, time::{Duration, Instant}};
+use runtime::{
+    clock::Clock,
+    ids::Ids,
+    job::Jobs,
+    keyring::{Keyring, purpose},
+    link_keys::{self, LinkKeys},
+};
+use std::{
+    net::TcpListener,
+    sync::{Arc, OnceLock, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
 
 pub struct App {
     pub state: web::Data<State>,
@@ -162,6 +199,7 @@ impl App {
         let server = HttpServer::new(move || {
             WebApp::new()
                 .app_data(state.clone())
+                .app_data::<docs::Lazy>(&DOCUMENTS)
                 .configure(|config| routes::configure(config, &state))
                 .wrap(from_fn(gate::frame))
         });

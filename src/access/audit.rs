@@ -1,6 +1,12 @@
 //! Who did what to access, noted in the transaction that does it.
 use actors::deps::Deps;
-use entities::{Error, Result, audit_log::{self, Action, Actor, Details}, ids::{TenantId, UserId}, login, membership, user, values::{Moment, Role}};
+use entities::{
+    Error, Result,
+    audit_log::{self, Action, Actor, Details},
+    ids::{TenantId, UserId},
+    login, membership, user,
+    values::{Moment, Role},
+};
 use runtime::ids::Ids;
 use sea_orm::ConnectionTrait;
 use serde_json::Value;

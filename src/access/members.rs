@@ -1,6 +1,12 @@
 //! Who belongs to a workspace, as what. Each change ends the member's dashboard sessions and is noted, in one transaction.
 use super::Author;
-use entities::{Error, Result, audit_log::Action, ids::{TenantId, UserId}, login, membership, tenant, user, values::Role};
+use entities::{
+    Error, Result,
+    audit_log::Action,
+    ids::{TenantId, UserId},
+    login, membership, tenant, user,
+    values::Role,
+};
 use sea_orm::ConnectionTrait;
 use serde_json::json;
 

@@ -1,6 +1,13 @@
 //! What a workspace's owner and its operator decide about it.
 use super::Author;
-use entities::{Result, audit_log::Action, bulk::{self, OnConflict}, ids::TenantId, tenant, values::{Country, Zone}};
+use entities::{
+    Result,
+    audit_log::Action,
+    bulk::{self, OnConflict},
+    ids::TenantId,
+    tenant,
+    values::{Country, Zone},
+};
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 

@@ -10,13 +10,30 @@ mod topups;
 
 use crate::{error::CannotStart, settings::Settings};
 use clap::Subcommand;
-use entities::{Error, api_key, campaign::{self, OnUnknownTimezone, Schedule}, campaign_move, contact, db::Location, delivery, delivery_attempt, dial, dnc, evaluation, event, ids::TenantId, recording, session, tally, tenant, values::{Day, Env, Zone}, webhook_endpoint};
+use entities::{
+    Error, api_key,
+    campaign::{self, OnUnknownTimezone, Schedule},
+    campaign_move, contact,
+    db::Location,
+    delivery, delivery_attempt, dial, dnc, evaluation, event,
+    ids::TenantId,
+    recording, session, tally, tenant,
+    values::{Day, Env, Zone},
+    webhook_endpoint,
+};
 use migration::MigratorTrait;
 use rules::{eligibility::RING_TIMEOUT_SECONDS, hours::Rules};
 use runtime::at_rest;
-use sea_orm::{ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel, TransactionTrait};
+use sea_orm::{
+    ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
+    TransactionTrait,
+};
 use serde_json::{Value, json};
-use std::{collections::HashMap, io::{self, BufWriter, Write}, path::PathBuf};
+use std::{
+    collections::HashMap,
+    io::{self, BufWriter, Write},
+    path::PathBuf,
+};
 
 #[derive(Subcommand)]
 pub enum Audit {
@@ -570,7 +587,10 @@ fn key_line(row: &api_key::Model) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use entities::{ids::{CampaignId, EventId}, values::Moment};
+    use entities::{
+        ids::{CampaignId, EventId},
+        values::Moment,
+    };
     use uuid::Uuid;
 
     fn event(event_type: &str, body: &str) -> Value {

@@ -1,14 +1,39 @@
 //! The operator's commands. They work on the database itself, beside a running `serve`.
-use crate::{access::{self, Author, NewKey}, error::CannotStart, http::{openapi as document, views::ApiKeyView}, settings::{DEFAULTS, Settings}};
+use crate::{
+    access::{self, Author, NewKey},
+    error::CannotStart,
+    http::{openapi as document, views::ApiKeyView},
+    settings::{DEFAULTS, Settings},
+};
 use actors::{recording::studio, voice_clone::samples};
 use adapters::recording::vault::Vault;
 use clap::Subcommand;
-use entities::{Error, api_key, audit_log::Action, changes::Changes, db::Db, function, page::Page, recording, sip_trunk, tenant, values::{Env, Moment, Scopes, Text}, verified_number, voice::sample, webhook_endpoint};
+use entities::{
+    Error, api_key,
+    audit_log::Action,
+    changes::Changes,
+    db::Db,
+    function,
+    page::Page,
+    recording, sip_trunk, tenant,
+    values::{Env, Moment, Scopes, Text},
+    verified_number,
+    voice::sample,
+    webhook_endpoint,
+};
 use migration::MigratorTrait;
-use runtime::{clock::Clock, ids::Ids, keyring::{Keyring, purpose}, link_keys};
+use runtime::{
+    clock::Clock,
+    ids::Ids,
+    keyring::{Keyring, purpose},
+    link_keys,
+};
 use sea_orm::DatabaseTransaction;
 use serde_json::json;
-use std::{io::{IsTerminal, Read}, path::PathBuf};
+use std::{
+    io::{IsTerminal, Read},
+    path::PathBuf,
+};
 use zeroize::Zeroizing;
 
 #[derive(Subcommand)]

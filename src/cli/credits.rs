@@ -2,7 +2,13 @@
 use super::commands::{open, print};
 use crate::error::CannotStart;
 use clap::Subcommand;
-use entities::{Error, ids::GrantId, ledger::{self, grant}, tenant, values::{Cents, Env, Text}};
+use entities::{
+    Error,
+    ids::GrantId,
+    ledger::{self, grant},
+    tenant,
+    values::{Cents, Env, Text},
+};
 use serde_json::json;
 use std::{path::PathBuf, time::Duration};
 

@@ -2,7 +2,14 @@
 //! running `serve`, which asks for the claim at each use.
 use crate::{error::CannotStart, settings::Settings};
 use actors::verify::claim::{self, Claimed};
-use entities::{Error, db::Db, mail, number_claim::{self, Source}, tenant, values::{Country, E164, Moment}};
+use entities::{
+    Error,
+    db::Db,
+    mail,
+    number_claim::{self, Source},
+    tenant,
+    values::{Country, E164, Moment},
+};
 use runtime::ids::Ids;
 use serde::Serialize;
 

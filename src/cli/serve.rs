@@ -1,5 +1,10 @@
 //! `callboard serve`.
-use crate::{app::{self, App}, error::CannotStart, logging, settings::Settings};
+use crate::{
+    app::{self, App},
+    error::CannotStart,
+    logging,
+    settings::Settings,
+};
 use adapters::mail::post::Post;
 use clap::Args;
 use runtime::clock::Clock;

@@ -1,9 +1,22 @@
 //! `callboard tenant`: workspaces as their operator sees them. Works beside a running `serve`, which looks at the same rows:
 //! inside the transaction of each dial, and every 30 seconds.
 use super::commands::{open, print};
-use crate::{access::{Author, workspace::{Change, change}}, error::CannotStart, http::views::WorkspaceView};
+use crate::{
+    access::{
+        Author,
+        workspace::{Change, change},
+    },
+    error::CannotStart,
+    http::views::WorkspaceView,
+};
 use clap::{ArgAction, Subcommand};
-use entities::{Error, db::Db, suspension, tenant::{self, Model}, values::{Country, Moment, Text, Zone}};
+use entities::{
+    Error,
+    db::Db,
+    suspension,
+    tenant::{self, Model},
+    values::{Country, Moment, Text, Zone},
+};
 use serde::Serialize;
 use std::path::PathBuf;
 

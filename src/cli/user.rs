@@ -1,6 +1,9 @@
 //! `callboard user`: accounts of people. Works beside a running `serve`, which looks at the same rows at every request.
 use super::commands::{open, password_from_stdin, print};
-use crate::{access::{self, Author, account}, error::CannotStart};
+use crate::{
+    access::{self, Author, account},
+    error::CannotStart,
+};
 use clap::Subcommand;
 use entities::{Error, db::Db, membership, user};
 use serde_json::json;

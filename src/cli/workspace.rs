@@ -1,8 +1,23 @@
 //! `callboard workspace`: workspaces and who belongs to them. Works beside a running `serve`, which looks at the same rows.
-use super::{commands::{open, password_from_stdin, print, write}, numbers};
-use crate::{access::{self, Author, DEFAULT_CONCURRENCY, NewWorkspace, members}, error::CannotStart, http::views::WorkspaceView};
+use super::{
+    commands::{open, password_from_stdin, print, write},
+    numbers,
+};
+use crate::{
+    access::{self, Author, DEFAULT_CONCURRENCY, NewWorkspace, members},
+    error::CannotStart,
+    http::views::WorkspaceView,
+};
 use clap::Subcommand;
-use entities::{Error, db::Db, membership, page::Page, tenant, user, values::{Role, Zone}, verified_number};
+use entities::{
+    Error,
+    db::Db,
+    membership,
+    page::Page,
+    tenant, user,
+    values::{Role, Zone},
+    verified_number,
+};
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -3,7 +3,11 @@ pub mod docs;
 pub mod room;
 
 use crate::http::error::{ApiError, ApiResult};
-use actix_web::{HttpResponse, http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY}, web::Path};
+use actix_web::{
+    HttpResponse,
+    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY},
+    web::Path,
+};
 
 /// No inline script or style, nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \

@@ -1,5 +1,10 @@
 //! What a room's link shows: the page on which a person talks with the agent, and one page for every link that is not good.
-use actix_web::{HttpResponse, HttpResponseBuilder, http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS}};
+use actix_web::{
+    HttpResponse, HttpResponseBuilder,
+    http::header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    },
+};
 use serde::Serialize;
 
 /// No inline script or style, nothing from elsewhere, and in nobody's frame.
@@ -87,7 +92,10 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use actix_web::{body::{MessageBody, to_bytes}, http::StatusCode};
+    use actix_web::{
+        body::{MessageBody, to_bytes},
+        http::StatusCode,
+    };
 
     async fn text(response: HttpResponse) -> String {
         let body = to_bytes(response.into_body().boxed()).await.unwrap();

@@ -1,7 +1,18 @@
 //! What somebody who is signed in does with the own account: the password again, another password, the end of all sessions.
-use super::{error::{ApiError, ApiResult}, extract::Json, login::{KNOWN, blocking, over}};
-use crate::{access::{self, Author, FRESH, account}, http::caller::Member, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Member,
+    error::{ApiError, ApiResult},
+    extract::Json,
+    login::{KNOWN, blocking, over},
+};
+use crate::{
+    access::{self, Author, FRESH, account},
+    state::State,
+};
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use entities::{login, user, values::Moment};
 use rules::commit::Commit;
 use schemars::JsonSchema;

@@ -1,9 +1,26 @@
 //! Agents: who talks. Shared by a tenant's two envs.
-use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, OptionalJson, Params}, views::{AgentVersionView, AgentView, List, SimulationView}, voices};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
-use actors::talk::DryRun;
-use entities::{Error, agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer}, agent_version, campaign, function, ids::AgentId, number, values::{E164, Text, Variables}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, OptionalJson, Params},
+    language::check_language,
+    views::{AgentVersionView, AgentView, List, SimulationView},
+    voices,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::talk::dry_run::DryRun;
+use entities::{
+    Error,
+    agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer},
+    agent_version, campaign, function,
+    ids::AgentId,
+    number,
+    values::{E164, Text, Variables},
+};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -193,7 +210,7 @@ pub async fn simulate(
         functions: asked.functions,
     };
     let _permit = state.bulkheads.outside(caller.tenant_id())?;
-    let session = actors::talk::simulate(&state.deps, dry).await?;
+    let session = actors::talk::dry_run::simulate(&state.deps, dry).await?;
     Ok(web::Json(SimulationView::of(session)))
 }
 
@@ -228,23 +245,6 @@ async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiRe
 
 async fn check_voice(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
     voices::check(state, caller, "voice_id", definition.voice_id.as_deref()).await
-}
-
-/// BCP 47: letters first, then letters and digits, with hyphens between.
-pub fn check_language(tag: &str) -> ApiResult<()> {
-    let mut parts = tag.split('-');
-    let primary = parts.next().unwrap_or_default();
-    let fits = (2..=3).contains(&primary.len())
-        && primary.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && parts.all(|part| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    if fits {
-        Ok(())
-    } else {
-        Err(ApiError::validation(
-            "language",
-            format!("`{tag}` is not a language tag: write en-US or de"),
-        ))
-    }
 }
 
 fn check_brain(brain: &Brain) -> ApiResult<()> {

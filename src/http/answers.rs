@@ -1,10 +1,27 @@
 //! What agents ask, and what people answered.
-use super::{csv_cell, error::ApiResult, extract::{Id, Params}, report, views::List};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    csv_cell,
+    error::ApiResult,
+    extract::{Id, Params},
+    report,
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use actors::deps::Deps;
 use bytes::Bytes;
-use entities::{Error, Result, agent::{self, Question, QuestionType}, answer::{self as store, Filter, Model, Source}, ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId}, recording, values::{Env, Moment}};
+use entities::{
+    Error, Result,
+    agent::{self, Question, QuestionType},
+    answer::{self as store, Filter, Model, Source},
+    ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId},
+    recording,
+    values::{Env, Moment},
+};
 use futures_util::stream;
 use runtime::bulkhead::Permit;
 use schemars::JsonSchema;

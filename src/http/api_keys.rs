@@ -1,8 +1,21 @@
 //! API keys, managed by signed-in members. Source: specification, "Key management".
-use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Params, SMALL}, views::{ApiKeyView, List}};
-use crate::{access::{self, Author, NewKey}, http::caller::Member, state::State};
+use super::{
+    caller::Member,
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Params, SMALL},
+    views::{ApiKeyView, List},
+};
+use crate::{
+    access::{self, Author, NewKey},
+    state::State,
+};
 use actix_web::{HttpResponse, web};
-use entities::{api_key, audit_log::Action, ids::ApiKeyId, values::{Env, Moment, Role, Scopes, Text}};
+use entities::{
+    api_key,
+    audit_log::Action,
+    ids::ApiKeyId,
+    values::{Env, Moment, Role, Scopes, Text},
+};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,10 +1,13 @@
 //! Bytes of requests' bodies in memory, counted as they arrive: of a workspace, of a stranger's network, and of all together.
 //! Who has no room is refused and frees what they hold, so that others go on.
-use super::{error::{ApiError, ApiResult}, gate};
-use crate::http::{bodies::MIB, caller::Caller};
+use super::error::{ApiError, ApiResult};
 use actix_web::{HttpMessage, HttpRequest};
 use entities::ids::TenantId;
-use std::{collections::HashMap, net::IpAddr, sync::{Arc, Mutex, MutexGuard, PoisonError}};
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 pub const MIB: usize = 1024 * 1024;
 

@@ -1,10 +1,14 @@
 //! Who is behind a request, and what a route asks of them.
+use super::error::{ApiError, ApiResult};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload};
+use entities::{
+    api_key,
+    ids::{Owned, TenantId, UserId},
+    tenant, user,
+    values::{Env, Role, Scope},
+};
 use runtime::ids::Ids;
-use crate::{access, http::{error::{ApiError, ApiResult, REQUEST_ID}, extract::header_text, idempotency, rate_limits::Left, unread::Unread}, state::State};
-use actix_web::{Error as ActixError, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError, body::{BodySize, BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, error::InternalError, http::{Method, header::{self, HeaderMap, HeaderName, HeaderValue}}, middleware::Next, web::{Bytes, Data}};
-use entities::{api_key, ids::{Owned, TenantId, UserId}, tenant, user, values::{Env, Role, Scope}};
-use futures_util::FutureExt;
-use std::{convert::Infallible, future::{Ready, ready}, net::{IpAddr, Ipv4Addr, SocketAddr}, panic::AssertUnwindSafe, pin::Pin, task::{Context, Poll}};
+use std::future::{Ready, ready};
 
 /// What a route asks of its caller. Part of the route's declaration: there is no route without one.
 #[derive(Clone, Copy, Debug, PartialEq)]

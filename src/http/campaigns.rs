@@ -1,10 +1,40 @@
 //! Campaigns.
-use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, OptionalJson, Params}, sessions::check_carrier, views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List}};
-use crate::{http::{bodies::MIB, caller::Caller}, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
-use actors::{campaign::outlook, contact::intake::{self, Added, Given}, facts, session::caller_id};
-use entities::{Error, agent, campaign::{self as store, AgentSnapshot, Channel, Plan}, campaign_hour, contact, dispatch_block, dispatch_pause, ids::CampaignId, session, tally, values::Text};
-use rules::{campaign::{letter::Letter, machine::{self, Campaign, Command}, patch::Patch}, commit::Commit, dispatch::room::Room};
+use super::{
+    bodies::MIB,
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Nothing, OptionalJson, Params},
+    sessions::check_carrier,
+    views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List},
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    campaign::outlook,
+    contact::intake::{self, Added, Given},
+    facts,
+    session::caller_id,
+};
+use entities::{
+    Error, agent,
+    campaign::{self as store, AgentSnapshot, Channel, Plan},
+    campaign_hour, contact, dispatch_block, dispatch_pause,
+    ids::CampaignId,
+    session, tally,
+    values::Text,
+};
+use rules::{
+    campaign::{
+        letter::Letter,
+        machine::{self, Campaign, Command},
+        patch::Patch,
+    },
+    commit::Commit,
+    dispatch::room::Room,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -56,7 +86,7 @@ pub async fn run(
     Letter::check(&plan)?;
     let agent = agent_of(&state, &caller, &plan).await?;
     let deps = state.deps.clone();
-    let key = caller.own(caller.new_id::<CampaignId>(&state));
+    let key = caller.own(caller.new_id::<CampaignId>(&state.deps.ids));
     let reading = intake::Reading::of(&plan, country(&state, &caller).await?)?;
     let sorted = intake::sort(&deps, key, &reading, given);
     if sorted.rows.is_empty() {

@@ -1,6 +1,11 @@
 //! How many calls a workspace makes at once, and how many slots it keeps for calls that come in.
-use super::{error::{ApiError, ApiResult}, extract::{self, Json}, views::{BySourceView, ConcurrencyView}};
-use crate::{http::caller::Caller, state::State};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Json},
+    views::{BySourceView, ConcurrencyView},
+};
+use crate::state::State;
 use actix_web::web::{self, Data};
 use entities::{session, tenant};
 use rules::{commit::Commit, dispatch::room::Room, effect::Hint};

@@ -1,9 +1,30 @@
 //! A campaign's contacts. One number is in a campaign once, however it was typed.
-use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{self, Csv, Id, Json, Nothing, Params}, imports::ImportView, views::{ContactView, EligibilityView, List}};
-use crate::{http::{bodies::MIB, caller::Caller}, state::State};
-use actix_web::{HttpRequest, HttpResponse, web::{self, Data}};
-use actors::{contact::{edit::{self, Target}, intake::{self, Added, Given}}, import};
-use entities::{Error, campaign, contact as store, ids::{CampaignId, ContactId}, import::Kind};
+use super::{
+    bodies::MIB,
+    caller::Caller,
+    campaigns::country,
+    error::{ApiError, ApiResult},
+    extract::{self, Csv, Id, Json, Nothing, Params},
+    imports::ImportView,
+    views::{ContactView, EligibilityView, List},
+};
+use crate::state::State;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    contact::{
+        edit::{self, Target},
+        intake::{self, Added, Given},
+    },
+    import,
+};
+use entities::{
+    Error, campaign, contact as store,
+    ids::{CampaignId, ContactId},
+    import::Kind,
+};
 use rules::effect::Hint;
 use schemars::JsonSchema;
 use serde::Deserialize;

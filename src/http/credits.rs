@@ -1,8 +1,17 @@
 //! A workspace's prepaid credits: what it has, and every movement. Each env has its own.
-use super::{error::{ApiError, ApiResult}, extract::{Json, Params}, views::List};
-use crate::{http::caller::Caller, state::State};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{Json, Params},
+    views::List,
+};
+use crate::state::State;
 use actix_web::web::{self, Data};
-use entities::{ids::LedgerEntryId, ledger::{self, Filter, Kind, Movement, account}, values::{Cents, Env, Moment}};
+use entities::{
+    ids::LedgerEntryId,
+    ledger::{self, Filter, Kind, Movement, account},
+    values::{Cents, Env, Moment},
+};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

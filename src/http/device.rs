@@ -1,8 +1,14 @@
 //! Browsers that have signed in before. Each carries a proof of it, and its tries to sign in again as the same user are
 //! counted by themselves: whoever guesses that user's password from elsewhere does not keep its owner out. It opens nothing.
-use super::{error::{ApiError, ApiResult}, gate, peer::peer};
+use super::{
+    error::{ApiError, ApiResult},
+    peer::peer,
+};
 use crate::state::State;
-use actix_web::{HttpRequest, cookie::{Cookie, SameSite, time}};
+use actix_web::{
+    HttpRequest,
+    cookie::{Cookie, SameSite, time},
+};
 use entities::{ids::UserId, user};
 use runtime::keyring::purpose;
 use uuid::Uuid;

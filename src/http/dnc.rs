@@ -1,9 +1,25 @@
 //! The do-not-call list.
-use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{Csv, Id, Json, Params}, imports::ImportView, views::List};
-use crate::{http::{bodies::MIB, caller::Caller}, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    bodies::MIB,
+    caller::Caller,
+    campaigns::country,
+    error::{ApiError, ApiResult},
+    extract::{Csv, Id, Json, Params},
+    imports::ImportView,
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use actors::{dnc, import};
-use entities::{dnc::{self as store, Channels, DncChannel, Filter, Model, Source}, ids::{DncId, SessionId}, import::Kind, values::{E164, Moment, Text}};
+use entities::{
+    dnc::{self as store, Channels, DncChannel, Filter, Model, Source},
+    ids::{DncId, SessionId},
+    import::Kind,
+    values::{E164, Moment, Text},
+};
 use rules::barred::{self, Entry, Whom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,29 @@
 //! E-mails, written one by one.
-use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Nothing, Params}, sms_messages::{MessageErrorView, check_schedule, too_many}, views::List};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, http::StatusCode, web::{self, Data}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Nothing, Params},
+    sms_messages::{MessageErrorView, check_schedule, too_many},
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    http::StatusCode,
+    web::{self, Data},
+};
 use actors::email::{self, MAX_OPEN};
 use adapters::email::message::{is_content_type, is_mailbox};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use entities::{Error, email_message::{self as store, Filter, Kind, Model, Status, content::{Attachment, Attachments}}, ids::{CampaignId, ContactId, EmailId}, values::{Cents, Metadata, Moment, Text}};
+use entities::{
+    Error,
+    email_message::{
+        self as store, Filter, Kind, Model, Status,
+        content::{Attachment, Attachments},
+    },
+    ids::{CampaignId, ContactId, EmailId},
+    values::{Cents, Metadata, Moment, Text},
+};
 use rules::{barred, email::machine::Command};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,15 +1,33 @@
 //! Events: what happened, as a list, one by one, and as a live stream.
-use super::{error::{ApiError, ApiResult}, extract::{Id, OptionalJson, Params, header_text}, streams::StreamPlace, views::{DeliveryView, EventTypeView, EventView, List}};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpRequest, HttpResponse, web::{Bytes, Data, Json}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{Id, OptionalJson, Params, header_text},
+    streams::StreamPlace,
+    views::{DeliveryView, EventTypeView, EventView, List},
+};
+use crate::state::State;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    web::{Bytes, Data, Json},
+};
 use actors::delivery::replay;
-use entities::{delivery, delivery_attempt, event::{self, Filter}, ids::{EndpointId, EventId, TenantId}, page::Listed, values::Env};
+use entities::{
+    delivery, delivery_attempt,
+    event::{self, Filter},
+    ids::{EndpointId, EventId, TenantId},
+    page::Listed,
+    values::Env,
+};
 use futures_util::stream;
 use rules::{commit::Committed, event::CATALOGUE};
 use runtime::at_rest;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::{collections::{HashMap, VecDeque}, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
 use tokio::sync::{broadcast, watch};
 
 /// GET /v1/events

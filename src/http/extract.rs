@@ -1,12 +1,32 @@
 //! Reading requests: bodies, ids and query parameters, each with an error that names the field and says what to do.
-use super::{bodies::{MIB, Owner, Room}, caller::Caller, error::ApiError, peer::{peer, state_of}};
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, error::PayloadError, http::{Method, header}, web::{Bytes, BytesMut}};
+use super::{
+    bodies::{MIB, Owner, Room},
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    peer::{peer, state_of},
+};
+use actix_web::{
+    FromRequest, HttpMessage, HttpRequest,
+    dev::Payload,
+    error::PayloadError,
+    http::{Method, header},
+    web::{Bytes, BytesMut},
+};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{page::Page, values::Moment};
 use futures_util::{Stream, StreamExt, future::LocalBoxFuture};
-use rules::{event::CATALOGUE, shape::{self, Misshapen}};
+use rules::{
+    event::CATALOGUE,
+    shape::{self, Misshapen},
+};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use std::{borrow::Cow, collections::BTreeMap, future::{Ready, ready}, str::FromStr, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    future::{Ready, ready},
+    str::FromStr,
+    time::Duration,
+};
 use uuid::Uuid;
 
 /// For bodies that anybody may send, and that hold a few short fields.

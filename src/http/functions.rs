@@ -1,11 +1,30 @@
 //! Functions: what agents may call during a talk. Shared by a workspace's two envs.
-use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, Params}, target, views::List};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Nothing, Params},
+    target,
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use actors::talk::functions::{self, Occasion};
 use adapters::signature;
-use entities::{Error, agent, function::{self as store, Definition, FunctionName, Method, Model}, ids::FunctionId, transcript::InvocationStatus, values::{Bounded, Moment, Text, WebhookUrl}, webhook_endpoint::Headers};
-use rules::{commit::Commit, conversation::{schema::Parameters, tools}};
+use entities::{
+    Error, agent,
+    function::{self as store, Definition, FunctionName, Method, Model},
+    ids::FunctionId,
+    transcript::InvocationStatus,
+    values::{Bounded, Moment, Text, WebhookUrl},
+    webhook_endpoint::Headers,
+};
+use rules::{
+    commit::Commit,
+    conversation::{schema::Parameters, tools},
+};
 use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

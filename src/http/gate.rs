@@ -1,10 +1,37 @@
 //! The gate in front of every route: request id, who is calling, what the key may do, how often.
+use super::{
+    caller::{Access, Caller, Member},
+    error::{ApiError, ApiResult, REQUEST_ID},
+    extract::header_text,
+    idempotency,
+    peer::{peer, state_of},
+    rate_limits::Left,
+    unread::Unread,
+};
 use crate::{access, state::State};
-use super::{caller::{Access, Caller, Member}, error::{ApiError, ApiResult, REQUEST_ID}, extract::header_text, idempotency, peer::{peer, state_of}, rate_limits::Left, unread::Unread};
-use actix_web::{Error as ActixError, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError, body::{BodySize, BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, error::InternalError, http::{Method, header::{self, HeaderMap, HeaderName, HeaderValue}}, middleware::Next, web::{Bytes, Data}};
-use entities::{api_key, ids::{Owned, TenantId, UserId}, tenant, user, values::{Env, Role, Scope}};
+use actix_web::{
+    Error as ActixError, HttpMessage, HttpRequest, HttpResponse, ResponseError,
+    body::{BodySize, BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    error::InternalError,
+    http::{
+        Method,
+        header::{self, HeaderName, HeaderValue},
+    },
+    middleware::Next,
+    web::Bytes,
+};
+use entities::{
+    api_key,
+    values::{Role, Scope},
+};
 use futures_util::FutureExt;
-use std::{convert::Infallible, future::{Ready, ready}, net::{IpAddr, Ipv4Addr, SocketAddr}, panic::AssertUnwindSafe, pin::Pin, task::{Context, Poll}};
+use std::{
+    convert::Infallible,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 /// Outermost: gives the request its id, turns panics into answers, adds what every answer carries.
 pub async fn frame(
@@ -268,4 +295,3 @@ pub fn same_origin(request: &HttpRequest) -> ApiResult<()> {
     let same = origin.split_once("://").is_some_and(|(_, authority)| authority == host);
     if same { Ok(()) } else { Err(foreign()) }
 }
-

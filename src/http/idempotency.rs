@@ -2,15 +2,27 @@
 //!
 //! The key is claimed by a row before the request runs. The row also holds the id that the request's object will have, so
 //! that a request which a crash cut off between effect and answer finds its object instead of making a second one.
-use super::{error::ApiError, extract, in_flight::Running, voices::{Fingerprint, Form}};
-use crate::{http::{bodies::MIB, caller::Caller}, state::State};
-use actix_web::{Error as ActixError, HttpMessage, HttpResponse, ResponseError, body::{self, BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, http::{StatusCode, header}, middleware::Next};
+use super::{
+    bodies::MIB,
+    caller::Caller,
+    error::ApiError,
+    extract,
+    in_flight::Running,
+    voices::{Fingerprint, Form},
+};
+use crate::state::State;
+use actix_web::{
+    Error as ActixError, HttpMessage, HttpResponse, ResponseError,
+    body::{self, BoxBody, MessageBody},
+    dev::{Payload, ServiceRequest, ServiceResponse},
+    http::{StatusCode, header},
+    middleware::Next,
+};
 use actors::deps::Deps;
 use entities::idempotency::{self as store, Model as Claim};
 use rules::commit::Commit;
 use runtime::keyring::{hex, purpose};
 use sha2::{Digest, Sha256};
-use std::{collections::HashSet, sync::{Arc, Mutex, MutexGuard, PoisonError}};
 
 /// Ends the entry however the request ends.
 struct Entered {

@@ -1,8 +1,12 @@
 //! Imports: how far a list is read in, and which of its rows were refused.
-use super::{error::ApiResult, extract::Id};
-use crate::{http::caller::Caller, state::State};
+use super::{caller::Caller, error::ApiResult, extract::Id};
+use crate::state::State;
 use actix_web::web::{self, Data};
-use entities::{ids::{CampaignId, ImportId}, import::{self as store, Delimiter, ImportStatus, Kind, Model, Rejection, Rejections}, values::Moment};
+use entities::{
+    ids::{CampaignId, ImportId},
+    import::{self as store, Delimiter, ImportStatus, Kind, Model, Rejection, Rejections},
+    values::Moment,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 

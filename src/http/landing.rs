@@ -1,10 +1,30 @@
 //! What stands behind a room's link: the page, and what its script asks for. The link is the proof; whatever is wrong with one
 //! is not told.
-use super::{error::{ApiError, ApiResult}, extract::{self, Params, header_text}, rooms};
-use crate::{dashboard::room::{self as pages, View}, http::peer::peer, state::State};
-use actix_web::{HttpRequest, HttpResponse, http::header::{CACHE_CONTROL, LOCATION}, web::{Data, Path, Payload}};
-use actors::room::{join::{self, Joining}, link};
-use entities::{Error, agent_version, ids::{ParticipantId, RoomId}, room::{self, ErrorCode, Model, Status}, session::{self, EndedBy}};
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{self, Params, header_text},
+    peer::peer,
+    rooms,
+};
+use crate::{
+    dashboard::room::{self as pages, View},
+    state::State,
+};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::header::{CACHE_CONTROL, LOCATION},
+    web::{Data, Path, Payload},
+};
+use actors::room::{
+    join::{self, Joining},
+    link,
+};
+use entities::{
+    Error, agent_version,
+    ids::{ParticipantId, RoomId},
+    room::{self, ErrorCode, Model, Status},
+    session::{self, EndedBy},
+};
 use rules::{room::machine::Command, session::command::Command as SessionCommand};
 
 /// A session description of a browser has 2 to 8 KiB.

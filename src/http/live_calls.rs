@@ -1,10 +1,26 @@
 //! A call while it is live, and what was said in it.
-use super::{error::{ApiError, ApiResult}, events::{HEARTBEAT, heartbeat}, extract::{Id, Json, OptionalJson, Params, header_text}, streams::StreamPlace, views::{SessionView, TimelineView, TranscriptView}};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpRequest, HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    events::{HEARTBEAT, heartbeat},
+    extract::{Id, Json, OptionalJson, Params, header_text},
+    streams::StreamPlace,
+    views::{SessionView, TimelineView, TranscriptView},
+};
+use crate::state::State;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    web::{self, Data},
+};
 use actors::call::leg::Control;
 use bytes::Bytes;
-use entities::{Error, agent_version, ids::SessionId, session::{self as store, Digits, Model, Phase}, transcript::{self, Entry, Turn}, values::{E164, Env, Moment, Text}};
+use entities::{
+    Error, agent_version,
+    ids::SessionId,
+    session::{self as store, Digits, Model, Phase},
+    transcript::{self, Entry, Turn},
+    values::{E164, Env, Moment, Text},
+};
 use futures_util::stream;
 use rules::session::{command::Command, machine::Session};
 use schemars::JsonSchema;

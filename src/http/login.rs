@@ -1,7 +1,21 @@
 //! Signing up, in and out of the dashboard.
-use super::{device, error::{ApiError, ApiResult}, extract::{Json, SMALL}, gate, transport, views::{MembershipView, SignedInView, UserView}};
-use crate::{access::{self, DEFAULT_CONCURRENCY, NewWorkspace}, http::caller::Member, state::State};
-use actix_web::{HttpRequest, HttpResponse, cookie::{Cookie, SameSite, time}, web::{self, Data}};
+use super::{
+    caller::Member,
+    device,
+    error::{ApiError, ApiResult},
+    extract::{Json, SMALL},
+    gate, transport,
+    views::{MembershipView, SignedInView, UserView},
+};
+use crate::{
+    access::{self, DEFAULT_CONCURRENCY, NewWorkspace},
+    state::State,
+};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    cookie::{Cookie, SameSite, time},
+    web::{self, Data},
+};
 use actors::housekeeping::LOGIN_ABSOLUTE;
 use entities::{meta, user, values::Zone};
 use rules::commit::Commit;

@@ -1,6 +1,6 @@
 //! `GET /v1/me`: who a key is.
-use super::{error::ApiResult, views::MeView};
-use crate::{http::caller::Caller, state::State};
+use super::{caller::Caller, error::ApiResult, views::MeView};
+use crate::state::State;
 use actix_web::web::{Data, Json};
 
 pub async fn get(state: Data<State>, caller: Caller) -> ApiResult<Json<MeView>> {

@@ -1,8 +1,26 @@
 //! The members of a workspace, and the log of who changed whose access.
-use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Params, SMALL}, views::List};
-use crate::{access::{self, Author, members}, http::caller::Member, state::State};
-use actix_web::{HttpResponse, http::StatusCode, web::{self, Data}};
-use entities::{Error, audit_log::{self, Action, Actor, Details}, ids::{AuditLogId, UserId}, membership, user, values::{Moment, Role}};
+use super::{
+    caller::Member,
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Params, SMALL},
+    views::List,
+};
+use crate::{
+    access::{self, Author, members},
+    state::State,
+};
+use actix_web::{
+    HttpResponse,
+    http::StatusCode,
+    web::{self, Data},
+};
+use entities::{
+    Error,
+    audit_log::{self, Action, Actor, Details},
+    ids::{AuditLogId, UserId},
+    membership, user,
+    values::{Moment, Role},
+};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

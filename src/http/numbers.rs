@@ -2,11 +2,29 @@
 //!
 //! Any number can be added, and no answer says whether another workspace has it: what is added is configuration, good for
 //! the sandbox. Live use asks for a claim, which is unique (`entities::number_claim`).
-use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{self, Id, Json, Params}, views::{List, SessionView}};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    campaigns::country,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Params},
+    views::{List, SessionView},
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use actors::inbound::{self, Arriving, Taken, WINDOW_SECONDS};
-use entities::{Error, agent, ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId}, inbound_call::{self, Counts, Outcome}, number::{self as store, Inbound, Model, Otherwise}, number_claim, session::{Sandbox, SandboxOutcome, Step}, sip_trunk, values::{E164, Env, Moment, Text}};
+use entities::{
+    Error, agent,
+    ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId},
+    inbound_call::{self, Counts, Outcome},
+    number::{self as store, Inbound, Model, Otherwise},
+    number_claim,
+    session::{Sandbox, SandboxOutcome, Step},
+    sip_trunk,
+    values::{E164, Env, Moment, Text},
+};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,26 +1,27 @@
 //! Event streams that are open.
-use crate::{access, http::{caller::Caller, error::ApiResult}, state::State};
-use actix_web::web::Data;
-use entities::{api_key, ids::ApiKeyId};
-use runtime::{bulkhead::Permit, clock::Busy};
-use std::{collections::{HashMap, HashSet}, sync::{Arc, Mutex, MutexGuard, PoisonError}, time::Duration};
+use entities::ids::ApiKeyId;
+use runtime::clock::Busy;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 use tokio::sync::{Notify, watch};
 
 pub struct Streams {
     pub ending: watch::Sender<bool>,
-    open: Mutex<Open>,
+    pub open: Mutex<Open>,
     /// The first one was opened.
-    opened: Notify,
+    pub opened: Notify,
 }
 
 #[derive(Default)]
-struct Open {
+pub struct Open {
     /// How many there are of each key, and what tells them that it is no longer valid.
-    by_key: HashMap<ApiKeyId, (usize, watch::Sender<bool>)>,
+    pub by_key: HashMap<ApiKeyId, (usize, watch::Sender<bool>)>,
     /// Somebody looks at the keys.
-    watched: bool,
+    pub watched: bool,
     /// Held from the opening of the first one until the alarm for its key stands.
-    busy: Busy,
+    pub busy: Busy,
 }
 
 impl Default for Streams {
@@ -34,19 +35,19 @@ impl Default for Streams {
 }
 
 impl Streams {
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    pub fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The keys of open streams. `None`, and watched no more: there are none.
-    fn keys(&self) -> Option<Vec<ApiKeyId>> {
+    pub fn keys(&self) -> Option<Vec<ApiKeyId>> {
         let mut open = self.lock();
         open.watched = !open.by_key.is_empty();
         open.watched.then(|| open.by_key.keys().copied().collect())
     }
 
     /// Ends those of the keys that are not valid.
-    fn end(&self, keys: &[ApiKeyId], valid: &HashSet<ApiKeyId>) {
+    pub fn end(&self, keys: &[ApiKeyId], valid: &HashSet<ApiKeyId>) {
         let open = self.lock();
         let invalid = keys.iter().filter(|key| !valid.contains(key));
         for (_, ended) in invalid.filter_map(|key| open.by_key.get(key)) {

@@ -1,6 +1,9 @@
 //! The OpenAPI 3.1 document, made from the list of routes and the catalogue of events: neither can be forgotten in it.
-use crate::http::caller::Access;
-use super::{routes::{self, Route}, views::Envelope};
+use super::{
+    caller::Access,
+    routes::{self, Route},
+    views::Envelope,
+};
 use rules::event::CATALOGUE;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -215,22 +218,4 @@ fn error_schema() -> Value {
             },
         } },
     })
-}
-
-/// Any part of a `T`: what a JSON merge patch may hold.
-pub struct Patch<T>(std::marker::PhantomData<T>);
-
-impl<T: schemars::JsonSchema> schemars::JsonSchema for Patch<T> {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        format!("{}Patch", T::schema_name()).into()
-    }
-    /// Several resources have `Settings` of their own.
-    fn schema_id() -> std::borrow::Cow<'static, str> {
-        format!("Patch<{}>", T::schema_id()).into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> schemars::Schema {
-        let mut schema = T::json_schema(generator);
-        schema.remove("required");
-        schema
-    }
 }

@@ -3,11 +3,24 @@
 //!
 //! A request that is given up is dropped where it stands, as when its client goes away. What it had handed to the writer by then
 //! may still be written: its claim of an `Idempotency-Key` stays open, and a repeat finds what stands.
-use super::{error::ApiError, gate};
-use crate::http::caller::Access;
-use actix_web::{Error as ActixError, HttpMessage, ResponseError, body::{BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, error::PayloadError, http::StatusCode, middleware::Next, web::Bytes};
+use super::{caller::Access, error::ApiError, gate};
+use actix_web::{
+    Error as ActixError, HttpMessage, ResponseError,
+    body::{BoxBody, MessageBody},
+    dev::{Payload, ServiceRequest, ServiceResponse},
+    error::PayloadError,
+    http::StatusCode,
+    middleware::Next,
+    web::Bytes,
+};
 use futures_util::Stream;
-use std::{cell::Cell, pin::{Pin, pin}, rc::Rc, task::{Context, Poll}, time::{Duration, Instant}};
+use std::{
+    cell::Cell,
+    pin::{Pin, pin},
+    rc::Rc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
 
 /// A request is answered by then. A stream has begun by then.
 pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,9 +1,7 @@
 //! Whom a request comes from, by network.
-use crate::{access, http::{error::{ApiError, ApiResult, REQUEST_ID}, extract::header_text, idempotency, rate_limits::Left, unread::Unread}, state::State};
-use actix_web::{Error as ActixError, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError, body::{BodySize, BoxBody, MessageBody}, dev::{Payload, ServiceRequest, ServiceResponse}, error::InternalError, http::{Method, header::{self, HeaderMap, HeaderName, HeaderValue}}, middleware::Next, web::{Bytes, Data}};
-use entities::{api_key, ids::{Owned, TenantId, UserId}, tenant, user, values::{Env, Role, Scope}};
-use futures_util::FutureExt;
-use std::{convert::Infallible, future::{Ready, ready}, net::{IpAddr, Ipv4Addr, SocketAddr}, panic::AssertUnwindSafe, pin::Pin, task::{Context, Poll}};
+use crate::state::State;
+use actix_web::{HttpRequest, http::header::HeaderMap, web::Data};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 pub fn state_of(request: &HttpRequest) -> Data<State> {
     request
@@ -46,6 +44,7 @@ fn network(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use actix_web::http::header::HeaderName;
 
     #[test]
     fn clients_are_told_apart_by_their_network() {

@@ -1,13 +1,25 @@
 //! Preflights: what is to be expected of a campaign. Each reads the campaign's whole list, so a workspace has one at a time;
 //! those who ask meanwhile for the same thing get the same answer, and one that nobody waits for any more ends.
-use super::{bulkheads::Bulkheads, campaigns::{agent_of, check_sender, check_variables}, error::{ApiError, ApiResult}, extract::{Id, Nothing}, preflights::{Outcome, Subject}, views::OutlookView};
-use crate::{http::caller::Caller, state::State};
+use super::{
+    caller::Caller,
+    campaigns::{agent_of, check_sender, check_variables},
+    error::{ApiError, ApiResult},
+    extract::{Id, Nothing},
+    preflights::{Outcome, Subject},
+    views::OutlookView,
+};
+use crate::state::State;
 use actix_web::{HttpResponse, web::Data};
 use actors::campaign::outlook;
-use entities::{Error, campaign::{self, Model}, ids::{CampaignId, TenantId}, tally};
-use futures_util::{FutureExt, future::{BoxFuture, Shared, WeakShared}};
+use entities::{
+    Error,
+    campaign::{self, Model},
+    ids::CampaignId,
+    tally,
+};
+use futures_util::FutureExt;
 use runtime::bulkhead::Permit;
-use std::{collections::HashMap, sync::{Arc, Mutex, PoisonError}};
+use std::sync::Arc;
 
 /// POST /v1/campaigns/{id}/preflight
 pub async fn preflight(

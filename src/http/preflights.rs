@@ -1,27 +1,35 @@
 //! The preflights that run: one of each workspace, shared by those who ask for the same thing.
-use crate::{http::{bulkheads::Bulkheads, caller::Caller, campaigns::{agent_of, check_sender, check_variables}, error::{ApiError, ApiResult}, extract::{Id, Nothing}, views::OutlookView}, state::State};
-use actix_web::{HttpResponse, web::Data};
-use actors::campaign::outlook;
-use entities::{Error, campaign::{self, Model}, ids::{CampaignId, TenantId}, tally};
-use futures_util::{FutureExt, future::{BoxFuture, Shared, WeakShared}};
+use super::{bulkheads::Bulkheads, error::ApiResult, views::OutlookView};
+use entities::{
+    Error,
+    ids::{CampaignId, TenantId},
+    tally,
+};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Shared, WeakShared},
+};
 use runtime::bulkhead::Permit;
-use std::{collections::HashMap, sync::{Arc, Mutex, PoisonError}};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// What an answer is about: whoever asks for the same while it is being found out shares it. It tells itself as of when
 /// (`generated_at`): a contact changed, or a number barred, since then is not in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Subject {
-    campaign: CampaignId,
+pub struct Subject {
+    pub campaign: CampaignId,
     /// Its settings and its state.
-    version: i32,
+    pub version: i32,
     /// Its contacts, as far as they came, went and moved.
-    tally: tally::Model,
-    minute: i64,
+    pub tally: tally::Model,
+    pub minute: i64,
 }
 
-type Outcome = Result<Arc<OutlookView>, Error>;
+pub type Outcome = Result<Arc<OutlookView>, Error>;
 
-type Looking<T> = Shared<BoxFuture<'static, T>>;
+pub type Looking<T> = Shared<BoxFuture<'static, T>>;
 
 /// The preflights that run. Those who wait for one keep it running; held here weakly, it ends with the last of them.
 pub struct Preflights<T: Clone = Outcome>(Mutex<HashMap<TenantId, Running<T>>>);
@@ -39,7 +47,7 @@ impl<T: Clone> Default for Preflights<T> {
 
 impl<T: Clone> Preflights<T> {
     /// The running one about that subject, or a new one; an error if the workspace, or the service, has no room for it.
-    fn join(
+    pub fn join(
         &self,
         bulkheads: &Bulkheads,
         tenant: TenantId,
@@ -64,6 +72,7 @@ impl<T: Clone> Preflights<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::error::ApiError;
     use tokio::sync::oneshot;
     use uuid::Uuid;
 

@@ -1,10 +1,26 @@
 //! Recordings: what calls sounded like.
-use super::{error::{ApiError, ApiResult}, extract::{Id, Params, header_text}, views::List};
-use crate::{http::{caller::Caller, peer::peer}, state::State};
-use actix_web::{HttpMessage, HttpRequest, HttpResponse, http::header, web::{self, Data}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{Id, Params, header_text},
+    peer::peer,
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpMessage, HttpRequest, HttpResponse,
+    http::header,
+    web::{self, Data},
+};
 use actors::recording::studio;
 use adapters::recording::vault::{self, RangeAsked};
-use entities::{Error, agent::Channels, ids::{ApiKeyId, Owned, RecordingId, SessionId}, recording::{self as store, Filter, Model, PurgeReason, Status, read}, values::Moment};
+use entities::{
+    Error,
+    agent::Channels,
+    ids::{ApiKeyId, Owned, RecordingId, SessionId},
+    recording::{self as store, Filter, Model, PurgeReason, Status, read},
+    values::Moment,
+};
 use futures_util::{StreamExt, stream};
 use rules::{commit::Commit, recording::machine::Command};
 use runtime::keyring::purpose;

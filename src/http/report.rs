@@ -1,10 +1,21 @@
 //! A campaign's report: all its contacts with their last call, as a CSV file that is made while it is sent.
-use super::{csv_cell, error::ApiResult, extract::{Id, Params}};
-use crate::{http::caller::Caller, state::State};
+use super::{
+    caller::Caller,
+    csv_cell,
+    error::ApiResult,
+    extract::{Id, Params},
+};
+use crate::state::State;
 use actix_web::{HttpResponse, web::Data};
 use actors::{deps::Deps, recording::studio};
 use bytes::Bytes;
-use entities::{Error, Result, campaign, contact::{self, Model as Contact}, ids::{CampaignId, ContactId, Owned, SessionId}, recording, session::{self, Model as Session}};
+use entities::{
+    Error, Result, campaign,
+    contact::{self, Model as Contact},
+    ids::{CampaignId, ContactId, Owned, SessionId},
+    recording,
+    session::{self, Model as Session},
+};
 use futures_util::stream;
 use rules::{contact::machine::state_of, session::machine::code};
 use runtime::bulkhead::Permit;

@@ -1,10 +1,35 @@
 //! Rooms: links by which a person talks with an agent in a browser.
-use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Nothing, Params}, sessions, views::List};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Nothing, Params},
+    sessions,
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use actors::{call::voice, facts, room::link};
-use entities::{Error, agent, ids::{AgentId, ParticipantId, RoomId, SessionId}, page::Listed, room::{self as store, ErrorCode, Model, Status}, session::{self, Direction}, values::{Bounded, Metadata, Moment, Text, Variables}};
-use rules::{barred, commit::Commit, room::machine::{Command, Room, duration_seconds}, session::{command::Command as SessionCommand, machine::Session, settings::{self, Asked, RecordingOverride}}};
+use entities::{
+    Error, agent,
+    ids::{AgentId, ParticipantId, RoomId, SessionId},
+    page::Listed,
+    room::{self as store, ErrorCode, Model, Status},
+    session::{self, Direction},
+    values::{Bounded, Metadata, Moment, Text, Variables},
+};
+use rules::{
+    barred,
+    commit::Commit,
+    room::machine::{Command, Room, duration_seconds},
+    session::{
+        command::Command as SessionCommand,
+        machine::Session,
+        settings::{self, Asked, RecordingOverride},
+    },
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

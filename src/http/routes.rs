@@ -2,9 +2,20 @@
 //!
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
-use super::{account, agents, answers, api_keys, campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions, imports, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms, sessions, sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace};
-use crate::{dashboard, http::caller::Access::{self, *}, state::State};
-use actix_web::{HttpRequest, HttpResponse, ResponseError, http::{Method, header}, middleware::from_fn, web::{self, Data, ServiceConfig}};
+use super::{
+    account, agents, answers, api_keys,
+    caller::Access::{self, *},
+    campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions, imports, landing,
+    live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms, sessions, sip_trunks,
+    sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+};
+use crate::{dashboard, state::State};
+use actix_web::{
+    HttpRequest, HttpResponse, ResponseError,
+    http::{Method, header},
+    middleware::from_fn,
+    web::{self, Data, ServiceConfig},
+};
 use entities::values::{Role, Scope::*};
 use schemars::{Schema, SchemaGenerator};
 
@@ -48,7 +59,7 @@ table! {
     POST "/v1/agents" Needs(AgentsWrite), agents::create, "Create an agent.", takes entities::agent::Definition, gives views::AgentView, 201;
     GET "/v1/agents" Needs(AgentsRead), agents::list, "List agents.", gives views::List<views::AgentView>, 200;
     GET "/v1/agents/{id}" Needs(AgentsRead), agents::get, "Get an agent.", gives views::AgentView, 200;
-    PATCH "/v1/agents/{id}" Needs(AgentsWrite), agents::change, "Change an agent (JSON merge patch); makes a new version.", takes super::openapi::Patch<entities::agent::Definition>, gives views::AgentView, 200;
+    PATCH "/v1/agents/{id}" Needs(AgentsWrite), agents::change, "Change an agent (JSON merge patch); makes a new version.", takes super::patch::Patch<entities::agent::Definition>, gives views::AgentView, 200;
     DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent that nothing waits for. Running campaigns keep it as it was at their start.", 204;
     GET "/v1/agents/{id}/versions" Needs(AgentsRead), agents::versions, "List an agent's versions.", gives views::List<views::AgentVersionView>, 200;
     POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
@@ -57,7 +68,7 @@ table! {
     POST "/v1/functions" Needs(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::Settings, gives functions::FunctionView, 201;
     GET "/v1/functions" Needs(FunctionsRead), functions::list, "List functions.", gives views::List<functions::FunctionView>, 200;
     GET "/v1/functions/{id}" Needs(FunctionsRead), functions::get, "Get a function.", gives functions::FunctionView, 200;
-    PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Calls that are live keep the old one.", takes super::openapi::Patch<functions::Settings>, gives functions::FunctionView, 200;
+    PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Calls that are live keep the old one.", takes super::patch::Patch<functions::Settings>, gives functions::FunctionView, 200;
     DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
     POST "/v1/functions/{id}/rotate_secret" Needs(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
     POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", lasts "a function of up to 120 s", takes functions::Test, gives functions::FunctionTestView, 200;
@@ -65,7 +76,7 @@ table! {
     GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; `type` and `status` narrow.", gives views::List<voices::VoiceView>, 200;
     POST "/v1/voices/clones" Needs(VoicesWrite), voices::create, "Clone a voice from samples (`multipart/form-data`); finishes later.", takes voices::CloneForm, gives voices::VoiceView, 202;
     GET "/v1/voices/{id}" Needs(VoicesRead), voices::get, "Get a voice, a clone with its samples.", gives voices::VoiceView, 200;
-    PATCH "/v1/voices/{id}" Needs(VoicesWrite), voices::change, "Rename a clone (JSON merge patch).", takes super::openapi::Patch<voices::Settings>, gives voices::VoiceView, 200;
+    PATCH "/v1/voices/{id}" Needs(VoicesWrite), voices::change, "Rename a clone (JSON merge patch).", takes super::patch::Patch<voices::Settings>, gives voices::VoiceView, 200;
     DELETE "/v1/voices/{id}" Needs(VoicesWrite), voices::delete, "Delete a clone that no agent or campaign speaks with; its samples and the provider's copy go too.", 204;
     POST "/v1/voices/{id}/preview" Needs(VoicesWrite), voices::preview, "Hear a voice say something, as `audio/wav`.", lasts "speech, here or at the provider", takes voices::Preview, 200;
     POST "/v1/voices/{id}/samples" Needs(VoicesWrite), voices::add_samples, "Add samples to a clone whose training failed (`multipart/form-data`).", takes voices::SamplesForm, gives voices::VoiceView, 200;
@@ -74,13 +85,13 @@ table! {
     POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number, with the agent that answers it: for tests at once, live once it is verified.", takes numbers::Create, gives numbers::NumberView, 201;
     GET "/v1/numbers" Needs(NumbersRead), numbers::list, "List numbers.", gives views::List<numbers::NumberView>, 200;
     GET "/v1/numbers/{id}" Needs(NumbersRead), numbers::get, "Get a number.", gives numbers::NumberView, 200;
-    PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::openapi::Patch<numbers::Settings>, gives numbers::NumberView, 200;
+    PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::patch::Patch<numbers::Settings>, gives numbers::NumberView, 200;
     DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number, and give up its claim for live use.", 204;
     GET "/v1/numbers/{id}/stats" Needs(NumbersRead), numbers::stats, "Calls to a number in the last 24 hours, and its answer rate.", gives numbers::NumberStatsView, 200;
     POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes sip_trunks::Settings, gives sip_trunks::TrunkView, 201;
     GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<sip_trunks::TrunkView>, 200;
     GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives sip_trunks::TrunkView, 200;
-    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is not named stays.", takes super::openapi::Patch<sip_trunks::Settings>, gives sip_trunks::TrunkView, 200;
+    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is not named stays.", takes super::patch::Patch<sip_trunks::Settings>, gives sip_trunks::TrunkView, 200;
     DELETE "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::delete, "Delete a SIP trunk that no number uses.", 204;
     POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Ask the peer of a SIP trunk whether it is there (SIP OPTIONS); the result is in the answer.", lasts "the peer", gives sip_trunks::TrunkTestView, 200;
 
@@ -105,7 +116,7 @@ table! {
     GET "/v1/campaigns" Needs(CampaignsRead), campaigns::list, "List campaigns; `status` narrows.", gives views::List<views::CampaignView>, 200;
     POST "/v1/campaigns/run" Needs(CampaignsWrite), campaigns::run, "Create a campaign with its contacts and start it.", takes campaigns::Run, gives views::CampaignRunView, 201;
     GET "/v1/campaigns/{id}" Needs(CampaignsRead), campaigns::get, "Get a campaign with its counts.", gives views::CampaignView, 200;
-    PATCH "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::change, "Change a campaign (JSON merge patch). Rules hold from the next dial on; who calls is fixed by the start.", takes super::openapi::Patch<entities::campaign::Plan>, gives views::CampaignView, 200;
+    PATCH "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::change, "Change a campaign (JSON merge patch). Rules hold from the next dial on; who calls is fixed by the start.", takes super::patch::Patch<entities::campaign::Plan>, gives views::CampaignView, 200;
     DELETE "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::delete, "Delete a draft or a completed campaign with its contacts. Its sessions and events stay.", 204;
     POST "/v1/campaigns/{id}/start" Needs(CampaignsWrite), campaigns::start, "Start a draft. With `schedule.starts_at` ahead it is armed, and starts then.", gives views::CampaignView, 200;
     POST "/v1/campaigns/{id}/pause" Needs(CampaignsWrite), campaigns::pause, "Dispatch nothing more; calls in flight run on.", gives views::CampaignView, 200;
@@ -119,7 +130,7 @@ table! {
     POST "/v1/campaigns/{id}/contacts/import" Needs(CampaignsWrite), contacts::import, "Read contacts from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives super::imports::ImportView, 202;
     GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; `status` narrows.", gives views::List<views::ContactView>, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsRead), contacts::get, "Get a contact.", gives views::ContactView, 200;
-    PATCH "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::change, "Change a contact that waits to be called (JSON merge patch).", takes super::openapi::Patch<actors::contact::intake::Given>, gives views::ContactView, 200;
+    PATCH "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::change, "Change a contact that waits to be called (JSON merge patch).", takes super::patch::Patch<actors::contact::intake::Given>, gives views::ContactView, 200;
     DELETE "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::delete, "Remove a contact that was never called.", 204;
     POST "/v1/campaigns/{id}/contacts/{contact_id}/retry" Needs(CampaignsWrite), contacts::retry, "Call a failed, skipped or canceled contact once more.", gives views::ContactView, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}/eligibility" Needs(CampaignsRead), contacts::eligibility, "Whether a contact may be called now: every rule with its verdict.", gives views::EligibilityView, 200;
@@ -135,7 +146,7 @@ table! {
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; `status`, `direction`, `campaign_id` and `contact_id` narrow.", gives views::List<views::SessionView>, 200;
     GET "/v1/sessions/{id}" Needs(SessionsRead), sessions::get, "Get a session.", gives views::SessionView, 200;
     POST "/v1/sessions/{id}/end" Needs(SessionsWrite), sessions::end, "End a call.", gives views::SessionView, 200;
-    PATCH "/v1/sessions/{id}" Needs(SessionsWrite), sessions::change, "Change a session's labels, or say how its call went (JSON merge patch).", takes super::openapi::Patch<sessions::Change>, gives views::SessionView, 200;
+    PATCH "/v1/sessions/{id}" Needs(SessionsWrite), sessions::change, "Change a session's labels, or say how its call went (JSON merge patch).", takes super::patch::Patch<sessions::Change>, gives views::SessionView, 200;
     DELETE "/v1/sessions/{id}" Needs(SessionsWrite), sessions::delete, "Remove what was said, recorded and answered in a call that has ended. Its events stay.", 204;
     POST "/v1/sessions/{id}/transfer" Needs(SessionsWrite), live_calls::transfer, "Hand a live call over to a person; finishes later.", takes live_calls::TransferTo, gives views::SessionView, 202;
     POST "/v1/sessions/{id}/say" Needs(SessionsWrite), live_calls::say, "Let the agent of a live call say something next.", takes live_calls::Say, gives views::SessionView, 202;
@@ -173,7 +184,7 @@ table! {
     POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::Settings, gives views::EndpointView, 201;
     GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;
     GET "/v1/webhook_endpoints/{id}" Needs(WebhooksRead), webhook_endpoints::get, "Get a webhook endpoint.", gives views::EndpointView, 200;
-    PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::openapi::Patch<webhook_endpoints::Settings>, gives views::EndpointView, 200;
+    PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::patch::Patch<webhook_endpoints::Settings>, gives views::EndpointView, 200;
     DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. What it has not received is cancelled.", 204;
     POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), webhook_endpoints::test, "Send a `webhook.test` event once; the result is in the answer.", lasts "a receiver of up to 30 s", gives views::WebhookTestView, 200;
 
@@ -196,7 +207,7 @@ table! {
     GET "/v1/credits/ledger" Needs(CreditsRead), credits::entries, "List every movement of credits; `kind` and `subject_id` narrow.", gives views::List<credits::LedgerEntryView>, 200;
 
     GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Calls at once: the limit and its use.", gives views::ConcurrencyView, 200;
-    PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit, or the slots kept for calls that come in (JSON merge patch).", takes super::openapi::Patch<concurrency::Change>, gives views::ConcurrencyView, 200;
+    PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit, or the slots kept for calls that come in (JSON merge patch).", takes super::patch::Patch<concurrency::Change>, gives views::ConcurrencyView, 200;
 
     POST "/v1/credits/topups" Needs(CreditsWrite), topups::create, "Pay for credits: `checkout_url` leads to the payment page. With test keys the sandbox settles at once.", takes topups::Create, gives topups::TopupView, 201;
     GET "/v1/credits/topups" Needs(CreditsRead), topups::list, "List top-ups; `status` narrows.", gives views::List<topups::TopupView>, 200;
@@ -212,7 +223,7 @@ table! {
     POST "/v1/_internal/password" SignedIn, account::change_password, "Choose another password. The user's other sessions end.", takes account::ChangePassword, 204;
     GET "/v1/_internal/countries" Public, workspace::countries, "The countries that a workspace can be in, each with its time zone.", gives views::List<workspace::CountryView>, 200;
     GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings.", gives views::WorkspaceView, 200;
-    PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::openapi::Patch<workspace::Settings>, gives views::WorkspaceView, 200;
+    PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::Settings>, gives views::WorkspaceView, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
     POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add somebody who has an account as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;

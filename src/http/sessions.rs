@@ -1,10 +1,32 @@
 //! Sessions: calls, placed one by one.
-use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, Params}, views::{List, SessionView}};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
-use actors::{call::voice, session::{caller_id, intake::{self, IfClosed}}};
-use entities::{Error, agent, agent_version, ids::{AgentId, Owned, SessionId}, session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction}, values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone}};
-use rules::session::{command::{Command, Disposition, Evaluated}, settings::{self, Asked, RecordingOverride}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Nothing, Params},
+    views::{List, SessionView},
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::{
+    call::voice,
+    session::{
+        caller_id,
+        intake::{self, IfClosed},
+    },
+};
+use entities::{
+    Error, agent, agent_version,
+    ids::{AgentId, Owned, SessionId},
+    session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
+    values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
+};
+use rules::session::{
+    command::{Command, Disposition, Evaluated},
+    settings::{self, Asked, RecordingOverride},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,24 @@
 //! SIP trunks: a workspace's ways to the telephone network. Shared by its two envs.
-use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, Params}, views::List};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Nothing, Params},
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use adapters::trunk::ping;
-use entities::{Error, campaign::CallsPerSecond, ids::TrunkId, number, sip_trunk::{self as store, Definition, Model, Status, Transport}, values::{Bounded, Domain, Moment, SipHost, Text}};
+use entities::{
+    Error,
+    campaign::CallsPerSecond,
+    ids::TrunkId,
+    number,
+    sip_trunk::{self as store, Definition, Model, Status, Transport},
+    values::{Bounded, Domain, Moment, SipHost, Text},
+};
 use rules::commit::Commit;
 use runtime::keyring::purpose;
 use schemars::JsonSchema;

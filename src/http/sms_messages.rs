@@ -1,9 +1,26 @@
 //! SMS, written one by one; and what came in.
-use super::{error::{ApiError, ApiResult}, extract::{Id, Json, Nothing, Params}, views::List};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
-use actors::sms::{self, FURTHEST_SECONDS, MAX_OPEN, inbound::{self, Arriving}};
-use entities::{Error, ids::{CampaignId, ContactId, SmsId}, number, sms_message::{self as store, Direction, Encoding, Filter, Model, Status}, values::{Cents, E164, Env, Metadata, Moment, Text}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Nothing, Params},
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
+use actors::sms::{
+    self, FURTHEST_SECONDS, MAX_OPEN,
+    inbound::{self, Arriving},
+};
+use entities::{
+    Error,
+    ids::{CampaignId, ContactId, SmsId},
+    number,
+    sms_message::{self as store, Direction, Encoding, Filter, Model, Status},
+    values::{Cents, E164, Env, Metadata, Moment, Text},
+};
 use rules::sms::machine::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
 //! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with their keys.
-use super::{error::ApiResult, open_streams::Streams};
-use crate::{access, http::caller::Caller, state::State};
+use super::{caller::Caller, error::ApiResult};
+use crate::{access, state::State};
 use actix_web::web::Data;
 use entities::{api_key, ids::ApiKeyId};
-use runtime::{bulkhead::Permit, clock::Busy};
-use std::{collections::{HashMap, HashSet}, sync::{Arc, Mutex, MutexGuard, PoisonError}, time::Duration};
-use tokio::sync::{Notify, watch};
+use runtime::bulkhead::Permit;
+use std::{collections::HashSet, sync::Arc, time::Duration};
+use tokio::sync::watch;
 
 /// How often the keys of open streams are looked at: another process may revoke them, too.
 const LOOK_AT_KEYS: Duration = Duration::from_secs(2);

@@ -2,7 +2,10 @@
 use super::error::{ApiError, ApiResult};
 use crate::state::State;
 use actix_web::{HttpRequest, HttpResponse, web::Data};
-use actors::{holds::{self, ClockStatus, state::Hold}, writer::Health};
+use actors::{
+    holds::{self, ClockStatus, state::Hold},
+    writer::Health,
+};
 use serde_json::json;
 
 /// GET /healthz: the process answers.

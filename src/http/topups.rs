@@ -1,10 +1,25 @@
 //! Top-ups: paying for credits. What they moved is in the ledger.
-use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Params, header_text}, views::List};
-use crate::{http::{bodies::MIB, caller::Caller}, state::State};
-use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web::{self, Data}};
+use super::{
+    bodies::MIB,
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Params, header_text},
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::StatusCode,
+    web::{self, Data},
+};
 use actors::credits::payments;
 use adapters::stripe::notice::Notice;
-use entities::{Error, ids::TopupId, topup::{self as store, Model, Processor, Status}, values::{Cents, Env, Moment}};
+use entities::{
+    Error,
+    ids::TopupId,
+    topup::{self as store, Model, Processor, Status},
+    values::{Cents, Env, Moment},
+};
 use rules::credits::topup::Asked;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

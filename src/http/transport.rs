@@ -1,6 +1,9 @@
 //! Does a sign-in hold? Outside `--dev` the cookie is `__Host-…; Secure`: a browser that came over plain http drops it without
 //! a word, and nobody is signed in. So that is refused before a password is looked at, or a one-time link spent.
-use super::{error::{ApiError, ApiResult}, extract::header_text};
+use super::{
+    error::{ApiError, ApiResult},
+    extract::header_text,
+};
 use crate::state::State;
 use actix_web::HttpRequest;
 use std::net::IpAddr;

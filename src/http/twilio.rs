@@ -1,8 +1,14 @@
 //! What the SMS provider tells us: reports of messages, and messages that come in. Each call is signed; one that is not changes
 //! nothing.
-use super::{error::{ApiError, ApiResult}, extract::{Form, header_text}};
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Form, header_text},
+};
 use crate::state::State;
-use actix_web::{HttpRequest, HttpResponse, web::{Data, Path}};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    web::{Data, Path},
+};
 use actors::sms::inbound::{self, Arriving};
 use adapters::sms::twilio;
 use entities::{Error, ids::SmsId, sms_message, values::Env};

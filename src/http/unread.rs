@@ -2,9 +2,22 @@
 //! slowly for a while: closing the connection at once could cost the client the answer that it has not read yet, and reading as
 //! fast as they come would let whoever is refused keep the threads busy that others wait for. Of many on one thread each has its turn
 //! at that pace, and one look at least.
-use actix_web::{HttpMessage, HttpResponse, body::{BodySize, BoxBody, MessageBody}, dev::{Payload, ServiceRequest}, error::PayloadError, http::ConnectionType, web::Bytes};
+use actix_web::{
+    HttpMessage, HttpResponse,
+    body::{BodySize, BoxBody, MessageBody},
+    dev::{Payload, ServiceRequest},
+    error::PayloadError,
+    http::ConnectionType,
+    web::Bytes,
+};
 use futures_util::{Stream, StreamExt, stream::LocalBoxStream};
-use std::{cell::{Cell, RefCell}, pin::Pin, rc::Rc, task::{Context, Poll, Waker, ready}, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, Waker, ready},
+    time::Duration,
+};
 use tokio::time::{Interval, interval};
 
 /// Between two looks at what has come.

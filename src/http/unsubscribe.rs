@@ -1,10 +1,22 @@
 //! The page behind a marketing mail's link: one button, no script. Mail programs press it by themselves (RFC 8058).
-use super::{error::{ApiError, ApiResult}, extract};
-use crate::{http::peer::peer, state::State};
-use actix_web::{HttpRequest, HttpResponse, http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY}, web::{Data, Path, Payload}};
+use super::{
+    error::{ApiError, ApiResult},
+    extract,
+    peer::peer,
+};
+use crate::state::State;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY},
+    web::{Data, Path, Payload},
+};
 use actors::dnc;
 use adapters::email::link;
-use entities::{dnc::Source, email_message::{self, Model}, tenant};
+use entities::{
+    dnc::Source,
+    email_message::{self, Model},
+    tenant,
+};
 use rules::barred::{Entry, Whom};
 
 const POLICY: &str = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

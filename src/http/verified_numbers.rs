@@ -1,10 +1,24 @@
 //! Numbers outside the sandbox block that test keys may call, once a code has proved whose they are. Shared by both envs. A
 //! code of a live key also claims its number for live use.
-use super::{campaigns::country, error::{ApiError, ApiResult}, extract::{Id, Json, Params}, views::List};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    campaigns::country,
+    error::{ApiError, ApiResult},
+    extract::{Id, Json, Params},
+    views::List,
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use actors::verify::{self, Answered, Asked, Confirmed};
-use entities::{Error, ids::VerifiedNumberId, values::{E164, Env, Moment, Text}, verified_number::{self as store, Method, Model, Status}};
+use entities::{
+    Error,
+    ids::VerifiedNumberId,
+    values::{E164, Env, Moment, Text},
+    verified_number::{self as store, Method, Model, Status},
+};
 use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

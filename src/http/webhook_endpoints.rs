@@ -1,11 +1,29 @@
 //! Webhook endpoints: where events go.
-use super::{error::{ApiError, ApiResult}, extract::{self, Id, Json, Nothing, OptionalJson, Params}, target, views::{DeliveryView, EndpointStatsView, EndpointView, List, RecoveryView, WebhookTestView}};
-use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Nothing, OptionalJson, Params},
+    target,
+    views::{DeliveryView, EndpointStatsView, EndpointView, List, RecoveryView, WebhookTestView},
+};
+use crate::state::State;
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use actors::delivery::{attempt, recovery};
 use adapters::signature;
-use entities::{Error, delivery, endpoint_health, endpoint_hour, ids::EndpointId, values::{Bounded, Moment, Text, WebhookUrl}, webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status}};
-use rules::{commit::Commit, endpoint::machine::{Change, Command, Switch}, event};
+use entities::{
+    Error, delivery, endpoint_health, endpoint_hour,
+    ids::EndpointId,
+    values::{Bounded, Moment, Text, WebhookUrl},
+    webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status},
+};
+use rules::{
+    commit::Commit,
+    endpoint::machine::{Change, Command, Switch},
+    event,
+};
 use runtime::keyring::purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,19 @@
 //! A workspace's own settings, and the countries that it can be in.
-use super::{error::{ApiError, ApiResult}, extract::{self, Json}, views::{List, WorkspaceView}};
-use crate::{access::{self, Author, workspace}, http::caller::Member, state::State};
+use super::{
+    caller::Member,
+    error::{ApiError, ApiResult},
+    extract::{self, Json},
+    views::{List, WorkspaceView},
+};
+use crate::{
+    access::{self, Author, workspace},
+    state::State,
+};
 use actix_web::web::{self, Data};
-use entities::{Error, values::{Country, Role, Text, Zone}};
+use entities::{
+    Error,
+    values::{Country, Role, Text, Zone},
+};
 use rules::{commit::Commit, effect::Hint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,16 @@ use adapters::outbound::{BODY_LIMIT, Exchange, Lookup, Options, Outbound, Policy
 use bytes::Bytes;
 use futures_util::future::{self, BoxFuture};
 use reqwest::{Url, header::HeaderMap};
-use std::{collections::VecDeque, io, net::IpAddr, sync::{Arc, Mutex, atomic::{AtomicUsize, Ordering::SeqCst}}, time::{Duration, Instant}};
+use std::{
+    collections::VecDeque,
+    io,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
 
 /// For those who would never end.
 const SHORT: Duration = Duration::from_millis(400);

@@ -1,8 +1,15 @@
 //! The verification snippets of the documentation: word for word what stands in `examples/verify`, and right about a real
 //! delivery. Those whose interpreter or compiler is on the machine are executed.
-use crate::{on_both, world::{Receiver, World}};
+use crate::{
+    on_both,
+    world::{Receiver, World},
+};
 use serde_json::json;
-use std::{io::Write, path::{Path, PathBuf}, process::{Command, Stdio}};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 #[path = "../../examples/verify/verify.rs"]
 mod verify;

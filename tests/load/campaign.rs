@@ -1,5 +1,8 @@
 //! A sandbox campaign at full speed, and paced: contacts per second with all their events delivered.
-use super::{receiver::Receiver, service::{Api, Service, cpu_seconds, name_of, raw_limit, resident_mib}};
+use super::{
+    receiver::Receiver,
+    service::{Api, Service, cpu_seconds, name_of, raw_limit, resident_mib},
+};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

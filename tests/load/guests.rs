@@ -1,5 +1,8 @@
 //! The people in the rooms of a load run: threads of this process that speak WebRTC over UDP, as a browser does.
-use super::{rooms::{pause, percentiles, row}, service::client};
+use super::{
+    rooms::{pause, percentiles, row},
+    service::client,
+};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use media::webrtc::peer::{Peer, State, View};

@@ -1,7 +1,18 @@
 //! The service as a process of its own: what it costs is measured without its clients.
-use super::{rooms::pause, service::{Api, client, memory_mib, times}};
+use super::{
+    rooms::pause,
+    service::{Api, client, memory_mib, times},
+};
 use serde_json::Value;
-use std::{ffi::OsString, io::{BufRead, BufReader, Write}, net::TcpListener, path::{Path, PathBuf}, process::{Child, Command, Stdio}, sync::{Arc, Mutex, PoisonError, mpsc}, time::Duration};
+use std::{
+    ffi::OsString,
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    time::Duration,
+};
 
 /// Killed if it is dropped before it was stopped.
 pub struct Process {

@@ -1,8 +1,17 @@
 //! The receiver: a process of its own, so that its work is not taken for the service's. It says where it listens on its
 //! first line, and counts per path what arrives and how long that took since the time written into the body.
-use actix_web::{App, HttpResponse, HttpServer, web::{self, Bytes, Data, Path}};
+use actix_web::{
+    App, HttpResponse, HttpServer,
+    web::{self, Bytes, Data, Path},
+};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, io::{BufRead, BufReader, Write}, net::TcpListener, process::{Child, Command, Stdio}, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    sync::Mutex,
+};
 
 /// What arrived at one path since the last reset.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

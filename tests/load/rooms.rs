@@ -3,12 +3,22 @@
 //!
 //! The service is a process of its own; the people are threads of this one. Each says a sentence every few seconds and cuts in on
 //! the agent with it, so both directions, the ear, and captions are at work all the time. Nothing is transcribed: a caption of what a person said is `[speech]`.
-use super::{guests::{EVERY, Guest, leave, packets, report_joining, report_sound, talk}, process::{Memory, Process, binary}, service::{Api, client, name_of}};
+use super::{
+    guests::{EVERY, Guest, leave, packets, report_joining, report_sound, talk},
+    process::{Memory, Process, binary},
+    service::{Api, client, name_of},
+};
 use futures_util::{StreamExt, stream};
-use media::webrtc::{Codec, Media, Settings, peer::{Peer, View}};
+use media::webrtc::{
+    Codec, Media, Settings,
+    peer::{Peer, View},
+};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use std::{net::{Ipv4Addr, SocketAddr}, time::{Duration, Instant}};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::{Duration, Instant},
+};
 
 /// The agent's words, longer than anybody lets it speak.
 const HELLO: &str = "Hello, this is Ann from Northwind. Let me tell you about our new offer, which is better than anything that \

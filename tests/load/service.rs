@@ -1,15 +1,28 @@
 //! The service under load, its API's client, and what the system says of this process.
 use super::receiver::{Receiver, micros_now};
 use actors::deps::Deps;
-use adapters::{outbound::{Options, Outbound, Policy}, signature};
+use adapters::{
+    outbound::{Options, Outbound, Policy},
+    signature,
+};
 use bytes::Bytes;
-use callboard::{access::{self, NewKey, NewWorkspace}, app::App, settings::Settings};
-use entities::{ids::TenantId, values::{Env, Scopes, Text}};
+use callboard::{
+    access::{self, NewKey, NewWorkspace},
+    app::App,
+    settings::Settings,
+};
+use entities::{
+    ids::TenantId,
+    values::{Env, Scopes, Text},
+};
 use reqwest::header::{HeaderMap, HeaderValue};
 use rules::commit::Commit;
 use runtime::clock::Clock;
 use serde_json::Value;
-use std::{net::TcpListener, time::{Duration, Instant}};
+use std::{
+    net::TcpListener,
+    time::{Duration, Instant},
+};
 
 pub struct Service {
     pub app: App,

@@ -1,10 +1,30 @@
 //! Delivery by itself: how fast, how late, how isolated, and at what cost.
-use super::{receiver::{Arrivals, Receiver, micros_now}, service::{Service, cpu_seconds, name_of, raw_limit, resident_mib}};
+use super::{
+    receiver::{Arrivals, Receiver, micros_now},
+    service::{Service, cpu_seconds, name_of, raw_limit, resident_mib},
+};
 use actors::deps::Deps;
-use entities::{campaign::{Channel, SessionType}, delivery, ids::{Owned, TenantId}, values::Env};
-use rules::{commit::Commit, event::{CampaignCreated, Event}};
+use entities::{
+    campaign::{Channel, SessionType},
+    delivery,
+    ids::{Owned, TenantId},
+    values::Env,
+};
+use rules::{
+    commit::Commit,
+    event::{CampaignCreated, Event},
+};
 use serde_json::json;
-use std::{collections::BTreeMap, net::TcpListener, process::Command, sync::{Arc, atomic::{AtomicUsize, Ordering}}, time::{Duration, Instant}};
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 pub struct Plan {
     pub database: String,

@@ -1,7 +1,7 @@
 //! Everything that a transition can cause: decided in the machines, written with the state, performed after the commit.
-use crate::contact;
 use crate::{
     barred::Whom,
+    contact,
     event::Event,
     mail::Mail,
     session::{command::Command as SessionCommand, log::Answered},

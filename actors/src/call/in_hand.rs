@@ -1,5 +1,5 @@
 //! The calls that this process has placed, or is about to. What is live in the database and not here was cut off by a crash.
-use crate::call::leg::Leg;
+use super::leg::Leg;
 use chrono_tz::Tz;
 use entities::{
     campaign::Retry,

@@ -1,5 +1,6 @@
 //! The carrier of each env.
-use crate::{carrier::lines::Sandbox, room::live_rooms::House};
+use super::lines::Sandbox;
+use crate::room::live_rooms::House;
 
 /// The carrier of each env.
 pub struct Carriers {

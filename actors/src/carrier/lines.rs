@@ -1,8 +1,6 @@
 //! The sandbox's calls.
-use crate::{
-    call::leg::{Control, Leg},
-    carrier::log::Log,
-};
+use super::log::Log;
+use crate::call::leg::{Control, Leg};
 use entities::{ids::SessionId, values::Moment};
 use runtime::clock::Busy;
 use std::{

@@ -14,10 +14,13 @@
 //! | 0 | a talk: completed |
 //!
 //! The person is played ([`super::person`]); the agent, its functions and everything around the talk are the real ones.
-use super::{Carrier, person::Person};
+use super::{
+    Carrier,
+    lines::{Entry, INBOX, Live, Sandbox},
+    person::Person,
+};
 use crate::{
     call::leg::{Control, Leg},
-    carrier::lines::{Entry, INBOX, Live, Sandbox},
     deps::Deps,
     talk::{Broken, Place, Talk},
 };

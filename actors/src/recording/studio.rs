@@ -3,7 +3,8 @@
 //! A talk keeps words in memory, not sound: a live call costs kilobytes. After its end every turn is spoken once more, each at
 //! its time, by the service's own voice; of what was really heard, in rooms and of an agent that speaks by itself, the sound
 //! is kept.
-use crate::{deps::Deps, recording::sounds::AT_ONCE, room::hearing::UNKNOWN};
+use super::sounds::AT_ONCE;
+use crate::{deps::Deps, room::hearing::UNKNOWN};
 use adapters::{
     brain::realtime::sound,
     recording::{

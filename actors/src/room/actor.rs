@@ -3,7 +3,7 @@ use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
     ids::{Owned, RoomId},
-    room::{self},
+    room,
 };
 use rules::{commit::Commit, room::machine::Room};
 

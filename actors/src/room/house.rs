@@ -1,11 +1,10 @@
 //! The rooms that somebody is in, or is joining, in this process: each one's wire, its talk, and the browser's connection of the
 //! moment.
-use super::talk::RoomTalk;
-use crate::{
-    call::leg::Leg,
-    deps::Deps,
-    room::live_rooms::{Held, Ways},
+use super::{
+    live_rooms::{Held, Ways},
+    talk::RoomTalk,
 };
+use crate::{call::leg::Leg, deps::Deps};
 use entities::{
     Error, Result,
     ids::SessionId,

@@ -2,11 +2,11 @@
 use super::{
     hearing::{Hearing, Tell},
     line::{RoomLine, Sounds},
+    live_rooms::Ways,
 };
 use crate::{
     call::leg::Leg,
     deps::Deps,
-    room::live_rooms::Ways,
     talk::{Place, Talk},
 };
 use entities::{

@@ -1,5 +1,5 @@
 //! The other side of a dry run.
-use crate::talk::line::{Event, Line, Said, Saying, Words};
+use super::line::{Event, Line, Said, Saying, Words};
 use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use std::collections::VecDeque;

@@ -1,7 +1,10 @@
 //! `callboard audit log`: who changed whose access.
 use super::{PAGE, unwritten};
 use crate::error::CannotStart;
-use entities::{audit_log::{self, Model}, ids::TenantId};
+use entities::{
+    audit_log::{self, Model},
+    ids::TenantId,
+};
 use sea_orm::DatabaseConnection;
 use serde_json::{Value, json};
 use std::io::Write;

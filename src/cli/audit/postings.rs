@@ -1,7 +1,11 @@
 //! The ledgers as postings: two for each entry, so that every transaction adds up to nothing.
 use super::{Dump, PAGE};
 use crate::error::CannotStart;
-use entities::{ids::TenantId, ledger::{self, Book, Model, account}, values::Env};
+use entities::{
+    ids::TenantId,
+    ledger::{self, Book, Model, account},
+    values::Env,
+};
 use serde_json::{Value, json};
 use std::io::Write;
 

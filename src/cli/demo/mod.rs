@@ -4,7 +4,12 @@ mod list;
 mod receiver;
 mod report;
 
-use crate::{access::{self, NewKey, NewWorkspace}, app::App, error::CannotStart, settings::Settings};
+use crate::{
+    access::{self, NewKey, NewWorkspace},
+    app::App,
+    error::CannotStart,
+    settings::Settings,
+};
 use clap::Args;
 use entities::values::{Env, Scopes, Text};
 use receiver::Receiver;

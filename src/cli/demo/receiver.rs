@@ -1,11 +1,20 @@
 //! The receiver: a user's web server in miniature. Verifies each delivery as the documentation says.
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, web::{self, Bytes, Data}};
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    dev::ServerHandle,
+    web::{self, Bytes, Data},
+};
 use actors::deps::Deps;
 use adapters::signature;
 use entities::values::Moment;
 use runtime::clock::Clock;
 use serde_json::Value;
-use std::{collections::{BTreeMap, HashSet}, net::TcpListener, sync::{Arc, Mutex, MutexGuard, PoisonError}, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    net::TcpListener,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 pub struct Receiver {
     pub url: String,

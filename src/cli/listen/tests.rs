@@ -1,7 +1,14 @@
 //! The command against a server and a receiver in miniature.
 use super::*;
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, web::{self, Data}};
-use std::{net::TcpListener, sync::{Mutex, PoisonError}};
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    dev::ServerHandle,
+    web::{self, Data},
+};
+use std::{
+    net::TcpListener,
+    sync::{Mutex, PoisonError},
+};
 
 const IDS: [&str; 3] = [
     "01a1fa94-5aa9-734c-8dd9-8983a0dd6d24",

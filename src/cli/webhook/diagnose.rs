@@ -1,5 +1,11 @@
 //! Which part of a received webhook is wrong. Pure.
-use super::{cause, check::{Check, Verdict}, excerpt, request::Request, secret};
+use super::{
+    cause,
+    check::{Check, Verdict},
+    excerpt,
+    request::Request,
+    secret,
+};
 use adapters::signature;
 use base64::{Engine, engine::general_purpose::STANDARD};
 

@@ -1,5 +1,9 @@
 //! One request per fault, and what is said of it.
-use super::{check::{Check, Verdict}, diagnose::{MISMATCH, diagnose, reason}, request::Request};
+use super::{
+    check::{Check, Verdict},
+    diagnose::{MISMATCH, diagnose, reason},
+    request::Request,
+};
 use adapters::signature;
 
 const NOW: i64 = 1_700_000_002;

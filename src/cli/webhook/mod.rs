@@ -8,8 +8,8 @@ mod request;
 pub(super) mod secret;
 
 use crate::error::CannotStart;
-use clap::{Args, Subcommand};
 use check::{Check, Verdict};
+use clap::{Args, Subcommand};
 use diagnose::{diagnose, reason};
 use request::{MAX_BYTES, Request};
 use runtime::clock::Clock;

@@ -1,7 +1,22 @@
 //! The buckets of one limit: as many as there are keys, up to a bound.
-use governor::{NotUntil, Quota, RateLimiter, middleware::{NoOpMiddleware, StateInformationMiddleware, StateSnapshot}, nanos::Nanos, state::{InMemoryState, NotKeyed, StateStore, keyed::{DashMapStateStore, ShrinkableKeyedStateStore}}};
+use governor::{
+    NotUntil, Quota, RateLimiter,
+    middleware::{NoOpMiddleware, StateInformationMiddleware, StateSnapshot},
+    nanos::Nanos,
+    state::{
+        InMemoryState, NotKeyed, StateStore,
+        keyed::{DashMapStateStore, ShrinkableKeyedStateStore},
+    },
+};
 use runtime::clock::Clock;
-use std::{hash::Hash, num::NonZeroU32, sync::{Arc, atomic::{AtomicI64, Ordering}}};
+use std::{
+    hash::Hash,
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
 /// Buckets of one limit. Who comes when they are all in use shares one bucket with all others who do.
 pub const MOST: usize = 50_000;

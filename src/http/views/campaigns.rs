@@ -1,7 +1,20 @@
 //! Campaigns, their contacts, and what is to be expected of them.
-use actors::{campaign::outlook::Outlook, contact::{edit::Eligibility, intake::Added}, deps::Deps, dispatcher::board::LimitingFactor};
+use actors::{
+    campaign::outlook::Outlook,
+    contact::{edit::Eligibility, intake::Added},
+    deps::Deps,
+    dispatcher::board::LimitingFactor,
+};
 use chrono::TimeZone;
-use entities::{campaign::{self, Status}, campaign_hour, contact::{self, SkipReason, WaitReason}, dispatch_block, ids::{CampaignId, ContactId, DeliveryRowId, SessionId}, tally, values::{Env, Moment, Variables, Zone}};
+use entities::{
+    campaign::{self, Status},
+    campaign_hour,
+    contact::{self, SkipReason, WaitReason},
+    dispatch_block,
+    ids::{CampaignId, ContactId, DeliveryRowId, SessionId},
+    tally,
+    values::{Env, Moment, Variables, Zone},
+};
 use rules::eligibility::{Rule, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,7 +3,18 @@ mod campaigns;
 
 pub use campaigns::*;
 
-use entities::{agent, agent_version, api_key, delivery, delivery_attempt, endpoint_hour, event, ids::{AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, RecordingId, RecoveryId, RoomId, SessionId, TenantId}, page::Listed, recovery, session, tenant, transcript::{Entry, Invocation, Turn}, values::{Cents, E164, Env, Metadata, Moment, Role, Scopes, Text, Variables, WebhookUrl, Zone}, webhook_endpoint};
+use entities::{
+    agent, agent_version, api_key, delivery, delivery_attempt, endpoint_hour, event,
+    ids::{
+        AgentId, ApiKeyId, CampaignId, ContactId, DeliveryId, EndpointId, EventId, RecordingId, RecoveryId, RoomId,
+        SessionId, TenantId,
+    },
+    page::Listed,
+    recovery, session, tenant,
+    transcript::{Entry, Invocation, Turn},
+    values::{Cents, E164, Env, Metadata, Moment, Role, Scopes, Text, Variables, WebhookUrl, Zone},
+    webhook_endpoint,
+};
 use rules::session::machine::{Phase, Session};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,10 +1,34 @@
 //! Clones: uploading samples, adding some, training again.
-use super::{VoiceView, find_clone, form::{Form, Part}, not_configured, super::{agents::check_language, error::{ApiError, ApiResult}, extract::{Id, Nothing}}, tell};
+use super::{
+    super::{
+        error::{ApiError, ApiResult},
+        extract::{Id, Nothing},
+        language::check_language,
+    },
+    VoiceView, find_clone,
+    form::{Form, Part},
+    not_configured, tell,
+};
 use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web::{self, Data}};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::StatusCode,
+    web::{self, Data},
+};
 use actors::voice_clone::samples::{self, MAX_TOTAL};
-use entities::{Error, ids::{VoiceId, VoiceSampleId}, values::{Env, Text}, voice::{self as store, Maker, Model, Status, sample::{self, Model as Sample}}};
-use rules::{commit::Commit, voice_clone::machine::{Command, MAX_SAMPLES}};
+use entities::{
+    Error,
+    ids::{VoiceId, VoiceSampleId},
+    values::{Env, Text},
+    voice::{
+        self as store, Maker, Model, Status,
+        sample::{self, Model as Sample},
+    },
+};
+use rules::{
+    commit::Commit,
+    voice_clone::machine::{Command, MAX_SAMPLES},
+};
 use schemars::JsonSchema;
 
 /// The fields of a form, as `multipart/form-data`.

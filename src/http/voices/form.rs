@@ -1,6 +1,6 @@
 //! Multipart forms with large files, read part by part: never more than one file is in memory.
-use crate::http::extract::room_for;
 use super::super::{bodies::Room, error::ApiError};
+use crate::http::extract::room_for;
 use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::{HttpMessage, HttpRequest, error::PayloadError, http::header};
 use actors::voice_clone::samples::{MAX_FILE, MAX_TOTAL};
@@ -8,7 +8,13 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use runtime::keyring::hex;
 use sha2::{Digest, Sha256};
-use std::{cell::{Cell, RefCell}, pin::Pin, rc::Rc, task::{Context, Poll}, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 /// Bytes of a field that is no file.
 const MAX_TEXT: usize = 4 * 1024;

@@ -5,11 +5,25 @@ mod form;
 pub use clones::{CloneForm, SamplesForm, add_samples, create, train};
 pub use form::{Fingerprint, Form};
 
-use super::{agents::check_language, error::{ApiError, ApiResult}, extract::{self, Id, Json, Params}, views::List};
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{self, Id, Json, Params},
+    language::check_language,
+    views::List,
+};
 use crate::{http::caller::Caller, state::State};
-use actix_web::{HttpResponse, web::{self, Data}};
+use actix_web::{
+    HttpResponse,
+    web::{self, Data},
+};
 use adapters::voice_clone::builtin::{self, Builtin};
-use entities::{Error, agent, campaign, ids::VoiceId, page::{Listed, Page}, values::{Moment, Text}, voice::{self as store, Maker, Model, Status, sample}};
+use entities::{
+    Error, agent, campaign,
+    ids::VoiceId,
+    page::{Listed, Page},
+    values::{Moment, Text},
+    voice::{self as store, Maker, Model, Status, sample},
+};
 use rules::voice_clone::machine::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

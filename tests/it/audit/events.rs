@@ -1,5 +1,9 @@
 //! I2: every fact has its event, and every event its fact.
-use super::{books::Message, check::Evidence, facts::{Campaign, Contact, Event, Facts, Session, Totals, by}};
+use super::{
+    books::Message,
+    check::Evidence,
+    facts::{Campaign, Contact, Event, Facts, Session, Totals, by},
+};
 use std::collections::HashMap;
 
 /// I2: "events <-> facts one to one: each session 1 `session.created`; `started` iff started_at; exactly 1 of `ended`

@@ -1,8 +1,16 @@
 //! The evidence as rows, borrowed from its JSON, with the calls put together from the carrier's lines.
-use super::{books::{self, Account, Asked, Message, Posting, Send, Topup}, check::Evidence, read::{self, CarrierLine, Step}, rooms::{self, Room}};
+use super::{
+    books::{self, Account, Asked, Message, Posting, Send, Topup},
+    check::Evidence,
+    read::{self, CarrierLine, Step},
+    rooms::{self, Room},
+};
 use chrono::{NaiveDate, Weekday};
 use serde_json::Value;
-use std::{collections::{HashMap, HashSet}, hash::Hash};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hash,
+};
 
 /// How far the clock of whoever noted a kill may be off from the process that died, in milliseconds.
 pub const KILL_SLACK: i64 = 50;

@@ -1,5 +1,8 @@
 //! When an account has fallen, by its postings and by what was told: the rule of `credits.depleted`, followed once more.
-use super::{facts::{Event, Facts}, money::{Entry, Owner, credits, ledgers}};
+use super::{
+    facts::{Event, Facts},
+    money::{Entry, Owner, credits, ledgers},
+};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// The least balance that is more than nothing.

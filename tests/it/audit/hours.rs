@@ -1,5 +1,8 @@
 //! I10: when it rings.
-use super::{check::Evidence, facts::{Facts, Schedule, Window}};
+use super::{
+    check::Evidence,
+    facts::{Facts, Schedule, Window},
+};
 use chrono::{DateTime, Datelike, Timelike, Weekday};
 use chrono_tz::Tz;
 

@@ -1,5 +1,10 @@
 //! Who is written to, and how often: what is promised to the person who reads it.
-use super::{books::{Message, Send}, check::Evidence, dialing::ran_at, facts::{Facts, by}};
+use super::{
+    books::{Message, Send},
+    check::Evidence,
+    dialing::ran_at,
+    facts::{Facts, by},
+};
 use std::collections::HashMap;
 
 /// I7, of messages: one request for an intent at most, and none without; a message is handed over again only when the provider

@@ -1,7 +1,15 @@
 //! Whose cents are where: the ledgers add up, nothing is spent that was not there, and what happened is told.
-use super::{books::{Account, Posting, Topup, Whole}, check::Evidence, facts::{Event, Facts, by}, falls::falls};
+use super::{
+    books::{Account, Posting, Topup, Whole},
+    check::Evidence,
+    facts::{Event, Facts, by},
+    falls::falls,
+};
 use sha2::{Digest, Sha256};
-use std::{collections::{BTreeMap, HashMap, HashSet}, fmt::Write};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt::Write,
+};
 
 /// A tenant and an env.
 pub type Owner<'a> = (&'a str, &'a str);

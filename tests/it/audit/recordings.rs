@@ -1,5 +1,8 @@
 //! The sound of calls: told of once, kept as long as it may be, and then gone.
-use super::{check::Evidence, facts::{Event, Facts, Recording, Session, by}};
+use super::{
+    check::Evidence,
+    facts::{Event, Facts, Recording, Session, by},
+};
 use std::collections::{HashMap, HashSet};
 
 const COMPLETED: &str = "session.recording_completed";

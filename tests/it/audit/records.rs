@@ -1,5 +1,9 @@
 //! What is stored: nothing acknowledged is missing, nothing is stuck, ids and times have their form and order.
-use super::{check::Evidence, facts::{Facts, Line, by}, read::millis};
+use super::{
+    check::Evidence,
+    facts::{Facts, Line, by},
+    read::millis,
+};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,9 @@
 //! What becomes of rooms: each is told from its first to its last, and goes with its session.
-use super::{check::Evidence, facts::{Event, Facts, by}, read::{millis, need, or_null}};
+use super::{
+    check::Evidence,
+    facts::{Event, Facts, by},
+    read::{millis, need, or_null},
+};
 use serde_json::Value;
 
 /// Times in Unix milliseconds.

@@ -1,5 +1,8 @@
 //! What was said in a talk: every wish of the other side, and every event about the talk itself.
-use super::{check::Evidence, facts::{Dnc, Event, Facts, Session, by}};
+use super::{
+    check::Evidence,
+    facts::{Dnc, Event, Facts, Session, by},
+};
 use std::collections::HashMap;
 
 /// What happens only while somebody talks.

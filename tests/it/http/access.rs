@@ -1,5 +1,8 @@
 //! API keys and scopes. Source: specification, "Authentication".
-use crate::{on_both, world::{World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{World, minutes, seconds},
+};
 use entities::values::{Env, Moment, Scope, Scopes};
 use reqwest::Method;
 use serde_json::json;

@@ -1,5 +1,8 @@
 //! Signing up, in and out; keys managed by members.
-use crate::{on_both, world::{Answer, Api, World, client, minutes}};
+use crate::{
+    on_both,
+    world::{Answer, Api, World, client, minutes},
+};
 use entities::values::{Env, Role, Scopes};
 use reqwest::{Method, header::SET_COOKIE};
 use serde_json::{Value, json};

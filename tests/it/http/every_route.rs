@@ -1,6 +1,9 @@
 //! Every route of the list: without a key, with a key that lacks its scope, and with another tenant's id.
 use crate::{on_both, world::World};
-use callboard::http::{caller::Access, routes::{self, Route}};
+use callboard::http::{
+    caller::Access,
+    routes::{self, Route},
+};
 use entities::values::{Env, Scope, Scopes};
 use serde_json::json;
 use std::collections::BTreeSet;

@@ -1,11 +1,24 @@
 //! What one workspace may use, with however many keys.
-use crate::{on_both, world::{Answer, Api, Tenant, World, client}};
-use callboard::{access::{self, NewKey}, http::bodies::{Owner, Room}, state::State};
-use entities::{ids::ApiKeyId, values::{Env, Scopes, Text}};
+use crate::{
+    on_both,
+    world::{Answer, Api, Tenant, World, client},
+};
+use callboard::{
+    access::{self, NewKey},
+    http::bodies::{Owner, Room},
+    state::State,
+};
+use entities::{
+    ids::ApiKeyId,
+    values::{Env, Scopes, Text},
+};
 use futures_util::future::{join, join_all};
 use reqwest::Method;
 use serde_json::json;
-use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::TcpStream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 use uuid::Uuid;
 
 fn state(world: &World) -> &State {

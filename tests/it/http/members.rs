@@ -1,6 +1,9 @@
 //! Access that can be taken back: members and their roles, passwords, sessions, and the log of it all.
 use super::dashboard::{Browser, PASSWORD, set_up};
-use crate::{on_both, world::{World, minutes}};
+use crate::{
+    on_both,
+    world::{World, minutes},
+};
 use entities::{ids::TenantId, membership, user, values::Role};
 use reqwest::Method;
 use serde_json::{Value, json};

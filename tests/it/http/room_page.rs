@@ -3,7 +3,13 @@ use crate::world::browser::{Browser, DESKTOP, Microphone, PHONE, Page, Screen};
 use actix_web::{App, HttpResponse, HttpServer, http::StatusCode, web};
 use callboard::dashboard::{self, room};
 use serde_json::json;
-use std::{net::TcpListener, sync::{Arc, Mutex, atomic::{AtomicUsize, Ordering::SeqCst}}};
+use std::{
+    net::TcpListener,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
 
 const AGENT: &str = "Ann <of> \"Northwind\"";
 

@@ -1,5 +1,8 @@
 //! What people can do whom nobody knows: fill no memory, and keep nobody out.
-use crate::{on_both, world::{Answer, World, client}};
+use crate::{
+    on_both,
+    world::{Answer, World, client},
+};
 use callboard::state::State;
 use reqwest::header::SET_COOKIE;
 use serde_json::{Value, json};

@@ -1,5 +1,8 @@
 //! Server-sent events.
-use crate::{on_both, world::{Api, Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Api, Tenant, World, minutes, seconds},
+};
 use entities::values::{Env, Scopes, Text};
 use futures_util::StreamExt;
 use reqwest::Method;

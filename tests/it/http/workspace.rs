@@ -1,6 +1,9 @@
 //! Where a workspace is, and by which way its people may sign in.
 use super::dashboard::{Browser, PASSWORD, set_up};
-use crate::{on_both, world::{Answer, World}};
+use crate::{
+    on_both,
+    world::{Answer, World},
+};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 

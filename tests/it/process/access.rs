@@ -2,7 +2,10 @@
 use super::{Place, json_of, on, stderr, terminate};
 use crate::world::{Backend, client};
 use serde_json::{Value, json};
-use std::{io::Write, process::{Output, Stdio}};
+use std::{
+    io::Write,
+    process::{Output, Stdio},
+};
 
 const FIRST: &str = "correct horse battery";
 

@@ -2,7 +2,10 @@
 use super::{Calls, kills, on, terminate};
 use crate::world::{Backend, client};
 use serde_json::{Value, json};
-use std::{collections::{BTreeMap, BTreeSet}, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// The endpoint's `max_concurrency`.
 const MAX_IN_FLIGHT: usize = 8;

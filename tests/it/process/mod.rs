@@ -13,7 +13,13 @@ use crate::world::{Backend, TestDatabase, client};
 use reqwest::Client;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde_json::{Value, json};
-use std::{io::{BufRead, BufReader, Write}, net::TcpListener, process::{Child, ChildStderr, Command, Output, Stdio}, sync::atomic::{AtomicU16, Ordering::Relaxed}, time::Duration};
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    process::{Child, ChildStderr, Command, Output, Stdio},
+    sync::atomic::{AtomicU16, Ordering::Relaxed},
+    time::Duration,
+};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_callboard");
 

@@ -1,10 +1,24 @@
 //! kill -9 over calls that are recorded, refused, handed over and opted out of; then over sounds that are being stored and
 //! erased. What was written down by service, carrier, receiver and disk is put side by side, and nothing may contradict.
-use super::{Calls, Place, on, terminate, the_law::{lines, millis, number}};
-use crate::{audit::{Evidence, check, report}, world::{Backend, Receiver, client, functions::{FunctionServer, Reply}}};
+use super::{
+    Calls, Place, on, terminate,
+    the_law::{lines, millis, number},
+};
+use crate::{
+    audit::{Evidence, check, report},
+    world::{
+        Backend, Receiver, client,
+        functions::{FunctionServer, Reply},
+    },
+};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::{collections::{BTreeMap, BTreeSet}, path::Path, process::Child, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Child,
+    time::Duration,
+};
 
 const LIMIT: usize = 40;
 /// Calls a second of each campaign.

@@ -1,8 +1,18 @@
 //! kill -9 while credits are spent: on calls, on texts and on e-mails, of campaigns and one by one, with payments in between and
 //! with nothing left again and again. What was written down by service, carrier, provider, mail server and client is put side
 //! by side, and nothing may contradict.
-use super::{Calls, Place, json_of, on, terminate, the_law::{lines, millis, number}};
-use crate::{audit::{Evidence, check, report}, world::{Backend, client, smtp::Smtp, twilio::{self, ACCOUNT, Reply, TOKEN, Twilio}}};
+use super::{
+    Calls, Place, json_of, on, terminate,
+    the_law::{lines, millis, number},
+};
+use crate::{
+    audit::{Evidence, check, report},
+    world::{
+        Backend, client,
+        smtp::Smtp,
+        twilio::{self, ACCOUNT, Reply, TOKEN, Twilio},
+    },
+};
 use actix_rt::task::JoinHandle;
 use serde_json::{Value, json};
 use std::{process::Child, time::Duration};

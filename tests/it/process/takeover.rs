@@ -3,7 +3,10 @@ use super::{Calls, on, own_address, stderr};
 use crate::world::{Backend, client};
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::json;
-use std::{io::{BufRead, BufReader}, process::{Command, Stdio}};
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
 
 fn signal(name: &str, process: u32) {
     let sent = Command::new("kill")

@@ -1,7 +1,10 @@
 //! kill -9 in the middle of campaigns, with numbers that come onto the do-not-call list meanwhile, pauses, and a list that is
 //! being read in: what was written down by service, carrier and client is put side by side, and nothing may contradict.
 use super::{Calls, Place, kills, on, terminate};
-use crate::{audit::{Evidence, check, report}, world::{Backend, client}};
+use crate::{
+    audit::{Evidence, check, report},
+    world::{Backend, client},
+};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,8 @@
 //! What happens when a call ends: `session::machine::end`, seen from outside.
-use crate::{on_both, world::{World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{World, minutes, seconds},
+};
 use serde_json::json;
 
 on_both! {

@@ -1,5 +1,8 @@
 //! A campaign from its start to its completion.
-use crate::{on_both, world::{Receiver, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Receiver, World, minutes, seconds},
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -2,11 +2,24 @@
 //!
 //! Time stands still while sound is played: the frames are taken as fast as they come.
 use super::the_call::{agent, call, said, session, told};
-use crate::{on_both, world::{Tenant, World, seconds, transcription_server::{Answer, TranscriptionServer}}};
+use crate::{
+    on_both,
+    world::{
+        Tenant, World, seconds,
+        transcription_server::{Answer, TranscriptionServer},
+    },
+};
 use actors::room::talk::RoomTalk;
 use bytes::Bytes;
-use entities::{ids::{Owned, SessionId}, session::AnsweredBy, values::Env};
-use media::{heard::Heard, wire::{Note, Wire}};
+use entities::{
+    ids::{Owned, SessionId},
+    session::AnsweredBy,
+    values::Env,
+};
+use media::{
+    heard::Heard,
+    wire::{Note, Wire},
+};
 use rules::session::command::Command;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

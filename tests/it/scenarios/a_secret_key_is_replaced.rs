@@ -1,6 +1,9 @@
 //! A secret key is replaced, as an operator does it, and the old one is thrown away: links that were sent go on working until
 //! they end by themselves.
-use crate::{on_both, world::{Tenant, World, client, minutes}};
+use crate::{
+    on_both,
+    world::{Tenant, World, client, minutes},
+};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use runtime::keyring::{Keyring, purpose};

@@ -1,9 +1,17 @@
 //! The machine's wall clock is set, ahead or back: nothing is erased by it, and nobody called who should not be. The clocks begin on
 //! Tuesday 2027-03-02, 08:00 in New York.
 use super::an_event_is_delivered::{attempts, one_event};
-use crate::{on_both, world::{Receiver, Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Receiver, Tenant, World, minutes, seconds},
+};
 use actors::holds::ClockStatus;
-use entities::{Error, changes::{Callable, Guard}, meta, values::{Env, Moment}};
+use entities::{
+    Error,
+    changes::{Callable, Guard},
+    meta,
+    values::{Env, Moment},
+};
 use rules::commit::Commit;
 use serde_json::{Value, json};
 

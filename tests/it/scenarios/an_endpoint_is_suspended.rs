@@ -1,6 +1,9 @@
 //! A receiver that fails for good is suspended, its events are held, and it gets them when it is back.
 use super::an_event_is_delivered::{attempts, one_event};
-use crate::{on_both, world::{Receiver, Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Receiver, Tenant, World, minutes, seconds},
+};
 use serde_json::{Value, json};
 
 async fn endpoint(tenant: &Tenant, id: &str) -> Value {

@@ -1,5 +1,8 @@
 //! An event's way to its receiver.
-use crate::{on_both, world::{Receiver, Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Receiver, Tenant, World, minutes, seconds},
+};
 use entities::values::Moment;
 use serde_json::{Value, json};
 use std::time::Duration;

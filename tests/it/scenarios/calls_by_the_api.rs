@@ -1,5 +1,8 @@
 //! Calls that programs place one by one.
-use crate::{on_both, world::{World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{World, minutes, seconds},
+};
 use entities::values::{Env, Scopes};
 use reqwest::Method;
 use serde_json::{Value, json};

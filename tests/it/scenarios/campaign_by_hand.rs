@@ -1,5 +1,8 @@
 //! What users do with campaigns and contacts: change, import, retry, delete, duplicate, look ahead and report.
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
 use serde_json::{Value, json};
 
 async fn draft(tenant: &Tenant, more: Value) -> String {

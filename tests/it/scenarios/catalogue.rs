@@ -2,11 +2,23 @@
 //!
 //! One world plays everything. Every event of it is held against the [specification's table](specification); a type that nothing
 //! has emitted fails the test.
-use super::{rooms::{self, room}, the_call::{agent, call}};
-use crate::{specification, world::{self, Backend, Receiver, Tenant, World, minutes, seconds}};
-use entities::{ledger::Movement, values::{Cents, Env}};
+use super::{
+    rooms::{self, room},
+    the_call::{agent, call},
+};
+use crate::{
+    specification,
+    world::{self, Backend, Receiver, Tenant, World, minutes, seconds},
+};
+use entities::{
+    ledger::Movement,
+    values::{Cents, Env},
+};
 use media::webrtc::{Codec, peer::Peer};
-use reqwest::{Method, multipart::{Form, Part}};
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
 use rules::{commit::Commit, event::CATALOGUE};
 use serde_json::json;
 use std::collections::BTreeMap;

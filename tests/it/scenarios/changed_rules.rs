@@ -1,7 +1,10 @@
 //! A campaign's rules change while its contacts wait: what the old ones decided is decided anew. The clock stands at Tuesday
 //! 2027-03-02, 08:00 in New York; numbers that end in 1 are busy.
 use super::campaign_messages::{all, borrowed, contacts, mails, run, texts};
-use crate::{on_both, world::{Api, Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Api, Tenant, World, minutes, seconds},
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

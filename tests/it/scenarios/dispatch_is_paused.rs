@@ -1,7 +1,10 @@
 //! The operator pauses everything that leaves for people: for a backup that is started, and does not know who was called since it
 //! was made.
 use super::messages::{status, text};
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
 use entities::dispatch_pause;
 use rules::commit::Commit;
 use serde_json::{Value, json};

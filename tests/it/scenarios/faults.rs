@@ -1,6 +1,9 @@
 //! Crashes and failing commits in the middle of things: nothing lost, nobody dialled twice.
 use super::rooms;
-use crate::{on_both, world::{Receiver, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Receiver, World, minutes, seconds},
+};
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

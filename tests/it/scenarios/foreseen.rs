@@ -1,5 +1,8 @@
 //! A preflight says what will happen: random campaigns are asked what is to be expected of them, and run.
-use crate::{on_both, world::{Tenant, World, minutes}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes},
+};
 use entities::{dial, ids::SessionId, values::Env};
 use rules::commit::Commit;
 use serde_json::{Value, json};

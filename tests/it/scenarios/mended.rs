@@ -1,5 +1,8 @@
 //! Faults that were found once, so that they do not come back.
-use crate::{on_both, world::{World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{World, minutes, seconds},
+};
 use reqwest::Method;
 use serde_json::json;
 

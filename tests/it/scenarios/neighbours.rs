@@ -1,11 +1,18 @@
 //! One tenant's load does not stop the others: what takes long is capped, ends with whoever asked for it, and leaves room.
-use crate::{on_both, world::{Answer, Api, Tenant, World, minutes}};
+use crate::{
+    on_both,
+    world::{Answer, Api, Tenant, World, minutes},
+};
 use entities::{contact, ids::CampaignId};
 use futures_util::future::{join_all, select};
 use rules::commit::Commit;
 use sea_orm::{DatabaseTransaction, DbBackend, TransactionTrait};
 use serde_json::{Value, json};
-use tokio::{io::AsyncReadExt, net::{TcpListener, TcpStream}, task::JoinHandle};
+use tokio::{
+    io::AsyncReadExt,
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
 
 /// A draft over that many sandbox contacts; answers its id.
 async fn draft(tenant: &Tenant, contacts: usize) -> String {

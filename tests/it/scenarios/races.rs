@@ -1,7 +1,11 @@
 //! Two things at one moment, many times over. Whatever comes first, what was written down must be in order.
 //! By hand with more: `CALLBOARD_TEST_RACES=1000`.
-use crate::{audit::{Evidence, check, report}, on_both, world::{Tenant, World, minutes, seconds}};
-use futures_util::future::{join, join3, join_all};
+use crate::{
+    audit::{Evidence, check, report},
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
+use futures_util::future::{join, join_all, join3};
 use serde_json::{Value, json};
 
 fn races() -> usize {

@@ -1,5 +1,8 @@
 //! A database that hangs, answers late, is locked or full: nothing is said that is not so, and nobody is called late.
-use crate::{on_both, world::{Backend, Proxy, World, minutes, run, seconds}};
+use crate::{
+    on_both,
+    world::{Backend, Proxy, World, minutes, run, seconds},
+};
 use rules::commit::Commit;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::{Value, json};

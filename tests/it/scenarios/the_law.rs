@@ -1,6 +1,12 @@
 //! Who is called when: hours, the do-not-call list, caps, suspension. The clock stands at Tuesday 2027-03-02, 08:00 in New York.
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
-use entities::{dispatch_block::{self, Reason}, values::Env};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
+use entities::{
+    dispatch_block::{self, Reason},
+    values::Env,
+};
 use serde_json::{Value, json};
 
 /// The campaign's contacts by number: status, skip reason, attempts.

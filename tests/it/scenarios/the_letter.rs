@@ -1,6 +1,12 @@
 //! What the specification says to the letter, where it is easily missed.
-use super::{rooms, the_call::{agent, call, session, told}};
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
+use super::{
+    rooms,
+    the_call::{agent, call, session, told},
+};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
 use actors::session::caller_id;
 use entities::values::{Env, Scopes};
 use serde_json::{Value, json};

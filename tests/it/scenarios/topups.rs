@@ -1,5 +1,11 @@
 //! Paying for credits: in the sandbox, and by Stripe's pages and notices, which repeat themselves and overtake each other.
-use crate::{on_both, world::{Answer, Tenant, World, minutes, seconds, stripe_server::{Fault, NOTICE_SECRET, SECRET_KEY, StripeServer, notice, sign}}};
+use crate::{
+    on_both,
+    world::{
+        Answer, Tenant, World, minutes, seconds,
+        stripe_server::{Fault, NOTICE_SECRET, SECRET_KEY, StripeServer, notice, sign},
+    },
+};
 use entities::values::{Env, Scopes};
 use futures_util::{StreamExt, stream};
 use reqwest::Method;

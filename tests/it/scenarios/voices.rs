@@ -1,7 +1,16 @@
 //! Voices: clones from their samples to their end, with the sandbox and with a provider that speaks ElevenLabs' protocol.
-use crate::{on_both, world::{Answer, Api, Tenant, World, minutes, seconds, voice_server::{Adding, VoiceServer}}};
+use crate::{
+    on_both,
+    world::{
+        Answer, Api, Tenant, World, minutes, seconds,
+        voice_server::{Adding, VoiceServer},
+    },
+};
 use entities::values::{Env, Scopes};
-use reqwest::{Method, multipart::{Form, Part}};
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
 use serde_json::{Value, json};
 
 /// A key that must not be seen anywhere.

@@ -1,6 +1,13 @@
 //! What else a webhook endpoint promises: rotation, replay, pauses, order, the log, statistics, retention, e-mail.
 use super::an_event_is_delivered::{attempts, one_event};
-use crate::{on_both, world::{Receiver, Tenant, World, minutes, smtp::Smtp, zoo::{Animal, Zoo}}};
+use crate::{
+    on_both,
+    world::{
+        Receiver, Tenant, World, minutes,
+        smtp::Smtp,
+        zoo::{Animal, Zoo},
+    },
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 

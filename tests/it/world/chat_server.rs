@@ -2,8 +2,17 @@
 //!
 //! What it sends is cut into pieces of five bytes, so that lines, events and letters end anywhere.
 use serde_json::{Value, json};
-use std::{net::SocketAddr, sync::{Arc, Mutex}, time::Duration};
-use tokio::{io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader}, net::{TcpListener, TcpStream}, sync::{oneshot, watch}, task::{JoinHandle, JoinSet}};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::{oneshot, watch},
+    task::{JoinHandle, JoinSet},
+};
 
 /// What it answers. A request without `stream: true` gets the same as one whole completion.
 #[derive(Clone, Debug)]

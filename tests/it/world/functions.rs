@@ -1,9 +1,17 @@
 //! A real local server behind an agent's function. Checks signatures with its own few lines, as a user would.
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, http::StatusCode, web::{self, Bytes, Data}};
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    http::StatusCode,
+    web::{self, Bytes, Data},
+};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
-use std::{collections::BTreeMap, net::TcpListener, sync::{Arc, Mutex}};
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    sync::{Arc, Mutex},
+};
 
 /// What it does with a request.
 pub enum Reply {

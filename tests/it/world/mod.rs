@@ -23,9 +23,16 @@ pub use database::{Backend, Database as TestDatabase};
 pub use proxy::Proxy;
 pub use receiver::Receiver;
 
-use callboard::{access::{self, NewKey, NewWorkspace}, app::App, settings::Settings};
+use callboard::{
+    access::{self, NewKey, NewWorkspace},
+    app::App,
+    settings::Settings,
+};
 use database::Database;
-use entities::{ids::TenantId, values::{Env, Moment, Scopes, Text}};
+use entities::{
+    ids::TenantId,
+    values::{Env, Moment, Scopes, Text},
+};
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};

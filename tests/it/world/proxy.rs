@@ -1,7 +1,17 @@
 //! A proxy before PostgreSQL that can hold a commit on its way, or the answer to one: what a network that is cut off for a
 //! while, or a server whose disk hangs, does to a client.
-use std::sync::{Arc, atomic::{AtomicU8, Ordering::SeqCst}};
-use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::{TcpListener, TcpStream, tcp::{OwnedReadHalf, OwnedWriteHalf}}, sync::watch};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering::SeqCst},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+};
 
 pub struct Proxy {
     /// Where to reach the database through it.

@@ -1,5 +1,8 @@
 //! What the local Realtime provider answers: the test's script, as the events of the protocol.
-use super::{realtime_server::Answer, realtime_session::{Outcome, Session, refuse}};
+use super::{
+    realtime_server::Answer,
+    realtime_session::{Outcome, Session, refuse},
+};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use futures_util::SinkExt;
 use serde_json::{Value, json};

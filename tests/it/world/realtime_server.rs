@@ -5,9 +5,18 @@
 //! This is the door; behind it each connection is a `Session`.
 use super::realtime_session::Session;
 use serde_json::{Value, json};
-use std::{sync::{Arc, Mutex}, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tokio::{net::TcpStream, sync::watch, task::JoinSet};
-use tokio_tungstenite::{accept_hdr_async, tungstenite::{handshake::server::{ErrorResponse, Request, Response}, http}};
+use tokio_tungstenite::{
+    accept_hdr_async,
+    tungstenite::{
+        handshake::server::{ErrorResponse, Request, Response},
+        http,
+    },
+};
 
 /// What came in since the last answer.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,9 +1,17 @@
 //! A real local receiver. Checks signatures with its own few lines, as a user would, not with the service's.
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, http::StatusCode, web::{self, Bytes, Data}};
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    http::StatusCode,
+    web::{self, Bytes, Data},
+};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
-use std::{collections::{BTreeMap, VecDeque}, net::TcpListener, sync::{Arc, Mutex}};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+};
 
 /// One delivery as it arrived.
 #[derive(Clone, Debug)]

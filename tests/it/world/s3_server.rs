@@ -1,7 +1,16 @@
 //! A real local object store that speaks as much of S3 as recordings need: PUT, GET with a range, HEAD, DELETE and
 //! uploads in parts, by path (`/bucket/key`). It holds its objects in memory and shows them to the test.
-use std::{collections::{BTreeMap, HashMap, VecDeque}, io, net::Ipv4Addr, sync::{Arc, Mutex}};
-use tokio::{io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader}, net::{TcpListener, TcpStream}, task::{JoinHandle, JoinSet}};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    io,
+    net::Ipv4Addr,
+    sync::{Arc, Mutex},
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    task::{JoinHandle, JoinSet},
+};
 
 pub const ACCESS_KEY_ID: &str = "AKIDLOCALTEST";
 pub const SECRET_ACCESS_KEY: &str = "local+secret/key";

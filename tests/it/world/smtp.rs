@@ -1,7 +1,19 @@
 //! A real local mail server: it keeps the mails it takes and answers as it is told.
 use base64::{Engine, prelude::BASE64_STANDARD};
-use std::{collections::VecDeque, io, net::{Ipv4Addr, SocketAddr}, sync::{Arc, Mutex, atomic::{AtomicUsize, Ordering::SeqCst}}};
-use tokio::{io::{AsyncBufReadExt, AsyncWriteExt, BufReader}, net::{TcpListener, TcpSocket, TcpStream}, task::{JoinHandle, JoinSet}};
+use std::{
+    collections::VecDeque,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpSocket, TcpStream},
+    task::{JoinHandle, JoinSet},
+};
 
 /// One mail that was taken.
 #[derive(Clone, Debug, PartialEq)]

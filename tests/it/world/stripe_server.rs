@@ -1,10 +1,18 @@
 //! A real local server that speaks as much of Stripe as top-ups need: it opens Checkout Sessions, once per
 //! `Idempotency-Key`, tells of them when asked, and signs notices. It checks what it is sent as Stripe does.
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, http::StatusCode, web::{self, Bytes, Data, Path}};
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    http::StatusCode,
+    web::{self, Bytes, Data, Path},
+};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use std::{collections::{BTreeMap, VecDeque}, net::TcpListener, sync::{Arc, Mutex}};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+};
 
 pub const SECRET_KEY: &str = "sk_test_localstripe0123456789";
 pub const NOTICE_SECRET: &str = "whsec_local_stripe_notices";

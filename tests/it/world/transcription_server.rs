@@ -1,7 +1,14 @@
 //! A real local provider of transcriptions: `POST /v1/audio/transcriptions`. Speaks HTTP/1.1 and reads forms with its own few
 //! lines, not with the service's.
-use std::{net::SocketAddr, sync::{Arc, Mutex}};
-use tokio::{io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader}, net::{TcpListener, TcpStream}, task::{JoinHandle, JoinSet}};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    task::{JoinHandle, JoinSet},
+};
 
 /// What it answers.
 #[derive(Clone, Debug)]

@@ -4,8 +4,16 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha1::Sha1;
-use std::{collections::{BTreeMap, VecDeque}, sync::{Arc, Mutex}};
-use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::{TcpListener, TcpStream}, sync::Notify, task::JoinHandle};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+    task::JoinHandle,
+};
 
 pub const ACCOUNT: &str = "AC0123456789";
 pub const TOKEN: &str = "a-token-of-ours";

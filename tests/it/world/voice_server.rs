@@ -1,8 +1,14 @@
 //! A real local provider of voices, in the shape of ElevenLabs: `POST /v1/voices/add`, `GET /v1/voices`,
 //! `DELETE /v1/voices/{id}`, `POST /v1/text-to-speech/{id}`. Reads forms with its own few lines, not with the service's.
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web::{self, Bytes, Data, Path}};
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    web::{self, Bytes, Data, Path},
+};
 use serde_json::{Value, json};
-use std::{net::TcpListener, sync::{Arc, Mutex}};
+use std::{
+    net::TcpListener,
+    sync::{Arc, Mutex},
+};
 
 /// What becomes of a request to make a voice.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,22 @@ mod tls;
 
 pub use tls::{Authority, TlsFault, authority, config as tls_config};
 
-use std::{io::{self, ErrorKind}, iter, net::{Ipv4Addr, SocketAddr}, sync::{Arc, atomic::{AtomicUsize, Ordering::SeqCst}}, time::Duration};
-use tokio::{io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt}, net::{TcpListener, TcpSocket, TcpStream}, sync::watch, task::{JoinHandle, JoinSet}};
+use std::{
+    io::{self, ErrorKind},
+    iter,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpSocket, TcpStream},
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
 
 /// How a receiver behaves. Unless said otherwise it reads the whole request first.
 #[derive(Clone, Debug)]

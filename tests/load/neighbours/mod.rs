@@ -7,10 +7,17 @@ mod noise;
 
 pub use noise::make as make_noise;
 
-use super::{process::{Memory, Process}, rooms::{pause, percentiles, row}, service::{Api, name_of}};
+use super::{
+    process::{Memory, Process},
+    rooms::{pause, percentiles, row},
+    service::{Api, name_of},
+};
 use noise::Noise;
 use serde_json::json;
-use std::{rc::Rc, time::{Duration, Instant}};
+use std::{
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 /// Requests of the quiet workspace per second; every third is a write. A key may ask 50 times.
 const PER_SECOND: u64 = 30;

@@ -1,8 +1,21 @@
 //! The noisy workspace's clients, as a process of their own.
-use crate::{rooms::{pause, row}, service::{Api, client}};
+use crate::{
+    rooms::{pause, row},
+    service::{Api, client},
+};
 use serde_json::{Value, json};
-use std::{cell::RefCell, collections::BTreeMap, io::{Read, Write}, process::{Child, Command, Stdio}, rc::Rc, time::Duration};
-use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::{TcpListener, TcpStream}};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    io::{Read, Write},
+    process::{Child, Command, Stdio},
+    rc::Rc,
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 
 /// Keys for each kind of noise but the flood, which has the rest.
 pub const OWN_KEYS: usize = 3;

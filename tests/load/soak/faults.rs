@@ -1,7 +1,16 @@
 //! What goes wrong around a service that is soaked: receivers that die and hang, and a database that stalls.
 use crate::rooms::pause;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, Statement};
-use std::{io::{ErrorKind, Read, Write}, net::{SocketAddr, TcpListener, TcpStream}, sync::{Arc, atomic::{AtomicBool, Ordering}}, thread::{self, JoinHandle}, time::{Duration, Instant}};
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
 
 /// A receiver that is there and gone by turns, and fails every other request while it is there.
 pub struct Dying {

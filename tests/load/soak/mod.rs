@@ -8,13 +8,22 @@ mod faults;
 mod series;
 mod traffic;
 
-use crate::{audit::{Breach, Evidence, check, report}, process::Process, receiver::Receiver, rooms::{pause, percentiles, row}, service::name_of};
+use crate::{
+    audit::{Breach, Evidence, check, report},
+    process::Process,
+    receiver::Receiver,
+    rooms::{pause, percentiles, row},
+    service::name_of,
+};
 use deliveries::Deliveries;
 use faults::{Dying, Hanging, Outside};
 use futures_util::future::{join, join3, join5};
 use serde_json::{Value, json};
 use series::{Trend, verdict};
-use std::{cell::{Cell, RefCell}, time::{Duration, Instant, SystemTime, UNIX_EPOCH}};
+use std::{
+    cell::{Cell, RefCell},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
 use traffic::{Channel, Client};
 
 /// Calls at once. What a room takes counts too.

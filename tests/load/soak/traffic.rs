@@ -2,12 +2,21 @@
 //! repeated under one `Idempotency-Key` until it is answered, whatever dies meanwhile; what was granted is noted, for the
 //! checker to look for.
 use super::Notes;
-use crate::{guests::{Guest, SENTENCE}, rooms::pause};
+use crate::{
+    guests::{Guest, SENTENCE},
+    rooms::pause,
+};
 use bytes::Bytes;
-use media::webrtc::{Codec, peer::{Peer, State}};
+use media::webrtc::{
+    Codec,
+    peer::{Peer, State},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
-use std::{cell::Cell, time::{Duration, Instant}};
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
 
 /// A client that outlives the service.
 pub struct Client {

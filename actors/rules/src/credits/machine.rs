@@ -32,10 +32,8 @@
 //! between `credits.depleted` and that commit. If what came in is still too little for what waits, that is another fall, and
 //! told: whoever pays because of the event learns that it was not enough. A fall to zero follows from the entries alone:
 //! whoever recomputes them finds it. Source: specification, "Credits"; CONTRACT §10.
-use crate::{
-    credits::terms::Terms,
-    event::{CreditsDepleted, CreditsLowBalance, CreditsTopupSucceeded, Currency, Event},
-};
+use super::terms::Terms;
+use crate::event::{CreditsDepleted, CreditsLowBalance, CreditsTopupSucceeded, Currency, Event};
 use entities::{
     Error, Result,
     ledger::{Book, Kind, Movement, What, account::Model as Account},

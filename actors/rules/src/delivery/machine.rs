@@ -11,7 +11,7 @@
 //! | pending, retrying, held | its endpoint is disabled (not held ones) or deleted | cancelled |
 //!
 //! The last three happen to whole queues, in `entities::delivery`. Source: CONTRACT §6.
-use crate::delivery::failure::Failure;
+use super::failure::Failure;
 use entities::{
     delivery::{FailedReason, Model as Delivery, Status},
     values::Moment,

@@ -1,5 +1,5 @@
 //! What is known after an attempt to deliver.
-use crate::delivery::{
+use super::{
     failure::{Failure, Timings},
     machine::{Outcome, Verdict},
 };

@@ -1,8 +1,10 @@
 //! From outcomes of attempts to rows: the deliveries, the log, the endpoint's streak (and with the tenth failure its
 //! suspension), its health and its hour's counts. All of it one commit.
-use super::machine::{self, Attempt, Verdict};
-use crate::endpoint;
-use crate::{commit::Commit, delivery::report::Report, effect::Effect, limits::Limits};
+use super::{
+    machine::{self, Attempt, Verdict},
+    report::Report,
+};
+use crate::{commit::Commit, effect::Effect, endpoint, limits::Limits};
 use entities::{
     Result,
     delivery::{Model as Delivery, Origin, Status},

@@ -1,5 +1,8 @@
 //! What the faults are made with: find a line of the story, and change it.
-use crate::{audit::{Evidence, read::millis}, bites::story::{iso, row, uuid}};
+use crate::{
+    audit::{Evidence, read::millis},
+    bites::story::{iso, row, uuid},
+};
 use serde_json::{Value, json};
 
 pub fn campaign<'e>(evidence: &'e mut Evidence, nick: &str) -> &'e mut Value {

@@ -1,6 +1,9 @@
 //! Wrongs to the sound of calls: I2, I18, I19, I20.
 use super::{Fault, alter::*};
-use crate::{audit::Evidence, bites::story::{iso, row, uuid}};
+use crate::{
+    audit::Evidence,
+    bites::story::{iso, row, uuid},
+};
 use serde_json::{Value, json};
 
 const COMPLETED: &str = "session.recording_completed";

@@ -3,7 +3,11 @@ mod broken;
 mod talks;
 
 use super::{Calls, Place, on, terminate};
-use crate::world::{Backend, browser::{Browser, Microphone, Page}, client};
+use crate::world::{
+    Backend,
+    browser::{Browser, Microphone, Page},
+    client,
+};
 use serde_json::{Value, json};
 use std::{path::Path, process::Child};
 

@@ -1,6 +1,11 @@
 //! What users do with campaigns that write, and with their contacts.
-use super::{act, all, borrowed, campaign, contacts, id_of, mails, numbers, run, sent_texts, statuses, texts, told, words};
-use crate::{on_both, world::{World, minutes, seconds}};
+use super::{
+    act, all, borrowed, campaign, contacts, id_of, mails, numbers, run, sent_texts, statuses, texts, told, words,
+};
+use crate::{
+    on_both,
+    world::{World, minutes, seconds},
+};
 use serde_json::{Value, json};
 
 on_both! {

@@ -1,6 +1,14 @@
 //! Crashes and commits that fail, in the middle of a campaign: nobody is written to twice, nobody is forgotten.
 use super::{borrowed, campaign, contacts, mails, numbers, run, sent_mails, sent_texts, statuses, texts, told};
-use crate::{on_both, scenarios::messages::{live, with_provider}, world::{World, minutes, seconds, smtp::Smtp, twilio::{Reply, Twilio}}};
+use crate::{
+    on_both,
+    scenarios::messages::{live, with_provider},
+    world::{
+        World, minutes, seconds,
+        smtp::Smtp,
+        twilio::{Reply, Twilio},
+    },
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,16 @@
 //! Who is written to when: hours, the do-not-call list by channel, caps, credits, suspension. The clock stands at Tuesday
 //! 2027-03-02, 08:00 in New York.
-use super::{act, all, borrowed, campaign, contacts, mails, numbers, run, sent_mails, sent_texts, skips, statuses, texts, told};
-use crate::{on_both, world::{Tenant, World, client, minutes, seconds}};
-use entities::{dispatch_block::{self, Reason}, values::Env};
+use super::{
+    act, all, borrowed, campaign, contacts, mails, numbers, run, sent_mails, sent_texts, skips, statuses, texts, told,
+};
+use crate::{
+    on_both,
+    world::{Tenant, World, client, minutes, seconds},
+};
+use entities::{
+    dispatch_block::{self, Reason},
+    values::Env,
+};
 use serde_json::{Value, json};
 
 fn nine_to_eight() -> Value {

@@ -1,6 +1,13 @@
 //! A live campaign, through a provider that reports.
 use super::{act, borrowed, campaign, contacts, id_of, run, sent_texts, statuses, texts, told, words};
-use crate::{on_both, scenarios::messages::{SHARED, report, with_provider}, world::{World, minutes, seconds, twilio::{Reply, Twilio}}};
+use crate::{
+    on_both,
+    scenarios::messages::{SHARED, report, with_provider},
+    world::{
+        World, minutes, seconds,
+        twilio::{Reply, Twilio},
+    },
+};
 use serde_json::json;
 
 on_both! {

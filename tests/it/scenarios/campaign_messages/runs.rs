@@ -1,6 +1,11 @@
 //! From the start to the completion: what is written, what its contacts become, and what is told.
-use super::{all, borrowed, campaign, contacts, id_of, mails, run, sent_mails, sent_texts, skips, statuses, texts, told, words};
-use crate::{on_both, world::{World, minutes, seconds}};
+use super::{
+    all, borrowed, campaign, contacts, id_of, mails, run, sent_mails, sent_texts, skips, statuses, texts, told, words,
+};
+use crate::{
+    on_both,
+    world::{World, minutes, seconds},
+};
 use serde_json::{Value, json};
 
 /// The sandbox's outcomes, one for each last digit.

@@ -1,8 +1,14 @@
 //! Credits that run out: what can be dialled is dialled, nobody is cut off, `credits.depleted` is told once per fall, and whoever
 //! pays because of it goes on.
 use super::ledger::{credits, entries, moves, numbers, told};
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
-use entities::{ledger::{Kind, Movement}, values::{Cents, Env}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
+use entities::{
+    ledger::{Kind, Movement},
+    values::{Cents, Env},
+};
 use rules::credits::chain;
 use serde_json::{Value, json};
 

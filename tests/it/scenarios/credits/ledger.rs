@@ -1,6 +1,12 @@
 //! The ledger under calls: each hold is closed once, every ledger adds up, and nothing is dialled that is not covered.
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
-use entities::{ledger::{self, Kind, Movement}, values::{Cents, Env}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
+use entities::{
+    ledger::{self, Kind, Movement},
+    values::{Cents, Env},
+};
 use rules::{commit::Commit, credits::chain};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,6 +1,9 @@
 //! E-mails that go out, and the link by which their readers unsubscribe.
 use super::live;
-use crate::{on_both, world::{Api, Tenant, World, client, minutes, smtp::Smtp}};
+use crate::{
+    on_both,
+    world::{Api, Tenant, World, client, minutes, smtp::Smtp},
+};
 use serde_json::{Value, json};
 
 async fn with_server(world: &mut World, tenant: &Tenant, server: &Smtp) -> Api {

@@ -1,6 +1,12 @@
 //! SMS that come in: STOP, START, HELP, and everything else.
 use super::{PERSON, SHARED, live, text, with_provider};
-use crate::{on_both, world::{Tenant, World, twilio::{self, TOKEN, Twilio}}};
+use crate::{
+    on_both,
+    world::{
+        Tenant, World,
+        twilio::{self, TOKEN, Twilio},
+    },
+};
 use serde_json::{Value, json};
 
 const NUMBER: &str = "+12025550177";

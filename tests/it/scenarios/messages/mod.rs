@@ -3,7 +3,10 @@ mod emails;
 mod inbound;
 mod sms;
 
-use crate::world::{Api, Tenant, World, twilio::{self, ACCOUNT, TOKEN, Twilio}};
+use crate::world::{
+    Api, Tenant, World,
+    twilio::{self, ACCOUNT, TOKEN, Twilio},
+};
 use entities::values::{Env, Scopes};
 use serde_json::{Value, json};
 

@@ -1,7 +1,17 @@
 //! SMS that go out.
 use super::{PERSON, SHARED, live, report, report_with, sms, status, text, with_provider};
-use crate::{on_both, world::{World, minutes, seconds, twilio::{self, ACCOUNT, Reply, TOKEN, Twilio}}};
-use entities::{changes::{Guard, Reachable}, dnc::DncChannel, values::Env};
+use crate::{
+    on_both,
+    world::{
+        World, minutes, seconds,
+        twilio::{self, ACCOUNT, Reply, TOKEN, Twilio},
+    },
+};
+use entities::{
+    changes::{Guard, Reachable},
+    dnc::DncChannel,
+    values::Env,
+};
 use serde_json::json;
 
 on_both! {

@@ -1,6 +1,18 @@
 //! Whose a number is for live use: proved by a code that came to it, or said by the operator; and nobody else is told.
-use crate::{on_both, scenarios::messages::{PERSON, live, text, with_provider}, world::{Api, Backend, Tenant, TestDatabase, World, minutes, twilio::{self, TOKEN, Twilio}}};
-use entities::{ids::TenantId, number_claim::{self, Source}, values::{Env, Moment}, verified_number};
+use crate::{
+    on_both,
+    scenarios::messages::{PERSON, live, text, with_provider},
+    world::{
+        Api, Backend, Tenant, TestDatabase, World, minutes,
+        twilio::{self, TOKEN, Twilio},
+    },
+};
+use entities::{
+    ids::TenantId,
+    number_claim::{self, Source},
+    values::{Env, Moment},
+    verified_number,
+};
 use migration::{Migrator, MigratorTrait};
 use serde_json::{Value, json};
 

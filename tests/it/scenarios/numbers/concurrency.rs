@@ -1,5 +1,8 @@
 //! Slots: how many calls there are at once, and how many are kept for those that come in.
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
 use serde_json::{Value, json};
 
 const NUMBER: &str = "+12025550123";

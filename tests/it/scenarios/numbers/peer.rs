@@ -1,7 +1,15 @@
 //! A SIP peer on a real socket: reads OPTIONS requests, and answers in one way or another.
 use crate::world::zoo::{TlsFault, tls_config};
-use std::{io, net::SocketAddr, sync::{Arc, Mutex}};
-use tokio::{io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt}, net::{TcpListener, UdpSocket}, task::JoinHandle};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, UdpSocket},
+    task::JoinHandle,
+};
 use tokio_rustls::TlsAcceptor;
 
 /// How it answers.

@@ -1,5 +1,8 @@
 //! A workspace that its operator stops, and lets go on.
-use crate::{on_both, world::{Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
 use entities::{suspension, values::Env};
 use serde_json::json;
 

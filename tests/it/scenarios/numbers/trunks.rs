@@ -1,6 +1,12 @@
 //! SIP trunks: what is kept of them, and what a test of one finds.
 use super::peer::{Manner, Peer};
-use crate::{on_both, world::{Tenant, World, minutes, zoo::{TlsFault, authority}}};
+use crate::{
+    on_both,
+    world::{
+        Tenant, World, minutes,
+        zoo::{TlsFault, authority},
+    },
+};
 use entities::values::{Env, Scopes};
 use serde_json::{Value, json};
 

@@ -1,10 +1,16 @@
 //! Numbers that prove whose they are, so that test keys may call them.
-use crate::{on_both, world::{Api, Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Api, Tenant, World, minutes, seconds},
+};
 use entities::values::{Env, Scopes};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::TcpListener};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 const NUMBER: &str = "+12025550140";
 

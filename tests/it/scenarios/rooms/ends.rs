@@ -1,6 +1,13 @@
 //! Every way in which a room ends.
 use super::*;
-use crate::{on_both, world::{chat_server::{Answer as Reply, ChatServer}, realtime_server::{self, RealtimeServer}, seconds}};
+use crate::{
+    on_both,
+    world::{
+        chat_server::{Answer as Reply, ChatServer},
+        realtime_server::{self, RealtimeServer},
+        seconds,
+    },
+};
 
 async fn end(tenant: &Tenant, room: &Value) -> Answer {
     let path = format!("/v1/rooms/{}/end", room["id"].as_str().unwrap());

@@ -1,6 +1,9 @@
 //! Making rooms, and what stands behind a link that is good and one that is not.
 use super::*;
-use crate::{on_both, world::{Receiver, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Receiver, minutes, seconds},
+};
 use entities::values::{Env, Scopes};
 
 on_both! {

@@ -6,7 +6,10 @@ mod talks;
 use super::the_call;
 use crate::world::{Answer, Tenant, World};
 use entities::values::Moment;
-use media::webrtc::{Codec, peer::{Peer, View}};
+use media::webrtc::{
+    Codec,
+    peer::{Peer, View},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;

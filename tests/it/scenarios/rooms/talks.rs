@@ -1,6 +1,12 @@
 //! Somebody joins and talks: a real WebRTC client over the loopback, in real time.
 use super::*;
-use crate::{on_both, world::{seconds, transcription_server::{Answer as Heard, TranscriptionServer}}};
+use crate::{
+    on_both,
+    world::{
+        seconds,
+        transcription_server::{Answer as Heard, TranscriptionServer},
+    },
+};
 
 fn captions(view: &media::webrtc::peer::View) -> usize {
     view.notes.iter().filter(|note| note["type"] == "caption").count()

@@ -6,7 +6,15 @@
 //! `own_target`: the call goes to the agent's own target; `harmless`: it is done, and does nothing that it should not;
 //! `result_is_data`: what a function answers stays a function's answer.
 use super::{agent, call, said, session};
-use crate::{on_both, world::{Tenant, World, chat_server::{Answer, ChatServer}, functions::{FunctionServer, Reply}, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{
+        Tenant, World,
+        chat_server::{Answer, ChatServer},
+        functions::{FunctionServer, Reply},
+        minutes, seconds,
+    },
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::LazyLock};

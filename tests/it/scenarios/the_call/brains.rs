@@ -2,7 +2,18 @@
 //!
 //! The providers are local servers that speak the real protocols; the other side follows a script.
 use super::{agent, call, said, session, told};
-use crate::{on_both, world::{Backend, Tenant, World, chat_server::{self, ChatServer, calls}, functions::{FunctionServer, Reply}, minutes, realtime_answers::tone, realtime_server::{self, RealtimeServer, Turn}, run}};
+use crate::{
+    on_both,
+    world::{
+        Backend, Tenant, World,
+        chat_server::{self, ChatServer, calls},
+        functions::{FunctionServer, Reply},
+        minutes,
+        realtime_answers::tone,
+        realtime_server::{self, RealtimeServer, Turn},
+        run,
+    },
+};
 use entities::values::{Env, Scopes};
 use reqwest::Method;
 use serde_json::{Value, json};

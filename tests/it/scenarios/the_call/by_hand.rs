@@ -1,6 +1,9 @@
 //! A live call, handled by hand: listened to, told what to say, handed over, labelled, deleted.
 use super::{agent, call, said, session, told};
-use crate::{on_both, world::{World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{World, minutes, seconds},
+};
 use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,8 +1,18 @@
 //! What is found out about a talk: how it went, and what was answered. By the agent while it talks, by plain rules or a
 //! language model afterwards, and by a person last.
 use super::{agent, call, said, session, told};
-use crate::{on_both, world::{Tenant, World, chat_server::{Answer, ChatServer}, minutes, seconds}};
-use entities::{evaluation::{self, Status}, ids::SessionId};
+use crate::{
+    on_both,
+    world::{
+        Tenant, World,
+        chat_server::{Answer, ChatServer},
+        minutes, seconds,
+    },
+};
+use entities::{
+    evaluation::{self, Status},
+    ids::SessionId,
+};
 use serde_json::{Value, json};
 
 /// Two to choose from. The sandbox's person says "That sounds good to me."

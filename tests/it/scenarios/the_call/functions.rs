@@ -1,6 +1,13 @@
 //! Functions during a talk: real HTTP, signed, checked, and never waited for longer than they may take.
 use super::{agent, call, said, session, told};
-use crate::{on_both, world::{Tenant, World, functions::{FunctionServer, Reply}, minutes}};
+use crate::{
+    on_both,
+    world::{
+        Tenant, World,
+        functions::{FunctionServer, Reply},
+        minutes,
+    },
+};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

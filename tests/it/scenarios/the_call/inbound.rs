@@ -1,6 +1,9 @@
 //! Calls that come in: who takes them, what happens to those that nobody can take, and the alarm.
 use super::{agent, call, session, told};
-use crate::{on_both, world::{Tenant, World, minutes}};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes},
+};
 use serde_json::{Value, json};
 
 async fn number(tenant: &Tenant, more: Value) -> String {

@@ -1,6 +1,9 @@
 //! The last digit fixes the outcome: each with its end, and with all its events in their order.
 use super::{agent, call, said, session, told};
-use crate::{on_both, world::{World, minutes}};
+use crate::{
+    on_both,
+    world::{World, minutes},
+};
 use serde_json::{Value, json};
 
 /// Digit, status, reason, by whom, who answered, and the events of the call.

@@ -1,6 +1,9 @@
 //! Recordings: real WAV files, opened by a tool that is not ours; consent before them, and their end.
 use super::{agent, call, session, told};
-use crate::{on_both, world::{Answer, Tenant, World, minutes, seconds}};
+use crate::{
+    on_both,
+    world::{Answer, Tenant, World, minutes, seconds},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

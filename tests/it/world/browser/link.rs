@@ -1,7 +1,14 @@
 //! The Chrome DevTools Protocol over its WebSocket: commands with their answers, and the few events that tests want.
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use std::{collections::HashMap, sync::{Arc, Mutex, atomic::{AtomicU64, Ordering::Relaxed}}, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_tungstenite::{connect_async, tungstenite::Message};
 

@@ -6,7 +6,14 @@ pub use page::{DESKTOP, PHONE, Page, Screen};
 
 use link::Link;
 use serde_json::json;
-use std::{env, ffi::OsString, io::{BufRead, BufReader}, os::unix::process::CommandExt, path::{Path, PathBuf}, process::{Child, Command, Stdio}};
+use std::{
+    env,
+    ffi::OsString,
+    io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
 use tempfile::TempDir;
 
 /// What the browser takes for a microphone.

@@ -1,8 +1,15 @@
 //! The animals behind TLS, and the authority that signs for them.
 use super::{Log, Visitor};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd};
-use rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::{CertificateDer, PrivateKeyDer}};
-use std::{io, sync::{Arc, LazyLock}};
+use rustls::{
+    ServerConfig,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, PrivateKeyDer},
+};
+use std::{
+    io,
+    sync::{Arc, LazyLock},
+};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 

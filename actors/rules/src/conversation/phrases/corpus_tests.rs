@@ -143,8 +143,8 @@ fn the_files_know_the_sentences_that_they_were_written_on() {
 #[test]
 fn of_sentences_that_nobody_has_seen_most_are_told_right() {
     let (all, _) = measure("holdout", |entry| entry.2);
-    for ([meant, not], least) in [(all.stop, 96.0), (all.opt_out, 90.0)] {
+    for ([meant, not], least) in [(all.stop, 97.0), (all.opt_out, 95.0)] {
         assert!(meant.percent() >= least, "{:.1} % of the wishes", meant.percent());
-        assert!(not.percent() >= 93.0, "{} of {} false", not.wrong(), not.all);
+        assert!(not.percent() >= 95.0, "{} of {} false", not.wrong(), not.all);
     }
 }

@@ -1,0 +1,89 @@
+//! A talk with typed lines, for whoever tries an agent out: nobody is called and nothing is stored.
+use super::{Caller, Talk, briefing, desk::Desk, leg::Place, mouth::Mouth, typed::Typed};
+use crate::deps::Deps;
+use entities::{
+    Error, Result, agent,
+    campaign::AgentSnapshot,
+    ids::TenantId,
+    session,
+    values::{Country, E164, Env, Variables},
+};
+use rules::{
+    conversation::tools::Kit,
+    session::{
+        command::Command,
+        machine::{self, Session},
+        settings::{self, Asked},
+    },
+};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+/// A talk that is only written: what the other side says, and what functions would answer.
+pub struct DryRun {
+    pub owner: (TenantId, Env),
+    pub agent: agent::Model,
+    pub heard: VecDeque<String>,
+    pub variables: Variables,
+    pub functions: BTreeMap<String, Value>,
+}
+
+/// Holds the talk with the very machine of a call, in memory only; answers the session as it is then.
+pub async fn simulate(deps: &Deps, dry: DryRun) -> Result<Session> {
+    let (tenant, env) = dry.owner;
+    let functions = entities::function::of_ids(&deps.db.read, tenant, &dry.agent.definition.function_ids).await?;
+    let row = dry_row(deps, (tenant, env), &dry.agent, dry.variables)?;
+    let agent = Arc::new(AgentSnapshot {
+        id: dry.agent.id,
+        version: dry.agent.version,
+        definition: dry.agent.definition,
+    });
+    let definition = &agent.definition;
+    let now = deps.clock.now();
+    let (session, _) = Session::received(row, deps.base_url.clone(), now);
+    let answer = Command::Answer {
+        by: session::AnsweredBy::Human,
+        recording_id: deps.ids.next(),
+    };
+    let (session, _) = machine::transition(session, answer, now)?;
+    let call = session.call.clone();
+    let kit = Kit::new(definition, functions, &[], None);
+    let briefing = briefing(&call, definition, &kit, &Place::Phone { operator: None });
+    let brain = deps.providers.brain(definition, briefing, &call.mentions());
+    let mouth = Mouth::new(Desk::Dry(Box::new(session), now), Typed(dry.heard));
+    let talk = Talk::new(mouth, brain, call, agent, kit, Caller::Stubbed(dry.functions));
+    let held = tokio::time::timeout(LONGEST_DRY_RUN, talk.hold()).await;
+    let mouth = held.map_err(|_| Error::Unavailable("the agent did not come to an end in time".into()))?;
+    match mouth.desk {
+        Desk::Dry(session, _) => Ok(*session),
+        Desk::Live { .. } => Err(Error::Internal("a dry run became a call".into())),
+    }
+}
+
+const LONGEST_DRY_RUN: Duration = Duration::from_secs(120);
+
+/// Nobody is called there: a number of the sandbox.
+const NOBODY: &str = "+15002000000";
+
+fn dry_row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, variables: Variables) -> Result<session::Model> {
+    let nobody = E164::parse(NOBODY, Country::US).map_err(Error::Internal)?;
+    let now = deps.clock.now();
+    let version = (agent.id, agent.version);
+    // Nothing is recorded, so nobody is asked.
+    let options = session::Options {
+        recording: None,
+        silence_seconds: 0,
+        ..settings::options(&agent.definition, Asked::default())
+    };
+    Ok(session::Model {
+        direction: session::Direction::Inbound,
+        variables,
+        options,
+        max_duration_seconds: agent.definition.max_duration_seconds.get(),
+        ..session::Model::new(owner, deps.ids.next(), version, nobody, now)
+    })
+}

@@ -1,0 +1,350 @@
+//! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
+mod keys;
+mod limits;
+mod money;
+mod network;
+mod providers;
+
+use adapters::voice_clone::builtin;
+use config::{Config, Environment, File, FileFormat};
+use entities::db::Location;
+use serde::{Deserialize, Serialize};
+use std::{collections::HashSet, path::PathBuf};
+
+/// What the operator decides. Field names are the setting names; the environment has them in capitals with `CALLBOARD_`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub database_url: String,
+    pub bind: String,
+    pub base_url: String,
+    pub secret_key: Secret,
+    pub secret_keys_previous: Secret,
+    pub dev: bool,
+    pub signup_open: bool,
+    pub log: String,
+    pub log_format: LogFormat,
+    pub webhook_allow_targets: String,
+    pub webhook_allow_ports: String,
+    pub webhook_ca_file: String,
+    pub webhook_timeout_ms: i32,
+    pub webhook_retry_schedule: String,
+    pub webhook_suspend_after: i32,
+    pub event_retention_days: u64,
+    pub smtp_url: Secret,
+    pub mail_from: String,
+    pub mail_folder: String,
+    pub max_calls_per_second: f64,
+    pub max_concurrency: i32,
+    pub number_cap_24h: i32,
+    pub number_cap_7d: i32,
+    pub allow_costly_numbers: bool,
+    pub call_price_cents_per_minute: i32,
+    pub currency: String,
+    pub credit_hold_seconds: i32,
+    pub credit_warning_threshold_cents: i64,
+    pub test_credits_cents: i64,
+    pub sms_url: String,
+    pub sms_account_sid: String,
+    pub sms_auth_token: Secret,
+    pub sms_from: String,
+    pub sms_help_text: String,
+    pub sms_price_cents_per_segment: i32,
+    pub email_price_cents: i32,
+    pub sandbox_speed: f64,
+    pub sandbox_calls_per_second: f64,
+    pub sandbox_log: String,
+    pub media_bind: String,
+    pub media_addresses: String,
+    pub turn_urls: String,
+    pub turn_secret: Secret,
+    pub chat_url: String,
+    pub chat_api_key: Secret,
+    pub chat_model: String,
+    pub opt_out_model: String,
+    pub realtime_url: String,
+    pub realtime_api_key: Secret,
+    pub realtime_model: String,
+    pub realtime_voices: String,
+    pub transcription_url: String,
+    pub transcription_api_key: Secret,
+    pub transcription_model: String,
+    pub voice: String,
+    pub voice_provider_url: String,
+    pub voice_provider_api_key: Secret,
+    pub voice_training_timeout_seconds: i64,
+    pub recordings: String,
+    pub recordings_s3_endpoint: String,
+    pub recordings_s3_region: String,
+    pub recordings_s3_access_key_id: String,
+    pub recordings_s3_secret_access_key: Secret,
+    pub opt_out_purge_grace: String,
+    pub stripe_secret_key: Secret,
+    pub stripe_webhook_secret: Secret,
+    pub stripe_url: String,
+    pub topup_min_cents: i64,
+    pub topup_max_cents: i64,
+    pub drain_seconds: u64,
+    pub commit_timeout_seconds: u64,
+    pub start_paused: bool,
+    pub trusted_proxy: bool,
+}
+
+/// A text that is never shown by accident.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "" } else { "***" })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// The defaults, as the operator reads them.
+pub const DEFAULTS: &str = include_str!("../../settings.default.toml");
+
+/// A setting that cannot be used: which, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadSetting(pub String);
+
+impl Settings {
+    /// Reads file and environment; `flags` are `(name, value)` pairs that win over both.
+    pub fn load(file: Option<PathBuf>, flags: &[(&str, String)]) -> Result<Self, BadSetting> {
+        let mut builder = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+        let named = file.is_some();
+        let file = file.unwrap_or_else(|| "callboard.toml".into());
+        builder = builder.add_source(File::from(file.as_path()).format(FileFormat::Toml).required(named));
+        // Only names that are settings: test runners and other tools may use the prefix too.
+        let known = |name: &str| DEFAULTS.lines().any(|line| line.starts_with(&format!("{name} =")));
+        let from_environment = std::env::vars().filter_map(|(name, value)| {
+            let name = name.strip_prefix("CALLBOARD_")?.to_lowercase();
+            known(&name).then_some((name, value))
+        });
+        // As texts, which each field reads for itself: parsed here, +12025550123 would be a number without its plus.
+        let environment = Environment::default().source(Some(from_environment.collect()));
+        builder = builder.add_source(environment);
+        for (name, value) in flags {
+            builder = builder
+                .set_override(*name, value.clone())
+                .map_err(|error| BadSetting(error.to_string()))?;
+        }
+        let settings: Settings = builder
+            .build()
+            .and_then(Config::try_deserialize)
+            .map_err(|error| BadSetting(format!("settings: {error}; see `callboard config --defaults`")))?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Names in the environment that look like settings and are none: a slip would go unseen.
+    pub fn unknown_names() -> Vec<String> {
+        let known = |name: &str| {
+            DEFAULTS
+                .lines()
+                .any(|line| line.starts_with(&format!("{} =", name.to_lowercase())))
+        };
+        let names = std::env::vars().filter_map(|(name, _)| Some((name.strip_prefix("CALLBOARD_")?.to_owned(), name)));
+        names
+            // The last two are `callboard listen`'s.
+            .filter(|(short, _)| !short.starts_with("TEST_") && !known(short) && !["KEY", "URL"].contains(&short.as_str()))
+            .map(|(_, name)| name)
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), BadSetting> {
+        self.location()?;
+        self.socket_address()?;
+        self.outbound()?;
+        self.limits()?;
+        self.extra_roots()?;
+        self.post()?;
+        self.sms()?;
+        self.providers()?;
+        self.payments()?;
+        self.voice()?;
+        self.cloning()?;
+        self.check_recordings()?;
+        if !(1000..=30_000).contains(&self.webhook_timeout_ms) {
+            return Err(BadSetting(format!(
+                "webhook_timeout_ms: {} must lie between 1000 and 30000",
+                self.webhook_timeout_ms
+            )));
+        }
+        let bad = |text: String| Err(BadSetting(text));
+        if url::Url::parse(&self.public_url()).is_err() {
+            return bad(format!(
+                "base_url: `{}` is no URL; write https://callboard.example.com",
+                self.base_url
+            ));
+        }
+        if !(self.sandbox_speed > 0.0 && self.sandbox_speed <= 1e9) {
+            return bad(format!(
+                "sandbox_speed: {} must lie between 0 and 1000000000",
+                self.sandbox_speed
+            ));
+        }
+        if !(0.0..=100_000.0).contains(&self.sandbox_calls_per_second) {
+            return bad(format!(
+                "sandbox_calls_per_second: {} must lie between 0 and 100000",
+                self.sandbox_calls_per_second
+            ));
+        }
+        Ok(())
+    }
+
+    pub fn location(&self) -> Result<Location, BadSetting> {
+        Location::parse(&self.database_url).map_err(|why| BadSetting(format!("database_url: {why}")))
+    }
+
+    /// What is in force, with secrets hidden.
+    pub fn redacted(&self) -> Self {
+        let hide = |text: &str| {
+            if text.is_empty() {
+                String::new()
+            } else {
+                "***".to_owned()
+            }
+        };
+        let mut shown = self.clone();
+        shown.secret_key = Secret(hide(&self.secret_key.0));
+        shown.secret_keys_previous = Secret(hide(&self.secret_keys_previous.0));
+        shown.turn_secret = Secret(hide(&self.turn_secret.0));
+        shown.smtp_url = Secret(hide(&self.smtp_url.0));
+        shown.sms_auth_token = Secret(hide(&self.sms_auth_token.0));
+        shown.chat_api_key = Secret(hide(&self.chat_api_key.0));
+        shown.realtime_api_key = Secret(hide(&self.realtime_api_key.0));
+        shown.transcription_api_key = Secret(hide(&self.transcription_api_key.0));
+        shown.stripe_secret_key = Secret(hide(&self.stripe_secret_key.0));
+        shown.stripe_webhook_secret = Secret(hide(&self.stripe_webhook_secret.0));
+        shown.voice_provider_api_key = Secret(hide(&self.voice_provider_api_key.0));
+        shown.recordings_s3_secret_access_key = Secret(hide(&self.recordings_s3_secret_access_key.0));
+        if let Ok(mut url) = url::Url::parse(&self.database_url) {
+            if url.password().is_some() {
+                // Fails only for URLs that cannot have a password.
+                let _ = url.set_password(Some("***"));
+            }
+            // A password may stand in the query as well.
+            if url.query().is_some() && url.scheme() != "sqlite" {
+                url.set_query(Some("***"));
+            }
+            shown.database_url = url.into();
+        }
+        shown
+    }
+}
+
+/// What a provider calls its voices. Names that are the service's own, or look like a clone's, would never be told to it.
+fn voice_names(text: &str) -> Result<Vec<String>, BadSetting> {
+    let names: Vec<String> = list(text).map(str::to_owned).collect();
+    let is_good = |name: &String| name.chars().count() <= 100 && builtin::is_foreign(name);
+    if let Some(bad) = names.iter().find(|name| !is_good(name)) {
+        return Err(BadSetting(format!(
+            "realtime_voices: `{bad}` is not the name of a provider's voice"
+        )));
+    }
+    let distinct: HashSet<&String> = names.iter().collect();
+    if distinct.len() < names.len() || names.len() > 200 {
+        return Err(BadSetting(
+            "realtime_voices: needs at most 200 names, each of them once".into(),
+        ));
+    }
+    Ok(names)
+}
+
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rules::delivery::machine::Schedule;
+
+    fn with(name: &str, value: &str) -> Result<Settings, BadSetting> {
+        Settings::load(None, &[(name, value.to_owned())])
+    }
+
+    #[test]
+    fn the_defaults_are_good_and_each_is_explained() {
+        let settings = Settings::load(None, &[]).unwrap();
+        assert_eq!(settings.limits().unwrap().schedule, Schedule::default());
+        assert!(
+            settings
+                .keyring()
+                .unwrap_err()
+                .to_string()
+                .contains("CALLBOARD_SECRET_KEY")
+        );
+        let mut explained = false;
+        for line in DEFAULTS.lines() {
+            assert!(
+                explained || !line.contains(" = ") || line.starts_with('#'),
+                "`{line}` has no comment above it"
+            );
+            explained = line.starts_with('#');
+        }
+    }
+
+    #[test]
+    fn a_bad_setting_is_named() {
+        for (name, value) in [
+            ("database_url", "mysql://x"),
+            ("bind", "8080"),
+            ("base_url", "callboard"),
+            ("webhook_allow_targets", "nonsense"),
+            ("webhook_allow_ports", "80,x"),
+            ("webhook_retry_schedule", "5,x"),
+            ("max_concurrency", "0"),
+            ("max_calls_per_second", "0"),
+            ("sandbox_speed", "0"),
+            ("sandbox_calls_per_second", "-1"),
+            ("number_cap_24h", "-1"),
+            ("number_cap_7d", "1001"),
+            ("call_price_cents_per_minute", "-1"),
+            ("sms_price_cents_per_segment", "-1"),
+            ("email_price_cents", "1000001"),
+            ("webhook_ca_file", "/nowhere/ca.pem"),
+            ("webhook_timeout_ms", "10"),
+            ("webhook_suspend_after", "0"),
+            ("event_retention_days", "0"),
+            ("smtp_url", "mail.example.com"),
+            ("chat_url", "api.example.com"),
+            ("realtime_url", "https://example.com"),
+            ("realtime_voices", "marin, builtin:tones"),
+            ("realtime_voices", "marin,marin"),
+            ("transcription_url", "api.example.com"),
+            ("voice", "opera"),
+            ("voice_provider_url", "api.elevenlabs.io"),
+            ("voice_training_timeout_seconds", "0"),
+            ("recordings", ""),
+            ("opt_out_purge_grace", "a week"),
+            ("stripe_secret_key", "pk_live_0123456789abcdef"),
+            ("stripe_webhook_secret", "sk_live_0123456789abcdef"),
+            ("topup_min_cents", "49"),
+            ("topup_max_cents", "99"),
+        ] {
+            assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_hidden() {
+        let mut settings = Settings::load(None, &[]).unwrap();
+        settings.secret_key = Secret("hunter2".into());
+        settings.stripe_secret_key = Secret("hunter2".into());
+        settings.stripe_webhook_secret = Secret("hunter2".into());
+        settings.database_url = "postgres://u:hunter2@h/d?password=hunter2".into();
+        let shown = format!("{settings:?}{}", serde_json::to_string(&settings.redacted()).unwrap());
+        let shown = shown.replacen("postgres://u:hunter2@h/d?password=hunter2", "", 1);
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Whom the service works with: mail, SMS, brains, voices, the store of recordings.
+use super::{BadSetting, Secret, Settings, voice_names};
+use actors::{email::door::Emails, voice_clone::cloning::Cloning};
+use adapters::{
+    brain::{Providers, chat, realtime, transcription},
+    mail::post::Post,
+    recording::{
+        vault::{S3Options, Vault},
+        voice::Voice,
+    },
+    sms::{doors::Sms, twilio::Twilio},
+    voice_clone::{elevenlabs::Elevenlabs, provider::Sandbox},
+};
+use runtime::keyring::{Keyring, purpose};
+
+impl Settings {
+    /// Where e-mails go. In `--dev`, without a server, into files.
+    pub fn post(&self) -> Result<Post, BadSetting> {
+        let from = |why| BadSetting(format!("mail_from: {why}"));
+        if !self.smtp_url.0.is_empty() {
+            return Post::smtp(&self.smtp_url.0, &self.mail_from).map_err(|why| BadSetting(format!("smtp_url: {why}")));
+        }
+        if self.dev {
+            return Post::folder(self.mail_folder.clone().into(), &self.mail_from).map_err(from);
+        }
+        Ok(Post::Unconfigured)
+    }
+
+    /// Who hands SMS over.
+    pub fn sms(&self) -> Result<Sms, BadSetting> {
+        let help = &self.sms_help_text;
+        if help.chars().count() > 320 || help.chars().any(char::is_control) {
+            return Err(BadSetting(
+                "sms_help_text: must be one line of at most 320 characters".into(),
+            ));
+        }
+        let twilio = (!self.sms_account_sid.is_empty()).then(|| {
+            Twilio::new(
+                &self.sms_url,
+                &self.sms_account_sid,
+                &self.sms_auth_token.0,
+                &self.sms_from,
+            )
+            .map_err(BadSetting)
+        });
+        Ok(Sms::new(twilio.transpose()?, help.clone()))
+    }
+
+    /// How e-mails to people outside are handed over. In `--dev` test keys' messages become files.
+    pub fn emails(&self) -> Emails {
+        Emails::new(self.dev.then(|| self.mail_folder.clone().into()))
+    }
+
+    /// What agents think with.
+    pub fn providers(&self) -> Result<Providers, BadSetting> {
+        let key = |secret: &Secret| Some(secret.0.clone()).filter(|key| !key.is_empty());
+        let chat = (!self.chat_url.is_empty()).then(|| {
+            let key = key(&self.chat_api_key);
+            chat::Provider::new(&self.chat_url, key.as_deref(), &self.chat_model)
+                .map_err(|why| BadSetting(format!("chat_url: {why}")))
+        });
+        let chat = chat.transpose()?;
+        let opt_out = match (self.opt_out_model.trim(), &chat) {
+            ("", _) => None,
+            (_, None) => {
+                return Err(BadSetting(
+                    "opt_out_model: set `chat_url` too, where it is asked".into(),
+                ));
+            }
+            (model, Some(provider)) => Some(provider.clone().for_model(model)),
+        };
+        let realtime = (!self.realtime_url.is_empty()).then(|| {
+            let key = key(&self.realtime_api_key);
+            realtime::Provider::new(
+                &self.realtime_url,
+                key.as_deref().unwrap_or_default(),
+                &self.realtime_model,
+            )
+            .map_err(|why| BadSetting(format!("realtime_url: {why}")))
+        });
+        let voices = voice_names(&self.realtime_voices)?;
+        let transcription = (!self.transcription_url.is_empty()).then(|| {
+            let key = key(&self.transcription_api_key);
+            transcription::Provider::new(&self.transcription_url, key.as_deref(), &self.transcription_model)
+                .map_err(|why| BadSetting(format!("transcription_url: {why}")))
+        });
+        Ok(Providers {
+            chat,
+            realtime: realtime.transpose()?.map(|realtime| realtime.with_voices(voices)),
+            transcription: transcription.transpose()?,
+            opt_out,
+        })
+    }
+
+    /// Who speaks in recordings.
+    pub fn voice(&self) -> Result<Voice, BadSetting> {
+        Voice::find(&self.voice).map_err(|why| BadSetting(format!("voice: {why}")))
+    }
+
+    /// Who makes clones of voices.
+    pub fn cloning(&self) -> Result<Cloning, BadSetting> {
+        let seconds = self.voice_training_timeout_seconds;
+        if !(1..=86_400).contains(&seconds) {
+            return Err(BadSetting(format!(
+                "voice_training_timeout_seconds: {seconds} must lie between 1 and 86400"
+            )));
+        }
+        let live = (!self.voice_provider_url.is_empty()).then(|| {
+            Elevenlabs::new(&self.voice_provider_url, &self.voice_provider_api_key.0)
+                .map_err(|why| BadSetting(format!("voice_provider_url: {why}")))
+        });
+        Ok(Cloning::new(Sandbox(self.voice()?), live.transpose()?, seconds))
+    }
+
+    /// Where recordings lie.
+    pub fn vault(&self, keyring: &Keyring) -> Result<Vault, BadSetting> {
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let s3 = S3Options {
+            endpoint: some(&self.recordings_s3_endpoint),
+            region: some(&self.recordings_s3_region),
+            access_key_id: some(&self.recordings_s3_access_key_id),
+            secret_access_key: some(&self.recordings_s3_secret_access_key.0),
+            allow_http: self.recordings_s3_endpoint.starts_with("http://"),
+        };
+        let (key, previous) = keyring.derived(purpose::RECORDINGS);
+        Vault::open(&self.recordings, s3, key, previous).map_err(|why| BadSetting(format!("recordings: {why}")))
+    }
+
+    pub(super) fn check_recordings(&self) -> Result<(), BadSetting> {
+        if self.recordings.is_empty() {
+            return Err(BadSetting(
+                "recordings: is empty; name a folder or s3://BUCKET/PREFIX".into(),
+            ));
+        }
+        Ok(())
+    }
+}
