@@ -1,8 +1,8 @@
 //! A talk: an agent's brain and the other side of a line, from the first word to the last.
 //!
 //! The same for every brain and every line: consent first, then turn by turn; what the brain wants is looked at before it is
-//! done ([`guard`]); what the other side says is listened to for the wish to be left alone ([`phrases`]). Every step is a
-//! command to the session, which decides, stores and tells.
+//! done ([`rules::conversation::guard`]); what the other side says is listened to for the wish to be left alone
+//! ([`rules::conversation::phrases`]). Every step is a command to the session, which decides, stores and tells.
 mod consent;
 mod desk;
 pub mod dry_run;
