@@ -198,3 +198,61 @@ fn no_circle_of_files() {
         }
     }
 }
+
+/// What stands in backticks in the documents, as `a::b`, is in the sources: whoever looks for it finds it.
+#[test]
+fn every_name_in_the_documents_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources: Vec<(String, String)> = CRATES
+        .iter()
+        .chain(&["migration/src", "tests"])
+        .flat_map(|folder| rust_files(&root.join(folder)))
+        .collect();
+    let internals = fs::read_dir(root.join("docs/internals")).unwrap();
+    let mut documents: Vec<_> = internals.map(|entry| entry.unwrap().path()).collect();
+    documents.push(root.join("docs/ARCHITECTURE.md"));
+    let is_name = |text: &str| {
+        text.chars()
+            .all(|letter| letter.is_alphanumeric() || letter == '_' || letter == ':')
+    };
+    let (mut names, mut missing) = (0, Vec::new());
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2);
+        for name in quoted.filter(|quoted| quoted.contains("::") && is_name(quoted)) {
+            names += 1;
+            let mut parts = name.rsplit("::");
+            let (item, owner) = (parts.next().unwrap(), parts.next().unwrap());
+            if !sources
+                .iter()
+                .any(|(path, text)| is_owner(path, text, owner) && has_word(text, item))
+            {
+                missing.push(format!("{}: {name}", document.display()));
+            }
+        }
+    }
+    assert!(names > 200, "{names} names were read");
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// Is it a file, or the folder of one, of that name, or does a type of that name stand in it?
+fn is_owner(path: &str, text: &str, owner: &str) -> bool {
+    let is_module = path.split('/').any(|part| part.trim_end_matches(".rs") == owner);
+    is_module
+        || ["struct", "enum", "trait", "mod", "type"]
+            .iter()
+            .any(|kind| has_words(text, kind, owner))
+}
+
+fn has_words(text: &str, first: &str, second: &str) -> bool {
+    let both = format!("{first} {second}");
+    text.match_indices(&both)
+        .any(|(at, _)| !text[at + both.len()..].starts_with(|letter: char| letter.is_alphanumeric() || letter == '_'))
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    })
+}
