@@ -1,8 +1,12 @@
 //! What a campaign does, line by line; then what holds for every campaign, whatever it is told, and when.
 use super::*;
-use crate::event::Event;
+use crate::{
+    effect::Fact,
+    event::{CampaignCompleted, CampaignPausedQuietHours, CampaignStarted, Event},
+};
 use entities::{
     campaign::{Channel, SessionType},
+    changes::Guard,
     ids::{AgentId, TenantId},
     values::Env,
 };
