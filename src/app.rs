@@ -102,8 +102,7 @@ impl App {
             .await
             .map_err(|error| about("cannot be read", &error))?;
 
-        let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
-        let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
+        let studio = Studio::new(settings.voice()?, settings.vault(&keyring)?);
         let carriers = Carriers {
             sandbox: sandbox(&settings)?,
             rooms: rooms(&settings)?,
@@ -111,7 +110,8 @@ impl App {
         let outbound = outbound(&settings, &handle)?;
         let (post, sms, payments) = (settings.post()?, settings.sms()?, settings.payments()?);
         let (providers, cloning, limits) = (settings.providers()?, settings.cloning()?, settings.limits()?);
-        let studio = Studio::new(settings.voice()?, settings.vault(&keyring)?);
+        let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
+        let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
         let (deps, tree) = tree::plant(&arbiter_handles, &clock, |router| Shared {
             db,
             clock: clock.clone(),

@@ -1,5 +1,5 @@
-//! What lives in Callboard: a pure state machine per kind of entity, one shell around all of them, and the services that
-//! pace, deliver and supervise. Start reading at [`tree`], then at any `machine.rs`.
+//! What lives in Callboard: one shell around the state machines of `rules`, and the services that pace, deliver and supervise. Start
+//! reading at [`tree`].
 
 pub mod call;
 pub mod campaign;

@@ -45,8 +45,9 @@ pub trait Mailbox<M: Machine>: Send + Sync {
     fn tell(&self, id: Owned<M::Key>, command: M::Command);
     /// Tells, and awaits what became of it, however long it takes to find out.
     fn insist(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>>;
-    /// For somebody who decides what a failure means. Entities never ask each other: they speak by rows and hints.
-    fn ask(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>>;
+    /// For somebody who decides what a failure means; the outer error is that the entity could not be asked. Entities never ask each
+    /// other: they speak by rows and hints.
+    fn ask(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<Result<M>>>;
     /// Asks for a caller who does not wait long: after ten seconds the entity is busy.
     fn request(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>>;
     /// A state that has just been committed by somebody else: saves the actor from loading it.

@@ -233,14 +233,14 @@ impl<M: Stored> Mailbox<M> for Registry<Shell<M>> {
     fn insist(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
         Box::pin(async move { self.send(id, Do::tell(command, self.clock())).await? })
     }
-    fn ask(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
-        Box::pin(async move { self.send(id, Do::ask(command, self.clock())).await? })
+    fn ask(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<Result<M>>> {
+        Box::pin(self.send(id, Do::ask(command, self.clock())))
     }
     fn request(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
         Box::pin(async move {
             // An actor that waits for the database keeps others waiting: a caller is told so in time.
             let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(id, command)).await;
-            answer.map_err(|_| Error::Unavailable(format!("the {} is busy", M::KIND)))?
+            answer.map_err(|_| Error::Unavailable(format!("the {} is busy", M::KIND)))??
         })
     }
     fn adopt(&self, state: M) {

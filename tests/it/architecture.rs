@@ -54,6 +54,55 @@ fn assert_absent(folder: &str, words: &[&str]) {
     }
 }
 
+/// What each crate may name in its manifest, of ours and of what says on which floor it lives.
+#[test]
+fn arrows_go_one_way() {
+    const WATCHED: [&str; 13] = [
+        "actix",
+        "actix-web",
+        "actors",
+        "adapters",
+        "callboard",
+        "entities",
+        "media",
+        "migration",
+        "reqwest",
+        "rules",
+        "runtime",
+        "sea-orm",
+        "tokio",
+    ];
+    let allowed: [(&str, &[&str]); 7] = [
+        ("entities", &["sea-orm", "tokio"]),
+        ("migration", &[]),
+        ("actors/rules", &["entities"]),
+        ("actors/runtime", &["actix", "entities", "sea-orm", "tokio"]),
+        ("actors/adapters", &["entities", "reqwest", "rules", "runtime", "tokio"]),
+        ("actors/media", &["adapters", "entities", "rules", "runtime", "tokio"]),
+        (
+            "actors",
+            &[
+                "actix", "adapters", "entities", "media", "rules", "runtime", "sea-orm", "tokio",
+            ],
+        ),
+    ];
+    for (folder, allowed) in allowed {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let dependencies = text
+            .split("[dependencies]")
+            .nth(1)
+            .unwrap()
+            .split("\n[")
+            .next()
+            .unwrap();
+        let names = dependencies.lines().filter_map(|line| line.split(' ').next());
+        let named: BTreeSet<&str> = names.filter(|name| WATCHED.contains(name)).collect();
+        let allowed: BTreeSet<&str> = allowed.iter().copied().collect();
+        assert!(named.is_subset(&allowed), "{folder}: {named:?}");
+    }
+}
+
 /// The same question has the same answer: no clock, no chance, nothing that waits, in any file.
 #[test]
 fn rules_are_pure() {
@@ -69,6 +118,9 @@ fn rules_are_pure() {
         "SystemTime",
         "Deps",
         "tracing::",
+        "std::fs",
+        "std::env",
+        "std::thread",
     ];
     assert_absent("actors/rules/src", &words);
 }

@@ -1,5 +1,4 @@
-//! What SMS and e-mails have in common: how many are handed over at once, and where they belong to a campaign, when they may
-//! still be sent, and what their end means to their contact.
+//! What SMS and e-mails have in common: what keeps one from being handed over, and what its end means to its contact.
 use crate::{
     contact::machine::{Attempt, Ending},
     effect::{Effect, Fact, Hint},

@@ -6,7 +6,7 @@ use std::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many messages are handed over at once: by all, and by one workspace, so that nobody waits behind somebody else's list.
+/// So many are at work at once: of all, and of one workspace.
 pub struct Permits {
     all: Arc<Semaphore>,
     /// Of them, for one workspace.
@@ -14,7 +14,7 @@ pub struct Permits {
     of_tenants: Mutex<HashMap<TenantId, Arc<Semaphore>>>,
 }
 
-/// Lets one message be handed over; given back when it is dropped.
+/// Lets one be at work; given back when it is dropped.
 #[derive(Debug)]
 pub struct Permit {
     _of_tenant: OwnedSemaphorePermit,

@@ -99,7 +99,7 @@ async fn try_extend(deps: &Deps, call: &session::Model, started_at: Moment) -> R
     }
     let held = call.hold_cents;
     let command = Command::Extend { held, by };
-    deps.router.sessions().ask(call.key(), command).await.map(drop)
+    deps.router.sessions().ask(call.key(), command).await?.map(drop)
 }
 
 async fn account(deps: &Deps, owner: (TenantId, Env)) -> Result<account::Model> {

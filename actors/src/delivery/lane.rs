@@ -33,7 +33,7 @@ use runtime::{
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// What its router, or itself, has to say.
+/// What its router has to say.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Hinted {

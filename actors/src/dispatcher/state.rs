@@ -254,7 +254,6 @@ impl State {
         self.campaigns.is_empty() && self.live.is_empty() && !self.queued
     }
 
-    /// A trunk had no room for a call.
     /// Notes what has happened.
     pub fn hinted(&mut self, hint: DispatchHint, now: Moment) {
         match hint {

@@ -55,7 +55,7 @@ async fn hand_over(deps: &Deps, key: Owned<EmailId>) -> Result<()> {
         }
     };
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
-    let row = match deps.router.emails().ask(key, Command::Begin).await {
+    let row = match deps.router.emails().ask(key, Command::Begin).await? {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),

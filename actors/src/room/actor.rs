@@ -1,4 +1,4 @@
-//! The shell's bindings for rooms, and a room's row.
+//! The shell's bindings for rooms.
 use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,

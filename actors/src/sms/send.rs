@@ -75,7 +75,7 @@ async fn hand_over(deps: &Deps, key: Owned<SmsId>) -> Result<()> {
         return Ok(());
     }
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless the provider says so.
-    let row = match deps.router.sms().ask(key, Command::Begin).await {
+    let row = match deps.router.sms().ask(key, Command::Begin).await? {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),

@@ -59,6 +59,7 @@ on_both! {
         receiver.answer_next(std::iter::repeat_n(500, 20));
         let event = one_event(&tenant).await;
         let began = world.clock.now();
+        world.settle().await;
         for done in 1..10 {
             let delivery = attempts(&tenant, &event).await;
             assert_eq!((delivery["status"].as_str(), receiver.requests().len()), (Some("pending"), done));

@@ -1,3 +1,3 @@
-//! E-mails to people outside. One message is a row with a state machine; the mail server of the service takes it.
+//! E-mails to people outside, as they are written.
 pub mod link;
 pub mod message;

@@ -1,3 +1,3 @@
-//! E-mails of the service to its users. The rows are the outbox: one is written with what it tells of, and sent after.
+//! The mail server of the service.
 pub mod post;
 pub mod smtp;

@@ -1,4 +1,4 @@
-//! Recordings: what was said in a call, as sound, from the end of the call until it is erased.
+//! Sound: made from words, mixed, and kept sealed in a store.
 pub mod mix;
 pub mod vault;
 pub mod voice;

@@ -1,4 +1,4 @@
-//! SMS: what goes out, what comes in. One message is a row with a state machine; a provider hands it over.
+//! Who hands SMS over.
 pub mod doors;
 pub mod provider;
 pub mod sandbox;

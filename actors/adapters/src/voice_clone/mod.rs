@@ -1,4 +1,4 @@
-//! Clones of voices: uploaded samples are examined, a provider makes the voice, and it is erased there when nobody wants it.
+//! Who makes clones of voices, and the voices that need none.
 pub mod builtin;
 pub mod elevenlabs;
 pub mod examine;

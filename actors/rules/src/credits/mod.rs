@@ -1,4 +1,4 @@
-//! Prepaid credits: what each movement does to an account, and its booking in the writer's transaction; and top-ups, by
+//! Prepaid credits: what each movement does to an account, what it is booked by, and top-ups.
 pub mod chain;
 pub mod machine;
 pub mod terms;

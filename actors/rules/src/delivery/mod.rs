@@ -1,4 +1,4 @@
-//! Delivery: events on their way to endpoints. One lane per endpoint.
+//! Deliveries: the life of one, what an endpoint's answers make of it, and the queue of a lane.
 pub mod failure;
 pub mod machine;
 pub mod queue;

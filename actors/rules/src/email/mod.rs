@@ -1,2 +1,2 @@
-//! E-mails to people outside. One message is a row with a state machine; the mail server of the service takes it.
+//! E-mails to people outside: the life of one.
 pub mod machine;

@@ -1,2 +1,2 @@
-//! Recordings: what was said in a call, as sound, from the end of the call until it is erased.
+//! Recordings: the life of one.
 pub mod machine;

@@ -1,4 +1,4 @@
-//! SMS: what goes out, what comes in. One message is a row with a state machine; a provider hands it over.
+//! SMS: the life of one, how long it is, and what its words mean.
 pub mod machine;
 pub mod segments;
 pub mod words;

@@ -1,2 +1,2 @@
-//! Numbers that prove whose they are: a code is made, comes to the number, and is said back. Each step is one transaction of
+//! Numbers that are verified by a code.
 pub mod machine;

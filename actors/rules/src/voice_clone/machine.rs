@@ -385,7 +385,7 @@ impl Machine for Voice {
     }
 }
 
-/// Its id, wherever the service runs.
+/// The id of the voice that there is wherever the service runs.
 pub const ALWAYS_THERE: &str = "builtin:tones";
 
 #[cfg(test)]

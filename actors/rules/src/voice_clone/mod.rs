@@ -1,2 +1,2 @@
-//! Clones of voices: uploaded samples are examined, a provider makes the voice, and it is erased there when nobody wants it.
+//! Clones of voices: the life of one.
 pub mod machine;
