@@ -290,16 +290,12 @@ fn every_name_in_the_documents_exists() {
 /// Is it a file, or the folder of one, of that name, or does a type of that name stand in it?
 fn is_owner(path: &str, text: &str, owner: &str) -> bool {
     let is_module = path.split('/').any(|part| part.trim_end_matches(".rs") == owner);
-    is_module
-        || ["struct", "enum", "trait", "mod", "type"]
-            .iter()
-            .any(|kind| has_words(text, kind, owner))
-}
-
-fn has_words(text: &str, first: &str, second: &str) -> bool {
-    let both = format!("{first} {second}");
-    text.match_indices(&both)
-        .any(|(at, _)| !text[at + both.len()..].starts_with(|letter: char| letter.is_alphanumeric() || letter == '_'))
+    let kinds = ["struct ", "enum ", "trait ", "mod ", "type ", "impl"];
+    let defines = |line: &str| {
+        let bare = line.trim_start().trim_start_matches("pub ");
+        kinds.iter().any(|kind| bare.starts_with(kind)) && has_word(line, owner)
+    };
+    is_module || text.lines().any(defines)
 }
 
 fn has_word(text: &str, word: &str) -> bool {

@@ -62,7 +62,7 @@ on_both! {
         world.settle().await;
         for done in 1..10 {
             let delivery = attempts(&tenant, &event).await;
-            assert_eq!((delivery["status"].as_str(), receiver.requests().len()), (Some("pending"), done));
+            assert_eq!((delivery["status"].as_str(), receiver.requests().len()), (Some("retrying"), done));
             world.leap_to(Moment::parse(delivery["next_attempt_at"].as_str().unwrap()).unwrap()).await;
         }
         assert_eq!(receiver.requests().len(), 10);
