@@ -12,11 +12,11 @@
 //!
 //! Somebody who was called before is not skipped but has failed. Pure; the dispatcher, the preflight, the eligibility of one
 //! contact and direct calls ask the same rules.
-use crate::{hours::Standing, session::machine::PLACED_WITHIN_MS};
+use crate::{hours::Standing, limits::Limits, session::machine::PLACED_WITHIN_MS};
 use entities::{
     campaign::{Caps, OnCap},
     contact::SkipReason,
-    values::Moment,
+    values::{Bounded, Moment},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -109,6 +109,16 @@ pub fn first_no(
         .iter()
         .map(|rule| (*rule, ask(*rule, person, standing, terms, now)))
         .find(|(_, verdict)| *verdict != Verdict::Yes)
+}
+
+/// What guards direct calls, which have no campaign to say it.
+pub fn direct_caps(limits: &Limits) -> Caps {
+    let cap = |cap: i32| Bounded::new(i64::from(cap)).ok();
+    Caps {
+        per_number_24h: cap(limits.number_cap_24h),
+        per_number_7d: cap(limits.number_cap_7d),
+        ..Caps::default()
+    }
 }
 
 /// Contacts of a suspended tenant wait this long.

@@ -1,45 +1,10 @@
 //! What holds each campaign up, and how fast it dials: noted by the dispatchers, for those who ask.
 use entities::{ids::CampaignId, values::Moment};
-use schemars::JsonSchema;
-use serde::Serialize;
+use rules::dispatch::limiting::LimitingFactor;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
 };
-
-/// What keeps a running campaign from dialling faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitingFactor {
-    /// Its own `pacing.calls_per_second`.
-    Rate,
-    /// The workspace's calls per second.
-    WorkspaceRate,
-    /// The trunk takes fewer calls than it should.
-    Trunk,
-    /// The workspace's calls at once.
-    Concurrency,
-    /// Its own `pacing.max_concurrency`.
-    CampaignConcurrency,
-    /// As many of its messages as may be are on their way to the provider, or the mail server.
-    Provider,
-    /// Who is left is in their quiet hours.
-    QuietHours,
-    /// Who is left waits for a time: a retry, a cap, a `not_before`.
-    Waiting,
-    /// Its `caps.campaign_per_day`.
-    DailyCap,
-    /// Its `caps.budget_cents`.
-    Budget,
-    Credits,
-    Suspension,
-    /// The operator has paused all dispatch.
-    OperatorPause,
-    /// The service's clock is in doubt.
-    Clock,
-    /// Everybody is being called or has been.
-    NoneLeft,
-}
 
 /// What is noted of one campaign.
 #[derive(Default)]

@@ -1,5 +1,4 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
-use super::queue::{Queue, Turn, Within};
 use crate::{
     call::{
         in_hand::{Call, Kept},
@@ -8,13 +7,14 @@ use crate::{
     },
     deps::Deps,
     facts,
+    shell::Stored,
 };
 use entities::{
     Error, Result,
     campaign::AgentSnapshot,
     campaign_hour,
     changes::{Callable, Guard},
-    contact::{Address, Model as Contact, SkipReason, WaitReason},
+    contact::{Address, Model as Contact},
     ids::{CampaignId, DeliveryRowId, SessionId, TenantId},
     session as sessions,
     values::{Cents, E164, Moment, Variables},
@@ -22,6 +22,11 @@ use entities::{
 use rules::{
     commit::Commit,
     contact,
+    dispatch::{
+        candidate::{Settlement, Turn, Within},
+        plan::{PlannedCall, Settled},
+        queue::Queue,
+    },
     effect::Effect,
     eligibility::RING_TIMEOUT_SECONDS,
     hours,
@@ -50,11 +55,24 @@ pub struct Known {
     pub version: i32,
 }
 
+/// When a call leaves, and on which conditions.
+#[derive(Clone, Copy, Debug)]
+pub struct Intent {
+    pub known: Known,
+    pub at: Moment,
+    /// What it sets aside.
+    pub hold: Cents,
+    pub hours: Within,
+    /// Calls to its number in 24 hours and in 7 days.
+    pub caps: (Option<i32>, Option<i32>),
+}
+
 /// That a contact is not called at all, or not now, ready for its commit.
-pub fn settle(deps: &Deps, contact: &Contact, queue: &Queue, outcome: Outcome) -> Result<Commit> {
-    let command = match outcome {
-        Outcome::Skip(reason) => contact::machine::Command::Skip(reason),
-        Outcome::Defer(until, reason) => contact::machine::Command::Defer { until, reason },
+pub fn settle(deps: &Deps, settled: &Settled, queue: &Queue) -> Result<Commit> {
+    let contact = &settled.contact;
+    let command = match settled.settlement {
+        Settlement::Skip(reason) => contact::machine::Command::Skip(reason),
+        Settlement::Defer(until, reason) => contact::machine::Command::Defer { until, reason },
     };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, deps.clock.now())?;
     let mut commit = Commit::default();
@@ -63,21 +81,16 @@ pub fn settle(deps: &Deps, contact: &Contact, queue: &Queue, outcome: Outcome) -
     Ok(commit)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Skip(SkipReason),
-    Defer(Moment, WaitReason),
-}
-
-/// The intent to call a contact at that moment, with so much set aside for it.
-pub async fn dial(
-    deps: &Deps,
-    known: Known,
-    queue: &mut Queue,
-    turn: Turn,
-    (at, hold): (Moment, Cents),
-) -> Result<Dial> {
+/// The intent to call a contact, as it was planned.
+pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall) -> Result<Dial> {
     let now = deps.clock.now();
+    let PlannedCall {
+        turn,
+        at,
+        hold,
+        from_number,
+        ..
+    } = planned;
     let Turn {
         contact,
         address,
@@ -91,6 +104,7 @@ pub async fn dial(
     let id: SessionId = deps.ids.next();
     let row = sessions::Model {
         hold_cents: hold,
+        from_number,
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
@@ -102,13 +116,20 @@ pub async fn dial(
         row: DeliveryRowId(id.0),
     };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
-
     let caps = &queue.plan.caps;
-    let caps = (
-        caps.per_number_24h.map(|cap| cap.get()),
-        caps.per_number_7d.map(|cap| cap.get()),
-    );
-    let mut commit = intent(known, &session, at, hours, caps)?;
+    let intent = Intent {
+        known,
+        at,
+        hold,
+        hours,
+        caps: (
+            caps.per_number_24h.map(|cap| cap.get()),
+            caps.per_number_7d.map(|cap| cap.get()),
+        ),
+    };
+    let mut commit = Commit::default();
+    commit.changes.sessions.push(session.row());
+    intent.add(&session, &mut commit)?;
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
     commit.changes.campaign_hours.push(campaign_hour::Model {
         dialed: 1,
@@ -134,29 +155,29 @@ pub async fn dial(
     })
 }
 
-/// The intent to place a call that has waited for its slot.
-pub async fn dial_queued(
-    (deps, known): (&Deps, Known),
+/// The intent to place a call that has waited for its slot. `campaign`: its campaign, and the version that it has.
+pub async fn dial_waiting(
+    deps: &Deps,
+    intent: Intent,
     session: Session,
     agent: Arc<AgentSnapshot>,
-    (at, hold, hours): (Moment, Cents, Within),
-    caps: (Option<i32>, Option<i32>),
     campaign: Option<(CampaignId, i32)>,
     now: Moment,
 ) -> Result<Dial> {
+    let Intent { at, hold, .. } = intent;
     let (mut session, effects) = machine::transition(session, Command::Dispatch { at, hold }, now)?;
-    session.version += 1;
-    let leg = Leg {
-        call: session.call.clone(),
-        agent,
-    };
-    let mut commit = intent(known, &session, at, hours, caps)?;
+    let mut commit = Commit::default();
+    session.save(&mut commit);
+    intent.add(&session, &mut commit)?;
     facts::add(deps, session.key(), &effects, &mut commit).await?;
     if let Some((campaign, version)) = campaign {
         commit.changes.guards.push(Guard::Dispatchable(campaign, version));
     }
     let call = Call {
-        leg: Arc::new(leg),
+        leg: Arc::new(Leg {
+            call: session.call.clone(),
+            agent,
+        }),
         contact: None,
     };
     Ok(Dial {
@@ -168,47 +189,41 @@ pub async fn dial_queued(
     })
 }
 
-/// What every dial writes, and on which conditions.
-fn intent(
-    known: Known,
-    session: &Session,
-    at: Moment,
-    hours: Within,
-    caps: (Option<i32>, Option<i32>),
-) -> Result<Commit> {
-    let call = &session.call;
-    let to_number = call.callee()?;
-    let mut commit = Commit::default();
-    commit.changes.guards.extend([
-        Guard::Free(known.tenant, call.env, known.version),
-        Guard::Callable(Callable {
+impl Intent {
+    /// What every dial writes, and on which conditions.
+    fn add(&self, session: &Session, commit: &mut Commit) -> Result<()> {
+        let call = &session.call;
+        let to_number = call.callee()?;
+        commit.changes.guards.extend([
+            Guard::Free(self.known.tenant, call.env, self.known.version),
+            Guard::Callable(Callable {
+                tenant_id: call.tenant_id,
+                env: call.env,
+                session_id: call.id,
+                phone_number: to_number.clone(),
+                dialed_at: self.at,
+                hours: self.hours.ours,
+                wall_hours: self.hours.wall,
+                caps: self.caps,
+            }),
+        ]);
+        commit.changes.dials.push(entities::dial::Model {
             tenant_id: call.tenant_id,
             env: call.env,
-            session_id: call.id,
             phone_number: to_number.clone(),
-            dialed_at: at,
-            hours: hours.ours,
-            wall_hours: hours.wall,
-            caps,
-        }),
-    ]);
-    commit.changes.sessions.push(session.row());
-    commit.changes.dials.push(entities::dial::Model {
-        tenant_id: call.tenant_id,
-        env: call.env,
-        phone_number: to_number.clone(),
-        session_id: call.id,
-        n: session.version,
-        campaign_id: call.campaign_id,
-        dialed_at: at,
-        seq: 0,
-    });
-    Ok(commit)
+            session_id: call.id,
+            n: session.version,
+            campaign_id: call.campaign_id,
+            dialed_at: self.at,
+            seq: 0,
+        });
+        Ok(())
+    }
 }
 
 fn session_row(
     deps: &Deps,
-    (queue, snapshot): (&mut Queue, &AgentSnapshot),
+    (queue, snapshot): (&Queue, &AgentSnapshot),
     contact: &Contact,
     id: SessionId,
     to_number: E164,
@@ -223,7 +238,6 @@ fn session_row(
     sessions::Model {
         phase: sessions::Phase::Dialing,
         voice_id: Some(voice_id),
-        from_number: queue.next_from_number(),
         email: contact.email.clone(),
         first_name: contact.first_name.clone(),
         last_name: contact.last_name.clone(),

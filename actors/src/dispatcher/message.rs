@@ -1,24 +1,26 @@
 //! The intent to write to a contact, ready for its commit: the message is born as handed over, with everything that stands or
 //! falls with it.
-use super::{
-    dial::{Known, Outcome},
-    queue::{Queue, Turn},
-};
+use super::dial::Known;
 use crate::{deps::Deps, email, facts, sms};
 use entities::{
     Error, Result, campaign, campaign_hour,
     changes::{Guard, Writable},
-    contact::{Address, SkipReason},
+    contact::Address,
     email_message::{self, Kind},
     ids::{CampaignId, DeliveryRowId, EmailId, Owned, SmsId, TenantId},
     message_send::Channel,
     sms_message,
-    values::{Cents, E164, Env, Moment},
+    values::{E164, Env, Moment},
 };
 use rules::{
-    campaign::letter::{self, Letter},
+    campaign::letter::Filled,
     commit::Commit,
     contact,
+    dispatch::{
+        per_env::PerEnv,
+        plan::{Doors, PlannedMessage},
+        queue::Queue,
+    },
     effect::{Effect, Fact},
     hours,
 };
@@ -55,13 +57,6 @@ impl Message {
             Message::Email(row) => row.campaign_id,
         }
     }
-
-    pub fn price(&self) -> Cents {
-        match self {
-            Message::Sms(row) => row.price_cents,
-            Message::Email(row) => row.price_cents,
-        }
-    }
 }
 
 /// A message that is ready to be committed.
@@ -73,9 +68,16 @@ pub struct Letters {
     pub effects: Vec<Effect>,
 }
 
-/// Room for one more message, taken before its intent stands: none waits with the intent to send it committed. `None`: as many
-/// as may be are on their way.
-pub fn room(deps: &Deps, tenant: TenantId, queue: &Queue) -> Option<Permit> {
+/// So many more messages of the tenant may be on their way now.
+pub fn doors(deps: &Deps, tenant: TenantId) -> Doors {
+    Doors {
+        sms: PerEnv::new(|env| deps.sms.of(env).map_or(0, |door| door.permits.free(tenant))),
+        email: deps.email.permits.free(tenant),
+    }
+}
+
+/// Lets one more go, before its intent stands: none waits with the intent to send it committed. `None`: somebody else was faster.
+pub fn enter(deps: &Deps, tenant: TenantId, queue: &Queue) -> Option<Permit> {
     match queue.plan.channel {
         campaign::Channel::Phone => None,
         campaign::Channel::Sms => deps.sms.of(queue.env)?.permits.take_now(tenant),
@@ -91,34 +93,26 @@ async fn sender(deps: &Deps, owner: (TenantId, Env), asked: Option<E164>) -> Res
     }
 }
 
-/// The intent to write to a contact at that moment; or why it is not written to.
-pub async fn write(
-    deps: &Deps,
-    known: Known,
-    queue: &mut Queue,
-    turn: &Turn,
-    at: Moment,
-) -> Result<Result<Letters, Outcome>> {
+/// The intent to write to a contact, as it was planned.
+pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMessage) -> Result<Letters> {
     let now = deps.clock.now();
+    let PlannedMessage {
+        turn,
+        at,
+        text,
+        from_number,
+        ..
+    } = planned;
     let contact = &turn.contact;
-    let Some(letter) = queue.letter.clone() else {
-        return Err(Error::Internal("a campaign of messages has no template".into()));
-    };
-    let variables = letter.variables(&queue.plan, contact);
     let owner = (contact.tenant_id, contact.env);
     let mut commit = Commit::default();
-    let (message, row, channel, mut effects) = match (&*letter, &turn.address) {
-        (Letter::Sms(body), Address::Number(to)) => {
-            // Its variables have changed since it was taken in.
-            let Ok(body) = letter::sms(body, &variables) else {
-                return Ok(Err(Outcome::Skip(SkipReason::Invalid)));
-            };
-            let asked = queue.next_from_number();
+    let (message, row, channel, mut effects) = match (text, &turn.address) {
+        (Filled::Sms(body), Address::Number(to)) => {
             let id: SmsId = deps.ids.next();
             let new = sms::New {
                 id,
                 to_number: to.clone(),
-                from_number: sender(deps, owner, asked).await?,
+                from_number: sender(deps, owner, from_number).await?,
                 body,
                 scheduled_at: None,
                 client_reference_id: None,
@@ -131,16 +125,22 @@ pub async fn write(
             commit.changes.sms_messages.push(row.clone());
             (Message::Sms(Box::new(row)), DeliveryRowId(id.0), Channel::Sms, effects)
         }
-        (Letter::Email(letter), Address::Email(to)) => {
-            let Ok((subject, text, html)) = letter.fill(&variables) else {
-                return Ok(Err(Outcome::Skip(SkipReason::Invalid)));
-            };
+        (
+            Filled::Email {
+                from_name,
+                reply_to,
+                subject,
+                text,
+                html,
+            },
+            Address::Email(to),
+        ) => {
             let id: EmailId = deps.ids.next();
             let new = email::New {
                 id,
                 to: to.clone(),
-                from_name: letter.from_name.clone(),
-                reply_to: letter.reply_to.clone(),
+                from_name,
+                reply_to,
                 subject,
                 text,
                 html,
@@ -164,7 +164,11 @@ pub async fn write(
                 effects,
             )
         }
-        (Letter::Sms(_) | Letter::Email(_), _) => return Ok(Err(Outcome::Skip(SkipReason::Invalid))),
+        (Filled::Sms(_) | Filled::Email { .. }, _) => {
+            return Err(Error::Internal(
+                "a message is planned to where its channel does not go".into(),
+            ));
+        }
     };
     let command = contact::machine::Command::Dispatch { row };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
@@ -195,10 +199,10 @@ pub async fn write(
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
     });
     facts::contact_moved(&mut commit, contact, after, &events);
-    Ok(Ok(Letters {
+    Ok(Letters {
         message,
         at,
         commit,
         effects,
-    }))
+    })
 }

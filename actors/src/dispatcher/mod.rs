@@ -7,14 +7,16 @@
 //! The intent to call is one transaction: the contact's move, the session's row and their events, on condition that the
 //! campaign and the tenant are still as they were known, and that the do-not-call list, the caps and the hours allow it. Only
 //! after its commit is the call placed, at the moment that was planned for it.
+mod admission;
 pub mod board;
+mod commit;
 mod dial;
-mod funds;
 mod message;
-pub mod queue;
+mod place;
+mod rounds;
 mod state;
-
-pub use state::direct_caps;
+mod waiting;
+mod windows;
 
 use crate::{
     deps::Deps,
@@ -22,12 +24,13 @@ use crate::{
 };
 use actix::prelude::*;
 use entities::{Error, Result, ids::TenantId, values::Moment};
-use rules::effect::DispatchHint;
+use rounds::{Next, work};
+use rules::{dispatch::plan::WakeAt, effect::DispatchHint};
 use runtime::{
     clock::{Busy, Clock},
     registry::{Child, Link, Stop, tell_itself},
 };
-use state::{Next, State, WakeAt, work};
+use state::State;
 
 /// There may be something to dispatch.
 #[derive(Message)]

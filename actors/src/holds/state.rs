@@ -1,6 +1,6 @@
 //! What keeps everything from leaving for people, as far as it is known.
-use crate::dispatcher::board::LimitingFactor;
 use entities::values::Moment;
+use rules::dispatch::limiting::LimitingFactor;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Why nothing leaves.

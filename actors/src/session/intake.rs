@@ -3,7 +3,6 @@
 use crate::{
     credits,
     deps::Deps,
-    dispatcher::direct_caps,
     facts, holds,
     people::{People, people},
 };
@@ -19,7 +18,7 @@ use entities::{
 use rules::{
     commit::Commit,
     dispatch::room::Room,
-    eligibility::{self, Rule, Terms, Verdict, ring_ms},
+    eligibility::{self, Rule, Terms, Verdict, direct_caps, ring_ms},
     hours::{self, Rules},
     session::{command::Command, machine::Session},
 };
@@ -86,7 +85,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
     }
     let rules = Rules::direct(row.env, tenant.timezone);
     let standing = rules.of(&hours::group(to_number, row.timezone));
-    let caps = direct_caps(deps);
+    let caps = direct_caps(&deps.limits);
     let terms = Terms {
         caps: &caps,
         ends_at: None,

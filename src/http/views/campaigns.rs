@@ -3,7 +3,6 @@ use actors::{
     campaign::outlook::Outlook,
     contact::{edit::Eligibility, intake::Added},
     deps::Deps,
-    dispatcher::board::LimitingFactor,
 };
 use chrono::TimeZone;
 use entities::{
@@ -15,7 +14,10 @@ use entities::{
     tally,
     values::{Env, Moment, Variables, Zone},
 };
-use rules::eligibility::{Rule, Verdict};
+use rules::{
+    dispatch::limiting::LimitingFactor,
+    eligibility::{Rule, Verdict},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -126,8 +126,17 @@ impl Letter {
         needed
     }
 
+    /// Written to a contact; why it cannot be.
+    pub fn fill(&self, plan: &Plan, contact: &Contact) -> Result<Filled, String> {
+        let variables = self.variables(plan, contact);
+        match self {
+            Letter::Sms(body) => sms(body, &variables).map(Filled::Sms),
+            Letter::Email(email) => email.fill(&variables),
+        }
+    }
+
     /// What a template finds of a contact: its own variables, its fields, then the campaign's.
-    pub fn variables(&self, plan: &Plan, contact: &Contact) -> Variables {
+    fn variables(&self, plan: &Plan, contact: &Contact) -> Variables {
         let mut all = plan.variables.clone();
         let own = contact.variables.0.keys().map(String::as_str);
         for name in own.chain(["first_name", "last_name", "email", "phone_number"]) {
@@ -140,8 +149,21 @@ impl Letter {
     }
 }
 
+/// A letter with one contact's variables.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Filled {
+    Sms(String),
+    Email {
+        from_name: Option<String>,
+        reply_to: Option<String>,
+        subject: String,
+        text: Option<String>,
+        html: Option<String>,
+    },
+}
+
 /// The text of an SMS; why it cannot be written.
-pub fn sms(body: &Template, variables: &Variables) -> Result<String, String> {
+fn sms(body: &Template, variables: &Variables) -> Result<String, String> {
     let text = body.fill(variables, Escape::No).map_err(why)?;
     if text.trim().is_empty() {
         return Err("is empty with the contact's variables".into());
@@ -155,15 +177,19 @@ pub fn sms(body: &Template, variables: &Variables) -> Result<String, String> {
     Ok(text)
 }
 
-/// Subject, text and html of an e-mail; why it cannot be written.
-pub type Filled = (String, Option<String>, Option<String>);
-
 impl Email {
-    pub fn fill(&self, variables: &Variables) -> Result<Filled, String> {
+    /// Why it cannot be written.
+    fn fill(&self, variables: &Variables) -> Result<Filled, String> {
         let subject = self.subject.fill(variables, Escape::Line).map_err(why)?;
         let text = self.text.as_ref().map(|text| text.fill(variables, Escape::No));
         let html = self.html.as_ref().map(|html| html.fill(variables, Escape::Html));
-        Ok((subject, text.transpose().map_err(why)?, html.transpose().map_err(why)?))
+        Ok(Filled::Email {
+            from_name: self.from_name.clone(),
+            reply_to: self.reply_to.clone(),
+            subject,
+            text: text.transpose().map_err(why)?,
+            html: html.transpose().map_err(why)?,
+        })
     }
 }
 

@@ -1,6 +1,17 @@
-//! What paces calls: rates, shares, slots and the last second before a call is placed.
+//! Who is dispatched next, and when: rates, shares, slots, caps and hours, and the plan of one round that is made of them.
+pub mod candidate;
 pub mod fair;
+pub mod funds;
 pub mod gate;
+mod group;
+pub mod limiting;
 pub mod pace;
+pub mod per_env;
+pub mod plan;
+pub mod queue;
 pub mod room;
+pub mod slots;
+pub mod snapshot;
 pub mod trunk;
+pub mod usage;
+pub mod waiting;

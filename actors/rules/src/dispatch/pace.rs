@@ -23,6 +23,11 @@ use std::{
 /// How far ahead calls are planned: longer than a commit takes, and so short that nobody waits for it.
 pub const LEAD: Duration = Duration::from_millis(100);
 
+/// From when on a call at `at` is planned.
+pub fn planned_from(at: Moment) -> Moment {
+    at.plus_millis(-i64::try_from(LEAD.as_millis()).unwrap_or(0))
+}
+
 /// Stands at the moment that is planned for, in nanoseconds since 1970.
 #[derive(Clone, Debug, Default)]
 struct Planned(Arc<AtomicU64>);
@@ -37,6 +42,7 @@ impl Clock for Planned {
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Planned, NoOpMiddleware<Nanos>>;
 
 /// One rate: a trunk's, a tenant's or a campaign's.
+#[derive(Debug)]
 pub struct Pace {
     limiter: Limiter,
     clock: Planned,
@@ -82,15 +88,14 @@ impl Pace {
         self.rate
     }
 
-    /// The same calls so far, at another rate from now on.
-    pub fn at_rate(self, per_second: f64) -> Self {
-        if self.rate == per_second {
-            return self;
-        }
-        Pace {
-            // Not sooner than the old rate allowed the next call, not later than the new one.
-            next: self.next,
-            ..Pace::new(per_second)
+    /// Another rate from now on. The next call comes not sooner than the old one allowed it, not later than the new one.
+    pub fn set_rate(&mut self, per_second: f64) {
+        if self.rate != per_second {
+            let next = self.next;
+            *self = Pace {
+                next,
+                ..Pace::new(per_second)
+            };
         }
     }
 
@@ -172,7 +177,7 @@ mod tests {
         let now = Moment::from_millis(1_000_000);
         assert!(pace.spend(pace.earliest(now)));
         assert!(!pace.spend(now), "the next is due in a second");
-        let mut pace = pace.at_rate(1000.0);
+        pace.set_rate(1000.0);
         let next = pace.earliest(now);
         assert!(
             next.millis() >= now.millis() + 1000,

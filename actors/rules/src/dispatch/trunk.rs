@@ -3,6 +3,7 @@ use super::pace::Pace;
 use entities::values::Moment;
 
 /// One trunk's rate.
+#[derive(Debug)]
 pub struct Trunk {
     pub pace: Pace,
     most: f64,
@@ -28,32 +29,20 @@ impl Trunk {
     }
 
     /// It refused a call for pacing.
-    pub fn congested(self, now: Moment) -> Self {
-        if self
-            .changed_at
-            .is_some_and(|at| now < at.plus_seconds(SETTLES_AFTER_SECONDS))
-        {
-            return self;
-        }
-        let rate = (self.pace.rate() / 2.0).max(LEAST);
-        Trunk {
-            pace: self.pace.at_rate(rate),
-            changed_at: Some(now),
-            ..self
+    pub fn congested(&mut self, now: Moment) {
+        let is_same = |at: Moment| now < at.plus_seconds(SETTLES_AFTER_SECONDS);
+        if !self.changed_at.is_some_and(is_same) {
+            self.pace.set_rate((self.pace.rate() / 2.0).max(LEAST));
+            self.changed_at = Some(now);
         }
     }
 
     /// Time has passed.
-    pub fn grown(self, now: Moment) -> Self {
-        let Some(changed_at) = self.changed_at else { return self };
-        if now < changed_at.plus_seconds(GROWS_AFTER_SECONDS) {
-            return self;
-        }
-        let rate = (self.pace.rate() * GROWTH).min(self.most);
-        Trunk {
-            pace: self.pace.at_rate(rate),
-            changed_at: (rate < self.most).then_some(now),
-            ..self
+    pub fn grow(&mut self, now: Moment) {
+        if self.grows_at().is_some_and(|at| now >= at) {
+            let rate = (self.pace.rate() * GROWTH).min(self.most);
+            self.pace.set_rate(rate);
+            self.changed_at = (rate < self.most).then_some(now);
         }
     }
 
@@ -70,16 +59,17 @@ mod tests {
     #[test]
     fn a_refusal_halves_and_silence_grows_back() {
         let start = Moment::from_millis(1_000_000);
-        let mut trunk = Trunk::new(100.0).congested(start);
+        let mut trunk = Trunk::new(100.0);
+        trunk.congested(start);
         assert_eq!(trunk.pace.rate(), 50.0);
-        trunk = trunk.congested(start.plus_millis(999));
+        trunk.congested(start.plus_millis(999));
         assert_eq!(trunk.pace.rate(), 50.0, "answers to calls that were placed before");
-        trunk = trunk.congested(start.plus_seconds(1));
+        trunk.congested(start.plus_seconds(1));
         assert_eq!(trunk.pace.rate(), 25.0);
         let (mut now, mut steps) = (start.plus_seconds(1), 0);
         while trunk.grows_at().is_some() {
             now = now.plus_seconds(GROWS_AFTER_SECONDS);
-            trunk = trunk.grown(now);
+            trunk.grow(now);
             steps += 1;
             assert!(steps < 10, "four times the rate in seven steps");
         }
@@ -90,7 +80,7 @@ mod tests {
     fn something_is_always_tried() {
         let mut trunk = Trunk::new(1.0);
         for second in 0..100 {
-            trunk = trunk.congested(Moment::from_millis(second * 1000));
+            trunk.congested(Moment::from_millis(second * 1000));
         }
         assert_eq!(trunk.pace.rate(), LEAST);
     }

@@ -1,61 +1,44 @@
 //! What a tenant's calls and messages may still set aside. Read anew each round: what ends gives back, what is paid in adds.
-use crate::{credits::fall_short, deps::Deps};
-use entities::{
-    Result,
-    ids::TenantId,
-    ledger,
-    values::{Cents, Env},
-};
-use rules::credits::terms::Terms;
+use super::per_env::PerEnv;
+use crate::credits::terms::Terms;
+use entities::values::{Cents, Env};
 
 /// What waits for credits that something live may give back is looked at again after this.
 pub const LOOK_SECONDS: i64 = 60;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Funds {
-    live: Purse,
-    test: Purse,
-}
+pub struct Funds(PerEnv<Purse>);
 
 /// One env's, in cents.
 #[derive(Clone, Copy, Debug)]
-struct Purse {
+pub struct Purse {
     available: i64,
     balance: i64,
     /// The least that anything ready to go needs; `None`: nothing is.
     least: Option<i64>,
 }
 
+impl Purse {
+    pub fn new(available: Cents, balance: Cents) -> Self {
+        Purse {
+            available: available.0,
+            balance: balance.0,
+            least: None,
+        }
+    }
+}
+
 impl Funds {
-    pub async fn read(deps: &Deps, tenant: TenantId) -> Result<Self> {
-        let purse = async |env| {
-            let terms = &deps.limits.credits;
-            let opening = |tenant, env| terms.opening(tenant, env);
-            let account = ledger::load(&deps.db.read, (tenant, env), opening).await?;
-            Ok::<_, entities::Error>(Purse {
-                available: account.available().0,
-                balance: account.balance_cents.0,
-                least: None,
-            })
-        };
-        Ok(Funds {
-            live: purse(Env::Live).await?,
-            test: purse(Env::Test).await?,
-        })
+    pub fn new(of: impl Fn(Env) -> Purse) -> Self {
+        Funds(PerEnv::new(of))
     }
 
     fn purse(&self, env: Env) -> &Purse {
-        match env {
-            Env::Live => &self.live,
-            Env::Test => &self.test,
-        }
+        self.0.get(env)
     }
 
     fn purse_mut(&mut self, env: Env) -> &mut Purse {
-        match env {
-            Env::Live => &mut self.live,
-            Env::Test => &mut self.test,
-        }
+        self.0.get_mut(env)
     }
 
     pub fn available(&self, env: Env) -> Cents {
@@ -88,18 +71,6 @@ impl Funds {
         let purse = self.purse(env);
         purse.least.filter(|least| *least > purse.balance.max(0)).map(Cents)
     }
-
-    /// Tells the tenant of each env in which nothing that is ready can go.
-    pub async fn tell_short(&self, deps: &Deps, tenant: TenantId, is_blocked: impl Fn(Env) -> bool) -> Result<()> {
-        for env in [Env::Live, Env::Test] {
-            if let Some(cents) = self.short(env)
-                && !is_blocked(env)
-            {
-                fall_short(deps, (tenant, env), cents).await?;
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -107,15 +78,7 @@ mod tests {
     use super::*;
 
     fn funds(available: i64, balance: i64) -> Funds {
-        let purse = Purse {
-            available,
-            balance,
-            least: None,
-        };
-        Funds {
-            live: purse,
-            test: purse,
-        }
+        Funds::new(|_| Purse::new(Cents(available), Cents(balance)))
     }
 
     #[test]

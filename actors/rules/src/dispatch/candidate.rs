@@ -1,0 +1,85 @@
+//! A contact whose turn may come, and what it needs for that.
+use crate::{
+    eligibility::{Rule, Verdict},
+    hours::Standing,
+};
+use entities::{
+    contact::{Address, Model as Contact, SkipReason, WaitReason},
+    ids::ContactId,
+    values::Moment,
+};
+use std::cmp::Reverse;
+
+/// A contact with what is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub contact: Contact,
+    pub address: Option<Address>,
+    pub verdict: Verdict,
+    /// That gave the verdict; `None`: all say yes.
+    pub rule: Option<Rule>,
+}
+
+impl Candidate {
+    pub(super) fn is_ready(&self) -> bool {
+        self.verdict == Verdict::Yes
+    }
+
+    /// Higher priorities first, then the list's order.
+    pub(super) fn rank(&self) -> (i32, Reverse<ContactId>) {
+        (self.contact.priority, Reverse(self.contact.id))
+    }
+
+    /// What becomes of it when it is not dispatched now; `None`: it stays as it is, and is read again.
+    pub(super) fn settlement(&self) -> Option<Settlement> {
+        match (self.verdict, self.rule) {
+            (Verdict::Never(reason), _) => Some(Settlement::Skip(reason)),
+            (Verdict::Wait(Some(until)), Some(Rule::Caps)) => Some(Settlement::Defer(until, WaitReason::Cap)),
+            (Verdict::Wait(Some(until)), _) => {
+                let reason = self.contact.wait_reason.unwrap_or(WaitReason::NotBefore);
+                Some(Settlement::Defer(until, reason))
+            }
+            // The tenant is held up.
+            (Verdict::Wait(None) | Verdict::Yes, _) => None,
+        }
+    }
+}
+
+/// That a contact is not dispatched at all, or not now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    Skip(SkipReason),
+    Defer(Moment, WaitReason),
+}
+
+/// A contact that may be called, or written to, and between which moments that may start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    pub contact: Contact,
+    pub address: Address,
+    pub hours: Within,
+}
+
+/// Between which moments something may start: by our time, and by the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    pub ours: (Moment, Moment),
+    pub wall: (Moment, Moment),
+}
+
+impl Within {
+    /// What starts at `at` and rings for `ring_ms`, while the wall clock is `behind_ms` behind our time.
+    pub fn of(standing: &Standing, at: Moment, ours: (Moment, Moment), (ring_ms, behind_ms): (i64, i64)) -> Self {
+        let wall = match standing {
+            _ if behind_ms == 0 => Some(ours),
+            Standing::Hours(hours) => hours.wall_spell(at.plus_millis(-behind_ms), ring_ms),
+            Standing::Uncallable => None,
+        };
+        // A span that nothing lies in: the guard refuses it, and whoever planned it looks again.
+        let never = (at, at.plus_millis(-1));
+        Within {
+            ours,
+            wall: wall.unwrap_or(never),
+        }
+    }
+}

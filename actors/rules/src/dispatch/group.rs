@@ -1,0 +1,101 @@
+//! Contacts of one campaign that keep the same hours: a closed group costs nothing until it opens.
+use super::candidate::Candidate;
+use crate::{
+    eligibility::RING_MS,
+    hours::{Spell, Standing},
+};
+use entities::{contact::SkipReason, values::Moment};
+use std::collections::VecDeque;
+
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    standing: Standing,
+    /// What is known of its hours, and until when that holds.
+    hours: HoursNow,
+    pub(super) fresh: VecDeque<Candidate>,
+    /// No fresh contact is left in the rows.
+    pub(super) exhausted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HoursNow {
+    Unknown,
+    Open(Spell),
+    Closed {
+        until: Moment,
+    },
+    /// Nobody of the group can be called any more.
+    Never,
+}
+
+impl Group {
+    pub(super) fn new(standing: Standing) -> Self {
+        Group {
+            standing,
+            hours: HoursNow::Unknown,
+            fresh: VecDeque::new(),
+            exhausted: false,
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.exhausted && self.fresh.is_empty()
+    }
+
+    /// Its contacts may be called, or never again, and none of them are at hand.
+    pub(super) fn wants_more(&self) -> bool {
+        !self.exhausted && self.fresh.is_empty() && !matches!(self.hours, HoursNow::Closed { .. } | HoursNow::Unknown)
+    }
+
+    /// Looks at the clock, if what is known of the hours is over.
+    pub(super) fn look(&mut self, now: Moment, ends_at: Option<Moment>, behind_ms: i64) {
+        let known = match self.hours {
+            HoursNow::Unknown => false,
+            HoursNow::Open(spell) => now.plus_millis(RING_MS) <= spell.until,
+            HoursNow::Closed { until } => now < until,
+            HoursNow::Never => true,
+        };
+        let Standing::Hours(hours) = &self.standing else {
+            self.hours = HoursNow::Never;
+            return;
+        };
+        if known {
+            return;
+        }
+        self.hours = match hours.next_opening_by_both(now, RING_MS, behind_ms) {
+            Some(at) if ends_at.is_some_and(|end| at >= end) => HoursNow::Never,
+            Some(at) if at > now => HoursNow::Closed { until: at },
+            Some(_) => hours.spell(now).map_or(HoursNow::Never, HoursNow::Open),
+            None => HoursNow::Never,
+        };
+    }
+
+    /// Until it opens.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.hours, HoursNow::Closed { .. })
+    }
+
+    pub(super) fn opens_at(&self) -> Option<Moment> {
+        match self.hours {
+            HoursNow::Closed { until } => Some(until),
+            HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Never => None,
+        }
+    }
+
+    /// Why none of its contacts can be called any more.
+    pub(super) fn ends_as(&self) -> Option<SkipReason> {
+        match (&self.standing, self.hours) {
+            (Standing::Uncallable, _) => Some(SkipReason::Invalid),
+            (Standing::Hours(_), HoursNow::Never) => Some(SkipReason::QuietHoursExpired),
+            (Standing::Hours(_), HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Closed { .. }) => None,
+        }
+    }
+
+    /// The open spell in which a call may start at `at` and ring.
+    pub(super) fn spell(&self, at: Moment) -> Option<Spell> {
+        match self.hours {
+            HoursNow::Open(spell) if spell.from <= at && at.plus_millis(RING_MS) <= spell.until => Some(spell),
+            HoursNow::Open(_) | HoursNow::Unknown | HoursNow::Closed { .. } | HoursNow::Never => None,
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! One round of a dispatcher, decided: which calls and messages leave when, which contacts are settled without, what holds up
+//! each campaign, and when to look again. Pure: the same snapshot has the same plan.
+use super::{
+    candidate::{Settlement, Turn},
+    funds,
+    limiting::LimitingFactor,
+    pace::{self, LEAD},
+    per_env::PerEnv,
+    queue::Queue,
+    room::Slot,
+    slots::Slots,
+    snapshot::Snapshot,
+    usage::Allowance,
+    waiting::Begun,
+};
+use crate::{campaign::letter::Filled, eligibility::PATIENCE_SECONDS, sms::segments};
+use entities::{
+    campaign::Channel,
+    contact::{Address, Model as Contact, SkipReason},
+    dispatch_block::Reason,
+    ids::CampaignId,
+    values::{Cents, E164, Env, Moment},
+};
+use std::collections::HashMap;
+
+/// Calls committed together.
+pub const ROUND: usize = 128;
+/// Contacts of one campaign among them that its own caps leave out.
+const CAPPED: usize = 32;
+/// Calls that may be late at their last gate, until no more are planned.
+const MAX_LATE: usize = 64;
+
+/// The moment at which there may be something to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeAt(pub Option<Moment>);
+
+impl WakeAt {
+    pub fn no_later_than(&mut self, at: Moment) {
+        self.0 = Some(self.0.map_or(at, |known| known.min(at)));
+    }
+}
+
+/// What one round does, besides the sessions that had their turn before.
+#[derive(Debug, Default, PartialEq)]
+pub struct Plan {
+    pub calls: Vec<PlannedCall>,
+    pub messages: Vec<PlannedMessage>,
+    /// Contacts that are not dispatched at all, or not now.
+    pub settled: Vec<Settled>,
+    /// Campaigns of which nobody may be called before that moment.
+    pub resting: Vec<(CampaignId, Moment)>,
+    /// What holds each campaign up.
+    pub limits: Vec<(CampaignId, LimitingFactor)>,
+    pub wake_at: WakeAt,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct PlannedCall {
+    pub campaign: CampaignId,
+    pub turn: Turn,
+    pub at: Moment,
+    pub hold: Cents,
+    pub from_number: Option<E164>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct PlannedMessage {
+    pub campaign: CampaignId,
+    pub turn: Turn,
+    pub at: Moment,
+    pub text: Filled,
+    pub from_number: Option<E164>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Settled {
+    pub campaign: CampaignId,
+    pub contact: Contact,
+    pub settlement: Settlement,
+}
+
+impl Plan {
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.messages.is_empty() && self.settled.is_empty()
+    }
+}
+
+/// So many more messages may be on their way to those who hand them over.
+#[derive(Clone, Copy, Debug)]
+pub struct Doors {
+    pub sms: PerEnv<usize>,
+    pub email: usize,
+}
+
+impl Doors {
+    fn enter(&mut self, channel: Channel, env: Env) -> bool {
+        let left = match channel {
+            Channel::Phone => return false,
+            Channel::Sms => self.sms.get_mut(env),
+            Channel::Email => &mut self.email,
+        };
+        let may = *left > 0;
+        *left = left.saturating_sub(1);
+        may
+    }
+}
+
+/// Chooses the campaigns' next calls and messages: as many as tokens, slots and contacts allow, a round at most. What they need is
+/// taken from the snapshot. `late`: calls that are late at their last gate.
+pub fn plan(snapshot: &mut Snapshot, begun: Begun, doors: Doors, late: usize, now: Moment) -> Plan {
+    let Begun { slots, turns, wake_at } = begun;
+    let plan = Plan {
+        wake_at,
+        ..Plan::default()
+    };
+    let mut planner = Planner {
+        snapshot,
+        slots,
+        doors,
+        now,
+        turns,
+        plan,
+    };
+    planner.settle();
+    planner.choose(late);
+    planner.report();
+    planner.plan
+}
+
+struct Planner<'a> {
+    snapshot: &'a mut Snapshot,
+    slots: Slots,
+    doors: Doors,
+    now: Moment,
+    /// Sessions that have their turn in this round.
+    turns: usize,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    fn len(&self) -> usize {
+        self.turns + self.plan.calls.len() + self.plan.messages.len() + self.plan.settled.len()
+    }
+
+    /// Contacts that are not dispatched, whoever's turn it is.
+    fn settle(&mut self) {
+        let held = PerEnv::new(|env| self.snapshot.is_held(env, self.now));
+        for queue in self
+            .snapshot
+            .campaigns
+            .values_mut()
+            .filter(|queue| !held.get(queue.env))
+        {
+            let (caps_end_it, mut capped) = (queue.caps_end_it(self.now), 0);
+            while self.turns + self.plan.settled.len() < ROUND {
+                let candidate = match queue.pop_settled() {
+                    Some(settled) => Some(settled),
+                    // Others have their turn in between: there may be many.
+                    None if caps_end_it && capped < CAPPED => {
+                        capped += 1;
+                        queue.pop_capped()
+                    }
+                    None => None,
+                };
+                let Some(candidate) = candidate else { break };
+                let Some(settlement) = candidate.settlement() else {
+                    continue;
+                };
+                if matches!(settlement, Settlement::Defer(..)) {
+                    queue.one_deferred();
+                }
+                self.plan.settled.push(Settled {
+                    campaign: queue.id,
+                    contact: candidate.contact,
+                    settlement,
+                });
+            }
+        }
+    }
+
+    /// The calls and messages, in the order of their moments: the first at which anybody may start one, and of those who may start
+    /// then whoever's turn it is.
+    fn choose(&mut self, late: usize) {
+        let now = self.now;
+        // When each campaign that has somebody to dispatch, and may, has its next token.
+        let mut ready: HashMap<CampaignId, Moment> = HashMap::new();
+        for queue in self.snapshot.campaigns.values() {
+            if !self.snapshot.is_blocked(queue.env) && may_go_on(queue, now) {
+                ready.insert(queue.id, queue.pace.earliest(now));
+            }
+        }
+        let mut at = now;
+        while self.len() < ROUND {
+            let gates = PerEnv::new(|env| self.snapshot.earliest(env, now));
+            let Snapshot {
+                campaigns, funds, ring, ..
+            } = &mut *self.snapshot;
+            let starts = |id: &CampaignId| {
+                let queue = campaigns
+                    .get(id)
+                    .filter(|queue| queue.is_covered(funds) && queue.has_slot(&self.slots))?;
+                Some((*gates.get(queue.env)).max(*ready.get(id)?))
+            };
+            let Some(next) = ready.keys().filter_map(starts).min() else {
+                break;
+            };
+            at = at.max(next);
+            if at > now.plus(LEAD) {
+                self.plan.wake_at.no_later_than(pace::planned_from(at));
+                break;
+            }
+            if late > MAX_LATE {
+                self.plan.wake_at.no_later_than(now.plus(LEAD));
+                break;
+            }
+            // The fractions of a millisecond in which the gates differ keep nobody from their turn.
+            let soon = at.plus_millis(1);
+            let can = |id: &CampaignId| starts(id).is_some_and(|starts| starts <= soon);
+            let weight = |id: &CampaignId| campaigns.get(id).map_or(1, Queue::weight);
+            let Some(id) = ring.next(can, weight) else { break };
+            let Some(env) = campaigns.get(&id).map(|queue| queue.env) else {
+                break;
+            };
+            if !self.snapshot.spend(env, at) {
+                continue;
+            }
+            self.dispatch(id, at);
+            match self.snapshot.campaigns.get(&id) {
+                Some(queue) if may_go_on(queue, at) => ready.insert(id, queue.pace.earliest(now)),
+                Some(_) | None => ready.remove(&id),
+            };
+        }
+    }
+
+    /// The next of that campaign, at that moment.
+    fn dispatch(&mut self, campaign: CampaignId, at: Moment) {
+        let Snapshot {
+            campaigns,
+            funds,
+            terms,
+            ..
+        } = &mut *self.snapshot;
+        let Some(queue) = campaigns.get_mut(&campaign) else {
+            return;
+        };
+        let turn = if queue.pace.spend(at) { queue.pop_turn(at) } else { None };
+        let Some(turn) = turn else { return };
+        if queue.letter.is_some() {
+            return self.write(campaign, turn, at);
+        }
+        // Less than the least is never set aside; it was covered when it was chosen.
+        let Some(hold) = funds.for_call(terms, queue.env, queue.hold) else {
+            return queue.put_back(turn);
+        };
+        self.slots.take(Slot::outbound(queue.env, Some(campaign)));
+        funds.take(queue.env, hold);
+        queue.one_called(at);
+        self.plan.calls.push(PlannedCall {
+            campaign,
+            turn,
+            at,
+            hold,
+            from_number: queue.next_from_number(),
+        });
+    }
+
+    fn write(&mut self, campaign: CampaignId, turn: Turn, at: Moment) {
+        let Snapshot { campaigns, funds, .. } = &mut *self.snapshot;
+        let Some(queue) = campaigns.get_mut(&campaign) else {
+            return;
+        };
+        if !self.doors.enter(queue.plan.channel, queue.env) {
+            // Woken when one of those on their way has been handed over.
+            queue.door_is_shut = true;
+            return queue.put_back(turn);
+        }
+        let text = queue
+            .letter
+            .as_ref()
+            .map(|letter| letter.fill(&queue.plan, &turn.contact));
+        let (text, parts) = match (text, &turn.address) {
+            (Some(Ok(Filled::Sms(body))), Address::Number(_)) => {
+                let parts = segments::of(&body).1;
+                (Filled::Sms(body), parts)
+            }
+            (Some(Ok(mail @ Filled::Email { .. })), Address::Email(_)) => (mail, 1),
+            // Its variables have changed since it was taken in.
+            _ => {
+                return self.plan.settled.push(Settled {
+                    campaign,
+                    contact: turn.contact,
+                    settlement: Settlement::Skip(SkipReason::Invalid),
+                });
+            }
+        };
+        let price = queue.price_of(parts);
+        if !funds.cover(queue.env, price) {
+            return queue.wait_for_credits(turn, price);
+        }
+        funds.take(queue.env, price);
+        queue.one_written(price, at);
+        let from_number = match text {
+            Filled::Sms(_) => queue.next_from_number(),
+            Filled::Email { .. } => None,
+        };
+        self.plan.messages.push(PlannedMessage {
+            campaign,
+            turn,
+            at,
+            text,
+            from_number,
+        });
+    }
+
+    /// What holds each campaign up, and when that may be over.
+    fn report(&mut self) {
+        let ids: Vec<CampaignId> = self.snapshot.campaigns.keys().copied().collect();
+        for id in ids {
+            if let Some(limiting) = self.limiting(id) {
+                self.plan.limits.push((id, limiting));
+            }
+        }
+    }
+
+    fn limiting(&mut self, id: CampaignId) -> Option<LimitingFactor> {
+        let now = self.now;
+        let env = self.snapshot.campaigns.get(&id)?.env;
+        if let Some(block) = self.snapshot.blocks.iter().find(|block| block.env == env) {
+            return Some(match block.reason {
+                Reason::Credits => LimitingFactor::Credits,
+                Reason::Suspension => {
+                    let ends = block.since.plus_seconds(PATIENCE_SECONDS);
+                    self.plan.wake_at.no_later_than(ends.max(now.plus_seconds(1)));
+                    LimitingFactor::Suspension
+                }
+            });
+        }
+        let gates = (
+            self.snapshot.pace.earliest(now),
+            self.snapshot.trunks.get(env).pace.earliest(now),
+        );
+        let Snapshot { campaigns, funds, .. } = &mut *self.snapshot;
+        let (queue, plan) = (campaigns.get_mut(&id)?, &mut self.plan);
+        if !queue.has_turn(now) {
+            return Some(nobody_has_a_turn(queue, plan, now));
+        }
+        let allowance = queue.allowance(now);
+        match allowance {
+            Allowance::Never | Allowance::WhenOneEnds => return Some(LimitingFactor::Budget),
+            Allowance::From(at) => {
+                plan.wake_at.no_later_than(at);
+                return Some(LimitingFactor::DailyCap);
+            }
+            Allowance::Yes => funds.want(env, queue.least_needed()),
+        }
+        if !queue.is_covered(funds) {
+            // Woken by a call that ends cheaper than it might have, and by what is paid in. A message that is sent off by itself
+            // wakes nobody.
+            plan.wake_at.no_later_than(now.plus_seconds(funds::LOOK_SECONDS));
+            return Some(LimitingFactor::Credits);
+        }
+        let own = queue.pace.earliest(now);
+        if !queue.has_slot(&self.slots) {
+            if own <= now {
+                turn_in_vain(queue, plan, now);
+            } else if queue.plan.pacing.max_wait_seconds.is_some() {
+                plan.wake_at.no_later_than(own);
+            }
+            return Some(match queue.letter {
+                Some(_) => LimitingFactor::Provider,
+                None if !self.slots.tenant_has_one(env) => LimitingFactor::Concurrency,
+                None => LimitingFactor::CampaignConcurrency,
+            });
+        }
+        let (tenant, trunk) = gates;
+        Some(if trunk > own && trunk > tenant {
+            LimitingFactor::Trunk
+        } else if tenant > own {
+            LimitingFactor::WorkspaceRate
+        } else {
+            LimitingFactor::Rate
+        })
+    }
+}
+
+fn may_go_on(queue: &Queue, at: Moment) -> bool {
+    queue.has_turn(at) && queue.allowance(at) == Allowance::Yes
+}
+
+fn nobody_has_a_turn(queue: &Queue, plan: &mut Plan, now: Moment) -> LimitingFactor {
+    if let Some(at) = queue.wake_at() {
+        plan.wake_at.no_later_than(at.max(now.plus_millis(1)));
+    }
+    match queue.rests_until(now) {
+        Some(next_open_at) => {
+            plan.resting.push((queue.id, next_open_at));
+            LimitingFactor::QuietHours
+        }
+        None if queue.wake_at().is_some() || queue.in_review => LimitingFactor::Waiting,
+        None => LimitingFactor::NoneLeft,
+    }
+}
+
+/// The contact whose turn it is finds no slot: it waits, but not longer than its campaign wants.
+fn turn_in_vain(queue: &mut Queue, plan: &mut Plan, now: Moment) {
+    let Some(max_wait) = queue.plan.pacing.max_wait_seconds else {
+        return;
+    };
+    let since = *queue.turn_since.get_or_insert(now);
+    let until = since.plus_seconds(max_wait.get().into());
+    if now < until {
+        plan.wake_at.no_later_than(until);
+    } else if let Some(turn) = queue.pop_turn(now) {
+        plan.settled.push(Settled {
+            campaign: queue.id,
+            contact: turn.contact,
+            settlement: Settlement::Skip(SkipReason::ConcurrencyFull),
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,287 @@
+//! What one running campaign has to dispatch: a small window of its contacts, its hours, its pace and its caps.
+//!
+//! Fresh contacts are held by groups that keep the same hours, so that a closed group costs nothing; what waits for a time
+//! is read when the time has come. Memory does not grow with the list. Reading is the dispatcher's: it asks [`Queue::wants`] and
+//! hands over what it has found.
+mod reading;
+mod turns;
+
+use super::{
+    candidate::{Candidate, Turn},
+    funds::Funds,
+    group::Group,
+    pace::Pace,
+    slots::Slots,
+    usage::{Allowance, Usage},
+};
+use crate::{
+    campaign::letter::Letter,
+    hours::Rules,
+    limits::Limits,
+    session::{
+        machine::cost,
+        settings::{self, Asked},
+    },
+};
+use entities::{
+    Error, Result,
+    campaign::{AgentSnapshot, Model as Campaign, Plan},
+    ids::CampaignId,
+    session,
+    values::{Cents, Env, Moment},
+};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+/// Contacts read at once.
+pub const WINDOW: u64 = 128;
+/// Contacts read at once of each of many groups.
+const SMALL_WINDOW: u64 = 16;
+
+/// A running campaign, as far as its turns need it.
+#[derive(Debug)]
+pub struct Queue {
+    pub id: CampaignId,
+    pub version: i32,
+    pub env: Env,
+    pub plan: Plan,
+    /// Who calls; `None`: it writes.
+    pub agent: Option<Arc<AgentSnapshot>>,
+    /// What it writes; `None`: it calls.
+    pub letter: Option<Arc<Letter>>,
+    /// How its calls are handled.
+    pub options: session::Options,
+    pub rules: Rules,
+    pub rules_version: i32,
+    pub pace: Pace,
+    pub usage: Usage,
+    /// What each of its calls, if there is so much, or of its messages sets aside.
+    pub(super) hold: Cents,
+    /// The least that must be available for one of its calls; the least that one of its messages costs.
+    least: Cents,
+    /// The most that one of them costs.
+    dearest: Cents,
+    /// As many of its messages as may be are on their way.
+    pub(super) door_is_shut: bool,
+    /// Who waits is judged by other rules just now: of them nobody is dispatched until that is done.
+    pub(super) in_review: bool,
+    /// Since when the contact whose turn it is finds no slot.
+    pub(super) turn_since: Option<Moment>,
+    /// How far the wall clock was behind our time when the hours were last looked at.
+    behind_ms: i64,
+    groups: BTreeMap<String, Group>,
+    /// Read because their time had come.
+    due: VecDeque<Candidate>,
+    /// Read because nobody of them is called any more.
+    left: VecDeque<Candidate>,
+    /// There may be some.
+    has_left: bool,
+    /// When the next contact's time comes, as far as is known.
+    next_due_at: Option<Moment>,
+    /// Contacts may have begun to wait, or to be fresh, since the rows were read.
+    look_for_due: bool,
+    /// A call has ended, so there may be more that was spent.
+    look_for_costs: bool,
+    /// The hours that those keep who wait for a time, if everybody else is in their quiet hours.
+    waiting_zones: Option<Vec<String>>,
+    next_from: usize,
+}
+
+/// What the rows say of a running campaign.
+pub struct Rows {
+    /// With the workspace's default number where its plan names none.
+    pub campaign: Campaign,
+    pub usage: Usage,
+    /// The hours that its fresh contacts keep.
+    pub zones: Vec<String>,
+}
+
+/// What must be read before a turn can be decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// What it has spent.
+    pub costs: bool,
+    /// Those whose time has come.
+    pub due: bool,
+    /// Fresh ones of these groups, so many of each.
+    pub fresh: Vec<String>,
+    pub window: u64,
+}
+
+/// What the tenant's own state says to all its campaigns of one env.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances {
+    pub suspended_since: Option<Moment>,
+    pub credits_gone: bool,
+}
+
+impl Queue {
+    /// `old` is the same campaign's queue before: its pace runs on.
+    pub fn new(rows: Rows, rules: Rules, old: Option<Queue>, limits: &Limits, behind_ms: i64) -> Result<Self> {
+        let Rows { campaign, usage, zones } = rows;
+        let plan = campaign.plan;
+        let letter = Letter::read(&plan)?;
+        if letter.is_none() && campaign.agent.is_none() {
+            return Err(Error::Corrupt {
+                table: "campaigns",
+                column: "agent",
+                id: campaign.id.to_string(),
+            });
+        }
+        let rate = plan.pacing.calls_per_second.get();
+        let (pace, next_from, turn_since, dearest_yet) = match old {
+            Some(Queue {
+                mut pace,
+                next_from,
+                turn_since,
+                dearest,
+                ..
+            }) => {
+                pace.set_rate(rate);
+                (pace, next_from, turn_since, dearest)
+            }
+            None => (Pace::new(rate), 0, None, Cents(0)),
+        };
+        let asked = Asked {
+            voicemail: plan.voicemail.clone(),
+            dispositions: &plan.dispositions,
+            ..Asked::default()
+        };
+        let agent = campaign.agent;
+        let options = agent.as_ref().map(|agent| settings::options(&agent.definition, asked));
+        let (hold, least, dearest) = match &letter {
+            // Longer texts with their variables show when they are written.
+            Some(Letter::Sms(_)) => {
+                let price = Cents(limits.sms_price_cents_per_segment.into());
+                (price, price, price.max(dearest_yet))
+            }
+            Some(Letter::Email(_)) => {
+                let price = Cents(limits.email_price_cents.into());
+                (price, price, price)
+            }
+            None => {
+                let seconds = agent
+                    .as_ref()
+                    .map_or(0, |agent| agent.definition.max_duration_seconds.get());
+                let price = limits.call_price_cents_per_minute;
+                let hold = limits.credits.hold(price, seconds);
+                (hold, limits.credits.least(hold), cost(price, seconds))
+            }
+        };
+        let groups = zones.into_iter().map(|zone| {
+            let group = Group::new(rules.of(&zone));
+            (zone, group)
+        });
+        Ok(Queue {
+            id: campaign.id,
+            version: campaign.version,
+            env: campaign.env,
+            groups: groups.collect(),
+            plan,
+            agent: agent.map(Arc::new),
+            letter: letter.map(Arc::new),
+            options: options.unwrap_or_default(),
+            rules,
+            rules_version: campaign.rules_version,
+            pace,
+            usage,
+            hold,
+            least,
+            dearest,
+            door_is_shut: false,
+            in_review: campaign.review_of.is_some(),
+            turn_since,
+            behind_ms,
+            due: VecDeque::new(),
+            left: VecDeque::new(),
+            has_left: true,
+            next_due_at: None,
+            look_for_due: true,
+            look_for_costs: false,
+            waiting_zones: None,
+            next_from,
+        })
+    }
+
+    /// A live campaign whose last number with a trunk is gone: there is nobody to call as.
+    pub fn lacks_caller(&self) -> bool {
+        self.letter.is_none() && self.plan.from_numbers.is_empty()
+    }
+
+    pub fn weight(&self) -> i64 {
+        i64::from(self.plan.pacing.weight.get())
+    }
+
+    /// A call has ended: its contact may have begun to wait, and it may have cost something.
+    pub fn one_ended(&mut self) {
+        // Without retries nobody begins to wait.
+        self.look_for_due |= self.plan.retry.max_attempts.get() > 1;
+        self.look_for_costs = self.plan.caps.budget_cents.is_some();
+    }
+
+    /// A contact was put off.
+    pub(super) fn one_deferred(&mut self) {
+        self.look_for_due = true;
+    }
+
+    /// Nothing leaves for a while: who finds no slot waits for one from the end of it on.
+    pub fn held(&mut self) {
+        self.turn_since = None;
+    }
+
+    /// Do the credits cover its next call, or message?
+    pub(super) fn is_covered(&self, funds: &Funds) -> bool {
+        funds.cover(self.env, self.least_needed())
+    }
+
+    /// The least that must be available for that.
+    pub(super) fn least_needed(&self) -> Cents {
+        match self.letter {
+            Some(_) => self.hold,
+            None => self.least,
+        }
+    }
+
+    /// A message takes no slot, but a place at the provider.
+    pub(super) fn has_slot(&self, slots: &Slots) -> bool {
+        match self.letter {
+            Some(_) => !self.door_is_shut,
+            None => slots.tenant_has_one(self.env) && self.has_slot_of_its_own(slots),
+        }
+    }
+
+    pub(super) fn has_slot_of_its_own(&self, slots: &Slots) -> bool {
+        let max = self.plan.pacing.max_concurrency.map(|max| max.get());
+        slots.campaign_has_one(self.env, self.id, max)
+    }
+
+    /// A call leaves at that moment.
+    pub(super) fn one_called(&mut self, at: Moment) {
+        self.usage.one_more(self.dearest, self.rules.zone, at);
+    }
+
+    /// A message of that price leaves at that moment.
+    pub(super) fn one_written(&mut self, price: Cents, at: Moment) {
+        self.hold = self.least;
+        self.dearest = self.dearest.max(price);
+        self.usage.one_more(self.dearest, self.rules.zone, at);
+    }
+
+    /// What one message of so many parts costs.
+    pub(super) fn price_of(&self, parts: i32) -> Cents {
+        Cents(self.least.0 * i64::from(parts))
+    }
+
+    /// Longer than others, and not covered: the campaign waits until it is.
+    pub(super) fn wait_for_credits(&mut self, turn: Turn, price: Cents) {
+        self.hold = price;
+        self.put_back(turn);
+    }
+
+    /// May it dispatch one more today, and within its budget?
+    pub(super) fn allowance(&self, at: Moment) -> Allowance {
+        self.usage.allowance(&self.plan.caps, self.dearest, at)
+    }
+}

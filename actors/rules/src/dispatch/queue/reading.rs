@@ -1,0 +1,149 @@
+//! What a queue wants to have read, and what it makes of it.
+use super::{Circumstances, Queue, SMALL_WINDOW, WINDOW, Wants};
+use crate::{
+    dispatch::{candidate::Candidate, group::Group},
+    eligibility::{self, Person, RING_MS, Rule, Terms, Verdict},
+};
+use entities::{
+    contact::{Address, Model as Contact, Status},
+    values::Moment,
+};
+use std::{cmp::Reverse, collections::BTreeMap};
+
+impl Queue {
+    /// A round begins.
+    pub fn look(&mut self, now: Moment, behind_ms: i64) {
+        self.behind_ms = behind_ms;
+        self.door_is_shut = false;
+        self.waiting_zones = None;
+        // The hours of who was read may have ended since: they are put off.
+        let is_late = |due: &Candidate| due.is_ready() && self.spell_of(&due.contact.zone, now).is_none();
+        if self.due.front().is_some_and(is_late) {
+            self.due.clear();
+            self.look_for_due = true;
+        }
+        let ends_at = self.rules.ends_at;
+        for group in self.groups.values_mut() {
+            group.look(now, ends_at, behind_ms);
+        }
+    }
+
+    /// What of everybody who may be called now is not at hand.
+    pub fn wants(&self, now: Moment) -> Wants {
+        let may_be_due = self.look_for_due || self.next_due_at.is_some_and(|at| at <= now);
+        let wanting = self.groups.iter().filter(|(_, group)| group.wants_more());
+        let fresh: Vec<String> = wanting.map(|(name, _)| name.clone()).collect();
+        Wants {
+            costs: self.look_for_costs,
+            due: may_be_due && self.due.is_empty() && !self.in_review,
+            window: if fresh.len() > 4 { SMALL_WINDOW } else { WINDOW },
+            fresh,
+        }
+    }
+
+    pub fn has_spent(&mut self, cents: i64) {
+        self.usage.spent_cents = cents;
+        self.look_for_costs = false;
+    }
+
+    /// So many of its calls, or messages, are in flight.
+    pub fn reserve(&mut self, in_flight: i64) {
+        self.usage.reserved_cents = in_flight * self.dearest.0;
+    }
+
+    /// Of messages the rows know how many are in flight; it matters to a budget.
+    pub fn counts_messages(&self) -> bool {
+        self.letter.is_some() && self.plan.caps.budget_cents.is_some()
+    }
+
+    /// Those whose time has come; `next`: when that of the next comes, if there are none.
+    pub fn take_due(&mut self, mut due: Vec<Candidate>, next: Option<Moment>, now: Moment) {
+        self.next_due_at = if due.is_empty() { next } else { Some(now) };
+        self.look_for_due = false;
+        // Retries first, the longest due first; then those who had to wait for a time, as they rank.
+        due.sort_by_key(|candidate| {
+            let is_retry = candidate.contact.status == Status::Waiting;
+            (!is_retry, Reverse((!is_retry).then(|| candidate.rank())))
+        });
+        self.due = due.into();
+    }
+
+    /// The next fresh ones of a group; `exhausted`: there are no more.
+    pub fn take_fresh(&mut self, name: &str, fresh: Vec<Candidate>, exhausted: bool) {
+        if let Some(group) = self.groups.get_mut(name) {
+            group.exhausted = exhausted;
+            group.fresh = fresh.into();
+        }
+    }
+
+    /// Forgets the groups of which nobody is left.
+    pub fn tidy(&mut self) {
+        self.groups.retain(|_, group| !group.is_done());
+    }
+
+    /// Its own caps leave out those who were never called and wait for nothing but their hours: shall they be read?
+    pub fn wants_left(&self, now: Moment) -> bool {
+        let is_in_hand = !self.due.is_empty() || self.groups.values().any(|group| !group.fresh.is_empty());
+        self.caps_end_it(now) && self.has_left && self.left.is_empty() && !is_in_hand
+    }
+
+    /// Whoever comes later makes another version of the campaign, and so another queue.
+    pub fn take_left(&mut self, left: Vec<Candidate>) {
+        self.has_left = !left.is_empty();
+        self.left = left.into();
+    }
+
+    /// Everybody who is at hand is in their quiet hours: it depends on those who wait for a time whether the campaign rests.
+    pub fn wants_waiting_zones(&self) -> bool {
+        !self.in_review && self.due.is_empty() && self.groups.values().all(Group::is_closed)
+    }
+
+    pub fn take_waiting_zones(&mut self, zones: Vec<String>) {
+        self.waiting_zones = Some(zones);
+    }
+
+    /// Where its contacts are reached. One that came in while the campaign was of another channel has nothing to be reached by.
+    pub fn address_of(&self, contact: &Contact) -> Option<Address> {
+        let channel = self.plan.channel;
+        contact.reachable_at().filter(|_| contact.channel == channel)
+    }
+
+    /// What the rules say of each.
+    pub fn judged(
+        &self,
+        contacts: Vec<Contact>,
+        people: &BTreeMap<Address, Person>,
+        now: Moment,
+        so: Circumstances,
+    ) -> Vec<Candidate> {
+        let terms = Terms {
+            caps: &self.plan.caps,
+            ends_at: self.rules.ends_at,
+            ring_ms: RING_MS,
+            suspended_since: so.suspended_since,
+            credits_gone: so.credits_gone,
+            behind_ms: self.behind_ms,
+        };
+        let judged = contacts.into_iter().map(|contact| {
+            let address = self.address_of(&contact);
+            let known = address.as_ref().and_then(|address| people.get(address));
+            let mut person = known.cloned().unwrap_or_default();
+            person.not_before = contact.not_before;
+            let standing = self.rules.of(&contact.zone);
+            // Fresh contacts' hours are their group's; who waits for a time is put off to the next opening.
+            let rules = if contact.next_attempt_at.is_some() {
+                &Rule::ALL[..]
+            } else {
+                &Rule::ALL[..6]
+            };
+            let found = eligibility::first_no(rules, &person, &standing, &terms, now);
+            Candidate {
+                contact,
+                address,
+                verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
+                rule: found.map(|(rule, _)| rule),
+            }
+        });
+        judged.collect()
+    }
+}

@@ -1,0 +1,185 @@
+//! Whose turn it is in a queue: due retries, then priority, then the list's order.
+use super::Queue;
+use crate::{
+    dispatch::{
+        candidate::{Candidate, Turn, Within},
+        group::Group,
+        usage::Allowance,
+    },
+    eligibility::{RING_MS, Verdict},
+    hours::{Spell, Standing},
+};
+use entities::{
+    campaign::OnCap,
+    contact::{SkipReason, Status},
+    values::{E164, Moment},
+};
+
+enum Head<'a> {
+    Due,
+    Fresh(&'a str),
+}
+
+impl Queue {
+    /// A contact that is not called now: it is skipped, or put off. Costs neither token nor slot.
+    pub(in crate::dispatch) fn pop_settled(&mut self) -> Option<Candidate> {
+        let is_settled = |candidate: &Candidate| !candidate.is_ready();
+        if self.due.front().is_some_and(is_settled) {
+            return self.due.pop_front();
+        }
+        for group in self.groups.values_mut() {
+            if group.fresh.front().is_some_and(is_settled) {
+                return group.fresh.pop_front();
+            }
+            if let Some(reason) = group.ends_as()
+                && let Some(candidate) = group.fresh.pop_front()
+            {
+                return Some(Candidate {
+                    verdict: Verdict::Never(reason),
+                    ..candidate
+                });
+            }
+        }
+        None
+    }
+
+    /// Its own caps are reached for good, or for a day and it does not want to wait.
+    pub(in crate::dispatch) fn caps_end_it(&self, now: Moment) -> bool {
+        let skips = self.plan.caps.on_cap == OnCap::Skip;
+        match self.allowance(now) {
+            Allowance::Yes | Allowance::WhenOneEnds => false,
+            Allowance::From(at) => skips || self.rules.ends_at.is_some_and(|end| at >= end),
+            Allowance::Never => skips,
+        }
+    }
+
+    /// A contact that the campaign's own caps leave out.
+    pub(in crate::dispatch) fn pop_capped(&mut self) -> Option<Candidate> {
+        let in_hand = self.left.pop_front().or_else(|| self.due.pop_front());
+        let fresh = || self.groups.values_mut().find_map(|group| group.fresh.pop_front());
+        let candidate = in_hand.or_else(fresh)?;
+        let verdict = match candidate.verdict {
+            // By its own cause, which comes first.
+            Verdict::Never(reason) => Verdict::Never(reason),
+            Verdict::Yes | Verdict::Wait(_) => Verdict::Never(SkipReason::DailyCapReached),
+        };
+        Some(Candidate { verdict, ..candidate })
+    }
+
+    /// Whose turn it is: due retries, then priority, then position.
+    fn head(&self, at: Moment) -> Option<Head<'_>> {
+        if self.rules.ends_at.is_some_and(|end| at >= end) {
+            return None;
+        }
+        let ready = |candidate: &&Candidate| candidate.is_ready();
+        let due = self
+            .due
+            .front()
+            .filter(ready)
+            .filter(|due| self.spell_of(&due.contact.zone, at).is_some());
+        if due.is_some_and(|due| due.contact.status == Status::Waiting) {
+            return Some(Head::Due);
+        }
+        let fresh = self
+            .groups
+            .iter()
+            .filter(|(_, group)| group.spell(at).is_some())
+            .filter_map(|(name, group)| Some((name, group.fresh.front().filter(ready)?)))
+            .max_by_key(|(_, candidate)| candidate.rank());
+        match (due, fresh) {
+            (Some(due), Some((_, fresh))) if due.rank() > fresh.rank() => Some(Head::Due),
+            (_, Some((name, _))) => Some(Head::Fresh(name)),
+            (Some(_), None) => Some(Head::Due),
+            (None, None) => None,
+        }
+    }
+
+    pub(in crate::dispatch) fn has_turn(&self, at: Moment) -> bool {
+        self.head(at).is_some()
+    }
+
+    /// Takes the contact whose turn it is, for a call that starts at `at`.
+    pub(in crate::dispatch) fn pop_turn(&mut self, at: Moment) -> Option<Turn> {
+        let (candidate, spell) = match self.head(at)? {
+            Head::Due => {
+                let spell = self.due.front().and_then(|due| self.spell_of(&due.contact.zone, at))?;
+                (self.due.pop_front()?, spell)
+            }
+            Head::Fresh(name) => {
+                let name = name.to_owned();
+                let group = self.groups.get_mut(&name)?;
+                let spell = group.spell(at)?;
+                (group.fresh.pop_front()?, spell)
+            }
+        };
+        self.turn_since = None;
+        let ours = (spell.from, self.last_start(spell));
+        let hours = match self.behind_ms {
+            0 => Within { ours, wall: ours },
+            behind_ms => Within::of(&self.rules.of(&candidate.contact.zone), at, ours, (RING_MS, behind_ms)),
+        };
+        Some(Turn {
+            address: candidate.address?,
+            contact: candidate.contact,
+            hours,
+        })
+    }
+
+    /// When a call in this spell may start at the latest: all its ringing lies inside, and the campaign has not ended.
+    fn last_start(&self, spell: Spell) -> Moment {
+        let closes = spell.until.plus_millis(-RING_MS);
+        self.rules.ends_at.map_or(closes, |end| closes.min(end.plus_millis(-1)))
+    }
+
+    pub(super) fn spell_of(&self, zone: &str, at: Moment) -> Option<Spell> {
+        match self.rules.of(zone) {
+            Standing::Hours(hours) => hours.spell(at).filter(|spell| at.plus_millis(RING_MS) <= spell.until),
+            Standing::Uncallable => None,
+        }
+    }
+
+    /// When this campaign may have something to dispatch that it has not now.
+    pub(in crate::dispatch) fn wake_at(&self) -> Option<Moment> {
+        let openings = self.groups.values().filter_map(Group::opens_at);
+        openings.chain(self.next_due_at).min()
+    }
+
+    /// If everybody who is left is in their quiet hours: when the first of them may be called again.
+    pub(in crate::dispatch) fn rests_until(&self, now: Moment) -> Option<Moment> {
+        let waiting = self.waiting_zones.as_ref().filter(|_| self.wants_waiting_zones())?;
+        let mut opens = self.groups.values().filter_map(Group::opens_at).min();
+        for zone in waiting {
+            let Standing::Hours(hours) = self.rules.of(zone) else {
+                return None;
+            };
+            let at = hours
+                .next_opening_by_both(now, RING_MS, self.behind_ms)
+                .filter(|at| *at > now)?;
+            opens = Some(opens.map_or(at, |opens| opens.min(at)));
+        }
+        opens
+    }
+
+    /// The caller ids take turns, from the first on.
+    pub(in crate::dispatch) fn next_from_number(&mut self) -> Option<E164> {
+        let numbers = &self.plan.from_numbers;
+        // There may be fewer than a moment ago.
+        let at = if self.next_from < numbers.len() {
+            self.next_from
+        } else {
+            0
+        };
+        self.next_from = at + 1;
+        numbers.get(at).cloned()
+    }
+
+    /// It cannot be written to yet, and stays the next.
+    pub(in crate::dispatch) fn put_back(&mut self, turn: Turn) {
+        self.due.push_front(Candidate {
+            contact: turn.contact,
+            address: Some(turn.address),
+            verdict: Verdict::Yes,
+            rule: None,
+        });
+    }
+}

@@ -1,0 +1,54 @@
+//! Slots in use, and who may have one more.
+use super::room::{Room, Slot};
+use entities::{ids::CampaignId, session::Direction, values::Env};
+use std::collections::HashMap;
+
+#[derive(Clone, Debug)]
+pub struct Slots {
+    room: Room,
+    in_use: HashMap<(Env, Option<CampaignId>), i64>,
+    outbound: HashMap<Env, i64>,
+}
+
+impl Slots {
+    pub fn new(room: Room, live: impl Iterator<Item = Slot>) -> Self {
+        let mut slots = Slots {
+            room,
+            in_use: HashMap::new(),
+            outbound: HashMap::new(),
+        };
+        live.for_each(|slot| slots.take(slot));
+        slots
+    }
+
+    pub fn take(&mut self, slot: Slot) {
+        *self.in_use.entry((slot.env, None)).or_default() += 1;
+        if slot.campaign_id.is_some() {
+            *self.in_use.entry((slot.env, slot.campaign_id)).or_default() += 1;
+        }
+        if slot.direction == Direction::Outbound {
+            *self.outbound.entry(slot.env).or_default() += 1;
+        }
+    }
+
+    /// By the tenant, or by one of its campaigns.
+    pub fn used(&self, env: Env, campaign: Option<CampaignId>) -> i64 {
+        self.in_use.get(&(env, campaign)).copied().unwrap_or(0)
+    }
+
+    /// For a call that we place.
+    pub fn tenant_has_one(&self, env: Env) -> bool {
+        let outbound = self.outbound.get(&env).copied().unwrap_or(0);
+        self.room.has_for_outbound(self.used(env, None), outbound)
+    }
+
+    /// For one that comes in.
+    pub fn tenant_has_one_for_inbound(&self, env: Env) -> bool {
+        self.room.has_for_inbound(self.used(env, None))
+    }
+
+    /// `max`: the campaign's own limit.
+    pub fn campaign_has_one(&self, env: Env, campaign: CampaignId, max: Option<i32>) -> bool {
+        max.is_none_or(|max| self.used(env, Some(campaign)) < i64::from(max))
+    }
+}

@@ -1,0 +1,185 @@
+//! Sessions that wait for a slot: the API's, and those that a trunk sent back. They come before campaigns' contacts.
+use super::{
+    candidate::Within,
+    funds,
+    pace::{self, LEAD},
+    plan::{ROUND, WakeAt},
+    queue::Queue,
+    room::Slot,
+    slots::Slots,
+    snapshot::Snapshot,
+};
+use crate::{
+    eligibility::{self, Person, Rule, Terms, Verdict, ring_ms},
+    hours::{self, Rules, Standing},
+    session::command::{Bar, Command},
+};
+use entities::{
+    Result,
+    campaign::Caps,
+    session::{Direction, Model as Row},
+    values::{Cents, Moment, Zone},
+};
+
+/// A round, as far as it has come.
+pub struct Begun {
+    pub slots: Slots,
+    /// Sessions that have their turn in it.
+    pub turns: usize,
+    pub wake_at: WakeAt,
+}
+
+impl Begun {
+    pub fn new(snapshot: &Snapshot, wake_at: WakeAt) -> Self {
+        Begun {
+            slots: snapshot.slots(),
+            turns: 0,
+            wake_at,
+        }
+    }
+}
+
+/// Has a session that waits its turn?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// At that moment, with so much set aside, if it may be called then.
+    Turn { at: Moment, hold: Cents },
+    /// Its campaign is paused: it waits with it, and is looked at again when that one changes.
+    WithItsCampaign,
+    /// A slot, credits, or its own end must come first.
+    Stays,
+    /// Neither it nor anybody behind it has a token now.
+    NoToken,
+}
+
+/// `is_in_hand`: it was sent back a moment ago, and is let go of first.
+pub fn admit(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, is_in_hand: bool, now: Moment) -> Admission {
+    let env = row.env;
+    let queue = row.campaign_id.map(|id| snapshot.campaigns.get(&id));
+    if let Some(None) = queue {
+        return Admission::WithItsCampaign;
+    }
+    let campaign_is_full = queue
+        .flatten()
+        .is_some_and(|queue| !queue.has_slot_of_its_own(&begun.slots));
+    if campaign_is_full || is_in_hand || snapshot.live.contains_key(&row.id) {
+        return Admission::Stays;
+    }
+    // One that a trunk sent back has its hold.
+    let wanted = match row.hold_cents {
+        Cents(0) => snapshot
+            .terms
+            .hold(row.price_cents_per_minute, row.max_duration_seconds),
+        _ => Cents(0),
+    };
+    snapshot.funds.want(env, snapshot.terms.least(wanted));
+    let hold = snapshot.funds.for_call(&snapshot.terms, env, wanted);
+    let is_blocked = snapshot.is_blocked(env);
+    if hold.is_none() && !is_blocked {
+        begun.wake_at.no_later_than(now.plus_seconds(funds::LOOK_SECONDS));
+    }
+    // Woken by what frees it; the other env's calls go on.
+    let may = !is_blocked && begun.slots.tenant_has_one(env) && begun.turns < ROUND;
+    let Some(hold) = hold.filter(|_| may) else {
+        return Admission::Stays;
+    };
+    let at = snapshot.earliest(env, now);
+    if at > now.plus(LEAD) {
+        begun.wake_at.no_later_than(pace::planned_from(at));
+        return Admission::NoToken;
+    }
+    Admission::Turn { at, hold }
+}
+
+/// It may be called: takes what its call needs. False: the token is not due, after all.
+pub fn take(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, (at, hold): (Moment, Cents)) -> bool {
+    if !snapshot.spend(row.env, at) {
+        return false;
+    }
+    begun.turns += 1;
+    begun.slots.take(Slot {
+        env: row.env,
+        campaign_id: row.campaign_id,
+        direction: Direction::Outbound,
+    });
+    snapshot.funds.take(row.env, hold);
+    true
+}
+
+/// What guards a session that waits.
+pub struct Guards<'a> {
+    /// Its campaign's; `None`: it is a direct call.
+    pub queue: Option<&'a Queue>,
+    /// The caps of direct calls.
+    pub direct: &'a Caps,
+    /// The workspace's.
+    pub zone: Zone,
+    pub behind_ms: i64,
+}
+
+impl Guards<'_> {
+    fn rules(&self, row: &Row) -> Rules {
+        match self.queue {
+            Some(queue) => queue.rules.clone(),
+            None => Rules::direct(row.env, self.zone),
+        }
+    }
+
+    /// A call that a trunk sent back was counted when it was dialled.
+    pub fn caps(&self) -> Caps {
+        match self.queue {
+            Some(_) => Caps {
+                per_number_24h: None,
+                per_number_7d: None,
+                ..Caps::default()
+            },
+            None => self.direct.clone(),
+        }
+    }
+}
+
+/// Whether a session whose turn it is may be called.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ruling {
+    /// Between these moments.
+    Call(Within),
+    /// It hears why not.
+    Tell(Command),
+    /// Not at that moment; it is looked at again.
+    NotNow,
+}
+
+pub fn ruling(guards: &Guards<'_>, row: &Row, person: &Person, at: Moment) -> Result<Ruling> {
+    let rules = guards.rules(row);
+    let standing = rules.of(&hours::group(row.callee()?, row.timezone));
+    let ring_ms = ring_ms(row.ring_timeout_seconds);
+    let behind_ms = guards.behind_ms;
+    let terms = Terms {
+        caps: &guards.caps(),
+        ends_at: rules.ends_at,
+        ring_ms,
+        suspended_since: None,
+        credits_gone: false,
+        behind_ms,
+    };
+    let asked = [Rule::Number, Rule::Dnc, Rule::Caps, Rule::Hours];
+    let command = match eligibility::first_no(&asked, person, &standing, &terms, at) {
+        None => {
+            let Standing::Hours(hours) = &standing else {
+                return Ok(Ruling::NotNow);
+            };
+            return Ok(hours.spell(at).map_or(Ruling::NotNow, |spell| {
+                let ours = (spell.from, spell.until.plus_millis(-ring_ms));
+                Ruling::Call(Within::of(&standing, at, ours, (ring_ms, behind_ms)))
+            }));
+        }
+        Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || guards.queue.is_some() => {
+            Command::Postpone { until }
+        }
+        Some((Rule::Number, _)) if !person.has_number => Command::Bar(Bar::NotVerified),
+        Some((Rule::Dnc, _)) => Command::Bar(Bar::OnDnc),
+        Some((Rule::Caps, _)) => Command::Bar(Bar::CapReached),
+        Some(_) => Command::Bar(Bar::OutsideHours),
+    };
+    Ok(Ruling::Tell(command))
+}

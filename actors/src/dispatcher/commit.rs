@@ -1,0 +1,100 @@
+//! Commits what a round has decided, and hands over what then stands.
+use super::{
+    dial::Dial,
+    message::Letters,
+    place::{at_its_moment, place, undecided},
+    rounds::Intents,
+    state::State,
+};
+use crate::deps::Deps;
+use entities::{Error, Result};
+use futures_util::future::join_all;
+use rules::dispatch::room::Slot;
+
+impl State {
+    /// Commits the intents, all at once, and hands the calls over at their moments. Answers whether all rows were as
+    /// expected.
+    pub async fn commit(&mut self, deps: &Deps, intents: Intents) -> Result<bool> {
+        let (mut as_expected, mut failed) = (true, None);
+        let mut note = |error: Error| {
+            as_expected = false;
+            // Nothing was dialled; a database that does not answer is asked again later.
+            if !matches!(error, Error::Stale) {
+                failed.get_or_insert(error);
+            }
+        };
+        let settled = join_all(intents.settled.into_iter().map(|commit| deps.writer.commit(commit)));
+        let (calls, dials): (Vec<_>, Vec<_>) = intents
+            .dials
+            .into_iter()
+            .map(
+                |Dial {
+                     call,
+                     session,
+                     at,
+                     commit,
+                     effects,
+                 }| {
+                    // Before the commit, so that nobody takes the call for one that a crash cut off.
+                    deps.calls.insert(session.call.id, call);
+                    ((session, at, effects), deps.writer.commit(commit))
+                },
+            )
+            .unzip();
+        let (letters, written): (Vec<_>, Vec<_>) = intents
+            .letters
+            .into_iter()
+            .map(|(letters, permit)| {
+                let Letters {
+                    message,
+                    at,
+                    commit,
+                    effects,
+                } = letters;
+                ((message, permit, at, effects), deps.writer.commit(commit))
+            })
+            .unzip();
+        let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
+        for (outcome, (message, permit, at, effects)) in written.into_iter().zip(letters) {
+            if let Err(error) = outcome {
+                if !matches!(error, Error::Stale) {
+                    message.undecided(deps);
+                }
+                note(error);
+                continue;
+            }
+            deps.router.perform(effects);
+            let campaign = message.campaign();
+            if let Some(campaign) = campaign {
+                deps.board.dialed(campaign, at);
+            }
+            let rate = campaign.and_then(|id| Some((id, self.snapshot.campaigns.get(&id)?.pace.rate())));
+            at_its_moment(deps, self.gate.clone(), rate, at, move |deps, _| {
+                message.send(deps, permit)
+            });
+        }
+        settled.into_iter().filter_map(Result::err).for_each(&mut note);
+        for (outcome, (session, at, effects)) in dialed.into_iter().zip(calls) {
+            let id = session.call.id;
+            if let Err(error) = outcome {
+                match error {
+                    Error::Stale => deps.calls.remove(id),
+                    _ => undecided(deps, session.key(), at),
+                }
+                note(error);
+                continue;
+            }
+            deps.router.perform(effects);
+            self.snapshot.live.insert(id, Slot::of(&session));
+            let campaign = session.call.campaign_id;
+            if let Some(campaign) = campaign {
+                deps.board.dialed(campaign, at);
+            }
+            let rate = campaign.and_then(|id| Some((id, self.snapshot.campaigns.get(&id)?.pace.rate())));
+            at_its_moment(deps, self.gate.clone(), rate, at, move |deps, late| {
+                place(deps, session, at, late)
+            });
+        }
+        failed.map_or(Ok(as_expected), Err)
+    }
+}

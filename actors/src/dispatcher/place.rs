@@ -1,0 +1,82 @@
+//! The last step of a dispatch: a call, or a message, that is committed leaves at its moment, or not at all.
+use crate::deps::Deps;
+use entities::{
+    ids::{CampaignId, Owned, SessionId},
+    session as sessions,
+    values::Moment,
+};
+use rules::{
+    dispatch::gate::Gate,
+    session::{
+        command::Command as SessionCommand,
+        machine::{PLACED_WITHIN_MS, Session},
+    },
+};
+use std::sync::Arc;
+
+/// Hands a committed call, or message, over at its moment; and says whether that has passed too long ago for a call.
+pub fn at_its_moment(
+    deps: &Deps,
+    gate: Arc<Gate>,
+    campaign: Option<(CampaignId, f64)>,
+    at: Moment,
+    hand_over: impl FnOnce(&Deps, bool) + Send + 'static,
+) {
+    let (deps, mut busy) = (deps.clone(), deps.clock.busy());
+    // A machine that sleeps stands still by our time, and by no other.
+    let wall_at = at.plus_millis(-deps.clock.times().behind_ms());
+    deps.runtime.clone().spawn(async move {
+        busy = deps.clock.busy_until(at, busy).await;
+        gate.begin_to_wait();
+        while let Err(free_at) = gate.pass(campaign, deps.clock.now()) {
+            busy = deps.clock.busy_until(free_at, busy).await;
+        }
+        gate.end_to_wait();
+        deps.fence.pass(&deps.db).await;
+        // The last look at the clock: what stalled the process has stalled everything above.
+        let times = deps.clock.times();
+        let late = times.in_doubt
+            || times.ours > at.plus_millis(PLACED_WITHIN_MS)
+            || times.wall > wall_at.plus_millis(PLACED_WITHIN_MS);
+        hand_over(&deps, late);
+        drop(busy);
+    });
+}
+
+/// Hands a call to its carrier; one that is too late goes back to the queue.
+pub fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
+    if late {
+        metrics::counter!("callboard_calls_late_total").increment(1);
+        let back = SessionCommand::Requeue { dialed_at: at };
+        deps.router.sessions().tell(session.key(), back);
+        return;
+    }
+    if let Some(carrier) = deps.carriers.of(session.call.env) {
+        // An end that comes first keeps it from being dialled at all.
+        deps.calls.place(session.call.id, |leg| carrier.place(deps, leg));
+    }
+    deps.router.sessions().adopt(session);
+}
+
+/// The intent to call may stand all the same, though its commit was given up. Nothing was placed: the call stays in hand until that
+/// is known, and then waits for its turn again, with the same attempt.
+pub fn undecided(deps: &Deps, key: Owned<SessionId>, at: Moment) {
+    let (its, busy) = (deps.clone(), deps.clock.busy());
+    deps.runtime.spawn(async move {
+        let _busy = busy;
+        its.decided().await;
+        let row = loop {
+            match sessions::load(&its.db.read, key).await {
+                Err(error) if error.retryable() && !its.is_draining() => its.clock.back_off(20).await,
+                row => break row,
+            }
+        };
+        match row {
+            Ok(row) if row.phase == sessions::Phase::Dialing => {
+                let back = SessionCommand::Requeue { dialed_at: at };
+                its.router.sessions().tell(key, back);
+            }
+            _ => its.calls.remove(key.id),
+        }
+    });
+}

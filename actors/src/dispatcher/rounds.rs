@@ -1,0 +1,166 @@
+//! One round of a dispatcher: read what its plan needs, plan, build the intents, commit them, hand them over.
+use super::{
+    dial::{self, Dial},
+    message::{self, Letters},
+    state::{State, funds},
+};
+use crate::{credits::fall_short, deps::Deps, holds};
+use entities::{
+    Error, Result,
+    ids::{CampaignId, Owned, TenantId},
+    tally,
+    values::{Env, Moment},
+};
+use rules::{
+    campaign::machine::Command as CampaignCommand,
+    commit::Commit,
+    dispatch::{
+        plan::{Plan, WakeAt, plan},
+        waiting::Begun,
+    },
+};
+use runtime::permits::Permit;
+
+/// What follows a round.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// There may be more; first what has happened meanwhile is heard.
+    Again,
+    Wait(WakeAt),
+}
+
+/// What one round commits.
+#[derive(Default)]
+pub struct Intents {
+    pub dials: Vec<Dial>,
+    pub letters: Vec<(Letters, Permit)>,
+    /// Contacts that are not called at all, or not now.
+    pub settled: Vec<Commit>,
+}
+
+impl Intents {
+    fn is_empty(&self) -> bool {
+        self.dials.is_empty() && self.letters.is_empty() && self.settled.is_empty()
+    }
+}
+
+/// Dispatches what may be dispatched now, as much as is committed together.
+pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result<(State, Next)> {
+    let mut state = match state {
+        Some(state) if !state.outdated => state,
+        known => State::read(deps, tenant, known).await?,
+    };
+    let mut wake_at = WakeAt::default();
+    if deps.is_draining() {
+        return Ok((state, Next::Wait(wake_at)));
+    }
+    if let Some(hold) = holds::still(deps).await? {
+        // Woken when it ends, and by each reconcile.
+        state.held(deps, hold);
+        return Ok((state, Next::Wait(wake_at)));
+    }
+    if state.sees_lifted(deps).await? {
+        state = State::read(deps, tenant, Some(state)).await?;
+    }
+    state.snapshot.grow_trunks(deps.clock.now(), &mut wake_at);
+    state.snapshot.funds = funds(deps, tenant).await?;
+    let (intents, wake_at) = state.intents(deps, wake_at).await?;
+    if intents.is_empty() && state.outdated {
+        return Ok((state, Next::Again));
+    }
+    if intents.is_empty() {
+        state.tell_short(deps).await?;
+        return Ok((state, Next::Wait(wake_at)));
+    }
+    if !state.commit(deps, intents).await? {
+        // A campaign was paused, or a contact changed: look at the rows again.
+        state = State::read(deps, tenant, Some(state)).await?;
+    }
+    Ok((state, Next::Again))
+}
+
+impl State {
+    /// What is to be committed now, and when to look again if that is nothing.
+    async fn intents(&mut self, deps: &Deps, wake_at: WakeAt) -> Result<(Intents, WakeAt)> {
+        let mut begun = Begun::new(&self.snapshot, wake_at);
+        let dials = self.dial_waiting(deps, &mut begun, deps.clock.now()).await?;
+        let mut intents = Intents {
+            dials,
+            ..Intents::default()
+        };
+        let now = deps.clock.now();
+        self.fill(deps, &begun.slots, begun.turns == 0, now).await?;
+        let doors = message::doors(deps, self.known.tenant);
+        let plan = plan(&mut self.snapshot, begun, doors, self.gate.waiting(), now);
+        for (campaign, limiting) in &plan.limits {
+            deps.board.limited(*campaign, *limiting);
+        }
+        if intents.is_empty() && plan.is_empty() {
+            for (campaign, next_open_at) in &plan.resting {
+                self.rest(deps, *campaign, *next_open_at).await?;
+            }
+        }
+        let wake_at = plan.wake_at;
+        self.build(deps, plan, &mut intents).await?;
+        Ok((intents, wake_at))
+    }
+
+    async fn build(&mut self, deps: &Deps, plan: Plan, intents: &mut Intents) -> Result<()> {
+        let campaigns = &self.snapshot.campaigns;
+        let of = |campaign: CampaignId| {
+            let gone = || Error::Internal("a contact is planned of a campaign that does not run".into());
+            campaigns.get(&campaign).ok_or_else(gone)
+        };
+        for settled in &plan.settled {
+            let commit = dial::settle(deps, settled, of(settled.campaign)?)?;
+            intents.settled.push(commit);
+        }
+        for call in plan.calls {
+            let queue = of(call.campaign)?;
+            intents.dials.push(dial::dial(deps, self.known, queue, call).await?);
+        }
+        for planned in plan.messages {
+            let queue = of(planned.campaign)?;
+            match message::enter(deps, self.known.tenant, queue) {
+                Some(permit) => {
+                    let letters = message::write(deps, self.known, queue, planned).await?;
+                    intents.letters.push((letters, permit));
+                }
+                // Another of the workspace's messages took the place: its contact is read again.
+                None => self.outdated = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody who is left may be called now: the campaign pauses until the first of them may.
+    async fn rest(&self, deps: &Deps, campaign: CampaignId, next_open_at: Moment) -> Result<()> {
+        let Some(queue) = self.snapshot.campaigns.get(&campaign) else {
+            return Ok(());
+        };
+        let tally = tally::load(&deps.db.read, campaign).await?;
+        let command = CampaignCommand::Rest {
+            next_open_at,
+            total: tally.total,
+            waiting: tally.pending + tally.waiting,
+            version: queue.version,
+        };
+        if tally.pending + tally.waiting > 0 {
+            let campaign = Owned::new(self.known.tenant, queue.env, campaign);
+            deps.router.campaigns().tell(campaign, command);
+        }
+        Ok(())
+    }
+
+    /// Tells the tenant of each env in which nothing that is ready can go.
+    async fn tell_short(&self, deps: &Deps) -> Result<()> {
+        for env in [Env::Live, Env::Test] {
+            if let Some(cents) = self.snapshot.funds.short(env)
+                && !self.snapshot.is_blocked(env)
+            {
+                fall_short(deps, (self.known.tenant, env), cents).await?;
+            }
+        }
+        Ok(())
+    }
+}

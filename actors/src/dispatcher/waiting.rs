@@ -1,0 +1,127 @@
+//! The turns of sessions that wait for a slot.
+use super::{
+    dial::{self, Dial},
+    state::State,
+};
+use crate::{
+    deps::Deps,
+    people::{People, people},
+};
+use entities::{
+    Result,
+    campaign::{AgentSnapshot, Channel},
+    contact::Address,
+    session as sessions,
+    values::{Cents, Moment},
+};
+use rules::{
+    dispatch::{
+        plan::ROUND,
+        waiting::{self, Admission, Begun, Guards, Ruling},
+    },
+    eligibility::direct_caps,
+    session::machine::Session,
+};
+use std::sync::Arc;
+
+impl State {
+    /// As many of them as may be called now, ready for their commit.
+    pub async fn dial_waiting(&mut self, deps: &Deps, begun: &mut Begun, now: Moment) -> Result<Vec<Dial>> {
+        let mut dials = Vec::new();
+        if !self.queued {
+            return Ok(dials);
+        }
+        let (mut after, mut left) = (None, false);
+        'queue: loop {
+            let waiting = sessions::queued(&deps.db.read, self.known.tenant, after, ROUND as u64).await?;
+            let Some(last) = waiting.last() else { break };
+            after = Some(last.id);
+            for row in waiting {
+                let is_in_hand = deps.calls.contains(row.id);
+                match waiting::admit(&mut self.snapshot, begun, &row, is_in_hand, now) {
+                    Admission::WithItsCampaign => {}
+                    Admission::Stays => left = true,
+                    Admission::NoToken => {
+                        left = true;
+                        break 'queue;
+                    }
+                    Admission::Turn { at, hold } => {
+                        dials.extend(self.dial(deps, begun, row, (at, hold), now).await?);
+                    }
+                }
+            }
+            if left {
+                break;
+            }
+        }
+        self.queued = left;
+        Ok(dials)
+    }
+
+    /// `None`: it may not be called now, which its session is told.
+    async fn dial(
+        &mut self,
+        deps: &Deps,
+        begun: &mut Begun,
+        row: sessions::Model,
+        (at, hold): (Moment, Cents),
+        now: Moment,
+    ) -> Result<Option<Dial>> {
+        let whom = Address::Number(row.callee()?.clone());
+        let whose = People {
+            owner: (row.tenant_id, row.env),
+            channel: Channel::Phone,
+            itself: Some(row.id),
+        };
+        let people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
+        let person = people.get(&whom).cloned().unwrap_or_default();
+        let queue = row.campaign_id.and_then(|id| self.snapshot.campaigns.get(&id));
+        let guards = Guards {
+            queue,
+            direct: &direct_caps(&deps.limits),
+            zone: self.zone,
+            behind_ms: deps.clock.times().behind_ms(),
+        };
+        let hours = match waiting::ruling(&guards, &row, &person, at)? {
+            Ruling::Call(hours) => hours,
+            Ruling::Tell(command) => {
+                deps.router.sessions().tell(row.key(), command);
+                return Ok(None);
+            }
+            Ruling::NotNow => return Ok(None),
+        };
+        let caps = guards.caps();
+        let campaign = queue.map(|queue| (queue.id, queue.version));
+        let agent = match queue.and_then(|queue| queue.agent.clone()) {
+            Some(agent) => agent,
+            None => agent_of(deps, &row).await?,
+        };
+        if !waiting::take(&mut self.snapshot, begun, &row, (at, hold)) {
+            return Ok(None);
+        }
+        let session = Session::from_row(row, deps.base_url.clone())?;
+        let intent = dial::Intent {
+            known: self.known,
+            at,
+            hold,
+            hours,
+            caps: (
+                caps.per_number_24h.map(|cap| cap.get()),
+                caps.per_number_7d.map(|cap| cap.get()),
+            ),
+        };
+        dial::dial_waiting(deps, intent, session, agent, campaign, now)
+            .await
+            .map(Some)
+    }
+}
+
+/// The agent as it was when the call was made.
+async fn agent_of(deps: &Deps, row: &sessions::Model) -> Result<Arc<AgentSnapshot>> {
+    let version = entities::agent_version::load(&deps.db.read, row.tenant_id, row.agent_id, row.agent_version).await?;
+    Ok(Arc::new(AgentSnapshot {
+        id: version.agent_id,
+        version: version.version,
+        definition: version.definition,
+    }))
+}
