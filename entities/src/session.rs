@@ -575,11 +575,8 @@ pub async fn queued(
     after: Option<SessionId>,
     limit: u64,
 ) -> Result<Vec<Model>> {
-    let mut select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_queued());
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    let waiting = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_queued());
+    page::behind(db, waiting, Column::Id, after, limit).await
 }
 
 /// A campaign's calls that a trunk sent back and that wait for their turn again.
@@ -703,9 +700,5 @@ pub async fn of_ids(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<Vec<
 
 /// All sessions of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
