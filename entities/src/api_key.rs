@@ -5,7 +5,7 @@ use crate::{
     page::{self, Listed, Page},
     values::{Env, Moment, Scopes},
 };
-use sea_orm::{Condition, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -106,9 +106,5 @@ pub async fn touch(db: &impl ConnectionTrait, used: &[(ApiKeyId, Moment)]) -> Re
 
 /// All keys of all tenants, revoked ones too, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<ApiKeyId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }

@@ -9,10 +9,7 @@ use crate::{
     values::Moment,
 };
 use schemars::JsonSchema;
-use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
-    sea_query::StringLen,
-};
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*, sea_query::StringLen};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -93,11 +90,7 @@ pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Re
 
 /// All rows, oldest first, a page at a time.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<AuditLogId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Forgets what is older.

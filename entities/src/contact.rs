@@ -401,11 +401,8 @@ pub async fn after(
     after: Option<ContactId>,
     limit: u64,
 ) -> Result<Vec<Model>> {
-    let mut select = Entity::find().filter(Column::CampaignId.eq(campaign));
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    let contacts = Entity::find().filter(Column::CampaignId.eq(campaign));
+    page::behind(db, contacts, Column::Id, after, limit).await
 }
 
 /// Removes one that was never called.

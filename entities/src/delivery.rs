@@ -307,10 +307,8 @@ pub async fn log_after(
     after: DeliveryId,
     limit: u64,
 ) -> Result<Vec<Model>> {
-    let select = Entity::find()
-        .filter(Column::EndpointId.eq(endpoint))
-        .filter(Column::Id.gt(after));
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    let log = Entity::find().filter(Column::EndpointId.eq(endpoint));
+    page::behind(db, log, Column::Id, Some(after), limit).await
 }
 
 /// Those of the endpoint's deliveries, oldest first.

@@ -8,8 +8,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, Statement, TryGetable, Value,
-    entity::prelude::*, sea_query::Expr,
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, Statement, TryGetable, Value, entity::prelude::*,
+    sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::HashSet, hash::Hash};
@@ -183,11 +183,7 @@ where
 
 /// Every entry that ever was, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<DncId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// The last place among all commits that an entry was given.

@@ -2,6 +2,7 @@
 use crate::{
     error::Result,
     ids::{Owned, SessionId, TenantId},
+    page,
     values::{Env, Moment},
 };
 use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
@@ -45,15 +46,7 @@ pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> Result<Optio
 
 /// All of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::SessionId.gt(after));
-    }
-    Ok(select
-        .order_by(Column::SessionId, Order::Asc)
-        .limit(limit)
-        .all(db)
-        .await?)
+    page::behind(db, Entity::find(), Column::SessionId, after, limit).await
 }
 
 /// Those that are not done, the oldest first.

@@ -157,11 +157,8 @@ pub async fn types(
 
 /// Events of all tenants whose bodies are sealed, a page at a time.
 pub async fn sealed_after(db: &impl ConnectionTrait, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find().filter(Column::Body.starts_with("~"));
-    if let Some(after) = after {
-        select = select.filter(Column::Seq.gt(after));
-    }
-    Ok(select.order_by(Column::Seq, Order::Asc).limit(limit).all(db).await?)
+    let sealed = Entity::find().filter(Column::Body.starts_with("~"));
+    page::behind(db, sealed, Column::Seq, after, limit).await
 }
 
 /// The same body under another key.
@@ -175,9 +172,5 @@ pub async fn reseal(db: &impl ConnectionTrait, seq: i64, body: String) -> Result
 
 /// All events of all tenants in their order, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Seq.gt(after));
-    }
-    Ok(select.order_by(Column::Seq, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Seq, after, limit).await
 }

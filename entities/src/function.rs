@@ -130,12 +130,7 @@ pub async fn of_ids(db: &impl ConnectionTrait, tenant: TenantId, ids: &[Function
 
 /// All functions with a secret, a page at a time: to seal them anew.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<FunctionId>, limit: u64) -> Result<Vec<Model>> {
-    use sea_orm::{Order, QueryOrder, QuerySelect};
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 pub async fn reseal(

@@ -212,8 +212,7 @@ pub async fn entries_after(
     n: i64,
     limit: u64,
 ) -> Result<Vec<Model>> {
-    let select = owned(owner).filter(Column::N.gt(n));
-    Ok(select.order_by(Column::N, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, owned(owner), Column::N, Some(n), limit).await
 }
 
 /// The account as it stands; one that nothing ever moved is as `opening` says.

@@ -122,7 +122,7 @@ pub async fn of_message(
 }
 
 /// All intents of all tenants, a page at a time, in the order of the table's own key: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<&Model>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &impl ConnectionTrait, after: Option<Model>, limit: u64) -> Result<Vec<Model>> {
     const KEY: [Column; 6] = [
         Column::TenantId,
         Column::Env,

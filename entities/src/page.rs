@@ -1,5 +1,9 @@
 //! Lists in pages: keyset cursors over `id` (UUIDv7, so in order of creation), never OFFSET.
-use crate::{db::Db, error::Result, values::Moment};
+use crate::{
+    db::Db,
+    error::{Error, Result},
+    values::Moment,
+};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, ModelTrait, Order, QueryFilter, QueryOrder,
     QuerySelect, Select, Value,
@@ -74,6 +78,41 @@ where
 {
     let rows = page.of(select, id, created_at).limit(page.limit + 1).all(db).await?;
     Ok(page.cut(rows))
+}
+
+/// The rows of `select` behind `after`, in the order of `key`: one page of what is read as a whole.
+pub async fn behind<E: EntityTrait>(
+    db: &impl ConnectionTrait,
+    select: Select<E>,
+    key: E::Column,
+    after: Option<impl Into<Value>>,
+    limit: u64,
+) -> Result<Vec<E::Model>> {
+    let select = match after {
+        Some(after) => select.filter(key.gt(after)),
+        None => select,
+    };
+    Ok(select.order_by(key, Order::Asc).limit(limit).all(db).await?)
+}
+
+/// Rows that [`each`] reads at once.
+const AT_ONCE: u64 = 500;
+
+/// Hands a table to `with` as a whole, page by page, so that no statement takes long: `read` answers the rows behind one,
+/// which `key` names.
+pub async fn each<C, M, K, E: From<Error>>(
+    db: &C,
+    read: impl AsyncFn(&C, Option<K>, u64) -> Result<Vec<M>>,
+    key: impl Fn(&M) -> K,
+    mut with: impl AsyncFnMut(Vec<M>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut after = None;
+    loop {
+        let rows = read(db, after, AT_ONCE).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = Some(key(last));
+        with(rows).await?;
+    }
 }
 
 /// Rows that a search looks through by one statement.

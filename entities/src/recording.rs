@@ -178,11 +178,7 @@ pub async fn linked(db: &impl ConnectionTrait, tenant: TenantId, sessions: &[Ses
 
 /// All of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<RecordingId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Who has listened to what.

@@ -201,9 +201,5 @@ fn sessions() -> RelationDef {
 
 /// All rooms of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<RoomId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }

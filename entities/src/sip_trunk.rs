@@ -8,10 +8,7 @@ use crate::{
     values::{Bounded, Domain, Moment, SipHost, Text},
 };
 use schemars::JsonSchema;
-use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
-    sea_query::Expr,
-};
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 /// What a user decides about a trunk, without its password.
@@ -130,11 +127,8 @@ pub async fn tested(db: &impl ConnectionTrait, row: &Model, status: Status, at: 
 
 /// All trunks with a password, a page at a time: to seal them anew.
 pub async fn sealed_after(db: &impl ConnectionTrait, after: Option<TrunkId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find().filter(Column::SealedPassword.is_not_null());
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    let with_password = Entity::find().filter(Column::SealedPassword.is_not_null());
+    page::behind(db, with_password, Column::Id, after, limit).await
 }
 
 pub async fn reseal(db: &impl ConnectionTrait, id: TrunkId, sealed_password: String) -> Result<()> {

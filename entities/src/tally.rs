@@ -47,6 +47,23 @@ impl Model {
     }
 }
 
+/// Two models of differences in one.
+impl std::ops::AddAssign for Model {
+    fn add_assign(&mut self, by: Self) {
+        self.total += by.total;
+        self.pending += by.pending;
+        self.waiting += by.waiting;
+        self.dispatched += by.dispatched;
+        self.completed += by.completed;
+        self.failed += by.failed;
+        self.skipped += by.skipped;
+        self.canceled += by.canceled;
+        self.completed_sessions += by.completed_sessions;
+        self.failed_sessions += by.failed_sessions;
+        self.cost_cents += by.cost_cents;
+    }
+}
+
 pub async fn load(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Model> {
     Ok(Entity::find_by_id(campaign)
         .one(db)

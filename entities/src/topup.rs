@@ -157,9 +157,5 @@ pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Ve
 
 /// All of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<TopupId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }

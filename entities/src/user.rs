@@ -4,9 +4,10 @@ use crate::{
     bulk::OnConflict,
     error::{Error, Result},
     ids::UserId,
+    page,
     values::Moment,
 };
-use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -40,11 +41,7 @@ pub async fn load(db: &impl ConnectionTrait, id: UserId) -> Result<Model> {
 
 /// Oldest first, a page at a time.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<UserId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Is this still the user's password? Until the transaction's end nobody else changes it.

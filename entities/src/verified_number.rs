@@ -174,11 +174,8 @@ pub async fn sealed_after(
     after: Option<VerifiedNumberId>,
     limit: u64,
 ) -> Result<Vec<Model>> {
-    let mut select = Entity::find().filter(Column::SealedCode.is_not_null());
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    let with_code = Entity::find().filter(Column::SealedCode.is_not_null());
+    page::behind(db, with_code, Column::Id, after, limit).await
 }
 
 pub async fn reseal(db: &impl ConnectionTrait, id: VerifiedNumberId, sealed_code: String) -> Result<()> {

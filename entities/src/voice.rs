@@ -149,6 +149,7 @@ pub mod sample {
     use crate::{
         error::Result,
         ids::{TenantId, VoiceId, VoiceSampleId},
+        page,
         values::Moment,
     };
     use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
@@ -211,11 +212,7 @@ pub mod sample {
 
     /// All of all tenants, a page at a time: to seal them anew.
     pub async fn all_after(db: &impl ConnectionTrait, after: Option<VoiceSampleId>, limit: u64) -> Result<Vec<Model>> {
-        let mut select = Entity::find();
-        if let Some(after) = after {
-            select = select.filter(Column::Id.gt(after));
-        }
-        Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+        page::behind(db, Entity::find(), Column::Id, after, limit).await
     }
 
     pub async fn delete(db: &impl ConnectionTrait, ids: &[VoiceSampleId]) -> Result<()> {

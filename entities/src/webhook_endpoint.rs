@@ -201,11 +201,7 @@ pub async fn all(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
 
 /// A page of all that were ever made, of all tenants, deleted ones too: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<EndpointId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 pub async fn reseal(

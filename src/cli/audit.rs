@@ -18,12 +18,13 @@ use entities::{
     db::Location,
     delivery, delivery_attempt, dial, dnc, evaluation, event,
     ids::TenantId,
-    recording, session, tally, tenant,
+    page, recording, room, session, tally, tenant, topup,
     values::Zone,
     webhook_endpoint,
 };
 use lines::*;
 use migration::MigratorTrait;
+use rooms::room_line;
 use rules::hours::Rules;
 use sea_orm::{
     ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
@@ -35,6 +36,7 @@ use std::{
     io::{self, BufWriter, Write},
     path::PathBuf,
 };
+use topups::topup_line;
 
 #[derive(Subcommand)]
 pub enum Audit {
@@ -113,8 +115,6 @@ async fn open(location: &Location) -> Result<DatabaseConnection, CannotStart> {
     )))
 }
 
-/// Rows read at once.
-const PAGE: u64 = 500;
 /// Deliveries whose attempts are read at once.
 const DELIVERIES: usize = 50;
 
@@ -129,21 +129,34 @@ struct Dump<'a, W> {
 impl<W: Write> Dump<'_, W> {
     /// One kind after another, each in the order of its key.
     async fn all(&mut self) -> Result<(), CannotStart> {
-        self.events().await?;
-        self.deliveries().await?;
+        self.table(event::all_after, |row| (row.tenant_id, row.seq), event_line)
+            .await?;
+        let place = |row: &delivery::Model| (row.tenant_id, (row.endpoint_id, row.id));
+        self.table(delivery::all_after, place, delivery_line).await?;
         self.attempts().await?;
-        self.endpoints().await?;
+        self.table(
+            webhook_endpoint::all_after,
+            |row| (row.tenant_id, row.id),
+            endpoint_line,
+        )
+        .await?;
         self.campaigns().await?;
         self.contacts().await?;
         self.sessions().await?;
-        self.rooms().await?;
-        self.recordings().await?;
-        self.evaluations().await?;
-        self.dnc().await?;
+        self.table(room::all_after, |row| (row.tenant_id, row.id), room_line)
+            .await?;
+        self.table(recording::all_after, |row| (row.tenant_id, row.id), recording_line)
+            .await?;
+        let place = |row: &evaluation::Model| (row.tenant_id, row.session_id);
+        self.table(evaluation::all_after, place, evaluation_line).await?;
+        self.table(dnc::all_after, |row| (row.tenant_id, row.id), dnc_line)
+            .await?;
         self.messages().await?;
-        self.topups().await?;
+        self.table(topup::all_after, |row| (row.tenant_id, row.id), topup_line)
+            .await?;
         self.postings().await?;
-        self.keys().await?;
+        self.table(api_key::all_after, |row| (row.tenant_id, row.id), key_line)
+            .await?;
         self.out.flush().map_err(unwritten)
     }
 
@@ -165,68 +178,44 @@ impl<W: Write> Dump<'_, W> {
         Ok(zone)
     }
 
-    async fn events(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = event::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.seq);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
+    /// A line for each row of a table that is wanted. `place` says whose a row is, and where it stands in the table.
+    async fn table<M, K>(
+        &mut self,
+        read: impl AsyncFn(&DatabaseTransaction, Option<K>, u64) -> Result<Vec<M>, Error>,
+        place: impl Fn(&M) -> (TenantId, K),
+        line: impl Fn(&M) -> Value,
+    ) -> Result<(), CannotStart> {
+        let key = |row: &M| place(row).1;
+        page::each(self.db, read, key, async |rows| {
             for row in &rows {
-                self.line(&event_line(row))?;
+                if self.is_wanted(place(row).0) {
+                    self.line(&line(row))?;
+                }
             }
-        }
-    }
-
-    async fn deliveries(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = delivery::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some((last.endpoint_id, last.id));
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            for row in &rows {
-                self.line(&delivery_line(row))?;
-            }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 
     /// By their deliveries, for these alone know whose they are.
     async fn attempts(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = delivery::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some((last.endpoint_id, last.id));
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+        let key = |row: &delivery::Model| (row.endpoint_id, row.id);
+        page::each(self.db, delivery::all_after, key, async |rows| {
+            let wanted = rows.iter().filter(|row| self.is_wanted(row.tenant_id));
+            let ids: Vec<_> = wanted.map(|row| row.id).collect();
             for ids in ids.chunks(DELIVERIES) {
                 for attempt in delivery_attempt::outcomes(self.db, ids).await? {
                     self.line(&attempt_line(&attempt))?;
                 }
             }
-        }
-    }
-
-    async fn endpoints(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = webhook_endpoint::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            for row in &rows {
-                self.line(&endpoint_line(row))?;
-            }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 
     async fn campaigns(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = campaign::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
+        let key = |row: &campaign::Model| row.id;
+        page::each(self.db, campaign::all_after, key, async |mut rows| {
             rows.retain(|row| self.is_wanted(row.tenant_id));
             let mut tallies = tally::of(self.db, rows.iter().map(|row| row.id)).await?;
             for row in &rows {
@@ -235,42 +224,41 @@ impl<W: Write> Dump<'_, W> {
                 let zone = self.zone_of(row.tenant_id).await?;
                 self.line(&campaign_line(row, &tally, moves, zone))?;
             }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 
     async fn contacts(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = campaign::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
+        let key = |row: &campaign::Model| row.id;
+        page::each(self.db, campaign::all_after, key, async |rows| {
             for row in &rows {
-                self.contacts_of(row).await?;
+                if self.is_wanted(row.tenant_id) {
+                    self.contacts_of(row).await?;
+                }
             }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 
     async fn contacts_of(&mut self, campaign: &campaign::Model) -> Result<(), CannotStart> {
         let zone = self.zone_of(campaign.tenant_id).await?;
         let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone);
-        let mut after = None;
-        loop {
-            let rows = contact::after(self.db, campaign.id, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
+        let key = |row: &contact::Model| row.id;
+        let read = async |db: &DatabaseTransaction, after, limit| contact::after(db, campaign.id, after, limit).await;
+        page::each(self.db, read, key, async |rows| {
             for row in &rows {
                 self.line(&contact_line(row, campaign, &rules))?;
             }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 
     async fn sessions(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = session::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
+        let key = |row: &session::Model| row.id;
+        page::each(self.db, session::all_after, key, async |mut rows| {
             rows.retain(|row| self.is_wanted(row.tenant_id));
             let keys: Vec<_> = rows
                 .iter()
@@ -280,59 +268,9 @@ impl<W: Write> Dump<'_, W> {
             for row in &rows {
                 self.line(&session_line(row, intents.get(&row.id).copied()))?;
             }
-        }
-    }
-
-    async fn recordings(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = recording::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            for row in &rows {
-                self.line(&recording_line(row))?;
-            }
-        }
-    }
-
-    async fn evaluations(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = evaluation::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.session_id);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            for row in &rows {
-                self.line(&evaluation_line(row))?;
-            }
-        }
-    }
-
-    async fn dnc(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = dnc::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            for row in &rows {
-                self.line(&dnc_line(row))?;
-            }
-        }
-    }
-
-    async fn keys(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = api_key::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            for row in &rows {
-                self.line(&key_line(row))?;
-            }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 }
 

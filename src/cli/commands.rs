@@ -13,8 +13,8 @@ use entities::{
     audit_log::Action,
     changes::Changes,
     db::Db,
-    function,
-    page::Page,
+    event, function,
+    page::{self, Page},
     recording, sip_trunk, tenant,
     values::{Env, Moment, Scopes, Text},
     verified_number,
@@ -325,11 +325,9 @@ impl Secrets {
 }
 
 async fn reseal_functions(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u32, CannotStart> {
-    let (mut after, mut resealed) = (None, 0);
-    loop {
-        let rows = function::all_after(db, after, 500).await?;
-        let Some(last) = rows.last() else { return Ok(resealed) };
-        after = Some(last.id);
+    let mut resealed = 0;
+    let key = |row: &function::Model| row.id;
+    page::each(db, function::all_after, key, async |rows| {
         for row in rows {
             let secret = keyring.reseal(purpose::FUNCTION_SECRET, &row.sealed_secret)?;
             let headers = keyring.reseal(purpose::FUNCTION_HEADERS, &row.sealed_headers)?;
@@ -340,15 +338,16 @@ async fn reseal_functions(db: &DatabaseTransaction, keyring: &Keyring) -> Result
                 function::reseal(db, row.id, sealed_secret, sealed_headers).await?;
             }
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await?;
+    Ok(resealed)
 }
 
 async fn reseal_trunks(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u32, CannotStart> {
-    let (mut after, mut resealed) = (None, 0);
-    loop {
-        let rows = sip_trunk::sealed_after(db, after, 500).await?;
-        let Some(last) = rows.last() else { return Ok(resealed) };
-        after = Some(last.id);
+    let mut resealed = 0;
+    let key = |row: &sip_trunk::Model| row.id;
+    page::each(db, sip_trunk::sealed_after, key, async |rows| {
         for row in &rows {
             let sealed = row.sealed_password.as_deref();
             let again = sealed.map(|sealed| keyring.reseal(purpose::TRUNK_PASSWORD, sealed));
@@ -357,31 +356,30 @@ async fn reseal_trunks(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u3
                 sip_trunk::reseal(db, row.id, again).await?;
             }
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await?;
+    Ok(resealed)
 }
 
 /// Bodies of events that hold a link.
 async fn reseal_events(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
-    let mut after = None;
-    loop {
-        let rows = entities::event::sealed_after(db, after, 500).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        after = Some(last.seq);
+    let key = |row: &event::Model| row.seq;
+    page::each(db, event::sealed_after, key, async |rows| {
         for row in &rows {
             if let Some(again) = runtime::at_rest::resealed(keyring, &row.body)? {
-                entities::event::reseal(db, row.seq, again).await?;
+                event::reseal(db, row.seq, again).await?;
             }
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await
 }
 
 /// Codes that are shown to test keys, for the minutes that they are good.
 async fn reseal_codes(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
-    let mut after = None;
-    loop {
-        let rows = verified_number::sealed_after(db, after, 500).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        after = Some(last.id);
+    let key = |row: &verified_number::Model| row.id;
+    page::each(db, verified_number::sealed_after, key, async |rows| {
         for row in &rows {
             let sealed = row.sealed_code.as_deref();
             let again = sealed.map(|sealed| keyring.reseal(purpose::VERIFICATION_CODE, sealed));
@@ -389,20 +387,23 @@ async fn reseal_codes(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(),
                 verified_number::reseal(db, row.id, again).await?;
             }
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await
 }
 
 /// Each is read, with whichever key opens it, and stored anew: repeated after a crash, it does no harm.
 async fn reseal_recordings(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
-    let (mut after, mut resealed) = (None, 0);
-    loop {
-        let rows = recording::all_after(&db.read, after, 500).await?;
-        let Some(last) = rows.last() else { return Ok(resealed) };
-        after = Some(last.id);
+    let mut resealed = 0;
+    let key = |row: &recording::Model| row.id;
+    page::each(&db.read, recording::all_after, key, async |rows| {
         for row in rows {
             resealed += u32::from(reseal_object(vault, &studio::name(row.key())).await?);
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await?;
+    Ok(resealed)
 }
 
 /// Of one that is not there there is nothing to do.
@@ -418,15 +419,16 @@ async fn reseal_object(vault: &Vault, name: &str) -> Result<bool, CannotStart> {
 
 /// What voices are cloned from.
 async fn reseal_samples(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
-    let (mut after, mut resealed) = (None, 0);
-    loop {
-        let rows = sample::all_after(&db.read, after, 500).await?;
-        let Some(last) = rows.last() else { return Ok(resealed) };
-        after = Some(last.id);
+    let mut resealed = 0;
+    let key = |row: &sample::Model| row.id;
+    page::each(&db.read, sample::all_after, key, async |rows| {
         for row in rows {
             resealed += u32::from(reseal_object(vault, &samples::name(&row)).await?);
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await?;
+    Ok(resealed)
 }
 
 pub async fn migrate(config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {

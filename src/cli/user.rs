@@ -5,7 +5,7 @@ use crate::{
     error::CannotStart,
 };
 use clap::Subcommand;
-use entities::{Error, db::Db, membership, user};
+use entities::{Error, db::Db, membership, page, user};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -22,9 +22,6 @@ pub enum User {
     /// List the users with their workspaces
     List,
 }
-
-/// Users read at once.
-const PAGE: u64 = 500;
 
 impl User {
     pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
@@ -58,11 +55,9 @@ impl User {
 }
 
 async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {
-    let (mut after, mut shown) = (None, Vec::new());
-    loop {
-        let users = user::all_after(&db.read, after, PAGE).await?;
-        let Some(last) = users.last() else { break };
-        after = Some(last.id);
+    let mut shown = Vec::new();
+    let key = |row: &user::Model| row.id;
+    page::each(&db.read, user::all_after, key, async |users| {
         for user in users {
             let workspaces = membership::of_user(&db.read, user.id).await?;
             if json {
@@ -78,7 +73,9 @@ async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {
                 println!("{:<40}  {}", user.email, workspaces.collect::<Vec<_>>().join(", "));
             }
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await?;
     if json {
         print(&shown);
     }

@@ -1,5 +1,8 @@
 //! The secret key.
-use super::{BadSetting, Settings, list};
+use super::{
+    Settings,
+    check::{BadSetting, list},
+};
 use entities::db::Location;
 use runtime::keyring::Keyring;
 use std::path::PathBuf;
@@ -7,8 +10,8 @@ use std::path::PathBuf;
 impl Settings {
     /// The keys that seal secrets. In `--dev` one is made beside the database at the first start.
     pub fn keyring(&self) -> Result<Keyring, BadSetting> {
-        let current = if !self.secret_key.0.is_empty() {
-            self.secret_key.0.clone()
+        let current = if let Some(key) = self.secret_key.given() {
+            key.to_owned()
         } else if self.dev {
             self.dev_key()?
         } else {
@@ -18,7 +21,7 @@ impl Settings {
                     .into(),
             ));
         };
-        let previous: Vec<String> = list(&self.secret_keys_previous.0).map(str::to_owned).collect();
+        let previous: Vec<String> = list(self.secret_keys_previous.expose()).map(str::to_owned).collect();
         Keyring::new(&current, &previous).map_err(|why| BadSetting(format!("secret_key: {why}")))
     }
 

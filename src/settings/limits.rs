@@ -1,14 +1,35 @@
 //! Limits and times.
-use super::{BadSetting, Settings, list};
+use super::{
+    Settings,
+    check::{BadSetting, list, within},
+};
 use rules::{
     delivery::machine::Schedule,
     limits::{Limits, Retention},
 };
 use std::time::Duration;
 
+pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
+    within("max_calls_per_second", settings.max_calls_per_second, 0.1..=10_000.0)?;
+    within("max_concurrency", settings.max_concurrency, 1..=100_000)?;
+    within("number_cap_24h", settings.number_cap_24h, 0..=1000)?;
+    within("number_cap_7d", settings.number_cap_7d, 0..=1000)?;
+    for (name, price) in [
+        ("call_price_cents_per_minute", settings.call_price_cents_per_minute),
+        ("sms_price_cents_per_segment", settings.sms_price_cents_per_segment),
+        ("email_price_cents", settings.email_price_cents),
+    ] {
+        within(name, price, 0..=1_000_000)?;
+    }
+    within("webhook_suspend_after", settings.webhook_suspend_after, 1..=1000)?;
+    within("event_retention_days", settings.event_retention_days, 1..=3650)?;
+    settings.schedule()?;
+    settings.purge_grace().map(drop)
+}
+
 impl Settings {
     /// Whole seconds, minutes, hours or days.
-    pub(super) fn purge_grace(&self) -> Result<Duration, BadSetting> {
+    fn purge_grace(&self) -> Result<Duration, BadSetting> {
         let text = self.opt_out_purge_grace.trim();
         let seconds = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)]
             .iter()
@@ -24,81 +45,42 @@ impl Settings {
         }
     }
 
+    /// How long a delivery waits before each of its attempts but the first.
+    fn schedule(&self) -> Result<Schedule, BadSetting> {
+        let mut schedule = Schedule::default();
+        if self.webhook_retry_schedule.is_empty() {
+            return Ok(schedule);
+        }
+        let delays = list(&self.webhook_retry_schedule).map(|text| {
+            text.parse::<f64>()
+                .ok()
+                .filter(|seconds| (0.0..=86_400.0).contains(seconds))
+        });
+        let delays: Option<Vec<f64>> = delays.collect();
+        let delays = delays.filter(|delays| delays.len() <= 20).ok_or_else(|| {
+            BadSetting(format!(
+                "webhook_retry_schedule: `{}` must be at most 20 numbers of seconds with commas between",
+                self.webhook_retry_schedule
+            ))
+        })?;
+        schedule.delays = delays.into_iter().map(Duration::from_secs_f64).collect();
+        Ok(schedule)
+    }
+
     /// After which a transaction is given up.
     pub fn commit_timeout(&self) -> Result<Duration, BadSetting> {
-        match self.commit_timeout_seconds {
-            1..=60 => Ok(Duration::from_secs(self.commit_timeout_seconds)),
-            other => Err(BadSetting(format!(
-                "commit_timeout_seconds: {other} must lie between 1 and 60"
-            ))),
-        }
+        within("commit_timeout_seconds", self.commit_timeout_seconds, 1..=60).map(Duration::from_secs)
     }
 
     pub fn limits(&self) -> Result<Limits, BadSetting> {
-        if !(0.1..=10_000.0).contains(&self.max_calls_per_second) {
-            return Err(BadSetting(format!(
-                "max_calls_per_second: {} must lie between 0.1 and 10000",
-                self.max_calls_per_second
-            )));
-        }
-        if !(1..=100_000).contains(&self.max_concurrency) {
-            return Err(BadSetting(format!(
-                "max_concurrency: {} must lie between 1 and 100000",
-                self.max_concurrency
-            )));
-        }
-        for (name, cap) in [
-            ("number_cap_24h", self.number_cap_24h),
-            ("number_cap_7d", self.number_cap_7d),
-        ] {
-            if !(0..=1000).contains(&cap) {
-                return Err(BadSetting(format!("{name}: {cap} must lie between 0 and 1000")));
-            }
-        }
-        for (name, price) in [
-            ("call_price_cents_per_minute", self.call_price_cents_per_minute),
-            ("sms_price_cents_per_segment", self.sms_price_cents_per_segment),
-            ("email_price_cents", self.email_price_cents),
-        ] {
-            if !(0..=1_000_000).contains(&price) {
-                return Err(BadSetting(format!("{name}: {price} must lie between 0 and 1000000")));
-            }
-        }
-        if !(1..=1000).contains(&self.webhook_suspend_after) {
-            return Err(BadSetting(format!(
-                "webhook_suspend_after: {} must lie between 1 and 1000",
-                self.webhook_suspend_after
-            )));
-        }
-        if !(1..=3650).contains(&self.event_retention_days) {
-            return Err(BadSetting(format!(
-                "event_retention_days: {} must lie between 1 and 3650",
-                self.event_retention_days
-            )));
-        }
+        validate(self)?;
         let mut retention = Retention::default();
         retention.events = Duration::from_secs(self.event_retention_days * 24 * 3600);
         retention.answers = retention.answers.min(retention.events);
-        let mut schedule = Schedule::default();
-        if !self.webhook_retry_schedule.is_empty() {
-            let delays = list(&self.webhook_retry_schedule).map(|text| {
-                text.parse::<f64>()
-                    .ok()
-                    .filter(|seconds| (0.0..=86_400.0).contains(seconds))
-            });
-            let delays: Option<Vec<f64>> = delays.collect();
-            let delays = delays.filter(|delays| delays.len() <= 20).ok_or_else(|| {
-                BadSetting(format!(
-                    "webhook_retry_schedule: `{}` must be at most 20 numbers of seconds with commas between",
-                    self.webhook_retry_schedule
-                ))
-            })?;
-            schedule.delays = delays.into_iter().map(Duration::from_secs_f64).collect();
-        }
         Ok(Limits {
             max_calls_per_second: self.max_calls_per_second,
             max_concurrency: self.max_concurrency,
-            schedule,
+            schedule: self.schedule()?,
             suspend_after: self.webhook_suspend_after,
             retention,
             number_cap_24h: self.number_cap_24h,

@@ -1,15 +1,19 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
+mod check;
 mod keys;
 mod limits;
 mod money;
 mod network;
 mod providers;
+mod secret;
 
-use adapters::voice_clone::builtin;
+pub use check::BadSetting;
+pub use secret::Secret;
+
 use config::{Config, Environment, File, FileFormat};
 use entities::db::Location;
 use serde::{Deserialize, Serialize};
-use std::{collections::HashSet, path::PathBuf};
+use std::path::PathBuf;
 
 /// What the operator decides. Field names are the setting names; the environment has them in capitals with `CALLBOARD_`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -90,17 +94,6 @@ pub struct Settings {
     pub trusted_proxy: bool,
 }
 
-/// A text that is never shown by accident.
-#[derive(Clone, Deserialize, Serialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_empty() { "" } else { "***" })
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
@@ -110,11 +103,6 @@ pub enum LogFormat {
 
 /// The defaults, as the operator reads them.
 pub const DEFAULTS: &str = include_str!("../../settings.default.toml");
-
-/// A setting that cannot be used: which, and what to do.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadSetting(pub String);
 
 impl Settings {
     /// Reads file and environment; `flags` are `(name, value)` pairs that win over both.
@@ -141,7 +129,7 @@ impl Settings {
             .build()
             .and_then(Config::try_deserialize)
             .map_err(|error| BadSetting(format!("settings: {error}; see `callboard config --defaults`")))?;
-        settings.check()?;
+        settings.validate()?;
         Ok(settings)
     }
 
@@ -160,73 +148,22 @@ impl Settings {
             .collect()
     }
 
-    fn check(&self) -> Result<(), BadSetting> {
+    /// Each section looks at its own; what only `serve` needs is looked at when it is built.
+    fn validate(&self) -> Result<(), BadSetting> {
         self.location()?;
-        self.socket_address()?;
-        self.outbound()?;
-        self.limits()?;
-        self.extra_roots()?;
-        self.post()?;
-        self.sms()?;
-        self.providers()?;
-        self.payments()?;
-        self.voice()?;
-        self.cloning()?;
-        self.check_recordings()?;
-        if !(1000..=30_000).contains(&self.webhook_timeout_ms) {
-            return Err(BadSetting(format!(
-                "webhook_timeout_ms: {} must lie between 1000 and 30000",
-                self.webhook_timeout_ms
-            )));
-        }
-        let bad = |text: String| Err(BadSetting(text));
-        if url::Url::parse(&self.public_url()).is_err() {
-            return bad(format!(
-                "base_url: `{}` is no URL; write https://callboard.example.com",
-                self.base_url
-            ));
-        }
-        if !(self.sandbox_speed > 0.0 && self.sandbox_speed <= 1e9) {
-            return bad(format!(
-                "sandbox_speed: {} must lie between 0 and 1000000000",
-                self.sandbox_speed
-            ));
-        }
-        if !(0.0..=100_000.0).contains(&self.sandbox_calls_per_second) {
-            return bad(format!(
-                "sandbox_calls_per_second: {} must lie between 0 and 100000",
-                self.sandbox_calls_per_second
-            ));
-        }
-        Ok(())
+        network::validate(self)?;
+        limits::validate(self)?;
+        providers::validate(self)?;
+        money::validate(self)
     }
 
     pub fn location(&self) -> Result<Location, BadSetting> {
         Location::parse(&self.database_url).map_err(|why| BadSetting(format!("database_url: {why}")))
     }
 
-    /// What is in force, with secrets hidden.
+    /// What is in force, also without the password of the database's URL. Secrets hide themselves.
     pub fn redacted(&self) -> Self {
-        let hide = |text: &str| {
-            if text.is_empty() {
-                String::new()
-            } else {
-                "***".to_owned()
-            }
-        };
         let mut shown = self.clone();
-        shown.secret_key = Secret(hide(&self.secret_key.0));
-        shown.secret_keys_previous = Secret(hide(&self.secret_keys_previous.0));
-        shown.turn_secret = Secret(hide(&self.turn_secret.0));
-        shown.smtp_url = Secret(hide(&self.smtp_url.0));
-        shown.sms_auth_token = Secret(hide(&self.sms_auth_token.0));
-        shown.chat_api_key = Secret(hide(&self.chat_api_key.0));
-        shown.realtime_api_key = Secret(hide(&self.realtime_api_key.0));
-        shown.transcription_api_key = Secret(hide(&self.transcription_api_key.0));
-        shown.stripe_secret_key = Secret(hide(&self.stripe_secret_key.0));
-        shown.stripe_webhook_secret = Secret(hide(&self.stripe_webhook_secret.0));
-        shown.voice_provider_api_key = Secret(hide(&self.voice_provider_api_key.0));
-        shown.recordings_s3_secret_access_key = Secret(hide(&self.recordings_s3_secret_access_key.0));
         if let Ok(mut url) = url::Url::parse(&self.database_url) {
             if url.password().is_some() {
                 // Fails only for URLs that cannot have a password.
@@ -240,28 +177,6 @@ impl Settings {
         }
         shown
     }
-}
-
-/// What a provider calls its voices. Names that are the service's own, or look like a clone's, would never be told to it.
-fn voice_names(text: &str) -> Result<Vec<String>, BadSetting> {
-    let names: Vec<String> = list(text).map(str::to_owned).collect();
-    let is_good = |name: &String| name.chars().count() <= 100 && builtin::is_foreign(name);
-    if let Some(bad) = names.iter().find(|name| !is_good(name)) {
-        return Err(BadSetting(format!(
-            "realtime_voices: `{bad}` is not the name of a provider's voice"
-        )));
-    }
-    let distinct: HashSet<&String> = names.iter().collect();
-    if distinct.len() < names.len() || names.len() > 200 {
-        return Err(BadSetting(
-            "realtime_voices: needs at most 200 names, each of them once".into(),
-        ));
-    }
-    Ok(names)
-}
-
-fn list(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
 #[cfg(test)]
@@ -332,17 +247,23 @@ mod tests {
             ("topup_min_cents", "49"),
             ("topup_max_cents", "99"),
         ] {
-            assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}");
+            let said = with(name, value).unwrap_err().to_string();
+            assert!(said.trim_start_matches('`').starts_with(name), "{name}: {said}");
         }
     }
 
     #[test]
     fn secrets_are_hidden() {
-        let mut settings = Settings::load(None, &[]).unwrap();
-        settings.secret_key = Secret("hunter2".into());
-        settings.stripe_secret_key = Secret("hunter2".into());
-        settings.stripe_webhook_secret = Secret("hunter2".into());
-        settings.database_url = "postgres://u:hunter2@h/d?password=hunter2".into();
+        let mut settings = serde_json::to_value(Settings::load(None, &[]).unwrap()).unwrap();
+        let secrets = ["secret", "token", "api_key", "smtp_url"];
+        for (name, value) in settings.as_object_mut().unwrap() {
+            if secrets.iter().any(|secret| name.contains(*secret)) {
+                *value = "hunter2".into();
+            }
+        }
+        settings["database_url"] = "postgres://u:hunter2@h/d?password=hunter2".into();
+        let settings: Settings = serde_json::from_value(settings).unwrap();
+        assert_eq!(settings.secret_key.expose(), "hunter2");
         let shown = format!("{settings:?}{}", serde_json::to_string(&settings.redacted()).unwrap());
         let shown = shown.replacen("postgres://u:hunter2@h/d?password=hunter2", "", 1);
         assert!(!shown.contains("hunter2"), "{shown}");

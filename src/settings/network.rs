@@ -1,11 +1,28 @@
 //! Where the service listens, how browsers reach it, and whom it may reach.
-use super::{BadSetting, Settings, list};
+use super::{
+    Settings,
+    check::{BadSetting, list, within},
+};
 use crate::dashboard::room::IceServer;
 use adapters::outbound::{AllowedTarget, Policy};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use std::net::{IpAddr, SocketAddr};
+
+pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
+    settings.socket_address()?;
+    settings.outbound()?;
+    settings.extra_roots()?;
+    within("webhook_timeout_ms", settings.webhook_timeout_ms, 1000..=30_000)?;
+    if url::Url::parse(&settings.public_url()).is_err() {
+        return Err(BadSetting(format!(
+            "base_url: `{}` is not a URL; write https://callboard.example.com",
+            settings.base_url
+        )));
+    }
+    Ok(())
+}
 
 impl Settings {
     pub fn socket_address(&self) -> Result<SocketAddr, BadSetting> {
@@ -31,7 +48,7 @@ impl Settings {
             self.media_bind.parse().map_err(|_| BadSetting(bad()))?
         };
         let addresses = list(&self.media_addresses).map(|text| {
-            let bad = || format!("media_addresses: `{text}` is no IP address; write 203.0.113.7");
+            let bad = || format!("media_addresses: `{text}` is not an IP address; write 203.0.113.7");
             text.parse::<IpAddr>().map_err(|_| BadSetting(bad()))
         });
         let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
@@ -51,7 +68,7 @@ impl Settings {
             }
         }
         let relays = list(&self.turn_urls).any(|url| url.starts_with("turn"));
-        if relays && self.turn_secret.0.is_empty() {
+        if relays && self.turn_secret.is_empty() {
             return Err(BadSetting(
                 "turn_secret: is not set; give the relay's `static-auth-secret`, from which each page gets a login of its own".into(),
             ));
@@ -74,7 +91,7 @@ impl Settings {
         }
         if !relays.is_empty() {
             let username = (now + TURN_SECONDS).to_string();
-            let mut mac = Hmac::<Sha1>::new_from_slice(self.turn_secret.0.as_bytes())
+            let mut mac = Hmac::<Sha1>::new_from_slice(self.turn_secret.expose().as_bytes())
                 .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
             mac.update(username.as_bytes());
             servers.push(IceServer {

@@ -1,5 +1,8 @@
 //! Whom the service works with: mail, SMS, brains, voices, the store of recordings.
-use super::{BadSetting, Secret, Settings, voice_names};
+use super::{
+    Settings,
+    check::{BadSetting, list, within},
+};
 use actors::{email::door::Emails, voice_clone::cloning::Cloning};
 use adapters::{
     brain::{Providers, chat, realtime, transcription},
@@ -9,16 +12,40 @@ use adapters::{
         voice::Voice,
     },
     sms::{doors::Sms, twilio::Twilio},
-    voice_clone::{elevenlabs::Elevenlabs, provider::Sandbox},
+    voice_clone::{builtin, elevenlabs::Elevenlabs, provider::Sandbox},
 };
 use runtime::keyring::{Keyring, purpose};
+use std::collections::HashSet;
+
+pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
+    settings.post()?;
+    settings.sms()?;
+    settings.providers()?;
+    settings.voice()?;
+    settings.cloning()?;
+    if settings.recordings.is_empty() {
+        return Err(BadSetting(
+            "recordings: is empty; name a folder or s3://BUCKET/PREFIX".into(),
+        ));
+    }
+    within("sandbox_speed", settings.sandbox_speed, 0.0..=1e9)?;
+    if settings.sandbox_speed == 0.0 {
+        return Err(BadSetting("sandbox_speed: must be more than 0".into()));
+    }
+    within(
+        "sandbox_calls_per_second",
+        settings.sandbox_calls_per_second,
+        0.0..=100_000.0,
+    )
+    .map(drop)
+}
 
 impl Settings {
     /// Where e-mails go. In `--dev`, without a server, into files.
     pub fn post(&self) -> Result<Post, BadSetting> {
         let from = |why| BadSetting(format!("mail_from: {why}"));
-        if !self.smtp_url.0.is_empty() {
-            return Post::smtp(&self.smtp_url.0, &self.mail_from).map_err(|why| BadSetting(format!("smtp_url: {why}")));
+        if let Some(url) = self.smtp_url.given() {
+            return Post::smtp(url, &self.mail_from).map_err(|why| BadSetting(format!("smtp_url: {why}")));
         }
         if self.dev {
             return Post::folder(self.mail_folder.clone().into(), &self.mail_from).map_err(from);
@@ -38,7 +65,7 @@ impl Settings {
             Twilio::new(
                 &self.sms_url,
                 &self.sms_account_sid,
-                &self.sms_auth_token.0,
+                self.sms_auth_token.expose(),
                 &self.sms_from,
             )
             .map_err(BadSetting)
@@ -53,10 +80,8 @@ impl Settings {
 
     /// What agents think with.
     pub fn providers(&self) -> Result<Providers, BadSetting> {
-        let key = |secret: &Secret| Some(secret.0.clone()).filter(|key| !key.is_empty());
         let chat = (!self.chat_url.is_empty()).then(|| {
-            let key = key(&self.chat_api_key);
-            chat::Provider::new(&self.chat_url, key.as_deref(), &self.chat_model)
+            chat::Provider::new(&self.chat_url, self.chat_api_key.given(), &self.chat_model)
                 .map_err(|why| BadSetting(format!("chat_url: {why}")))
         });
         let chat = chat.transpose()?;
@@ -70,18 +95,13 @@ impl Settings {
             (model, Some(provider)) => Some(provider.clone().for_model(model)),
         };
         let realtime = (!self.realtime_url.is_empty()).then(|| {
-            let key = key(&self.realtime_api_key);
-            realtime::Provider::new(
-                &self.realtime_url,
-                key.as_deref().unwrap_or_default(),
-                &self.realtime_model,
-            )
-            .map_err(|why| BadSetting(format!("realtime_url: {why}")))
+            realtime::Provider::new(&self.realtime_url, self.realtime_api_key.expose(), &self.realtime_model)
+                .map_err(|why| BadSetting(format!("realtime_url: {why}")))
         });
         let voices = voice_names(&self.realtime_voices)?;
         let transcription = (!self.transcription_url.is_empty()).then(|| {
-            let key = key(&self.transcription_api_key);
-            transcription::Provider::new(&self.transcription_url, key.as_deref(), &self.transcription_model)
+            let key = self.transcription_api_key.given();
+            transcription::Provider::new(&self.transcription_url, key, &self.transcription_model)
                 .map_err(|why| BadSetting(format!("transcription_url: {why}")))
         });
         Ok(Providers {
@@ -100,13 +120,9 @@ impl Settings {
     /// Who makes clones of voices.
     pub fn cloning(&self) -> Result<Cloning, BadSetting> {
         let seconds = self.voice_training_timeout_seconds;
-        if !(1..=86_400).contains(&seconds) {
-            return Err(BadSetting(format!(
-                "voice_training_timeout_seconds: {seconds} must lie between 1 and 86400"
-            )));
-        }
+        within("voice_training_timeout_seconds", seconds, 1..=86_400)?;
         let live = (!self.voice_provider_url.is_empty()).then(|| {
-            Elevenlabs::new(&self.voice_provider_url, &self.voice_provider_api_key.0)
+            Elevenlabs::new(&self.voice_provider_url, self.voice_provider_api_key.expose())
                 .map_err(|why| BadSetting(format!("voice_provider_url: {why}")))
         });
         Ok(Cloning::new(Sandbox(self.voice()?), live.transpose()?, seconds))
@@ -119,19 +135,28 @@ impl Settings {
             endpoint: some(&self.recordings_s3_endpoint),
             region: some(&self.recordings_s3_region),
             access_key_id: some(&self.recordings_s3_access_key_id),
-            secret_access_key: some(&self.recordings_s3_secret_access_key.0),
+            secret_access_key: some(self.recordings_s3_secret_access_key.expose()),
             allow_http: self.recordings_s3_endpoint.starts_with("http://"),
         };
         let (key, previous) = keyring.derived(purpose::RECORDINGS);
         Vault::open(&self.recordings, s3, key, previous).map_err(|why| BadSetting(format!("recordings: {why}")))
     }
+}
 
-    pub(super) fn check_recordings(&self) -> Result<(), BadSetting> {
-        if self.recordings.is_empty() {
-            return Err(BadSetting(
-                "recordings: is empty; name a folder or s3://BUCKET/PREFIX".into(),
-            ));
-        }
-        Ok(())
+/// What a provider calls its voices. Names that are the service's own, or look like a clone's, would never be told to it.
+fn voice_names(text: &str) -> Result<Vec<String>, BadSetting> {
+    let names: Vec<String> = list(text).map(str::to_owned).collect();
+    let is_good = |name: &String| name.chars().count() <= 100 && builtin::is_foreign(name);
+    if let Some(bad) = names.iter().find(|name| !is_good(name)) {
+        return Err(BadSetting(format!(
+            "realtime_voices: `{bad}` is not the name of a provider's voice"
+        )));
     }
+    let distinct: HashSet<&String> = names.iter().collect();
+    if distinct.len() < names.len() || names.len() > 200 {
+        return Err(BadSetting(
+            "realtime_voices: needs at most 200 names, each of them once".into(),
+        ));
+    }
+    Ok(names)
 }

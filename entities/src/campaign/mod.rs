@@ -292,15 +292,7 @@ async fn owners(db: &impl ConnectionTrait, which: Expr) -> Result<Vec<Owned<Camp
 
 /// All campaigns of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<CampaignId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select
-        .order_by(Column::Id, sea_orm::Order::Asc)
-        .limit(limit)
-        .all(db)
-        .await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// A campaign that was deleted and has left contacts behind.

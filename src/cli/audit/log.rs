@@ -1,9 +1,10 @@
 //! `callboard audit log`: who changed whose access.
-use super::{PAGE, unwritten};
+use super::unwritten;
 use crate::error::CannotStart;
 use entities::{
     audit_log::{self, Model},
     ids::TenantId,
+    page,
 };
 use sea_orm::DatabaseConnection;
 use serde_json::{Value, json};
@@ -11,15 +12,14 @@ use std::io::Write;
 
 /// Writes a line for each act, oldest first, of one workspace or of all.
 pub async fn write(db: &DatabaseConnection, only: Option<TenantId>, mut out: impl Write) -> Result<(), CannotStart> {
-    let mut after = None;
-    loop {
-        let rows = audit_log::all_after(db, after, PAGE).await?;
-        let Some(last) = rows.last() else { break };
-        after = Some(last.id);
+    let key = |row: &Model| row.id;
+    page::each(db, audit_log::all_after, key, async |rows| {
         for row in rows.iter().filter(|row| only.is_none() || row.tenant_id == only) {
             writeln!(out, "{}", line(row)).map_err(unwritten)?;
         }
-    }
+        Ok::<(), CannotStart>(())
+    })
+    .await?;
     out.flush().map_err(unwritten)
 }
 

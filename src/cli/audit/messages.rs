@@ -1,7 +1,7 @@
 //! SMS and e-mails, and every intent to hand one over. What came in is no message of ours and has no line.
-use super::{Dump, PAGE};
+use super::Dump;
 use crate::error::CannotStart;
-use entities::{email_message, message_send, sms_message};
+use entities::{email_message, message_send, page, sms_message};
 use sea_orm::ActiveEnum;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -9,47 +9,36 @@ use std::io::Write;
 impl<W: Write> Dump<'_, W> {
     pub(super) async fn messages(&mut self) -> Result<(), CannotStart> {
         self.sms().await?;
-        self.emails().await?;
+        self.table(email_message::all_after, |row| (row.tenant_id, row.id), email_line)
+            .await?;
         self.sends().await
     }
 
     async fn sms(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = sms_message::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
-            rows.retain(|row| self.is_wanted(row.tenant_id) && row.direction == sms_message::Direction::Outbound);
+        let key = |row: &sms_message::Model| row.id;
+        page::each(self.db, sms_message::all_after, key, async |rows| {
             for row in &rows {
-                self.line(&sms_line(row))?;
+                if self.is_wanted(row.tenant_id) && row.direction == sms_message::Direction::Outbound {
+                    self.line(&sms_line(row))?;
+                }
             }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 
-    async fn emails(&mut self) -> Result<(), CannotStart> {
-        let mut after = None;
-        loop {
-            let mut rows = email_message::all_after(self.db, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.id);
-            rows.retain(|row| self.is_wanted(row.tenant_id));
-            for row in &rows {
-                self.line(&email_line(row))?;
-            }
-        }
-    }
-
+    /// The table's own key is most of the row.
     async fn sends(&mut self) -> Result<(), CannotStart> {
-        let mut after: Option<message_send::Model> = None;
-        loop {
-            let mut rows = message_send::all_after(self.db, after.as_ref(), PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.clone());
-            rows.retain(|row| self.is_wanted(row.tenant_id));
+        let key = message_send::Model::clone;
+        page::each(self.db, message_send::all_after, key, async |rows| {
             for row in &rows {
-                self.line(&send_line(row))?;
+                if self.is_wanted(row.tenant_id) {
+                    self.line(&send_line(row))?;
+                }
             }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 }
 

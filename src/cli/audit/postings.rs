@@ -1,11 +1,13 @@
 //! The ledgers as postings: two for each entry, so that every transaction adds up to nothing.
-use super::{Dump, PAGE};
+use super::Dump;
 use crate::error::CannotStart;
 use entities::{
     ids::TenantId,
     ledger::{self, Book, Model, account},
+    page,
     values::Env,
 };
+use sea_orm::DatabaseTransaction;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -22,16 +24,18 @@ impl<W: Write> Dump<'_, W> {
     }
 
     async fn postings_of(&mut self, owner: (TenantId, Env)) -> Result<(), CannotStart> {
-        let mut after = 0;
-        loop {
-            let rows = ledger::entries_after(self.db, owner, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = last.n;
+        let key = |row: &Model| row.n;
+        let read = async |db: &DatabaseTransaction, after: Option<i64>, limit| {
+            ledger::entries_after(db, owner, after.unwrap_or(0), limit).await
+        };
+        page::each(self.db, read, key, async |rows| {
             for row in &rows {
                 self.line(&posting_line(row, row.from_book, -row.cents.0))?;
                 self.line(&posting_line(row, row.to_book, row.cents.0))?;
             }
-        }
+            Ok::<(), CannotStart>(())
+        })
+        .await
     }
 }
 

@@ -87,7 +87,8 @@ pub struct World {
     pub app: Option<App>,
     pub clock: Clock,
     pub url: String,
-    settings: Settings,
+    /// As the operator wrote them: what is shown of a secret is not the secret.
+    settings: Value,
     database: Database,
     server: Option<actix_web::dev::ServerHandle>,
     next_tenant: Cell<u32>,
@@ -106,6 +107,7 @@ impl World {
         let clock = Clock::manual(Moment::parse("2027-03-02T13:00:00Z").unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let bind = listener.local_addr().unwrap().to_string();
+        let secret_key = runtime::keyring::Keyring::generate();
         let settings = Settings::load(
             None,
             &[
@@ -117,10 +119,12 @@ impl World {
                 ("recordings", database.recordings_folder()),
                 // The same on every machine.
                 ("voice", "tones".into()),
-                ("secret_key", runtime::keyring::Keyring::generate()),
+                ("secret_key", secret_key.clone()),
             ],
         )
         .unwrap();
+        let mut settings = serde_json::to_value(settings).unwrap();
+        settings["secret_key"] = secret_key.into();
         let mut world = World {
             app: None,
             clock,
@@ -135,7 +139,8 @@ impl World {
     }
 
     async fn build(&mut self, listener: TcpListener) {
-        let app = App::build(self.settings.clone(), self.clock.clone()).await.unwrap();
+        let settings: Settings = serde_json::from_value(self.settings.clone()).unwrap();
+        let app = App::build(settings, self.clock.clone()).await.unwrap();
         let server = app.serve(listener).unwrap();
         self.server = Some(server.handle());
         actix_rt::spawn(server);
@@ -205,25 +210,20 @@ impl World {
 
     /// Starts the service again with another setting.
     pub async fn change_setting(&mut self, name: &str, value: Value) {
-        let mut settings = serde_json::to_value(&self.settings).unwrap();
-        settings[name] = value;
-        self.settings = serde_json::from_value(settings).unwrap();
+        self.settings[name] = value;
         self.restart().await;
     }
 
     /// Starts the service again with other settings.
     pub async fn change_settings(&mut self, changes: &[(&str, Value)]) {
-        let mut settings = serde_json::to_value(&self.settings).unwrap();
         for (name, value) in changes {
-            settings[*name] = value.clone();
+            self.settings[*name] = value.clone();
         }
-        self.settings = serde_json::from_value(settings).unwrap();
         self.restart().await;
     }
 
     pub fn secret_key(&self) -> String {
-        let settings = serde_json::to_value(&self.settings).unwrap();
-        settings["secret_key"].as_str().unwrap().to_owned()
+        self.settings["secret_key"].as_str().unwrap().to_owned()
     }
 
     /// Replaces the secret key as an operator does: the service is stopped, the command seals everything anew, and from then on
@@ -244,9 +244,7 @@ impl World {
             .output()
             .unwrap();
         assert!(rotated.status.success(), "{}", String::from_utf8_lossy(&rotated.stderr));
-        let mut settings = serde_json::to_value(&self.settings).unwrap();
-        settings["secret_key"] = new.into();
-        self.settings = serde_json::from_value(settings).unwrap();
+        self.settings["secret_key"] = new.into();
         let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
         self.build(listener).await;
     }

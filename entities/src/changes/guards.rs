@@ -1,0 +1,286 @@
+//! What must hold inside the transaction that commits: the law, and what somebody has decided by.
+use crate::{
+    campaign, dial, dispatch_block, dispatch_pause, dnc,
+    error::{Error, Result},
+    ids::{CampaignId, SessionId, TenantId},
+    message_send, tally, tenant,
+    values::{E164, Env, Moment, Times},
+};
+use sea_orm::DatabaseTransaction;
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::Uuid;
+
+/// A condition that must hold inside the transaction; if it does not, nothing is written and the answer is `Stale`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Guard {
+    /// The campaign is as it was known, running and not at its end: a pause or a changed rule takes effect before the next
+    /// dial.
+    Dispatchable(CampaignId, i32),
+    /// What somebody waits for was decided by the campaign's rules as they are.
+    Rules(CampaignId, i32),
+    /// The campaign runs, whatever else has changed of it: what it had begun may go on.
+    Runs(CampaignId),
+    /// The tenant is as it was known, and nothing keeps it from dialling: a limit or a suspension too.
+    Free(TenantId, Env, i32),
+    /// This number may be called at this moment.
+    Callable(Callable),
+    /// This person may be written to at this moment.
+    Reachable(Reachable),
+    /// A campaign may write to this person at this moment.
+    Writable(Writable),
+    /// The campaign has `total` contacts and all of them have reached a terminal state.
+    Drained { campaign_id: CampaignId, total: i64 },
+    /// The campaign has `total` contacts, of which so many wait to be called.
+    Counted {
+        campaign_id: CampaignId,
+        total: i64,
+        waiting: i64,
+    },
+}
+
+/// The law, looked at once more when a dial is committed; in doubt nobody is called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Callable {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub session_id: SessionId,
+    pub phone_number: E164,
+    pub dialed_at: Moment,
+    /// Between these the call may start, by the hours of everybody concerned.
+    pub hours: (Moment, Moment),
+    /// The same for the wall clock, where that shows another time than ours.
+    pub wall_hours: (Moment, Moment),
+    /// Calls to the number in any 24 hours and in any 7 days, this one included.
+    pub caps: (Option<i32>, Option<i32>),
+}
+
+/// Somebody who is to be written to: on no do-not-call list for that channel, and nothing keeps the workspace from writing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reachable {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub channel: dnc::DncChannel,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+}
+
+/// Somebody who is to be written to by a campaign: within the hours, and not too often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Writable {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub channel: message_send::Channel,
+    pub address: String,
+    pub message_id: Uuid,
+    pub at: Moment,
+    /// Between these it may be written.
+    pub hours: (Moment, Moment),
+    /// The same for the wall clock, where that shows another time than ours.
+    pub wall_hours: (Moment, Moment),
+    /// Messages of that channel in any 24 hours and in any 7 days, this one included.
+    pub caps: (Option<i32>, Option<i32>),
+}
+
+impl Guard {
+    /// The row, or the list of a tenant, that this depends on.
+    pub(super) fn key(&self) -> (&'static str, Uuid) {
+        match self {
+            Guard::Dispatchable(campaign, _) | Guard::Rules(campaign, _) | Guard::Runs(campaign) => {
+                ("campaign", campaign.0)
+            }
+            Guard::Free(tenant, ..) => ("tenant", tenant.0),
+            Guard::Callable(call) => ("dnc", call.tenant_id.0),
+            Guard::Reachable(person) => ("dnc", person.tenant_id.0),
+            Guard::Writable(message) => ("dnc", message.tenant_id.0),
+            Guard::Drained { campaign_id, .. } | Guard::Counted { campaign_id, .. } => ("tally", campaign_id.0),
+        }
+    }
+}
+
+/// Do all of them hold?
+pub(super) async fn check(db: &DatabaseTransaction, guards: &[Guard], now: Times) -> Result<()> {
+    let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    let (mut running, mut rules) = (BTreeSet::new(), BTreeSet::new());
+    let mut written = Vec::new();
+    let mut people = Vec::new();
+    for guard in guards {
+        match guard {
+            Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
+            Guard::Rules(campaign, version) => drop(rules.insert((*campaign, *version))),
+            Guard::Runs(campaign) => drop(running.insert(*campaign)),
+            Guard::Free(tenant, env, version) => drop(tenants.insert((*tenant, *env, *version))),
+            Guard::Callable(call) => calls.push(call),
+            Guard::Reachable(person) => people.push(person),
+            Guard::Writable(message) => written.push(message),
+            Guard::Counted {
+                campaign_id,
+                total,
+                waiting,
+            } => {
+                let tally = tally::load(db, *campaign_id).await?;
+                if tally.total != *total || tally.pending + tally.waiting != *waiting {
+                    return Err(Error::Stale);
+                }
+            }
+            Guard::Drained { campaign_id, total } => {
+                let tally = tally::load(db, *campaign_id).await?;
+                if tally.unfinished() != 0 || tally.total != *total {
+                    return Err(Error::Stale);
+                }
+            }
+        }
+    }
+    let campaigns: Vec<_> = campaigns.into_iter().collect();
+    if !campaigns.is_empty() && !campaign::still_dispatchable(db, &campaigns).await? {
+        return Err(Error::Stale);
+    }
+    let rules: Vec<_> = rules.into_iter().collect();
+    if !rules.is_empty() && !campaign::have_rules(db, &rules).await? {
+        return Err(Error::Stale);
+    }
+    let running: Vec<_> = running.into_iter().collect();
+    if !running.is_empty() && !campaign::all_run(db, &running).await? {
+        return Err(Error::Stale);
+    }
+    for (tenant, env, version) in tenants {
+        if !tenant::is_free(db, tenant, env, version).await? {
+            return Err(Error::Stale);
+        }
+    }
+    let leaves = !(people.is_empty() && written.is_empty() && calls.is_empty());
+    if leaves && (now.in_doubt || dispatch_pause::lasts(db).await?) {
+        return Err(Error::Stale);
+    }
+    check_people(db, &people).await?;
+    check_written(db, &written, now).await?;
+    check_calls(db, &calls, now).await
+}
+
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// Do the hours hold now and at that moment, by our time and by the wall clock?
+fn in_hours(now: Times, at: Moment, hours: (Moment, Moment), wall_hours: (Moment, Moment)) -> bool {
+    let within = |at: Moment, (opens, closes): (Moment, Moment)| opens <= at && at <= closes;
+    let wall_at = at.plus_millis(-now.behind_ms());
+    within(now.ours, hours) && within(at, hours) && within(now.wall, wall_hours) && within(wall_at, wall_hours)
+}
+
+/// Hours, the do-not-call list and the caps of everybody who is to be called.
+async fn check_calls(db: &DatabaseTransaction, calls: &[&Callable], now: Times) -> Result<()> {
+    let behind_ms = now.behind_ms().max(0);
+    let open = |call: &&Callable| in_hours(now, call.dialed_at, call.hours, call.wall_hours);
+    if !calls.iter().all(open) {
+        return Err(Error::Stale);
+    }
+    let mut by_owner: BTreeMap<(TenantId, Env), Vec<&Callable>> = BTreeMap::new();
+    for call in calls {
+        by_owner.entry((call.tenant_id, call.env)).or_default().push(call);
+    }
+    for (owner, calls) in by_owner {
+        let numbers: Vec<E164> = calls.iter().map(|call| call.phone_number.clone()).collect();
+        if !dnc::barred(db, owner, dnc::DncChannel::Phone, &numbers)
+            .await?
+            .is_empty()
+        {
+            return Err(Error::Stale);
+        }
+        let capped: Vec<_> = calls.into_iter().filter(|call| call.caps != (None, None)).collect();
+        let Some(first) = capped.iter().map(|call| call.dialed_at).min() else {
+            continue;
+        };
+        let numbers: Vec<E164> = capped.iter().map(|call| call.phone_number.clone()).collect();
+        let mut recent = dial::recent(db, owner, &numbers, first.plus_millis(-7 * DAY_MS - behind_ms)).await?;
+        for call in capped {
+            // Two calls to one number may meet in one transaction: each counts for the next.
+            let before = recent.entry(call.phone_number.clone()).or_default();
+            if call.is_capped(before, behind_ms) {
+                return Err(Error::Stale);
+            }
+            before.push(dial::Dialed {
+                at: call.dialed_at,
+                session_id: call.session_id,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The do-not-call list, and what blocks the workspaces, of everybody who is to be written to.
+async fn check_people(db: &DatabaseTransaction, people: &[&Reachable]) -> Result<()> {
+    let mut by_channel: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for person in people {
+        let key = (person.tenant_id, person.env, person.channel);
+        by_channel.entry(key).or_default().push(person.address.clone());
+    }
+    for ((tenant, env, channel), addresses) in by_channel {
+        let blocks = dispatch_block::of(db, tenant).await?;
+        if blocks.iter().any(|block| block.env == env)
+            || !dnc::barred(db, (tenant, env), channel, &addresses).await?.is_empty()
+        {
+            return Err(Error::Stale);
+        }
+    }
+    Ok(())
+}
+
+/// Hours and caps of everybody whom a campaign is to write to.
+async fn check_written(db: &DatabaseTransaction, messages: &[&Writable], now: Times) -> Result<()> {
+    let behind_ms = now.behind_ms().max(0);
+    let mut by_channel: BTreeMap<_, Vec<&Writable>> = BTreeMap::new();
+    for message in messages {
+        if !in_hours(now, message.at, message.hours, message.wall_hours) {
+            return Err(Error::Stale);
+        }
+        if message.caps != (None, None) {
+            let key = (message.tenant_id, message.env, message.channel);
+            by_channel.entry(key).or_default().push(message);
+        }
+    }
+    for ((tenant, env, channel), messages) in by_channel {
+        let addresses: Vec<String> = messages.iter().map(|message| message.address.clone()).collect();
+        let Some(first) = messages.iter().map(|message| message.at).min() else {
+            continue;
+        };
+        let since = first.plus_millis(-7 * DAY_MS - behind_ms);
+        let mut recent = message_send::recent(db, (tenant, env), channel, &addresses, since).await?;
+        for message in messages {
+            // Two messages to one address may meet in one transaction: each counts for the next.
+            let before = recent.entry(message.address.clone()).or_default();
+            if message.is_capped(before, behind_ms) {
+                return Err(Error::Stale);
+            }
+            before.push(message_send::Sent {
+                at: message.at,
+                message_id: message.message_id,
+            });
+        }
+    }
+    Ok(())
+}
+
+impl Writable {
+    /// `behind_ms`: the wall clock counts from so much earlier on, and by it too the cap must hold.
+    fn is_capped(&self, before: &[message_send::Sent], behind_ms: i64) -> bool {
+        let reached = |cap: Option<i32>, days: i64| {
+            let since = self.at.plus_millis(-days * DAY_MS - behind_ms);
+            let others = before.iter().filter(|sent| sent.message_id != self.message_id);
+            let count = others.filter(|sent| sent.at > since).count();
+            cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
+        };
+        reached(self.caps.0, 1) || reached(self.caps.1, 7)
+    }
+}
+
+impl Callable {
+    /// Was the number called too often already? A call that a trunk sent back does not count against itself. `behind_ms`: the
+    /// wall clock counts from so much earlier on, and by it too the cap must hold.
+    pub fn is_capped(&self, before: &[dial::Dialed], behind_ms: i64) -> bool {
+        let reached = |cap: Option<i32>, days: i64| {
+            let since = self.dialed_at.plus_millis(-days * DAY_MS - behind_ms);
+            let others = before.iter().filter(|call| call.session_id != self.session_id);
+            let count = others.filter(|call| call.at > since).count();
+            cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
+        };
+        reached(self.caps.0, 1) || reached(self.caps.1, 7)
+    }
+}

@@ -1,0 +1,208 @@
+//! Everything that one commit writes. The writer merges the changes of many actors and applies them in one transaction.
+mod guards;
+mod table;
+mod writes;
+
+pub use guards::{Callable, Guard, Reachable, Writable};
+pub use writes::Queue;
+
+use crate::{
+    agent, agent_version, answer, api_key,
+    bulk::{self, OnConflict},
+    campaign, campaign_hour, campaign_move, contact, delivery, delivery_attempt, dial, dispatch_block, dnc,
+    email_message, endpoint_health, endpoint_hour,
+    error::Result,
+    evaluation, event, function,
+    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId, VoiceId},
+    inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sms_message, tally, tenant,
+    topup, transcript, user,
+    values::{Env, Times},
+    voice, webhook_endpoint,
+};
+use sea_orm::DatabaseTransaction;
+use std::collections::BTreeMap;
+use table::changes;
+use uuid::Uuid;
+
+// A list, a line: its rows, how they are written, and what names a row that is replaced. They are written in this order.
+changes! {
+    /// Rows with a `version` are inserted at 1 and else replace exactly their predecessor.
+    #[derive(Clone, Debug, Default)]
+    pub struct Changes {
+        /// Looked at before anything is written.
+        guards: Vec<Guard> => elsewhere;
+        tenants: Vec<tenant::Model> => ReplacePredecessor, key("tenant", id);
+        users: Vec<user::Model> => Fail;
+        memberships: Vec<membership::Model> => Fail;
+        api_keys: Vec<api_key::Model> => Fail;
+        topups: Vec<topup::Model> => ReplacePredecessor, key("topup", id);
+        agents: Vec<agent::Model> => ReplacePredecessor, key("agent", id);
+        agent_versions: Vec<agent_version::Model> => Fail;
+        functions: Vec<function::Model> => ReplacePredecessor, key("function", id);
+        numbers: Vec<number::Model> => ReplacePredecessor, key("number", id);
+        number_alarms: Vec<number::alarm::Model> => Replace, key("alarm", number_id);
+        inbound_calls: Vec<inbound_call::Model> => Keep;
+        endpoints: Vec<webhook_endpoint::Model> => ReplacePredecessor, key("endpoint", id);
+        campaigns: Vec<campaign::Model> => ReplacePredecessor, key("campaign", id);
+        contacts: Vec<contact::Model> => ReplacePredecessor, key("contact", id);
+        sessions: Vec<session::Model> => ReplacePredecessor, key("session", id);
+        rooms: Vec<room::Model> => ReplacePredecessor, key("room", id);
+        transcripts: Vec<transcript::Model> => Replace;
+        recordings: Vec<recording::Model> => ReplacePredecessor, key("recording", id);
+        recording_reads: Vec<recording::read::Model> => Fail;
+        evaluations: Vec<evaluation::Model> => Replace, key("evaluation", session_id);
+        // What somebody has said already stays.
+        answers: Vec<answer::Model> => Keep;
+        /// Sessions of which nobody shall read what was answered.
+        forgotten: Vec<SessionId> => by(writes::forget_answers);
+        /// How a contact's last call was classified, after its end.
+        contact_dispositions: Vec<(ContactId, SessionId, String)> => by(writes::set_dispositions), key("contact", 0);
+        /// Intents to call.
+        dials: Vec<dial::Model> => Fail;
+        // One key for a tenant's whole list: no dial of that tenant is in one transaction with a change of it.
+        dnc: Vec<dnc::Model> => ReplacePredecessor, key("dnc", tenant_id);
+        sms_messages: Vec<sms_message::Model> => ReplacePredecessor, key("sms", id);
+        email_messages: Vec<email_message::Model> => ReplacePredecessor, key("email", id);
+        email_contents: Vec<email_message::content::Model> => Fail;
+        /// Intents to send a message.
+        message_sends: Vec<message_send::Model> => Fail;
+        campaign_moves: Vec<campaign_move::Model> => Fail;
+        /// Differences, added to the hour's counts.
+        campaign_hours: Vec<campaign_hour::Model> => by(campaign_hour::add);
+        /// Differences, added up per campaign; counted last.
+        tallies: BTreeMap<Owned<CampaignId>, tally::Model> => elsewhere, key("tally", 0.id);
+        /// New events with the deliveries that carry them.
+        events: Vec<event::Model> => Fail;
+        deliveries: Vec<delivery::Model> => Fail;
+        /// Outcomes of attempts.
+        delivery_updates: Vec<delivery::Model> => by(delivery::update);
+        /// What becomes of everything that an endpoint has not received. One slice of it here; its lane sees to the rest.
+        queues: Vec<(EndpointId, Queue)> => by(writes::put_away);
+        attempts: Vec<delivery_attempt::Model> => Keep;
+        healths: Vec<endpoint_health::Model> => Replace;
+        /// Differences, added to the hour's counts.
+        hours: Vec<endpoint_hour::Model> => by(endpoint_hour::add);
+        mails: Vec<mail::Model> => Fail;
+        /// What happens to credits; the writer books it in order, together with what it follows from.
+        movements: Vec<ledger::Movement> => elsewhere;
+        /// The booked entries and the accounts after them, by the writer alone.
+        ledger_entries: Vec<ledger::Model> => Fail;
+        accounts: Vec<ledger::account::Model> => ReplacePredecessor;
+        /// What keeps tenants from dispatching, and what no longer does.
+        blocks: Vec<dispatch_block::Model> => by(dispatch_block::add);
+        unblocked: Vec<(TenantId, Env, dispatch_block::Reason)> => by(writes::unblock);
+        voices: Vec<voice::Model> => ReplacePredecessor, key("voice", id);
+        voice_samples: Vec<voice::sample::Model> => Replace, key("voice_sample", id);
+        /// Voices of which no sample is kept.
+        voices_forgotten: Vec<VoiceId> => by(writes::forget_samples);
+    }
+}
+
+/// What the rest of the service may want to know about a commit.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// Campaigns of which no contact is left unfinished.
+    pub drained: Vec<Owned<CampaignId>>,
+}
+
+impl Changes {
+    /// Counts a contact's move, or a session's end, for the campaign.
+    pub fn tally(&mut self, campaign: Owned<CampaignId>) -> &mut tally::Model {
+        self.tallies
+            .entry(campaign)
+            .or_insert_with(|| tally::Model::new(campaign.id))
+    }
+
+    /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
+    pub fn touched(&self) -> Vec<(&'static str, Uuid)> {
+        let mut keys = self.written();
+        keys.extend(self.guards.iter().map(Guard::key));
+        keys
+    }
+
+    /// Writes it all. The caller's transaction makes it one.
+    pub async fn apply(&self, db: &DatabaseTransaction, now: Times) -> Result<Applied> {
+        guards::check(db, &self.guards, now).await?;
+        self.write_lists(db).await?;
+        let drained = writes::count(db, &self.campaigns, &self.tallies).await?;
+        Ok(Applied { drained })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Moment;
+
+    /// Each a list with one row, of those whose rows are quickly made. The table treats all of them alike.
+    fn ones() -> Vec<Changes> {
+        let nil = Uuid::nil();
+        let (tenant, campaign, session) = (TenantId(nil), CampaignId(nil), SessionId(nil));
+        let mut counted = Changes::default();
+        counted.tally(Owned::new(tenant, Env::Test, campaign)).total = 1;
+        vec![
+            counted,
+            Changes {
+                guards: vec![Guard::Runs(campaign)],
+                ..Changes::default()
+            },
+            Changes {
+                forgotten: vec![session],
+                ..Changes::default()
+            },
+            Changes {
+                contact_dispositions: vec![(ContactId(nil), session, "reached".into())],
+                ..Changes::default()
+            },
+            Changes {
+                campaign_hours: vec![campaign_hour::Model::empty(campaign, Moment::from_millis(0))],
+                ..Changes::default()
+            },
+            Changes {
+                hours: vec![endpoint_hour::Model::empty(EndpointId(nil), Moment::from_millis(0))],
+                ..Changes::default()
+            },
+            Changes {
+                queues: vec![(EndpointId(nil), Queue::Hold)],
+                ..Changes::default()
+            },
+            Changes {
+                unblocked: vec![(tenant, Env::Test, dispatch_block::Reason::Credits)],
+                ..Changes::default()
+            },
+            Changes {
+                voices_forgotten: vec![VoiceId(nil)],
+                ..Changes::default()
+            },
+        ]
+    }
+
+    #[test]
+    fn a_commit_with_one_list_is_not_nothing_and_loses_it_in_no_merge() {
+        assert!(Changes::default().is_empty());
+        for one in ones() {
+            assert!(!one.is_empty(), "{one:?}");
+            let mut merged = Changes::default();
+            merged.merge(one.clone());
+            assert_eq!(format!("{merged:?}"), format!("{one:?}"));
+        }
+    }
+
+    #[test]
+    fn lists_grow_in_a_merge_and_counts_add_up() {
+        let mut all = Changes::default();
+        for one in ones().into_iter().chain(ones()) {
+            all.merge(one);
+        }
+        assert_eq!((all.guards.len(), all.forgotten.len(), all.queues.len()), (2, 2, 2));
+        let counts: Vec<i64> = all.tallies.values().map(|tally| tally.total).collect();
+        assert_eq!(counts, [2]);
+    }
+
+    #[test]
+    fn what_is_replaced_is_named() {
+        let kinds = |changes: &Changes| changes.touched().into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
+        let named: Vec<_> = ones().iter().flat_map(kinds).collect();
+        assert_eq!(named, ["tally", "campaign", "contact"]);
+    }
+}

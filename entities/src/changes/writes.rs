@@ -1,0 +1,96 @@
+//! Lists that are not written as they are.
+use crate::{
+    answer,
+    bulk::{self, OnConflict},
+    campaign, contact,
+    delivery::{self, PutAway},
+    dispatch_block,
+    error::Result,
+    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId, VoiceId},
+    tally,
+    values::Env,
+    voice,
+};
+use sea_orm::DatabaseTransaction;
+use std::collections::BTreeMap;
+
+/// What becomes of all that an endpoint has not received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Open deliveries are cancelled: the endpoint is disabled.
+    CancelOpen,
+    /// Held ones too: it is deleted.
+    CancelAll,
+    /// Open deliveries are held: it is suspended.
+    Hold,
+}
+
+pub(super) async fn put_away(db: &DatabaseTransaction, queues: &[(EndpointId, Queue)]) -> Result<()> {
+    for (endpoint, queue) in queues {
+        match queue {
+            Queue::CancelOpen => delivery::put_away(db, *endpoint, PutAway::CancelOpen).await?,
+            Queue::CancelAll => {
+                delivery::put_away(db, *endpoint, PutAway::CancelHeld).await?;
+                delivery::put_away(db, *endpoint, PutAway::CancelOpen).await?
+            }
+            Queue::Hold => delivery::put_away(db, *endpoint, PutAway::HoldOpen).await?,
+        };
+    }
+    Ok(())
+}
+
+pub(super) async fn forget_answers(db: &DatabaseTransaction, sessions: &[SessionId]) -> Result<()> {
+    for session in sessions {
+        answer::delete_of(db, *session).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn set_dispositions(
+    db: &DatabaseTransaction,
+    dispositions: &[(ContactId, SessionId, String)],
+) -> Result<()> {
+    for (id, session, code) in dispositions {
+        contact::set_disposition(db, *id, *session, code).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn unblock(
+    db: &DatabaseTransaction,
+    unblocked: &[(TenantId, Env, dispatch_block::Reason)],
+) -> Result<()> {
+    for (tenant, env, reason) in unblocked {
+        dispatch_block::remove(db, *tenant, *env, *reason).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn forget_samples(db: &DatabaseTransaction, voices: &[VoiceId]) -> Result<()> {
+    for voice in voices {
+        voice::sample::delete_of(db, *voice).await?;
+    }
+    Ok(())
+}
+
+/// Adds the differences, and answers the campaigns of which no contact is left unfinished.
+pub(super) async fn count(
+    db: &DatabaseTransaction,
+    campaigns: &[campaign::Model],
+    tallies: &BTreeMap<Owned<CampaignId>, tally::Model>,
+) -> Result<Vec<Owned<CampaignId>>> {
+    // A campaign's first row of counts is born with it.
+    let born: Vec<_> = campaigns
+        .iter()
+        .filter(|row| row.version == 1)
+        .map(|row| tally::Model::new(row.id))
+        .collect();
+    bulk::save(db, &born, OnConflict::Fail).await?;
+    let mut drained = Vec::new();
+    for (campaign, by) in tallies {
+        if tally::add(db, by).await? == 0 {
+            drained.push(*campaign);
+        }
+    }
+    Ok(drained)
+}

@@ -1,0 +1,200 @@
+//! Sessions: calls, and what became of them.
+mod options;
+mod queries;
+mod slots;
+mod status;
+
+pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
+pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids};
+pub use slots::{
+    InUse, Live, count_in_line, count_queued, in_use, live, not_ended, open, queued, sent_back, tenants_in_queue,
+};
+pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status};
+
+use crate::{
+    error::{Error, Result},
+    ids::{AgentId, CampaignId, ContactId, Owned, RecordingId, RoomId, SessionId, TenantId},
+    values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
+};
+use sea_orm::entity::prelude::*;
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "sessions")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: SessionId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub status: Status,
+    pub phase: Phase,
+    pub end_reason: Option<EndReason>,
+    pub ended_by: Option<EndedBy>,
+    pub answered_by: Option<AnsweredBy>,
+    pub agent_id: AgentId,
+    pub agent_version: i32,
+    pub voice_id: Option<String>,
+    pub from_number: Option<E164>,
+    /// None: a room has no number.
+    pub to_number: Option<E164>,
+    pub direction: Direction,
+    pub email: Option<String>,
+    pub first_name: Option<String>,
+    pub last_name: Option<String>,
+    pub client_reference_id: Option<String>,
+    pub campaign_id: Option<CampaignId>,
+    pub contact_id: Option<ContactId>,
+    /// The room that it is held in; none: it is a phone call.
+    pub room_id: Option<RoomId>,
+    /// 1 for the first call to its contact.
+    pub attempt: i32,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub variables: Variables,
+    #[sea_orm(column_type = "JsonBinary")]
+    pub metadata: Metadata,
+    pub ring_timeout_seconds: i32,
+    pub max_duration_seconds: i32,
+    /// Not dialled before this.
+    pub scheduled_at: Option<Moment>,
+    /// How long it waits for a slot.
+    pub queue_ttl_seconds: i32,
+    /// Where the person is, if it was said.
+    pub timezone: Option<Zone>,
+    /// What a minute of talk cost when the session was made.
+    pub price_cents_per_minute: i32,
+    /// What was set aside for it when it was first dialled.
+    pub hold_cents: Cents,
+    /// While queued: when waiting for a slot is given up.
+    pub queued_until: Option<Moment>,
+    pub dialed_at: Option<Moment>,
+    pub started_at: Option<Moment>,
+    pub ended_at: Option<Moment>,
+    pub duration_seconds: i32,
+    pub actual_cost_cents: Cents,
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    pub consent: Consent,
+    /// What it was made with, beside the columns.
+    #[sea_orm(column_type = "JsonBinary")]
+    pub options: Options,
+    pub disposition_code: Option<String>,
+    pub disposition_note: Option<String>,
+    pub disposition_by: Option<Evaluator>,
+    /// Set when its recording begins.
+    pub recording_id: Option<RecordingId>,
+    pub opted_out_at: Option<Moment>,
+    /// After an opt-out: when its recording is erased.
+    pub purge_after: Option<Moment>,
+    pub deleted_at: Option<Moment>,
+    pub version: i32,
+    pub created_at: Moment,
+}
+impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    /// What the agent's words may mention: the variables, and the other side's names.
+    pub fn mentions(&self) -> Variables {
+        self.variables.clone().naming([
+            ("first_name", &self.first_name),
+            ("last_name", &self.last_name),
+            ("email", &self.email),
+        ])
+    }
+
+    /// A session that is made now: an outbound call of its own, with the defaults.
+    pub fn new(owner: (TenantId, Env), id: SessionId, agent: (AgentId, i32), to_number: E164, now: Moment) -> Self {
+        Self::with(owner, id, agent, Some(to_number), now)
+    }
+
+    fn with(
+        owner: (TenantId, Env),
+        id: SessionId,
+        agent: (AgentId, i32),
+        to_number: Option<E164>,
+        now: Moment,
+    ) -> Self {
+        Model {
+            id,
+            tenant_id: owner.0,
+            env: owner.1,
+            status: Status::Queued,
+            phase: Phase::Queued,
+            end_reason: None,
+            ended_by: None,
+            answered_by: None,
+            agent_id: agent.0,
+            agent_version: agent.1,
+            voice_id: None,
+            from_number: None,
+            to_number,
+            direction: Direction::Outbound,
+            email: None,
+            first_name: None,
+            last_name: None,
+            client_reference_id: None,
+            campaign_id: None,
+            contact_id: None,
+            room_id: None,
+            attempt: 1,
+            variables: Variables::default(),
+            metadata: Metadata::default(),
+            ring_timeout_seconds: 30,
+            max_duration_seconds: 600,
+            scheduled_at: None,
+            queue_ttl_seconds: 300,
+            timezone: None,
+            price_cents_per_minute: 0,
+            hold_cents: Cents(0),
+            queued_until: None,
+            dialed_at: None,
+            started_at: None,
+            ended_at: None,
+            duration_seconds: 0,
+            actual_cost_cents: Cents(0),
+            error_code: None,
+            error_message: None,
+            consent: Consent::NotRequired,
+            options: Options::default(),
+            disposition_code: None,
+            disposition_note: None,
+            disposition_by: None,
+            recording_id: None,
+            opted_out_at: None,
+            purge_after: None,
+            deleted_at: None,
+            version: 1,
+            created_at: now,
+        }
+    }
+
+    /// The session of a room that is made now; the room's id follows.
+    pub fn of_room(owner: (TenantId, Env), id: SessionId, agent: (AgentId, i32), now: Moment) -> Self {
+        Self::with(owner, id, agent, None, now)
+    }
+
+    /// The other party's.
+    pub fn phone_number(&self) -> Option<&E164> {
+        match self.direction {
+            Direction::Outbound => self.to_number.as_ref(),
+            Direction::Inbound => self.from_number.as_ref(),
+        }
+    }
+    /// Who is called, of a call by telephone.
+    pub fn callee(&self) -> Result<&E164> {
+        self.to_number.as_ref().ok_or_else(|| Error::Corrupt {
+            table: "sessions",
+            column: "to_number",
+            id: self.id.to_string(),
+        })
+    }
+    pub fn key(&self) -> Owned<SessionId> {
+        Owned::new(self.tenant_id, self.env, self.id)
+    }
+}
+
+fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(Column::DeletedAt.is_null())
+}

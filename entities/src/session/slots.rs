@@ -1,0 +1,170 @@
+//! Sessions that are not over: who takes a slot, who waits for one, and which should have an actor.
+use super::{Column, Direction, Entity, Model, owned};
+use crate::{
+    error::Result,
+    ids::{CampaignId, Owned, SessionId, TenantId},
+    page,
+    values::Env,
+};
+use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+
+/// A call that takes a slot, as the dispatcher counts it.
+#[derive(Clone, Copy, Debug)]
+pub struct Live {
+    pub id: SessionId,
+    pub env: Env,
+    pub campaign_id: Option<CampaignId>,
+    pub direction: Direction,
+}
+
+/// The tenant's sessions that take a slot: dialled and not ended.
+pub async fn live(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Live>> {
+    let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_live());
+    let rows: Vec<(SessionId, Env, Option<CampaignId>, Direction)> = select
+        .select_only()
+        .columns([Column::Id, Column::Env, Column::CampaignId, Column::Direction])
+        .into_tuple()
+        .all(db)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, env, campaign_id, direction)| Live {
+            id,
+            env,
+            campaign_id,
+            direction,
+        })
+        .collect())
+}
+
+/// The tenant's sessions that wait for a slot, the oldest first.
+pub async fn queued(
+    db: &impl ConnectionTrait,
+    tenant: TenantId,
+    after: Option<SessionId>,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let waiting = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_queued());
+    page::behind(db, waiting, Column::Id, after, limit).await
+}
+
+/// A campaign's calls that a trunk sent back and that wait for their turn again.
+pub async fn sent_back(db: &impl ConnectionTrait, campaign: Owned<CampaignId>) -> Result<Vec<Owned<SessionId>>> {
+    let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
+    let select = owned(campaign.tenant_id, campaign.env)
+        .filter(waits)
+        .filter(Column::CampaignId.eq(campaign.id))
+        .select_only()
+        .column(Column::Id);
+    let ids: Vec<SessionId> = select.into_tuple().all(db).await?;
+    let key = |id| Owned::new(campaign.tenant_id, campaign.env, id);
+    Ok(ids.into_iter().map(key).collect())
+}
+
+/// Sessions that have not ended, of all tenants, and for which nobody else waits: each should have an actor.
+pub async fn open(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Owned<SessionId>>> {
+    let mut select = Entity::find()
+        .select_only()
+        .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(is_open())
+        .filter(awaits_nobody());
+    if let Some(after) = after {
+        select = select.filter(Column::Id.gt(after));
+    }
+    let rows: Vec<(TenantId, Env, SessionId)> = select
+        .order_by(Column::Id, Order::Asc)
+        .limit(limit)
+        .into_tuple()
+        .all(db)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}
+
+/// Tenants with a session that waits for a slot.
+pub async fn tenants_in_queue(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::TenantId)
+        .filter(is_queued())
+        .distinct();
+    Ok(select.into_tuple().all(db).await?)
+}
+
+/// Calls in use now, by where they came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InUse {
+    pub campaign: u64,
+    pub api: u64,
+    pub inbound: u64,
+    pub room: u64,
+}
+impl InUse {
+    pub fn total(self) -> u64 {
+        self.outbound() + self.inbound + self.room
+    }
+    pub fn outbound(self) -> u64 {
+        self.campaign + self.api
+    }
+}
+
+pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<InUse> {
+    let mine = || owned(tenant, env).filter(is_live());
+    let outbound = || mine().filter(Column::Direction.eq(Direction::Outbound));
+    Ok(InUse {
+        campaign: outbound().filter(Column::CampaignId.is_not_null()).count(db).await?,
+        api: outbound().filter(Column::CampaignId.is_null()).count(db).await?,
+        inbound: mine()
+            .filter(Column::Direction.eq(Direction::Inbound))
+            .filter(Column::RoomId.is_null())
+            .count(db)
+            .await?,
+        room: mine().filter(Column::RoomId.is_not_null()).count(db).await?,
+    })
+}
+
+/// Sessions of the tenant and env that wait for a slot now.
+pub async fn count_in_line(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+    Ok(owned(tenant, env).filter(is_queued()).count(db).await?)
+}
+
+/// Sessions of the tenant and env that wait for their time or for a slot.
+pub async fn count_queued(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+    let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
+    Ok(owned(tenant, env)
+        .filter(waits)
+        .filter(awaits_nobody())
+        .count(db)
+        .await?)
+}
+
+/// Those of `ids` that have not ended.
+pub async fn not_ended(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<Vec<SessionId>> {
+    let mut found = Vec::new();
+    for chunk in ids.chunks(500) {
+        let select = Entity::find()
+            .select_only()
+            .column(Column::Id)
+            .filter(Column::Id.is_in(chunk.iter().copied()));
+        found.extend(select.filter(is_open()).into_tuple::<SessionId>().all(db).await?);
+    }
+    Ok(found)
+}
+
+/// Written out, not bound: only so do the databases see that the small index of open sessions serves.
+fn is_open() -> Expr {
+    Expr::cust("phase <> 'ended'")
+}
+/// Nobody has joined its room: only the room knows whether somebody will.
+fn awaits_nobody() -> Expr {
+    Expr::cust("(phase <> 'scheduled' OR room_id IS NULL)")
+}
+fn is_queued() -> Expr {
+    Expr::cust("phase <> 'ended' AND phase = 'queued'")
+}
+/// Dialled and not ended: takes a slot.
+fn is_live() -> Expr {
+    Expr::cust("phase <> 'ended' AND phase IN ('dialing', 'ringing', 'answered', 'conversing', 'transferring')")
+}

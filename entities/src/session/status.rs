@@ -1,0 +1,145 @@
+//! What a session's columns may say of how far it is, and how it went.
+use schemars::JsonSchema;
+use sea_orm::{DeriveActiveEnum, EnumIter, entity::prelude::*};
+use serde::{Deserialize, Serialize};
+
+/// The specification's seven values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How far the session is, and at its end how it went.")]
+pub enum Status {
+    Queued,
+    InProgress,
+    Completed,
+    Failed,
+    NoAnswer,
+    Voicemail,
+    Busy,
+}
+
+/// Where in its life a session is; finer than `status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Waits for its time, or for somebody to join its room.
+    Scheduled,
+    /// Waits for a slot.
+    Queued,
+    Dialing,
+    Ringing,
+    /// A machine picked up, and is told a message.
+    Answered,
+    Conversing,
+    /// Somebody else is being called to take over.
+    Transferring,
+    Ended,
+}
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "Who called.")]
+pub enum Direction {
+    /// The agent.
+    #[default]
+    Outbound,
+    /// The other side.
+    Inbound,
+}
+
+/// Whether the other side agreed to be recorded.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
+)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    #[default]
+    NotRequired,
+    Pending,
+    Granted,
+    Refused,
+}
+
+/// Who decided a disposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(8))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Evaluator {
+    /// During the talk.
+    Agent,
+    /// Through the API.
+    Human,
+    /// A language model, after the talk.
+    Llm,
+    /// Plain rules, after the talk.
+    Rules,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(24))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The conversation came to its end.
+    Completed,
+    /// Somebody else took it over.
+    Transferred,
+    /// Nobody said anything any more.
+    SilenceTimeout,
+    /// Ended by its maximum duration.
+    MaxDuration,
+    /// Nothing came from the other side's end any more.
+    MediaTimeout,
+    /// The other side does not want to be called again.
+    OptOut,
+    /// The other side does not want to be recorded.
+    ConsentRefused,
+    /// Rang in vain.
+    NoAnswer,
+    /// Turned down by hand.
+    Declined,
+    Busy,
+    /// A machine picked up, and was told nothing to its end.
+    Voicemail,
+    /// A message was left.
+    VoicemailLeft,
+    InvalidNumber,
+    /// The other side's browser could not be connected.
+    Unreachable,
+    /// Nobody joined the room in time.
+    RoomExpired,
+    /// The workspace could not pay for it.
+    CreditsDepleted,
+    /// The carrier refused the call.
+    CarrierRejected,
+    /// A fault of the agent's own.
+    AgentError,
+    /// What the agent thinks with did not answer.
+    ProviderError,
+    /// Ended by the API, by a shutdown, or because no slot became free in time.
+    Canceled,
+    /// A crash cut it off; what became of the call is unknown, so it is never placed again by itself.
+    NodeLost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    Caller,
+    Agent,
+    Api,
+    System,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    Human,
+    Voicemail,
+}

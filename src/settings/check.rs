@@ -1,0 +1,44 @@
+//! What a setting that cannot be used is answered with.
+use std::{fmt::Display, ops::RangeInclusive};
+
+/// A setting that cannot be used: which, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadSetting(pub String);
+
+/// The value, if it lies in the range.
+pub(super) fn within<T: Copy + Display + PartialOrd>(
+    name: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<T, BadSetting> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = (range.start(), range.end());
+    Err(BadSetting(format!(
+        "`{name}` must be between {least} and {most}, not {value}"
+    )))
+}
+
+/// What stands in a text with commas between.
+pub(super) fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_out_of_its_range_is_told_with_both() {
+        assert_eq!(within("x", 5, 1..=5).unwrap(), 5);
+        for (bad, said) in [
+            (0, "`x` must be between 1 and 5, not 0"),
+            (9, "`x` must be between 1 and 5, not 9"),
+        ] {
+            assert_eq!(within("x", bad, 1..=5).unwrap_err().to_string(), said);
+        }
+        assert!(within("x", f64::NAN, 0.0..=1.0).is_err());
+    }
+}
