@@ -1,5 +1,5 @@
 //! What effects write: their facts become rows of the commit that saves the state.
-use crate::{call::in_hand::Kept, deps::Deps, dnc, sms::inbound::stop as sms_stop};
+use crate::{call::in_hand::Kept, deps::Deps, dnc};
 use entities::{
     Error, Result, answer, campaign_hour,
     changes::Guard,
@@ -8,7 +8,7 @@ use entities::{
     inbound_call, membership, session, tally, transcript,
 };
 use rules::{
-    barred::Entry,
+    barred::{self, Entry},
     commit::Commit,
     contact,
     effect::{Effect, Fact},
@@ -41,7 +41,7 @@ pub async fn add<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], comm
                 bar(deps, owner, entry, commit).await?;
             }
             Fact::StopTexts { phone_number } => {
-                let entry = sms_stop(deps.ids.next(), phone_number);
+                let entry = barred::stop(deps.ids.next(), phone_number);
                 bar(deps, owner, entry, commit).await?;
             }
             Fact::SaveSend(row) => commit.changes.message_sends.push(row.clone()),

@@ -1,9 +1,9 @@
 //! Calls that come in: who takes them, what happens to those that nobody can take, and the alarm when those are too many.
 use crate::{
+    birth::{self, Birth},
     call::{in_hand::Call, leg::Leg, voice},
     credits,
     deps::Deps,
-    facts,
     router::{Admitted, Arrival},
 };
 use entities::{
@@ -99,10 +99,13 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
     };
     let row = session::Model { hold_cents, ..row };
     let (session, effects) = Session::received(row, deps.base_url.clone(), deps.clock.now());
-    let mut commit = Commit::default();
-    facts::add(deps, session.key(), &effects, &mut commit).await?;
+    let birth = Birth::of(session, effects).written(deps).await?;
+    let Birth {
+        state: session,
+        effects,
+        commit,
+    } = birth;
     let row = session.row();
-    commit.changes.sessions.push(row.clone());
     let snapshot = AgentSnapshot {
         id: agent.id,
         version: agent.version,
@@ -121,7 +124,7 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         call: in_hand,
         commit,
     };
-    match deps.router.admit(tenant, arrival).await {
+    match birth::admit(deps, tenant, arrival, effects).await {
         Ok(Admitted::Yes) => Ok(Taken::By(Box::new(row))),
         Ok(Admitted::NoSlot) => turn_away(deps, env, &number, &call, id, Outcome::NoSlot).await,
         Ok(Admitted::Blocked) => turn_away(deps, env, &number, &call, id, Outcome::Blocked).await,

@@ -1,6 +1,7 @@
 //! What lives in Callboard: one shell around the state machines of `rules`, and the services that pace, deliver and supervise. Start
 //! reading at [`tree`].
 
+pub mod birth;
 pub mod call;
 pub mod campaign;
 pub mod carrier;
@@ -13,7 +14,7 @@ pub mod dnc;
 pub mod email;
 pub mod endpoint;
 pub mod evaluate;
-pub mod facts;
+mod facts;
 pub mod fence;
 pub mod heartbeat;
 pub mod holds;

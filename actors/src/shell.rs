@@ -7,7 +7,7 @@ use crate::{
 use actix::prelude::*;
 use entities::{Error, Result, ids::Owned, values::Moment};
 use futures_util::future::BoxFuture;
-use rules::{commit::Commit, machine::Machine};
+use rules::{commit::Commit, effect::Effect, machine::Machine};
 use runtime::{
     clock::{Busy, Clock},
     registry::{Child, Link, Registry, Stop, tell_itself},
@@ -367,6 +367,13 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
     }
     deps.router.perform(effects);
     Ok(state)
+}
+
+/// The rows of a step that somebody else commits, together with more: its facts, and the successor of the stored row.
+pub async fn succeed<M: Stored>(deps: &Deps, state: &mut M, effects: &[Effect], commit: &mut Commit) -> Result<()> {
+    facts::add(deps, state.owner(), effects, commit).await?;
+    state.save(commit);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ pub enum Error {
     /// A field's value is refused; nothing was changed.
     #[error("{field}: {reason}")]
     Invalid { field: String, reason: String },
+    /// The same, in words that do not begin with the field's name.
+    #[error("{field}: {message}")]
+    Refused { field: String, message: String },
     /// The object's state does not allow the command.
     #[error("{} {state} {kind} cannot {command}: {hint}", article(state))]
     InvalidState {
@@ -101,6 +104,13 @@ impl Error {
         }
     }
 
+    pub fn refused(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Error::Refused {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+
     /// Another program has locked the SQLite file. Its words are SQLite's.
     pub fn is_locked(&self) -> bool {
         matches!(self, Error::Unavailable(why) if why.contains("database is locked"))
@@ -116,6 +126,7 @@ impl Error {
             | Error::ConcurrencyFull { .. } => true,
             Error::NotFound(_)
             | Error::Invalid { .. }
+            | Error::Refused { .. }
             | Error::InvalidState { .. }
             | Error::AlreadyExists { .. }
             | Error::InUse(_)

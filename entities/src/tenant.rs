@@ -2,7 +2,7 @@
 use crate::{
     error::{Error, Result},
     ids::TenantId,
-    values::{Env, Moment, Zone},
+    values::{Country, Env, Moment, Zone},
 };
 use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
@@ -37,6 +37,16 @@ pub async fn load(db: &impl ConnectionTrait, id: TenantId) -> Result<Model> {
         .one(db)
         .await?
         .ok_or(Error::NotFound("workspace"))
+}
+
+/// How its numbers without `+` are read.
+pub async fn country(db: &impl ConnectionTrait, id: TenantId) -> Result<Country> {
+    let tenant = load(db, id).await?;
+    tenant.country.parse().map_err(|_| Error::Corrupt {
+        table: "tenants",
+        column: "country",
+        id: tenant.id.to_string(),
+    })
 }
 
 /// Keeps other processes from holding the workspace until the transaction ends. (On SQLite one transaction writes at a time

@@ -5,26 +5,28 @@ use super::{
     extract::{self, Id, Json, OptionalJson, Params},
     language::check_language,
     views::{AgentVersionView, AgentView, List, SimulationView},
-    voices,
 };
 use crate::state::State;
 use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::talk::dry_run::DryRun;
+use actors::{call::voice, talk::dry_run::DryRun};
 use entities::{
     Error,
-    agent::{self, Brain, Definition, Disposition, Model, Question, QuestionType, Transfer},
+    agent::{self, Brain, Definition, Model, Question, QuestionType, Transfer},
     agent_version, campaign, function,
     ids::AgentId,
     number,
     values::{E164, Text, Variables},
 };
-use rules::commit::Commit;
+use rules::{
+    commit::Commit,
+    session::settings::{check_dispositions, unique},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// POST /v1/agents
 pub async fn create(state: Data<State>, caller: Caller, Json(definition): Json<Definition>) -> ApiResult<HttpResponse> {
@@ -244,7 +246,8 @@ async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiRe
 }
 
 async fn check_voice(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
-    voices::check(state, caller, "voice_id", definition.voice_id.as_deref()).await
+    let voice_id = definition.voice_id.as_deref();
+    Ok(voice::check(&state.deps, caller.tenant_id(), "voice_id", voice_id).await?)
 }
 
 fn check_brain(brain: &Brain) -> ApiResult<()> {
@@ -273,10 +276,6 @@ fn check_brain(brain: &Brain) -> ApiResult<()> {
     Ok(())
 }
 
-pub fn check_dispositions(param: &str, dispositions: &[Disposition]) -> ApiResult<()> {
-    unique(param, "code", dispositions.iter().map(|one| &*one.code))
-}
-
 fn check_questions(questions: &[Question]) -> ApiResult<()> {
     unique("questions", "key", questions.iter().map(|one| &*one.key))?;
     for (at, question) in questions.iter().enumerate() {
@@ -285,23 +284,6 @@ fn check_questions(questions: &[Question]) -> ApiResult<()> {
         if is_choice && !(2..=50).contains(&count) || !is_choice && count > 0 {
             let why = "a `choice` needs 2 to 50 options, other types have none";
             return Err(ApiError::validation(format!("questions[{at}].options"), why));
-        }
-    }
-    Ok(())
-}
-
-/// At most 50, each once.
-fn unique<'a>(param: &str, field: &str, words: impl ExactSizeIterator<Item = &'a str>) -> ApiResult<()> {
-    if words.len() > 50 {
-        return Err(ApiError::validation(param, "has more than 50 entries"));
-    }
-    let mut seen = BTreeSet::new();
-    for (at, word) in words.enumerate() {
-        if !seen.insert(word) {
-            return Err(ApiError::validation(
-                format!("{param}[{at}].{field}"),
-                format!("`{word}` is there twice"),
-            ));
         }
     }
     Ok(())

@@ -44,6 +44,10 @@ impl Caller {
     pub fn env(&self) -> Env {
         self.key.env
     }
+    /// Whose objects are the caller's.
+    pub fn owner(&self) -> (TenantId, Env) {
+        (self.key.tenant_id, self.key.env)
+    }
     /// An object of the caller's.
     pub fn own<I>(&self, id: I) -> Owned<I> {
         Owned::new(self.key.tenant_id, self.key.env, id)

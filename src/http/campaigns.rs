@@ -4,7 +4,6 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Nothing, OptionalJson, Params},
-    sessions::check_carrier,
     views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List},
 };
 use crate::state::State;
@@ -13,26 +12,18 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    campaign::outlook,
-    contact::intake::{self, Added, Given},
-    facts,
-    session::caller_id,
+    campaign::{self, outlook, plan},
+    contact::intake::Given,
 };
 use entities::{
-    Error, agent,
-    campaign::{self as store, AgentSnapshot, Channel, Plan},
-    campaign_hour, contact, dispatch_block, dispatch_pause,
+    campaign::{self as store, Plan},
+    campaign_hour, dispatch_block, dispatch_pause,
     ids::CampaignId,
     session, tally,
     values::Text,
 };
 use rules::{
-    campaign::{
-        letter::Letter,
-        machine::{self, Campaign, Command},
-        patch::Patch,
-    },
-    commit::Commit,
+    campaign::{machine::Command, patch::Patch},
     dispatch::room::Room,
 };
 use schemars::JsonSchema;
@@ -40,21 +31,8 @@ use serde::Deserialize;
 
 /// POST /v1/campaigns
 pub async fn create(state: Data<State>, caller: Caller, Json(plan): Json<Plan>) -> ApiResult<HttpResponse> {
-    check(&state, &caller, &plan).await?;
-    create_draft(&state, &caller, plan).await
-}
-
-async fn create_draft(state: &State, caller: &Caller, plan: Plan) -> ApiResult<HttpResponse> {
-    let (campaign, effects) = Campaign::draft(caller.own(caller.new_id(&state.deps.ids)), plan, state.deps.clock.now());
-    let mut commit = Commit::default();
-    facts::add(&state.deps, campaign.key, &effects, &mut commit).await?;
-    commit.changes.campaigns.push(campaign.row());
-    match state.deps.writer.commit(commit).await {
-        // Stale: a repeat of a request that a crash cut off after its commit.
-        Ok(()) | Err(Error::Stale) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(HttpResponse::Created().json(view(state, caller, campaign.key.id).await?))
+    let key = campaign::create(&state.deps, caller.owner(), claimed(&caller), plan).await?;
+    Ok(HttpResponse::Created().json(view(&state, &caller, key.id).await?))
 }
 
 /// A campaign with its contacts, started at once.
@@ -72,84 +50,22 @@ pub async fn run(
     caller: Caller,
     Json(body): Json<serde_json::Value, { 10 * MIB }>,
 ) -> ApiResult<HttpResponse> {
-    let (plan, given) = split(body)?;
-    if given.is_empty() || given.len() > 10_000 {
-        return Err(ApiError::validation(
-            "contacts",
-            format!("has {} entries; 1 to 10000 are allowed", given.len()),
-        ));
-    }
-    check(&state, &caller, &plan).await?;
-    check_sender(&state, &caller, &plan)?;
-    check_caller(&state, &caller, &plan).await?;
-    // It starts at once: it must have what it writes.
-    Letter::check(&plan)?;
-    let agent = agent_of(&state, &caller, &plan).await?;
-    let deps = state.deps.clone();
-    let key = caller.own(caller.new_id::<CampaignId>(&state.deps.ids));
-    let reading = intake::Reading::of(&plan, country(&state, &caller).await?)?;
-    let sorted = intake::sort(&deps, key, &reading, given);
-    if sorted.rows.is_empty() {
-        let why = sorted
-            .rejected
-            .first()
-            .map(|first| first.message.clone())
-            .unwrap_or_default();
-        return Err(ApiError::validation(
-            "contacts",
-            format!("none can be accepted; the first: {why}"),
-        ));
-    }
-    let mut answer = Added {
-        accepted: 0,
-        duplicates: sorted.duplicates,
-        rejected: sorted.rejected,
+    let (plan, contacts) = split(body)?;
+    let asked = campaign::Run {
+        id: claimed(&caller),
+        plan,
+        contacts,
     };
-    let now = deps.clock.now();
-    let rows = std::sync::Arc::new(sorted.rows);
-    let (job_deps, job_rows) = (deps.clone(), rows.clone());
-    let started = deps.writer.run(move |db| {
-        let (deps, rows, plan, agent) = (job_deps.clone(), job_rows.clone(), plan.clone(), agent.clone());
-        Box::pin(async move {
-            let (draft, mut effects) = Campaign::draft(key, plan, now);
-            // What was added is what counts.
-            let contacts = i64::try_from(contact::add(db, &rows).await?).unwrap_or(i64::MAX);
-            let (campaign, more) = machine::transition(
-                draft,
-                Command::Start {
-                    agent: agent.map(Box::new),
-                    contacts,
-                },
-                now,
-            )?;
-            effects.extend(more);
-            let mut commit = Commit::default();
-            facts::add(&deps, key, &effects, &mut commit).await?;
-            commit.changes.campaigns.push(campaign.row());
-            let tally = commit.changes.tally(key);
-            tally.total += contacts;
-            tally.pending += contacts;
-            Ok((effects, commit))
-        })
-    });
-    match started.await {
-        Ok(effects) => {
-            answer.accepted = rows.len() as u64;
-            deps.router.perform(effects);
-            // Its actor sets its alarms: for its start, or for its end.
-            let tick = Command::Tick;
-            deps.router.campaigns().tell(key, tick);
-        }
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale | Error::AlreadyExists { .. }) if caller.object_id.is_some() => {
-            answer.accepted = rows.len() as u64
-        }
-        Err(error) => return Err(error.into()),
-    }
+    let (key, added) = campaign::run(&state.deps, caller.owner(), asked).await?;
     Ok(HttpResponse::Created().json(CampaignRunView {
         campaign: view(&state, &caller, key.id).await?,
-        contacts: answer,
+        contacts: added,
     }))
+}
+
+/// The id that a repeat of the request has, too.
+fn claimed(caller: &Caller) -> Option<CampaignId> {
+    caller.object_id.map(CampaignId::from)
 }
 
 /// The plan's fields and the contacts; each with its own errors.
@@ -198,11 +114,7 @@ pub async fn start(
     _: Nothing,
 ) -> ApiResult<web::Json<CampaignView>> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
-    check_sender(&state, &caller, &row.plan)?;
-    check_from_numbers(&state, &caller, &row.plan).await?;
-    check_caller(&state, &caller, &row.plan).await?;
-    check_voice(&state, &caller, &row.plan).await?;
-    let agent = agent_of(&state, &caller, &row.plan).await?;
+    let agent = plan::check_start(&state.deps, &row).await?;
     check_list(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
     command(
@@ -257,23 +169,7 @@ pub async fn change(
     let before = store::load(&state.deps.db.read, caller.own(id)).await?;
     let patch = Patch::new(patch);
     let plan = patch.apply(&before.plan).map_err(extract::misshapen)?;
-    if plan.channel != before.plan.channel && tally::load(&state.deps.db.read, id).await?.total > 0 {
-        return Err(ApiError::validation(
-            "channel",
-            "is fixed once the campaign has contacts: create a new campaign",
-        ));
-    }
-    // An agent that was deleted since the start keeps no rule from being changed.
-    check_rules(&state, &plan)?;
-    if plan.agent_id != before.plan.agent_id {
-        check_agent(&state, &caller, &plan).await?;
-    }
-    if plan.voice_id != before.plan.voice_id {
-        check_voice(&state, &caller, &plan).await?;
-    }
-    if plan.from_numbers != before.plan.from_numbers {
-        check_from_numbers(&state, &caller, &plan).await?;
-    }
+    plan::check_change(&state.deps, &before, &plan).await?;
     // Who is left must still be written whole; a draft is checked at its start.
     if plan.variables != before.plan.variables && before.status != store::Status::Draft {
         check_list(&state, &caller, id, &plan).await?;
@@ -307,18 +203,8 @@ pub async fn duplicate(
     Id(id): Id<CampaignId>,
     OptionalJson(asked): OptionalJson<Duplicate>,
 ) -> ApiResult<HttpResponse> {
-    let mut plan = store::load(&state.deps.db.read, caller.own(id)).await?.plan;
-    let copy = || Text::parse(&format!("{} (copy)", &plan.name.chars().take(190).collect::<String>()));
-    plan.name = match asked.name {
-        Some(name) => name,
-        None => copy().map_err(|why| ApiError::validation("name", why))?,
-    };
-    check_voice(&state, &caller, &plan).await?;
-    // A time that has passed says nothing of the new one.
-    let now = state.deps.clock.now();
-    plan.schedule.starts_at = plan.schedule.starts_at.filter(|at| *at > now);
-    plan.schedule.ends_at = plan.schedule.ends_at.filter(|at| *at > now);
-    create_draft(&state, &caller, plan).await
+    let key = campaign::duplicate(&state.deps, caller.own(id), claimed(&caller), asked.name).await?;
+    Ok(HttpResponse::Created().json(view(&state, &caller, key.id).await?))
 }
 
 async fn command(
@@ -392,195 +278,12 @@ impl Blocked {
     }
 }
 
-/// How the workspace's numbers without `+` are read.
-pub async fn country(state: &State, caller: &Caller) -> ApiResult<entities::values::Country> {
-    let tenant = entities::tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
-    tenant.country.parse().map_err(|_| {
-        Error::Corrupt {
-            table: "tenants",
-            column: "country",
-            id: tenant.id.to_string(),
-        }
-        .into()
-    })
-}
-
-/// Who calls; `None` for a campaign that writes.
-pub(super) async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<Option<AgentSnapshot>> {
-    if plan.channel != Channel::Phone {
-        return Ok(None);
-    }
-    let hint = "it has no agent: give it one as `agent_id`";
-    let id = plan.agent_id.ok_or(Error::InvalidState {
-        kind: "campaign",
-        state: "draft",
-        command: "start",
-        hint,
-    })?;
-    let agent = match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
-        Err(Error::NotFound(_)) => {
-            let hint = "its agent was deleted";
-            return Err(Error::InvalidState {
-                kind: "campaign",
-                state: "draft",
-                command: "start",
-                hint,
-            }
-            .into());
-        }
-        found => found?,
-    };
-    Ok(Some(AgentSnapshot {
-        id: agent.id,
-        version: agent.version,
-        definition: agent.definition,
-    }))
-}
-
-/// Is there somebody to call, or to write, by?
-pub(super) fn check_sender(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    match plan.channel {
-        Channel::Phone => check_carrier(state, caller.env()),
-        Channel::Sms => Ok(actors::sms::check_configured(&state.deps, caller.env())?),
-        Channel::Email => Ok(actors::email::check_configured(&state.deps, caller.env())?),
-    }
-}
-
-/// Texts are written from the workspace's own numbers, and live calls show one of them that has a trunk.
-async fn check_from_numbers(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    let (db, owner) = (&state.deps.db.read, (caller.tenant_id(), caller.env()));
-    for number in &plan.from_numbers {
-        let usable = match plan.channel {
-            // Whether anybody hands texts over is asked at the start.
-            Channel::Sms => actors::sms::from_number(&state.deps, owner, Some(number.clone()))
-                .await
-                .map(drop),
-            Channel::Phone => caller_id::check(db, owner, number).await,
-            Channel::Email => Ok(()),
-        };
-        if let Err(Error::Invalid { reason, .. }) = usable {
-            return Err(ApiError::validation(
-                "from_numbers",
-                format!("has {number}, which {reason}"),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Is there a number that its calls can show?
-async fn check_caller(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    let owner = (caller.tenant_id(), caller.env());
-    let is_named = plan.channel != Channel::Phone || !plan.from_numbers.is_empty();
-    if is_named || caller_id::default_of(&state.deps.db.read, owner).await?.is_some() {
-        return Ok(());
-    }
-    let why = "is needed: the workspace has no verified number with a trunk; add one with POST /v1/numbers";
-    Err(ApiError::validation("from_numbers", why))
-}
-
 /// Looks through the whole list, where there is something to look for.
 async fn check_list(state: &State, caller: &Caller, id: CampaignId, plan: &Plan) -> ApiResult<()> {
-    if plan.template.is_none() {
-        // The one that lacks it is told by its own error.
-        return check_variables(state, caller, id, plan).await;
-    }
-    let _permit = state.bulkheads.report(caller.tenant_id())?;
-    check_variables(state, caller, id, plan).await
-}
-
-/// Has every contact what the template needs? Its settings may have changed since the contacts came in.
-pub(super) async fn check_variables(state: &State, caller: &Caller, id: CampaignId, plan: &Plan) -> ApiResult<()> {
-    let Some(letter) = Letter::check(plan)? else {
-        return Ok(());
+    // The one that lacks a template is told by its own error.
+    let _permit = match plan.template {
+        Some(_) => Some(state.bulkheads.report(caller.tenant_id())?),
+        None => None,
     };
-    let needs = letter.needs(plan);
-    if needs.is_empty() {
-        return Ok(());
-    }
-    match contact::first_without(&state.deps.db.reports, caller.own(id).id, &needs).await? {
-        None => Ok(()),
-        Some((contact, name)) => Err(ApiError::validation(
-            "template",
-            format!(
-                "needs {{{{{name}}}}}, and contact {contact} has none: give it one, or write {{{{{name}|…}}}} with what \
-                 stands there instead"
-            ),
-        )),
-    }
-}
-
-async fn check(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    check_rules(state, plan)?;
-    check_from_numbers(state, caller, plan).await?;
-    check_voice(state, caller, plan).await?;
-    check_agent(state, caller, plan).await
-}
-
-async fn check_voice(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    super::voices::check(state, caller, "voice_id", plan.voice_id.as_deref()).await
-}
-
-fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
-    let max = state.deps.limits.max_calls_per_second;
-    if plan.pacing.calls_per_second.get() > max {
-        return Err(ApiError::validation(
-            "pacing.calls_per_second",
-            format!("is more than the operator's maximum of {max}"),
-        ));
-    }
-    if plan.from_numbers.len() > 100 {
-        return Err(ApiError::validation("from_numbers", "has more than 100 entries"));
-    }
-    if plan.retry.rules.values().any(|rule| rule.delays_minutes.len() > 10) {
-        return Err(ApiError::validation("retry.rules", "a rule has more than 10 delays"));
-    }
-    let schedule = &plan.schedule;
-    if schedule.windows.as_ref().is_some_and(|windows| windows.len() > 50) {
-        return Err(ApiError::validation("schedule.windows", "has more than 50 entries"));
-    }
-    if schedule.windows.as_ref().is_some_and(Vec::is_empty) {
-        return Err(ApiError::validation(
-            "schedule.windows",
-            "is empty: nobody could ever be called; leave it out for the default",
-        ));
-    }
-    if plan
-        .session_type
-        .is_some_and(|kind| kind != plan.channel.session_type())
-    {
-        return Err(ApiError::validation(
-            "session_type",
-            "does not go with the channel: `phone` for phone, `none` for sms and email; leave it out",
-        ));
-    }
-    // A draft may still lack its template; its start needs it.
-    if plan.template.is_some() {
-        Letter::check(plan)?;
-    }
-    super::agents::check_dispositions("dispositions", &plan.dispositions)?;
-    super::sessions::check_voicemail(&plan.voicemail)?;
-    if schedule.blackout_dates.len() > 366 {
-        return Err(ApiError::validation(
-            "schedule.blackout_dates",
-            "has more than 366 entries",
-        ));
-    }
-    if let (Some(starts_at), Some(ends_at)) = (schedule.starts_at, schedule.ends_at)
-        && starts_at >= ends_at
-    {
-        return Err(ApiError::validation(
-            "schedule.ends_at",
-            "must be later than `starts_at`",
-        ));
-    }
-    Ok(())
-}
-
-async fn check_agent(state: &State, caller: &Caller, plan: &Plan) -> ApiResult<()> {
-    let Some(id) = plan.agent_id else { return Ok(()) };
-    match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
-        Err(Error::NotFound(_)) => Err(ApiError::validation("agent_id", "is not an agent of this workspace")),
-        found => Ok(state.deps.providers.check(&found?.definition, caller.env())?),
-    }
+    Ok(plan::check_variables(&state.deps, id, plan).await?)
 }

@@ -2,7 +2,6 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    campaigns::country,
     error::{ApiError, ApiResult},
     extract::{self, Csv, Id, Json, Nothing, Params},
     imports::ImportView,
@@ -24,6 +23,7 @@ use entities::{
     Error, campaign, contact as store,
     ids::{CampaignId, ContactId},
     import::Kind,
+    tenant,
 };
 use rules::effect::Hint;
 use schemars::JsonSchema;
@@ -54,7 +54,8 @@ pub async fn add(
     let deps = &state.deps;
     let key = caller.own(id);
     let plan = campaign::load(&deps.db.read, key).await?.plan;
-    let reading = intake::Reading::of(&plan, country(&state, &caller).await?)?;
+    let country = tenant::country(&deps.db.read, caller.tenant_id()).await?;
+    let reading = intake::Reading::of(&plan, country)?;
     let sorted = Arc::new(intake::sort(deps, key, &reading, asked.contacts));
     let added = deps.writer.run(move |db| {
         let sorted = sorted.clone();
@@ -119,7 +120,8 @@ pub async fn change(
     let mut given = edit::given(&before);
     rules::shape::merge(&mut given, patch);
     let given: Given = extract::parse_value(given)?;
-    let after = edit::change(deps, target, given, country(&state, &caller).await?).await?;
+    let country = tenant::country(&deps.db.read, caller.tenant_id()).await?;
+    let after = edit::change(deps, target, given, country).await?;
     let campaign = caller.own(target.campaign);
     deps.router.perform(vec![Hint::ContactsChanged(campaign).into()]);
     Ok(web::Json(after.into()))

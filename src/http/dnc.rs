@@ -2,7 +2,6 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    campaigns::country,
     error::{ApiError, ApiResult},
     extract::{Csv, Id, Json, Params},
     imports::ImportView,
@@ -18,6 +17,7 @@ use entities::{
     dnc::{self as store, Channels, DncChannel, Filter, Model, Source},
     ids::{DncId, SessionId},
     import::Kind,
+    tenant,
     values::{E164, Moment, Text},
 };
 use rules::barred::{self, Entry, Whom};
@@ -95,8 +95,8 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
 
 async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom> {
     // Doubt goes against us: whoever is behind an extension, the line is not called.
-    let number = E164::parse_line(text, country(state, caller).await?);
-    number
+    let country = tenant::country(&state.deps.db.read, caller.tenant_id()).await?;
+    E164::parse_line(text, country)
         .map(Whom::Number)
         .map_err(|why| ApiError::validation("phone_number", why))
 }

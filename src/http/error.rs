@@ -117,6 +117,12 @@ impl ApiError {
                 format!("{field} {reason}").trim_start().to_owned(),
                 Some(field.clone()).filter(|field| !field.is_empty()),
             ),
+            Error::Refused { field, message } => (
+                S::UNPROCESSABLE_ENTITY,
+                "validation_failed",
+                message.clone(),
+                Some(field.clone()).filter(|field| !field.is_empty()),
+            ),
             Error::InvalidState { .. } => (S::CONFLICT, "invalid_state", error.to_string(), None),
             Error::AlreadyExists { field } => (S::CONFLICT, "already_exists", error.to_string(), Some((*field).into())),
             Error::InUse(why) => (S::CONFLICT, "in_use", why.clone(), None),

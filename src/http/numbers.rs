@@ -4,7 +4,6 @@
 //! the sandbox. Live use asks for a claim, which is unique (`entities::number_claim`).
 use super::{
     caller::Caller,
-    campaigns::country,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Params},
     views::{List, SessionView},
@@ -22,10 +21,10 @@ use entities::{
     number::{self as store, Inbound, Model, Otherwise},
     number_claim,
     session::{Sandbox, SandboxOutcome, Step},
-    sip_trunk,
+    sip_trunk, tenant,
     values::{E164, Env, Moment, Text},
 };
-use rules::commit::Commit;
+use rules::{commit::Commit, session::settings::check_script};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +114,8 @@ pub async fn create(
     Json(asked): Json<serde_json::Value>,
 ) -> ApiResult<HttpResponse> {
     let (text, settings) = split(asked)?;
-    let number = E164::parse(&text, country(&state, &caller).await?);
+    let country = tenant::country(&state.deps.db.read, caller.tenant_id()).await?;
+    let number = E164::parse(&text, country);
     let phone_number = number.map_err(|why| ApiError::validation("phone_number", why))?;
     let db = &state.deps.db.read;
     // A repeat of a request whose answer was lost.
@@ -304,7 +304,7 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
         let why = "a call that comes in can be talk, opt_out, consent_refused, transfer, function_timeout or abandoned";
         return Err(ApiError::validation("outcome", why));
     }
-    super::sessions::check_script("script", &asked.script)?;
+    check_script("script", &asked.script)?;
     let id: SessionId = caller.new_id(&state.deps.ids);
     let arriving = Arriving {
         to_number: asked.to_number,

@@ -2,15 +2,14 @@
 //! those who ask meanwhile for the same thing get the same answer, and one that nobody waits for any more ends.
 use super::{
     caller::Caller,
-    campaigns::{agent_of, check_sender, check_variables},
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{Id, Nothing},
     preflights::{Outcome, Subject},
     views::OutlookView,
 };
 use crate::state::State;
 use actix_web::{HttpResponse, web::Data};
-use actors::campaign::outlook;
+use actors::campaign::{outlook, plan};
 use entities::{
     Error,
     campaign::{self, Model},
@@ -44,19 +43,19 @@ pub async fn preflight(
 async fn look(state: Data<State>, caller: Caller, row: Model, permit: Permit) -> Outcome {
     let now = state.deps.clock.now();
     let outlook = outlook::look(&state.deps, &row).await?;
-    let has_agent = holds(agent_of(&state, &caller, &row.plan).await)?;
-    let has_sender = holds(check_sender(&state, &caller, &row.plan))?;
-    let is_filled = holds(check_variables(&state, &caller, row.id, &row.plan).await)?;
+    let has_agent = holds(plan::agent_of(&state.deps, caller.tenant_id(), &row.plan).await)?;
+    let has_sender = holds(plan::check_sender(&state.deps, caller.env(), &row.plan))?;
+    let is_filled = holds(plan::check_variables(&state.deps, row.id, &row.plan).await)?;
     drop(permit);
     let checked = (has_agent, has_sender, is_filled);
     Ok(Arc::new(OutlookView::of(&row, outlook, checked, now)))
 }
 
 /// Does it hold? What could not be found out is no answer.
-fn holds<T>(checked: ApiResult<T>) -> Result<bool, Error> {
+fn holds<T>(checked: Result<T, Error>) -> Result<bool, Error> {
     match checked {
         Ok(_) => Ok(true),
-        Err(ApiError::Service(error)) if error.retryable() => Err(error),
+        Err(error) if error.retryable() => Err(error),
         Err(_) => Ok(false),
     }
 }

@@ -1,7 +1,7 @@
 //! Rooms: links by which a person talks with an agent in a browser.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{Id, Json, Nothing, Params},
     sessions,
     views::List,
@@ -11,24 +11,18 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{call::voice, facts, room::link};
+use actors::room::{self, New, link};
 use entities::{
-    Error, agent,
+    Error,
     ids::{AgentId, ParticipantId, RoomId, SessionId},
     page::Listed,
     room::{self as store, ErrorCode, Model, Status},
-    session::{self, Direction},
+    session,
     values::{Bounded, Metadata, Moment, Text, Variables},
 };
 use rules::{
-    barred,
-    commit::Commit,
-    room::machine::{Command, Room, duration_seconds},
-    session::{
-        command::Command as SessionCommand,
-        machine::Session,
-        settings::{self, Asked, RecordingOverride},
-    },
+    room::machine::{Command, duration_seconds},
+    session::{command::Command as SessionCommand, settings::RecordingOverride},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -149,81 +143,35 @@ fn view(state: &State, row: Model, call: session::Model) -> RoomView {
     }
 }
 
-/// Open rooms, per tenant and env.
-const MAX_OPEN: u64 = 10_000;
+impl Create {
+    fn into_new(self, id: Option<RoomId>) -> New {
+        let Participant {
+            email,
+            first_name,
+            last_name,
+        } = self.participant;
+        New {
+            id,
+            agent_id: self.agent_id,
+            voice_id: self.voice_id.map(Text::into_string),
+            client_reference_id: self.client_reference_id.map(Text::into_string),
+            email: email.map(Text::into_string),
+            first_name: first_name.map(Text::into_string),
+            last_name: last_name.map(Text::into_string),
+            variables: self.variables,
+            metadata: self.metadata,
+            expires_in_seconds: self.expires_in_seconds.get(),
+            max_duration_seconds: self.max_duration_seconds.map(Bounded::get),
+            recording: self.recording,
+        }
+    }
+}
 
 /// POST /v1/rooms
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
-    let deps = &state.deps;
-    let id: RoomId = caller.new_id(&state.deps.ids);
-    // A repeat of a request whose answer was lost.
-    if caller.object_id.is_some()
-        && let Ok(row) = store::load(&deps.db.read, caller.own(id)).await
-    {
-        return Ok(HttpResponse::Created().json(with_session(&state, row).await?));
-    }
-    let agent = match agent::load(&deps.db.read, caller.tenant_id(), asked.agent_id).await {
-        Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is not an agent of this workspace")),
-        found => found?,
-    };
-    super::voices::check(&state, &caller, "voice_id", asked.voice_id.as_deref()).await?;
-    if let Some(email) = &asked.participant.email {
-        barred::email(email).map_err(|_| ApiError::validation("participant.email", "is not an e-mail address"))?;
-    }
-    let definition = &agent.definition;
-    deps.providers.check(definition, caller.env())?;
-    if store::count_open(&deps.db.read, caller.tenant_id(), caller.env()).await? >= MAX_OPEN {
-        let why = format!("at most {MAX_OPEN} rooms can be open at once: end some, or let them expire sooner");
-        return Err(Error::PlanLimit(why).into());
-    }
-    let now = deps.clock.now();
-    let owner = (caller.tenant_id(), caller.env());
-    let session_id: SessionId = deps.ids.next();
-    let max = definition.max_duration_seconds.get();
-    let chosen = [asked.voice_id.as_deref(), definition.voice_id.as_deref()];
-    let options = settings::options(
-        definition,
-        Asked {
-            recording: asked.recording,
-            ..Asked::default()
-        },
-    );
-    let call = session::Model {
-        phase: session::Phase::Scheduled,
-        direction: Direction::Inbound,
-        room_id: Some(id),
-        voice_id: Some(voice::of_call(deps, chosen, &definition.language)),
-        email: asked.participant.email.map(Text::into_string),
-        first_name: asked.participant.first_name.map(Text::into_string),
-        last_name: asked.participant.last_name.map(Text::into_string),
-        client_reference_id: asked.client_reference_id.map(Text::into_string),
-        variables: asked.variables,
-        metadata: asked.metadata,
-        max_duration_seconds: asked.max_duration_seconds.map_or(max, |asked| asked.get().min(max)),
-        queue_ttl_seconds: 0,
-        price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        options,
-        ..session::Model::of_room(owner, session_id, (agent.id, agent.version), now)
-    };
-    let row = Model {
-        session_id,
-        agent_id: agent.id,
-        expires_at: now.plus_seconds(asked.expires_in_seconds.get().into()),
-        ..Model::new(owner, id, link::nonce(), now)
-    };
-    let url = link::url(&deps.links, &deps.base_url, &row);
-    let (session, mut effects) = Session::awaiting(call, deps.base_url.clone());
-    let (room, more) = Room::created(row, url);
-    effects.extend(more);
-    let mut commit = Commit::default();
-    facts::add(deps, room.key(), &effects, &mut commit).await?;
-    commit.changes.sessions.push(session.row());
-    commit.changes.rooms.push(room.row());
-    deps.writer.commit(commit).await?;
-    // The actor sets the alarm for its end.
-    let tick = Command::Tick;
-    deps.router.rooms().tell(room.key(), tick);
-    Ok(HttpResponse::Created().json(view(&state, room.row(), session.row())))
+    let new = asked.into_new(caller.object_id.map(RoomId::from));
+    let (row, call) = room::create(&state.deps, caller.owner(), new).await?;
+    Ok(HttpResponse::Created().json(view(&state, row, call)))
 }
 
 async fn with_session(state: &State, row: Model) -> ApiResult<RoomView> {

@@ -10,22 +10,16 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{
-    call::voice,
-    session::{
-        caller_id,
-        intake::{self, IfClosed},
-    },
-};
+use actors::session::{self, New, intake::IfClosed};
 use entities::{
-    Error, agent, agent_version,
+    Error, agent_version,
     ids::{AgentId, Owned, SessionId},
-    session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail, VoicemailAction},
-    values::{Bounded, E164, Env, Metadata, Moment, Text, Variables, Zone},
+    session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail},
+    values::{Bounded, E164, Metadata, Moment, Text, Variables, Zone},
 };
 use rules::session::{
     command::{Command, Disposition, Evaluated},
-    settings::{self, Asked, RecordingOverride},
+    settings::RecordingOverride,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,83 +90,44 @@ pub struct Person {
     pub timezone: Option<Zone>,
 }
 
-/// A call can be scheduled so far ahead.
-const FURTHEST_SECONDS: i64 = 90 * 24 * 3600;
+impl Create {
+    fn into_new(self, id: Option<SessionId>) -> New {
+        let Person {
+            email,
+            first_name,
+            last_name,
+            timezone,
+        } = self.contact;
+        New {
+            id,
+            to_number: self.to_number,
+            agent_id: self.agent_id,
+            from_number: self.from_number,
+            voice_id: self.voice_id.map(Text::into_string),
+            email: email.map(Text::into_string),
+            first_name: first_name.map(Text::into_string),
+            last_name: last_name.map(Text::into_string),
+            timezone,
+            variables: self.variables,
+            client_reference_id: self.client_reference_id.map(Text::into_string),
+            metadata: self.metadata,
+            scheduled_at: self.scheduled_at,
+            if_closed: self.if_closed,
+            queue_ttl_seconds: self.queue_ttl_seconds.get(),
+            ring_timeout_seconds: self.ring_timeout_seconds.get(),
+            max_duration_seconds: self.max_duration_seconds.map(Bounded::get),
+            voicemail: self.voicemail,
+            recording: self.recording,
+            sandbox: self.sandbox,
+        }
+    }
+}
 
 /// POST /v1/sessions
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
-    let deps = &state.deps;
-    // A repeat of a request whose answer was lost: its own call must not count against it.
-    if let Some(id) = caller.object_id
-        && let Ok(row) = store::load(&deps.db.read, caller.own(id.into())).await
-    {
-        return Ok(HttpResponse::Created().json(SessionView::of(row, &deps.base_url)));
-    }
-    let agent = match agent::load(&deps.db.read, caller.tenant_id(), asked.agent_id).await {
-        Err(Error::NotFound(_)) => return Err(ApiError::validation("agent_id", "is not an agent of this workspace")),
-        found => found?,
-    };
-    check_carrier(&state, caller.env())?;
-    let now = deps.clock.now();
-    if asked
-        .scheduled_at
-        .is_some_and(|at| at > now.plus_seconds(FURTHEST_SECONDS))
-    {
-        return Err(ApiError::validation("scheduled_at", "is more than 90 days ahead"));
-    }
-    let definition = &agent.definition;
-    let max_duration_seconds = asked
-        .max_duration_seconds
-        .map_or(definition.max_duration_seconds.get(), |max| max.get());
-    super::voices::check(&state, &caller, "voice_id", asked.voice_id.as_deref()).await?;
-    check_voicemail(&asked.voicemail)?;
-    check_sandbox(caller.env(), asked.sandbox.as_ref())?;
-    deps.providers.check(definition, caller.env())?;
-    let owner = (caller.tenant_id(), caller.env());
-    let id = caller.new_id(&state.deps.ids);
-    let from_number = caller_id::of_call(&deps.db.read, owner, asked.from_number).await?;
-    let chosen = [asked.voice_id.as_deref(), definition.voice_id.as_deref()];
-    let row = Model {
-        voice_id: Some(voice::of_call(deps, chosen, &definition.language)),
-        from_number: Some(from_number),
-        email: asked.contact.email.map(Text::into_string),
-        first_name: asked.contact.first_name.map(Text::into_string),
-        last_name: asked.contact.last_name.map(Text::into_string),
-        client_reference_id: asked.client_reference_id.map(Text::into_string),
-        variables: asked.variables,
-        metadata: asked.metadata,
-        ring_timeout_seconds: asked.ring_timeout_seconds.get(),
-        max_duration_seconds: max_duration_seconds.min(definition.max_duration_seconds.get()),
-        scheduled_at: asked.scheduled_at,
-        queue_ttl_seconds: asked.queue_ttl_seconds.get(),
-        timezone: asked.contact.timezone,
-        price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        options: settings::options(
-            definition,
-            Asked {
-                recording: asked.recording,
-                voicemail: asked.voicemail,
-                dispositions: &[],
-                sandbox: asked.sandbox,
-            },
-        ),
-        ..Model::new(owner, id, (agent.id, agent.version), asked.to_number, now)
-    };
-    let row = intake::check(deps, row, asked.if_closed).await?;
-    intake::check_room(deps, &row).await?;
-    let row = intake::create(deps, row, now).await?;
-    Ok(HttpResponse::Created().json(SessionView::of(row, &deps.base_url)))
-}
-
-/// Live calls need a carrier that the operator has configured.
-pub fn check_carrier(state: &State, env: Env) -> ApiResult<()> {
-    match state.deps.carriers.of(env) {
-        Some(_) => Ok(()),
-        None => Err(Error::NotConfigured(
-            "no carrier is configured for live calls; use a test key for sandbox calls".into(),
-        )
-        .into()),
-    }
+    let new = asked.into_new(caller.object_id.map(SessionId::from));
+    let row = session::create(&state.deps, caller.owner(), new).await?;
+    Ok(HttpResponse::Created().json(SessionView::of(row, &state.deps.base_url)))
 }
 
 /// GET /v1/sessions
@@ -340,39 +295,5 @@ pub async fn erase(state: &State, row: &Model) -> ApiResult<()> {
         }
     }
     state.deps.router.sessions().request(key, Command::Delete).await?;
-    Ok(())
-}
-
-pub fn check_voicemail(voicemail: &Voicemail) -> ApiResult<()> {
-    if voicemail.action == VoicemailAction::LeaveMessage && voicemail.message.is_none() {
-        return Err(ApiError::validation(
-            "voicemail.message",
-            "is needed for `leave_message`",
-        ));
-    }
-    Ok(())
-}
-
-fn check_sandbox(env: Env, sandbox: Option<&Sandbox>) -> ApiResult<()> {
-    let Some(sandbox) = sandbox else { return Ok(()) };
-    if env == Env::Live {
-        return Err(ApiError::validation(
-            "sandbox",
-            "is for test keys: a live call has a real person",
-        ));
-    }
-    if sandbox.outcome == Some(store::SandboxOutcome::Abandoned) {
-        return Err(ApiError::validation(
-            "sandbox.outcome",
-            "`abandoned` is for calls that come in",
-        ));
-    }
-    check_script("sandbox.script", &sandbox.script)
-}
-
-pub fn check_script(param: &str, script: &[store::Step]) -> ApiResult<()> {
-    if script.len() > 100 {
-        return Err(ApiError::validation(param, "has more than 100 entries"));
-    }
     Ok(())
 }

@@ -2,7 +2,6 @@
 //! code of a live key also claims its number for live use.
 use super::{
     caller::Caller,
-    campaigns::country,
     error::{ApiError, ApiResult},
     extract::{Id, Json, Params},
     views::List,
@@ -16,6 +15,7 @@ use actors::verify::{self, Answered, Asked, Confirmed};
 use entities::{
     Error,
     ids::VerifiedNumberId,
+    tenant,
     values::{E164, Env, Moment, Text},
     verified_number::{self as store, Method, Model, Status},
 };
@@ -73,7 +73,8 @@ pub struct VerifiedNumberView {
 
 /// POST /v1/verified_numbers: for a number that is known and not verified it makes a new code.
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
-    let number = E164::parse(&asked.phone_number, country(&state, &caller).await?);
+    let country = tenant::country(&state.deps.db.read, caller.tenant_id()).await?;
+    let number = E164::parse(&asked.phone_number, country);
     let asked = Asked {
         phone_number: number.map_err(|why| ApiError::validation("phone_number", why))?,
         method: asked.method,

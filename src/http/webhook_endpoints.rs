@@ -11,7 +11,10 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::delivery::{attempt, recovery};
+use actors::{
+    delivery::{attempt, recovery},
+    endpoint,
+};
 use adapters::signature;
 use entities::{
     Error, delivery, endpoint_health, endpoint_hour,
@@ -20,7 +23,6 @@ use entities::{
     webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status},
 };
 use rules::{
-    commit::Commit,
     endpoint::machine::{Change, Command, Switch},
     event,
 };
@@ -77,15 +79,8 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settin
         ))
         .into());
     }
-    let endpoint = new(&state, &caller, asked);
-    let mut commit = Commit::default();
-    commit.changes.endpoints.push(endpoint.clone());
-    let endpoint = match state.deps.writer.commit(commit).await {
-        Ok(()) => endpoint,
-        // A repeat of a request that a crash cut off after its commit: the secret it never showed is shown now.
-        Err(Error::Stale) => store::load(&state.deps.db.read, caller.own(endpoint.id)).await?,
-        Err(error) => return Err(error.into()),
-    };
+    // Of a repeat of a request that a crash cut off after its commit, the secret it never showed is shown now.
+    let endpoint = endpoint::create(&state.deps, new(&state, &caller, asked)).await?;
     Ok(HttpResponse::Created().json(with_secret(&state, endpoint).await?))
 }
 

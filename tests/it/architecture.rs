@@ -142,6 +142,35 @@ fn queries_live_in_entities() {
     }
 }
 
+/// Whoever turns effects into rows must perform them after the commit: only these do the one, and see to the other.
+#[test]
+fn facts_go_by_the_doors() {
+    const DOORS: [&str; 5] = [
+        "actors/src/birth.rs",
+        "actors/src/delivery/settling.rs",
+        "actors/src/dispatcher/dial.rs",
+        "actors/src/dispatcher/message.rs",
+        "actors/src/shell.rs",
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = CRATES.iter().flat_map(|folder| rust_files(&root.join(folder)));
+    let named: Vec<String> = files
+        .filter(|(_, text)| turns_effects_into_rows(text))
+        .map(|(path, _)| path[root.display().to_string().len() + 1..].to_owned())
+        .collect();
+    assert!(named.iter().any(|path| path == DOORS[0]), "{named:?}");
+    for path in &named {
+        assert!(DOORS.contains(&path.as_str()), "{path}: is no door for `facts::add`");
+    }
+}
+
+fn turns_effects_into_rows(text: &str) -> bool {
+    let words = ["facts::add", "facts::{add", "facts::{self, add"];
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .any(|line| words.iter().any(|word| line.contains(word)))
+}
+
 /// The paths of a `use`, each as its segments; `self` names the path before it.
 fn leaves(tree: &str) -> Vec<Vec<String>> {
     let Some((head, rest)) = tree.split_once('{') else {

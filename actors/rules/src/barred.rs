@@ -26,6 +26,18 @@ pub struct Entry {
     pub session_id: Option<SessionId>,
 }
 
+/// The entry of somebody who wants no more texts, by whichever way that was said.
+pub fn stop(id: DncId, person: &E164) -> Entry {
+    Entry {
+        id,
+        whom: Whom::Number(person.clone()),
+        channels: Vec::new(),
+        reason: Some("said so by SMS".into()),
+        source: Source::SmsStop,
+        session_id: None,
+    }
+}
+
 /// An address as it is compared, stored and written to: bare (`local@domain`), in lower case, its domain in ASCII (an
 /// international one as punycode). Whoever is meant has one spelling, so that no other one passes the do-not-call list; what
 /// has more (names, `<>`, quotes, comments, lists) is refused. Source: RFC 5321, 4.1.2 (`Dot-string`), and RFC 5890.

@@ -1,8 +1,34 @@
 //! Who speaks in a call.
 use crate::deps::Deps;
-use adapters::voice_clone::builtin;
+use adapters::voice_clone::builtin::{self, Builtin};
+use entities::{
+    Error, Result,
+    ids::{TenantId, VoiceId},
+    voice::{self, Status},
+};
 
 /// By the first of these that there is, as the operator has set the service up; else the default of the language (BCP 47).
 pub fn of_call<'a>(deps: &Deps, chosen: impl IntoIterator<Item = Option<&'a str>>, language: &str) -> String {
     builtin::of_call(deps.studio.voice.name(), &deps.providers, chosen, language)
+}
+
+/// One of those that are simply there.
+pub fn builtin_of(deps: &Deps, id: &str) -> Option<Builtin> {
+    let mut there = builtin::all(deps.studio.voice.name(), &deps.providers).into_iter();
+    there.find(|voice| voice.id == id)
+}
+
+/// A `voice_id` is one that GET /v1/voices lists, and a clone that can be used. Errors: `field`.
+pub async fn check(deps: &Deps, tenant: TenantId, field: &str, voice_id: Option<&str>) -> Result<()> {
+    let Some(text) = voice_id else { return Ok(()) };
+    let unknown = || Error::refused(field, "is not a voice of this workspace: see GET /v1/voices");
+    let Ok(id) = text.parse::<VoiceId>() else {
+        return builtin_of(deps, text).map(drop).ok_or_else(unknown);
+    };
+    match voice::load(&deps.db.read, tenant, id).await {
+        Ok(row) if row.status == Status::Ready => Ok(()),
+        Ok(_) => Err(Error::refused(field, "is a voice that is not ready to be used")),
+        Err(Error::NotFound(_)) => Err(unknown()),
+        Err(error) => Err(error),
+    }
 }

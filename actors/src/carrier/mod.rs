@@ -13,6 +13,7 @@ pub use lines::{Options as SandboxOptions, Sandbox};
 
 use crate::deps::Deps;
 use entities::{
+    Error, Result,
     ids::{Owned, SessionId},
     values::Env,
 };
@@ -34,6 +35,16 @@ impl Carriers {
         match env {
             Env::Live => None,
             Env::Test => Some(&self.sandbox),
+        }
+    }
+
+    /// Live calls need a carrier that the operator has configured.
+    pub fn check(&self, env: Env) -> Result<()> {
+        match self.of(env) {
+            Some(_) => Ok(()),
+            None => Err(Error::NotConfigured(
+                "no carrier is configured for live calls; use a test key for sandbox calls".into(),
+            )),
         }
     }
 

@@ -6,19 +6,23 @@ mod send;
 use rules::email::machine;
 pub use send::{send, send_begun, undecided};
 
-use crate::{credits, deps::Deps, sms};
+use crate::{
+    birth::{self, Birth},
+    credits,
+    deps::Deps,
+    sms,
+};
 use adapters::mail::post::Post;
 use entities::{
     Error, Result,
     dnc::{self, DncChannel},
     email_message::{
-        self, Kind, Model, Phase,
+        Kind, Model, Phase,
         content::{self, Attachments},
     },
     ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
     values::{Cents, Env, Metadata, Moment},
 };
-use rules::commit::Commit;
 
 /// Messages that are not sent yet, of one tenant in one env.
 pub const MAX_OPEN: u64 = 10_000;
@@ -122,23 +126,9 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
 
 /// Stores a message; its actor sees to the rest.
 pub async fn create(deps: &Deps, (row, content): (Model, content::Model)) -> Result<Model> {
-    let key = row.key();
-    let mut commit = Commit::default();
-    commit.changes.email_messages.push(row.clone());
-    commit.changes.email_contents.push(content);
-    let row = match deps.writer.commit(commit).await {
-        Ok(()) => row,
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale | Error::AlreadyExists { .. }) => email_message::load(&deps.db.read, key).await?,
-        Err(error) => return Err(error),
-    };
-    wake(deps, key);
-    Ok(row)
-}
-
-/// A message has been committed: its actor looks at it. A hint; the reconcile finds it as well.
-pub fn wake(deps: &Deps, key: Owned<EmailId>) {
-    tell(deps, key, machine::Command::Tick);
+    let mut birth = Birth::of(row, Vec::new());
+    birth.commit.changes.email_contents.push(content);
+    birth::create_or_find(deps, birth).await
 }
 
 fn tell(deps: &Deps, key: Owned<EmailId>, command: machine::Command) {

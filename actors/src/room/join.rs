@@ -1,11 +1,12 @@
 //! Somebody joins a room: its participant is settled, its session gets a slot and its credits, and the browser is connected.
 use super::house;
 use crate::{
+    birth,
     call::{in_hand::Call, leg::Leg},
     credits,
     deps::Deps,
-    facts,
     router::{Admitted, Arrival},
+    shell,
 };
 use entities::{
     Error, Result, agent_version,
@@ -138,10 +139,8 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
         // It has ended at this very moment.
         return Err(Error::NotFound("room"));
     }
-    session.version += 1;
     let mut commit = Commit::default();
-    facts::add(deps, session.key(), &effects, &mut commit).await?;
-    commit.changes.sessions.push(session.row());
+    shell::succeed(deps, &mut session, &effects, &mut commit).await?;
     let agent = AgentSnapshot {
         id: version.agent_id,
         version: version.version,
@@ -161,7 +160,7 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
         call: in_hand,
         commit,
     };
-    match deps.router.admit(room.made.tenant_id, arrival).await {
+    match birth::admit(deps, room.made.tenant_id, arrival, effects).await {
         Ok(Admitted::Yes) => Ok(None),
         Ok(Admitted::NoSlot) => no_slot(deps, room).await.map(Some),
         Ok(Admitted::Blocked) => blocked(deps, room).await.map(Some),

@@ -4,6 +4,7 @@
 //! comes over one UDP port ([`media::webrtc`]) to a [`media::wire`], at whose other end the agent talks ([`talk`]), as on the
 //! telephone.
 pub mod actor;
+mod create;
 pub mod hearing;
 pub mod house;
 pub mod join;
@@ -11,3 +12,5 @@ pub mod line;
 pub mod link;
 pub mod live_rooms;
 pub mod talk;
+
+pub use create::{New, create};

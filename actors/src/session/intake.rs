@@ -3,7 +3,7 @@
 use crate::{
     credits,
     deps::Deps,
-    facts, holds,
+    holds,
     people::{People, people},
 };
 use entities::{
@@ -13,14 +13,12 @@ use entities::{
     dispatch_block::{self, Reason},
     session::{self as store, Model},
     tenant,
-    values::{Env, Moment},
+    values::Env,
 };
 use rules::{
-    commit::Commit,
     dispatch::room::Room,
     eligibility::{self, Rule, Terms, Verdict, direct_caps, ring_ms},
     hours::{self, Rules},
-    session::{command::Command, machine::Session},
 };
 
 /// What a call that is made outside the calling hours becomes.
@@ -142,22 +140,4 @@ pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Stores the session; its actor and the dispatcher see to the rest.
-pub async fn create(deps: &Deps, row: Model, now: Moment) -> Result<Model> {
-    let (session, effects) = Session::queued(row, deps.base_url.clone(), now);
-    let mut commit = Commit::default();
-    facts::add(deps, session.key(), &effects, &mut commit).await?;
-    commit.changes.sessions.push(session.row());
-    let row = match deps.writer.commit(commit).await {
-        Ok(()) => session.row(),
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale) => store::load(&deps.db.read, session.key()).await?,
-        Err(error) => return Err(error),
-    };
-    // The actor sets the alarm: for its time, or to give up waiting for a slot.
-    deps.router.sessions().tell(session.key(), Command::Tick);
-    deps.router.perform(effects);
-    Ok(row)
 }

@@ -7,13 +7,13 @@ use crate::{
 use entities::{
     Result,
     dnc::{self, Source},
-    ids::{DncId, SmsId, TenantId},
+    ids::{SmsId, TenantId},
     number, number_claim,
     sms_message::{self, Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
 };
 use rules::{
-    barred::{Entry, Whom},
+    barred::stop,
     commit::Commit,
     sms::{
         segments,
@@ -121,18 +121,6 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
             })
         })
         .await
-}
-
-/// The entry of somebody who wants no more texts, by whichever way that was said.
-pub fn stop(id: DncId, person: &E164) -> Entry {
-    Entry {
-        id,
-        whom: Whom::Number(person.clone()),
-        channels: Vec::new(),
-        reason: Some("said so by SMS".into()),
-        source: Source::SmsStop,
-        session_id: None,
-    }
 }
 
 fn lift(entry: dnc::Model, now: Moment) -> dnc::Model {

@@ -6,7 +6,11 @@ mod send;
 use rules::sms::{machine, segments};
 pub use send::{send, send_begun, send_now, undecided};
 
-use crate::{credits, deps::Deps};
+use crate::{
+    birth::{self, Birth},
+    credits,
+    deps::Deps,
+};
 use entities::{
     Error, Result,
     changes::Reachable,
@@ -14,11 +18,10 @@ use entities::{
     dnc::{self, DncChannel},
     ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
     number::{self, Standing},
-    sms_message::{self, Direction, Model, Phase},
+    sms_message::{Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
 };
-use rules::commit::Commit;
 
 /// Messages that are not sent yet, of one tenant in one env.
 pub const MAX_OPEN: u64 = 10_000;
@@ -158,22 +161,7 @@ pub async fn check_blocks(deps: &Deps, (tenant, env): (TenantId, Env)) -> Result
 
 /// Stores a message; its actor sees to the rest.
 pub async fn create(deps: &Deps, row: Model) -> Result<Model> {
-    let key = row.key();
-    let mut commit = Commit::default();
-    commit.changes.sms_messages.push(row.clone());
-    let row = match deps.writer.commit(commit).await {
-        Ok(()) => row,
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale) => sms_message::load(&deps.db.read, key).await?,
-        Err(error) => return Err(error),
-    };
-    wake(deps, key);
-    Ok(row)
-}
-
-/// A message has been committed: its actor looks at it. A hint; the reconcile finds it as well.
-pub fn wake(deps: &Deps, key: Owned<SmsId>) {
-    tell(deps, key, machine::Command::Tick);
+    birth::create_or_find(deps, Birth::of(row, Vec::new())).await
 }
 
 pub fn tell(deps: &Deps, key: Owned<SmsId>, command: machine::Command) {

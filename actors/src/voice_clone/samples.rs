@@ -56,6 +56,15 @@ pub async fn put(
     Ok(sample)
 }
 
+/// They count from now on.
+pub fn whole(samples: &[Sample]) -> Vec<Sample> {
+    let whole = |sample: &Sample| Sample {
+        stored: true,
+        ..sample.clone()
+    };
+    samples.iter().map(whole).collect()
+}
+
 /// Erases samples that no voice has taken. What fails is found again by `sweep`.
 pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
     let mut erased = Vec::new();

@@ -15,20 +15,20 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
-use actors::voice_clone::samples::{self, MAX_TOTAL};
+use actors::voice_clone::{
+    self, New,
+    samples::{self, MAX_TOTAL},
+};
 use entities::{
     Error,
     ids::{VoiceId, VoiceSampleId},
     values::{Env, Text},
     voice::{
-        self as store, Maker, Model, Status,
+        self as store, Maker, Status,
         sample::{self, Model as Sample},
     },
 };
-use rules::{
-    commit::Commit,
-    voice_clone::machine::{Command, MAX_SAMPLES},
-};
+use rules::voice_clone::machine::{Command, MAX_SAMPLES};
 use schemars::JsonSchema;
 
 /// The fields of a form, as `multipart/form-data`.
@@ -89,7 +89,16 @@ pub async fn create(
         .receive(form, &["name", "language", "consent_attested"], None)
         .await?;
     let row = match asked.settings() {
-        Ok(settings) => make(&state, &caller, (id, maker), settings, &upload.samples).await,
+        Ok((name, language)) => {
+            let new = New {
+                id,
+                provider: maker,
+                name,
+                language,
+            };
+            let made = voice_clone::create(&state.deps, caller.owner(), new, &upload.samples).await;
+            made.map_err(ApiError::from)
+        }
         Err(error) => Err(error),
     };
     match row {
@@ -108,56 +117,6 @@ fn maker(state: &State, caller: &Caller) -> Result<Maker, Error> {
         Env::Live => Maker::Elevenlabs,
     };
     state.deps.cloning.of(maker).map(|_| maker).ok_or_else(not_configured)
-}
-
-async fn make(
-    state: &State,
-    caller: &Caller,
-    (id, provider): (VoiceId, Maker),
-    (name, language): (String, Option<String>),
-    uploaded: &[Sample],
-) -> ApiResult<Model> {
-    let now = state.deps.clock.now();
-    let row = Model {
-        id,
-        tenant_id: caller.tenant_id(),
-        env: caller.env(),
-        name,
-        language,
-        provider,
-        provider_voice_id: None,
-        status: Status::Pending,
-        samples: i32::try_from(uploaded.len()).unwrap_or(i32::MAX),
-        run: 0,
-        deadline: None,
-        submitted_at: None,
-        leftovers: false,
-        wake_at: Some(now),
-        tries: 0,
-        error_code: None,
-        error_message: None,
-        consent_attested_at: now,
-        ready_at: None,
-        version: 1,
-        created_at: now,
-        updated_at: now,
-        deleted_at: None,
-    };
-    let mut commit = Commit::default();
-    commit.changes.voices.push(row.clone());
-    commit.changes.voice_samples.extend(whole(uploaded));
-    state.deps.writer.commit(commit).await?;
-    state.deps.router.voices().tell(row.key(), Command::Tick);
-    Ok(row)
-}
-
-/// They count from now on.
-fn whole(samples: &[Sample]) -> Vec<Sample> {
-    let whole = |sample: &Sample| Sample {
-        stored: true,
-        ..sample.clone()
-    };
-    samples.iter().map(whole).collect()
 }
 
 /// POST /v1/voices/{id}/samples
@@ -191,7 +150,7 @@ pub async fn add_samples(
     if upload.samples.is_empty() {
         return Err(ApiError::validation("samples", "needs at least one file"));
     }
-    match tell(&state, &voice, Command::AddSamples(whole(&upload.samples))).await {
+    match tell(&state, &voice, Command::AddSamples(samples::whole(&upload.samples))).await {
         Ok(row) => Ok(web::Json(row.into())),
         // It stands, perhaps: the rows say which of them count.
         Err(error @ ApiError::Service(Error::Unavailable(_))) => Err(error),

@@ -6,7 +6,7 @@ pub use clones::{CloneForm, SamplesForm, add_samples, create, train};
 pub use form::{Fingerprint, Form};
 
 use super::{
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{self, Id, Json, Params},
     language::check_language,
     views::List,
@@ -16,6 +16,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
+use actors::call::voice::builtin_of;
 use adapters::voice_clone::builtin::{self, Builtin};
 use entities::{
     Error, agent, campaign,
@@ -230,13 +231,8 @@ async fn find(state: &State, caller: &Caller, id: &str) -> ApiResult<Found> {
         let row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
         return Ok(Found::Clone(Box::new(row)));
     }
-    let found = builtin_of(state, id).map(Found::Builtin);
+    let found = builtin_of(&state.deps, id).map(Found::Builtin);
     found.ok_or_else(|| Error::NotFound("voice").into())
-}
-
-fn builtin_of(state: &State, id: &str) -> Option<Builtin> {
-    let mut there = builtin::all(state.deps.studio.voice.name(), &state.deps.providers).into_iter();
-    there.find(|voice| voice.id == id)
 }
 
 /// A clone of the workspace's; of others nothing can be changed.
@@ -372,19 +368,4 @@ fn not_ready(status: Status) -> Error {
 
 fn not_configured() -> Error {
     Error::NotConfigured("no provider of voices is configured; use a test key for sandbox clones".into())
-}
-
-/// A `voice_id` is one that GET /v1/voices lists, and a clone that can be used.
-pub async fn check(state: &State, caller: &Caller, param: &str, voice_id: Option<&str>) -> ApiResult<()> {
-    let Some(text) = voice_id else { return Ok(()) };
-    let unknown = || ApiError::validation(param, "is not a voice of this workspace: see GET /v1/voices");
-    let Ok(id) = text.parse::<VoiceId>() else {
-        return builtin_of(state, text).map(drop).ok_or_else(unknown);
-    };
-    match store::load(&state.deps.db.read, caller.tenant_id(), id).await {
-        Ok(row) if row.status == Status::Ready => Ok(()),
-        Ok(_) => Err(ApiError::validation(param, "is a voice that is not ready to be used")),
-        Err(Error::NotFound(_)) => Err(unknown()),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -1,11 +1,13 @@
 //! How a call is handled: its agent's settings, under what its campaign or its request says instead.
 use entities::{
+    Error, Result,
     agent::{Channels, ConsentMode, Definition, Disposition},
-    session::{Options, Recorded, Sandbox, Voicemail},
-    values::Bounded,
+    session::{Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction},
+    values::{Bounded, Env},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// What one call's recording is to be, instead of the agent's.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -51,4 +53,51 @@ pub fn options(agent: &Definition, asked: Asked<'_>) -> Options {
         sandbox: asked.sandbox,
         number_id: None,
     }
+}
+
+pub fn check_voicemail(voicemail: &Voicemail) -> Result<()> {
+    if voicemail.action == VoicemailAction::LeaveMessage && voicemail.message.is_none() {
+        return Err(Error::refused("voicemail.message", "is needed for `leave_message`"));
+    }
+    Ok(())
+}
+
+/// How the sandbox plays the other side of a call that is placed.
+pub fn check_sandbox(env: Env, sandbox: Option<&Sandbox>) -> Result<()> {
+    let Some(sandbox) = sandbox else { return Ok(()) };
+    if env == Env::Live {
+        let why = "is for test keys: a live call has a real person";
+        return Err(Error::refused("sandbox", why));
+    }
+    if sandbox.outcome == Some(SandboxOutcome::Abandoned) {
+        let why = "`abandoned` is for calls that come in";
+        return Err(Error::refused("sandbox.outcome", why));
+    }
+    check_script("sandbox.script", &sandbox.script)
+}
+
+pub fn check_script(field: &str, script: &[Step]) -> Result<()> {
+    if script.len() > 100 {
+        return Err(Error::refused(field, "has more than 100 entries"));
+    }
+    Ok(())
+}
+
+pub fn check_dispositions(field: &str, dispositions: &[Disposition]) -> Result<()> {
+    unique(field, "code", dispositions.iter().map(|one| &*one.code))
+}
+
+/// The `key`s of the entries of `field`: at most 50, each once.
+pub fn unique<'a>(field: &str, key: &str, words: impl ExactSizeIterator<Item = &'a str>) -> Result<()> {
+    if words.len() > 50 {
+        return Err(Error::refused(field, "has more than 50 entries"));
+    }
+    let mut seen = BTreeSet::new();
+    for (at, word) in words.enumerate() {
+        if !seen.insert(word) {
+            let why = format!("`{word}` is there twice");
+            return Err(Error::refused(format!("{field}[{at}].{key}"), why));
+        }
+    }
+    Ok(())
 }

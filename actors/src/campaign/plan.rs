@@ -1,0 +1,145 @@
+//! What a campaign's settings refer to: is it there, and can it be used?
+use crate::{call::voice, deps::Deps, email, session::caller_id, sms};
+use entities::{
+    Error, Result, agent,
+    campaign::{AgentSnapshot, Channel, Model, Plan},
+    contact,
+    ids::{CampaignId, TenantId},
+    tally,
+    values::Env,
+};
+use rules::campaign::{letter::Letter, plan};
+
+/// All that holds before it starts, too. Errors: the first field that is wrong.
+pub async fn check(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<()> {
+    plan::check(plan, deps.limits.max_calls_per_second)?;
+    check_from_numbers(deps, owner, plan).await?;
+    check_voice(deps, owner.0, plan).await?;
+    check_agent(deps, owner, plan).await
+}
+
+/// What is changed must be as in a new one; what refers to something that was deleted since keeps nothing else from being
+/// changed.
+pub async fn check_change(deps: &Deps, before: &Model, plan: &Plan) -> Result<()> {
+    let owner = (before.tenant_id, before.env);
+    if plan.channel != before.plan.channel && tally::load(&deps.db.read, before.id).await?.total > 0 {
+        let why = "is fixed once the campaign has contacts: create a new campaign";
+        return Err(Error::refused("channel", why));
+    }
+    plan::check(plan, deps.limits.max_calls_per_second)?;
+    if plan.agent_id != before.plan.agent_id {
+        check_agent(deps, owner, plan).await?;
+    }
+    if plan.voice_id != before.plan.voice_id {
+        check_voice(deps, owner.0, plan).await?;
+    }
+    if plan.from_numbers != before.plan.from_numbers {
+        check_from_numbers(deps, owner, plan).await?;
+    }
+    Ok(())
+}
+
+/// Can it start, but for its contacts? Answers who calls; `None` for a campaign that writes.
+pub async fn check_start(deps: &Deps, campaign: &Model) -> Result<Option<AgentSnapshot>> {
+    let (owner, plan) = ((campaign.tenant_id, campaign.env), &campaign.plan);
+    check_sender(deps, owner.1, plan)?;
+    check_from_numbers(deps, owner, plan).await?;
+    check_caller(deps, owner, plan).await?;
+    check_voice(deps, owner.0, plan).await?;
+    agent_of(deps, owner.0, plan).await
+}
+
+/// Is there somebody to call, or to write, by?
+pub fn check_sender(deps: &Deps, env: Env, plan: &Plan) -> Result<()> {
+    match plan.channel {
+        Channel::Phone => deps.carriers.check(env),
+        Channel::Sms => sms::check_configured(deps, env),
+        Channel::Email => email::check_configured(deps, env),
+    }
+}
+
+/// Texts are written from the workspace's own numbers, and live calls show one of them that has a trunk.
+async fn check_from_numbers(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<()> {
+    for number in &plan.from_numbers {
+        let usable = match plan.channel {
+            // Whether anybody hands texts over is asked at the start.
+            Channel::Sms => sms::from_number(deps, owner, Some(number.clone())).await.map(drop),
+            Channel::Phone => caller_id::check(&deps.db.read, owner, number).await,
+            Channel::Email => Ok(()),
+        };
+        if let Err(Error::Invalid { reason, .. }) = usable {
+            let why = format!("has {number}, which {reason}");
+            return Err(Error::refused("from_numbers", why));
+        }
+    }
+    Ok(())
+}
+
+/// Is there a number that its calls can show?
+pub async fn check_caller(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<()> {
+    let is_named = plan.channel != Channel::Phone || !plan.from_numbers.is_empty();
+    if is_named || caller_id::default_of(&deps.db.read, owner).await?.is_some() {
+        return Ok(());
+    }
+    let why = "is needed: the workspace has no verified number with a trunk; add one with POST /v1/numbers";
+    Err(Error::refused("from_numbers", why))
+}
+
+pub async fn check_voice(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<()> {
+    voice::check(deps, tenant, "voice_id", plan.voice_id.as_deref()).await
+}
+
+async fn check_agent(deps: &Deps, (tenant, env): (TenantId, Env), plan: &Plan) -> Result<()> {
+    let Some(id) = plan.agent_id else { return Ok(()) };
+    match agent::load(&deps.db.read, tenant, id).await {
+        Err(Error::NotFound(_)) => Err(Error::refused("agent_id", "is not an agent of this workspace")),
+        found => deps.providers.check(&found?.definition, env),
+    }
+}
+
+/// Who calls, at the start; `None` for a campaign that writes.
+pub async fn agent_of(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<Option<AgentSnapshot>> {
+    if plan.channel != Channel::Phone {
+        return Ok(None);
+    }
+    let without = |hint| Error::InvalidState {
+        kind: "campaign",
+        state: "draft",
+        command: "start",
+        hint,
+    };
+    let id = plan
+        .agent_id
+        .ok_or_else(|| without("it has no agent: give it one as `agent_id`"))?;
+    let agent = match agent::load(&deps.db.read, tenant, id).await {
+        Err(Error::NotFound(_)) => return Err(without("its agent was deleted")),
+        found => found?,
+    };
+    Ok(Some(AgentSnapshot {
+        id: agent.id,
+        version: agent.version,
+        definition: agent.definition,
+    }))
+}
+
+/// Has every contact what the template needs? Its settings may have changed since the contacts came in. Reads the whole list,
+/// where there is something to look for.
+pub async fn check_variables(deps: &Deps, id: CampaignId, plan: &Plan) -> Result<()> {
+    let Some(letter) = Letter::check(plan)? else {
+        return Ok(());
+    };
+    let needs = letter.needs(plan);
+    if needs.is_empty() {
+        return Ok(());
+    }
+    match contact::first_without(&deps.db.reports, id, &needs).await? {
+        None => Ok(()),
+        Some((contact, name)) => Err(Error::refused(
+            "template",
+            format!(
+                "needs {{{{{name}}}}}, and contact {contact} has none: give it one, or write {{{{{name}|…}}}} with what \
+                 stands there instead"
+            ),
+        )),
+    }
+}
