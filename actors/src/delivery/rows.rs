@@ -7,12 +7,12 @@ use entities::{
     delivery::{self, Model as Delivery},
     endpoint_health, event,
     ids::{DeliveryId, EndpointId, Owned},
-    values::Moment,
     webhook_endpoint::{self as endpoint, Status},
 };
 use rules::{
     commit::{Commit, Committed},
     delivery::{
+        lane::{Due, Settings},
         queue::{Item, WINDOW_BYTES},
         settle::Standing,
     },
@@ -23,25 +23,8 @@ use std::{
     sync::Arc,
 };
 
-/// What a lane must know of its endpoint.
-pub struct Settings {
-    /// `None`: nothing is sent.
-    pub target: Option<Target>,
-    pub standing: Standing,
-}
-
-impl Settings {
-    pub fn is_older_than(&self, known: &Standing) -> bool {
-        // One that is deleted has no version, and nothing comes after it.
-        self.standing.endpoint.is_some() && version(&self.standing) < version(known)
-    }
-}
-
-pub fn version(standing: &Standing) -> Option<i32> {
-    standing.endpoint.as_ref().map(|endpoint| endpoint.version)
-}
-
-pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
+/// The endpoint as it is now.
+pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings<Arc<Target>>> {
     let mut standing = Standing::new(id.id);
     standing.endpoint = settling::found(endpoint::load(&deps.db.read, id).await)?;
     if let Some(health) = endpoint_health::find(&deps.db.read, id.id).await? {
@@ -51,7 +34,10 @@ pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings> {
         .endpoint
         .as_ref()
         .filter(|endpoint| endpoint.status == Status::Active);
-    let target = active.map(|endpoint| Target::of(deps, endpoint)).transpose()?;
+    let target = active
+        .map(|endpoint| Target::of(deps, endpoint))
+        .transpose()?
+        .map(Arc::new);
     if target.is_none() {
         put_away(deps, id).await?;
     }
@@ -87,16 +73,10 @@ async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
     }
 }
 
-/// What is due.
-pub struct Due {
-    pub deliveries: Vec<Item>,
-    pub more: bool,
-    pub next_due_at: Option<Moment>,
-}
-
 /// Events read at once: their bodies may be large.
 const READ: usize = 64;
 
+/// What is due, in its order, but for what the lane has in hand.
 pub async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<DeliveryId>) -> Result<Due> {
     let now = deps.clock.now();
     let rows = delivery::due(&deps.db.read, endpoint, now, limit as u64).await?;

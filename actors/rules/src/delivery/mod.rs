@@ -1,5 +1,6 @@
 //! Deliveries: the life of one, what an endpoint's answers make of it, and the queue of a lane.
 pub mod failure;
+pub mod lane;
 pub mod machine;
 pub mod queue;
 pub mod report;
