@@ -1,29 +1,21 @@
 //! E-mails to people outside. One message is a row with a state machine; the mail server of the service takes it.
-pub mod actor;
 pub mod door;
 mod send;
 
-use rules::email::machine;
-pub use send::{send, send_begun, undecided};
+pub use crate::outgoing::{MAX_OPEN, send_begun};
 
-use crate::{credits, deps::Deps, sms};
+use crate::{deps::Deps, outgoing};
 use adapters::mail::post::Post;
 use entities::{
     Error, Result,
-    dnc::{self, DncChannel},
     email_message::{
-        self, Kind, Model, Phase,
+        Kind, Model, Phase,
         content::{self, Attachments},
     },
     ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
     values::{Cents, Env, Metadata, Moment},
 };
 use rules::commit::Commit;
-
-/// Messages that are not sent yet, of one tenant in one env.
-pub const MAX_OPEN: u64 = 10_000;
-/// A message can be scheduled so far ahead.
-pub const FURTHEST_SECONDS: i64 = sms::FURTHEST_SECONDS;
 
 /// A message that is asked for. None of its texts may have control characters but for the two bodies.
 #[derive(Clone, Debug)]
@@ -103,44 +95,20 @@ pub fn check_configured(deps: &Deps, env: Env) -> Result<()> {
     }
 }
 
-/// May it be written, as far as is known now? The list and the blocks are looked at once more when it is sent.
+/// May it be written, as far as is known now?
 pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
-    let owner = (row.tenant_id, row.env);
     check_configured(deps, row.env)?;
-    sms::check_blocks(deps, owner).await?;
-    let address = std::slice::from_ref(&row.to_address);
-    let barred = dnc::barred(&deps.db.read, owner, DncChannel::Email, address).await?;
-    if !barred.is_empty() {
-        return Err(Error::RecipientOnDnc);
-    }
-    if credits::cover(deps, owner, row.price_cents).await? {
-        Ok(())
-    } else {
-        credits::refuse(deps, owner, Cents(deps.limits.email_price_cents.into())).await
-    }
+    outgoing::check(deps, row, Cents(deps.limits.email_price_cents.into())).await
 }
 
 /// Stores a message; its actor sees to the rest.
 pub async fn create(deps: &Deps, (row, content): (Model, content::Model)) -> Result<Model> {
-    let key = row.key();
     let mut commit = Commit::default();
-    commit.changes.email_messages.push(row.clone());
     commit.changes.email_contents.push(content);
-    let row = match deps.writer.commit(commit).await {
-        Ok(()) => row,
-        // A repeat of a request that a crash cut off after its commit.
-        Err(Error::Stale | Error::AlreadyExists { .. }) => email_message::load(&deps.db.read, key).await?,
-        Err(error) => return Err(error),
-    };
-    wake(deps, key);
-    Ok(row)
+    outgoing::create(deps, row, commit).await
 }
 
-/// A message has been committed: its actor looks at it. A hint; the reconcile finds it as well.
-pub fn wake(deps: &Deps, key: Owned<EmailId>) {
-    tell(deps, key, machine::Command::Tick);
-}
-
-fn tell(deps: &Deps, key: Owned<EmailId>, command: machine::Command) {
-    deps.router.emails().tell(key, command);
+/// Nothing was handed over, whatever has become of its intent.
+pub fn undecided(deps: &Deps, key: Owned<EmailId>) {
+    outgoing::undecided::<Model>(deps, key);
 }
