@@ -9,7 +9,7 @@ use crate::{
     router::{Admitted, Arrival, Mailbox},
     shell::Stored,
 };
-use entities::{Error, Result, email_message, ids::TenantId, sms_message, webhook_endpoint};
+use entities::{Error, Result, ids::TenantId, webhook_endpoint};
 use futures_util::future::BoxFuture;
 use rules::{
     campaign::machine::Campaign, commit::Commit, effect::Effect, room::machine::Room, session::machine::Session,
@@ -143,24 +143,6 @@ impl Born for Voice {
     }
     fn mailbox(deps: &Deps) -> &dyn Mailbox<Self> {
         deps.router.voices()
-    }
-}
-
-impl Born for sms_message::Model {
-    fn insert(&self, commit: &mut Commit) {
-        commit.changes.sms_messages.push(self.clone());
-    }
-    fn mailbox(deps: &Deps) -> &dyn Mailbox<Self> {
-        deps.router.sms()
-    }
-}
-
-impl Born for email_message::Model {
-    fn insert(&self, commit: &mut Commit) {
-        commit.changes.email_messages.push(self.clone());
-    }
-    fn mailbox(deps: &Deps) -> &dyn Mailbox<Self> {
-        deps.router.emails()
     }
 }
 

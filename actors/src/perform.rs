@@ -1,9 +1,13 @@
 //! What effects do: their work is begun and their hints are told, after the commit that decided them.
 use crate::{
-    call::leg::Control, campaign, credits, deps::Deps, email, evaluate, inbound, recording::studio, room::house,
-    router::LaneHint, sms, voice_clone,
+    call::leg::Control, campaign, credits, deps::Deps, evaluate, inbound, outgoing, recording::studio, room::house,
+    router::LaneHint, voice_clone,
 };
-use entities::ids::{Owned, SessionId};
+use entities::{
+    email_message::Model as Email,
+    ids::{Owned, SessionId},
+    sms_message::Model as Sms,
+};
 use rules::{
     campaign::machine::Command as CampaignCommand,
     effect::{DispatchHint, Effect, Hint, Work},
@@ -40,8 +44,8 @@ fn begin(deps: &Deps, work: Work) {
         Work::Transfer { session, to } => control(deps, session, Control::Transfer(to)),
         Work::TransferEnded { session } => control(deps, session, Control::TakeBack),
         Work::ExtendHold { call, started_at } => credits::extend(deps, call, started_at),
-        Work::SendSms(message) => sms::send(deps, message),
-        Work::SendEmail(message) => email::send(deps, message),
+        Work::SendSms(message) => outgoing::send::<Sms>(deps, message),
+        Work::SendEmail(message) => outgoing::send::<Email>(deps, message),
         Work::Evaluate(job) => evaluate::run(deps, job),
         Work::KeepSounds { recording, sounds } => {
             deps.studio.keep(recording.id, sounds);

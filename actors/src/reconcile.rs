@@ -10,7 +10,11 @@ use crate::{
     voice_clone::samples,
 };
 use entities::{
-    Result, email_message::Model as Email, recording::Model as Recording, sms_message::Model as Sms,
+    Result,
+    email_message::{self, Model as Email},
+    message,
+    recording::Model as Recording,
+    sms_message::{self, Model as Sms},
     webhook_endpoint::Model as Endpoint,
 };
 use rules::{
@@ -108,10 +112,10 @@ async fn messages(deps: &Deps) -> Result<()> {
         return Ok(());
     }
     let now = deps.clock.now();
-    for message in entities::sms_message::due(&deps.db.read, now, AT_ONCE).await? {
+    for message in message::due::<sms_message::Entity>(&deps.db.read, now, AT_ONCE).await? {
         deps.router.sms().tell(message, Sms::TICK);
     }
-    for message in entities::email_message::due(&deps.db.read, now, AT_ONCE).await? {
+    for message in message::due::<email_message::Entity>(&deps.db.read, now, AT_ONCE).await? {
         deps.router.emails().tell(message, Email::TICK);
     }
     Ok(())

@@ -2,6 +2,7 @@
 use crate::{
     error::{Error, Result},
     ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
+    message::Messages,
     page::{self, Listed, Page},
     values::{Cents, Env, Metadata, Moment},
 };
@@ -125,6 +126,14 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+impl Messages for Entity {
+    type Id = EmailId;
+    const KEY: [Column; 3] = [Column::TenantId, Column::Env, Column::Id];
+    const WAKE_AT: Column = Column::WakeAt;
+    const SENT_AT: Column = Column::SentAt;
+    const ENDED_AT: Column = Column::EndedAt;
+}
+
 impl Model {
     pub fn key(&self) -> Owned<EmailId> {
         Owned::new(self.tenant_id, self.env, self.id)
@@ -145,28 +154,6 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Mode
 /// The message behind a link that carries its own proof.
 pub async fn behind_link(db: &impl ConnectionTrait, id: EmailId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id).one(db).await?)
-}
-
-/// When these ended, of those that have.
-pub async fn ends_of(db: &impl ConnectionTrait, ids: &[EmailId]) -> Result<Vec<(EmailId, Moment)>> {
-    let select = Entity::find()
-        .filter(Column::Id.is_in(ids.iter().copied()))
-        .select_only()
-        .columns([Column::Id, Column::EndedAt, Column::SentAt]);
-    let rows: Vec<(EmailId, Option<Moment>, Option<Moment>)> = select.into_tuple().all(db).await?;
-    let ends = rows
-        .into_iter()
-        .filter_map(|(id, ended_at, sent_at)| Some((id, ended_at.or(sent_at)?)));
-    Ok(ends.collect())
-}
-
-/// When it ended; `None`: it has not, or it is not kept any more.
-pub async fn ended_at(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Option<Moment>> {
-    let found = owned(key.tenant_id, key.env)
-        .filter(Column::Id.eq(key.id))
-        .one(db)
-        .await?;
-    Ok(found.and_then(|row| row.ended_at.or(row.sent_at)))
 }
 
 /// What a list is narrowed to.
@@ -200,22 +187,6 @@ pub async fn list(
 pub async fn count_open(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending', 'deferred')"));
     Ok(open.count(db).await?)
-}
-
-/// Messages that have something to do by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<EmailId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(Expr::cust("wake_at IS NOT NULL"))
-        .filter(Column::WakeAt.lte(by))
-        .order_by(Column::WakeAt, Order::Asc)
-        .limit(limit);
-    let rows: Vec<(TenantId, Env, EmailId)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
-        .collect())
 }
 
 /// All of all tenants, a page at a time: for the audit.

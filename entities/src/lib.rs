@@ -41,6 +41,7 @@ pub mod ledger;
 pub mod login;
 pub mod mail;
 pub mod membership;
+pub mod message;
 pub mod message_send;
 pub mod meta;
 pub mod number;

@@ -2,6 +2,7 @@
 use crate::{
     error::{Error, Result},
     ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
+    message::Messages,
     page::{self, Listed, Page},
     values::{Cents, E164, Env, Metadata, Moment},
 };
@@ -131,6 +132,14 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+impl Messages for Entity {
+    type Id = SmsId;
+    const KEY: [Column; 3] = [Column::TenantId, Column::Env, Column::Id];
+    const WAKE_AT: Column = Column::WakeAt;
+    const SENT_AT: Column = Column::SentAt;
+    const ENDED_AT: Column = Column::EndedAt;
+}
+
 impl Model {
     pub fn key(&self) -> Owned<SmsId> {
         Owned::new(self.tenant_id, self.env, self.id)
@@ -151,28 +160,6 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<SmsId>) -> Result<Model>
 /// Whose it is, for a provider's report that carries its own proof.
 pub async fn owner_of(db: &impl ConnectionTrait, id: SmsId) -> Result<Option<Owned<SmsId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
-}
-
-/// When these ended, of those that have.
-pub async fn ends_of(db: &impl ConnectionTrait, ids: &[SmsId]) -> Result<Vec<(SmsId, Moment)>> {
-    let select = Entity::find()
-        .filter(Column::Id.is_in(ids.iter().copied()))
-        .select_only()
-        .columns([Column::Id, Column::EndedAt, Column::SentAt]);
-    let rows: Vec<(SmsId, Option<Moment>, Option<Moment>)> = select.into_tuple().all(db).await?;
-    let ends = rows
-        .into_iter()
-        .filter_map(|(id, ended_at, sent_at)| Some((id, ended_at.or(sent_at)?)));
-    Ok(ends.collect())
-}
-
-/// When it ended; `None`: it has not, or it is not kept any more.
-pub async fn ended_at(db: &impl ConnectionTrait, key: Owned<SmsId>) -> Result<Option<Moment>> {
-    let found = owned(key.tenant_id, key.env)
-        .filter(Column::Id.eq(key.id))
-        .one(db)
-        .await?;
-    Ok(found.and_then(|row| row.ended_at.or(row.sent_at)))
 }
 
 /// What a list is narrowed to.
@@ -206,22 +193,6 @@ pub async fn list(
 pub async fn count_open(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending')"));
     Ok(open.count(db).await?)
-}
-
-/// Messages that have something to do by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<SmsId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(Expr::cust("wake_at IS NOT NULL"))
-        .filter(Column::WakeAt.lte(by))
-        .order_by(Column::WakeAt, Order::Asc)
-        .limit(limit);
-    let rows: Vec<(TenantId, Env, SmsId)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
-        .collect())
 }
 
 /// A message that came in, by its provider's id.

@@ -29,7 +29,7 @@ pub async fn status(
     let owner = sms_message::owner_of(&state.deps.db.read, id).await?;
     let key = owner.filter(|key| key.env == Env::Live).ok_or_else(no_such)?;
     if let Some(report) = twilio::report(&fields) {
-        state.deps.router.sms().request(key, Command::Report(report)).await?;
+        state.deps.router.sms().request(key, Command::Own(report)).await?;
     }
     Ok(HttpResponse::NoContent().finish())
 }

@@ -6,8 +6,9 @@ use entities::{
     Result,
     campaign::{self, Channel, Model as Campaign, Plan},
     contact::Model as Contact,
+    email_message,
     ids::{ContactId, EmailId, Owned, SessionId, SmsId, TenantId},
-    session,
+    message, session, sms_message,
     values::Moment,
 };
 use rules::{
@@ -159,12 +160,12 @@ async fn lasts(deps: &Deps, channel: Channel, contacts: &[Contact]) -> Result<Ha
         }
         Channel::Sms => {
             let ids: Vec<SmsId> = rows.map(SmsId).collect();
-            let ended = entities::sms_message::ends_of(db, &ids).await?;
+            let ended = message::ends_of::<sms_message::Entity>(db, &ids).await?;
             ended.into_iter().map(|(id, at)| unsent((id.0, at))).collect()
         }
         Channel::Email => {
             let ids: Vec<EmailId> = rows.map(EmailId).collect();
-            let ended = entities::email_message::ends_of(db, &ids).await?;
+            let ended = message::ends_of::<email_message::Entity>(db, &ids).await?;
             ended.into_iter().map(|(id, at)| unsent((id.0, at))).collect()
         }
     })

@@ -12,7 +12,7 @@ use entities::{
     dispatch_block::{self, Reason},
     email_message,
     ids::{CampaignId, ContactId, Owned},
-    session, sms_message, tenant,
+    message, session, sms_message, tenant,
     values::{Country, Moment, Text},
 };
 use rules::{
@@ -247,8 +247,8 @@ async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &Campaign) -
     let (tenant, env) = (contact.tenant_id, contact.env);
     let ended_at = match contact.channel {
         Channel::Phone => session::load(db, Owned::new(tenant, env, last.into())).await?.ended_at,
-        Channel::Sms => sms_message::ended_at(db, Owned::new(tenant, env, last.into())).await?,
-        Channel::Email => email_message::ended_at(db, Owned::new(tenant, env, last.into())).await?,
+        Channel::Sms => message::ended_at::<sms_message::Entity>(db, Owned::new(tenant, env, last.into())).await?,
+        Channel::Email => message::ended_at::<email_message::Entity>(db, Owned::new(tenant, env, last.into())).await?,
     };
     let gap = i64::from(row.plan.retry.min_gap_minutes.get()) * 60;
     Ok(ended_at.map(|ended_at| ended_at.plus_seconds(gap)))

@@ -1,21 +1,17 @@
 //! E-mails to people outside. One message is a row with a state machine; the mail server of the service takes it.
-pub mod actor;
 pub mod door;
 mod send;
 
-use rules::email::machine;
-pub use send::{send, send_begun, undecided};
+pub use crate::outgoing::{MAX_OPEN, send_begun};
 
 use crate::{
     birth::{self, Birth},
-    credits,
     deps::Deps,
-    sms,
+    outgoing,
 };
 use adapters::mail::post::Post;
 use entities::{
     Error, Result,
-    dnc::{self, DncChannel},
     email_message::{
         Kind, Model, Phase,
         content::{self, Attachments},
@@ -23,11 +19,6 @@ use entities::{
     ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
     values::{Cents, Env, Metadata, Moment},
 };
-
-/// Messages that are not sent yet, of one tenant in one env.
-pub const MAX_OPEN: u64 = 10_000;
-/// A message can be scheduled so far ahead.
-pub const FURTHEST_SECONDS: i64 = sms::FURTHEST_SECONDS;
 
 /// A message that is asked for. None of its texts may have control characters but for the two bodies.
 #[derive(Clone, Debug)]
@@ -107,21 +98,10 @@ pub fn check_configured(deps: &Deps, env: Env) -> Result<()> {
     }
 }
 
-/// May it be written, as far as is known now? The list and the blocks are looked at once more when it is sent.
+/// May it be written, as far as is known now?
 pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
-    let owner = (row.tenant_id, row.env);
     check_configured(deps, row.env)?;
-    sms::check_blocks(deps, owner).await?;
-    let address = std::slice::from_ref(&row.to_address);
-    let barred = dnc::barred(&deps.db.read, owner, DncChannel::Email, address).await?;
-    if !barred.is_empty() {
-        return Err(Error::RecipientOnDnc);
-    }
-    if credits::cover(deps, owner, row.price_cents).await? {
-        Ok(())
-    } else {
-        credits::refuse(deps, owner, Cents(deps.limits.email_price_cents.into())).await
-    }
+    outgoing::check(deps, row, Cents(deps.limits.email_price_cents.into())).await
 }
 
 /// Stores a message; its actor sees to the rest.
@@ -131,6 +111,7 @@ pub async fn create(deps: &Deps, (row, content): (Model, content::Model)) -> Res
     birth::create_or_find(deps, birth).await
 }
 
-fn tell(deps: &Deps, key: Owned<EmailId>, command: machine::Command) {
-    deps.router.emails().tell(key, command);
+/// Nothing was handed over, whatever has become of its intent.
+pub fn undecided(deps: &Deps, key: Owned<EmailId>) {
+    outgoing::undecided::<Model>(deps, key);
 }

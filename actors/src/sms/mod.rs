@@ -1,32 +1,24 @@
 //! SMS: what goes out, what comes in. One message is a row with a state machine; a provider hands it over.
-pub mod actor;
 pub mod inbound;
 mod send;
 
-use rules::sms::{machine, segments};
-pub use send::{send, send_begun, send_now, undecided};
+pub use crate::outgoing::{FURTHEST_SECONDS, MAX_OPEN, send_begun};
+pub use send::send_now;
 
 use crate::{
     birth::{self, Birth},
-    credits,
     deps::Deps,
+    outgoing,
 };
 use entities::{
     Error, Result,
-    changes::Reachable,
-    dispatch_block::{self, Reason},
-    dnc::{self, DncChannel},
     ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
     number::{self, Standing},
     sms_message::{Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
 };
-
-/// Messages that are not sent yet, of one tenant in one env.
-pub const MAX_OPEN: u64 = 10_000;
-/// A message can be scheduled so far ahead.
-pub const FURTHEST_SECONDS: i64 = 35 * 24 * 3600;
+use rules::sms::segments;
 
 /// A message that is asked for.
 #[derive(Clone, Debug)]
@@ -118,8 +110,8 @@ pub fn check_configured(deps: &Deps, env: Env) -> Result<()> {
 
 /// May it be written, as far as is known now? The list and the blocks are looked at once more when it is sent.
 pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
-    let (db, owner) = (&deps.db.read, (row.tenant_id, row.env));
-    deps.sms.provider(row.env)?;
+    let db = &deps.db.read;
+    check_configured(deps, row.env)?;
     let number = &row.to_number;
     if let Some(kind) = number.costly_kind().filter(|_| !deps.limits.allow_costly_numbers) {
         let why = format!("is {kind}: the operator does not allow messages to it");
@@ -137,26 +129,7 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
         }
         Env::Live | Env::Test => {}
     }
-    check_blocks(deps, owner).await?;
-    let barred = dnc::barred(db, owner, DncChannel::Sms, std::slice::from_ref(number)).await?;
-    if !barred.is_empty() {
-        return Err(Error::RecipientOnDnc);
-    }
-    if credits::cover(deps, owner, row.price_cents).await? {
-        Ok(())
-    } else {
-        credits::refuse(deps, owner, Cents(deps.limits.sms_price_cents_per_segment.into())).await
-    }
-}
-
-/// Does nothing keep the workspace from writing?
-pub async fn check_blocks(deps: &Deps, (tenant, env): (TenantId, Env)) -> Result<()> {
-    let blocks = dispatch_block::of(&deps.db.read, tenant).await?;
-    match blocks.iter().find(|block| block.env == env).map(|block| block.reason) {
-        Some(Reason::Credits) => Err(Error::InsufficientCredits),
-        Some(Reason::Suspension) => Err(Error::PlanLimit("the workspace is suspended: ask the operator".into())),
-        None => Ok(()),
-    }
+    outgoing::check(deps, row, Cents(deps.limits.sms_price_cents_per_segment.into())).await
 }
 
 /// Stores a message; its actor sees to the rest.
@@ -164,16 +137,7 @@ pub async fn create(deps: &Deps, row: Model) -> Result<Model> {
     birth::create_or_find(deps, Birth::of(row, Vec::new())).await
 }
 
-pub fn tell(deps: &Deps, key: Owned<SmsId>, command: machine::Command) {
-    deps.router.sms().tell(key, command);
-}
-
-/// The condition under which something is written to that number.
-pub fn reachable((tenant_id, env): (TenantId, Env), number: &E164) -> Reachable {
-    Reachable {
-        tenant_id,
-        env,
-        channel: DncChannel::Sms,
-        address: number.as_str().to_owned(),
-    }
+/// Nothing was handed over, whatever has become of its intent.
+pub fn undecided(deps: &Deps, key: Owned<SmsId>) {
+    outgoing::undecided::<Model>(deps, key);
 }

@@ -1,49 +1,6 @@
-//! What SMS and e-mails have in common: what keeps one from being handed over, and what its end means to its contact.
-use crate::{
-    contact::machine::{Attempt, Ending},
-    effect::{Effect, Fact, Hint},
-};
-use entities::{
-    ids::{CampaignId, ContactId, DeliveryRowId, Owned, TenantId},
-    values::{Cents, Env, Moment},
-};
-
-/// A message at its end.
-pub struct Ended {
-    pub owner: (TenantId, Env),
-    pub campaign: Option<(CampaignId, ContactId)>,
-    pub row: DeliveryRowId,
-    /// When it was handed over first; `None`: never.
-    pub first_sent_at: Option<Moment>,
-    pub ending: Ending,
-    pub cost: Cents,
-}
-
-/// What its end means to its campaign's contact; nothing for a message of its own.
-pub fn finish_attempt(ended: Ended) -> Vec<Effect> {
-    let (tenant, env) = ended.owner;
-    let Some((campaign, contact)) = ended.campaign else {
-        return Vec::new();
-    };
-    let arrived = ended.ending == Ending::Arrived;
-    let attempt = Attempt {
-        row: ended.row,
-        dialed_at: ended.first_sent_at,
-        answered: arrived,
-        ending: ended.ending,
-        reached: arrived,
-        disposition_code: None,
-        duration_seconds: 0,
-        actual_cost_cents: ended.cost,
-    };
-    let contact = Owned::new(tenant, env, contact);
-    let mut effects = vec![Fact::FinishAttempt { contact, attempt }.into()];
-    if !arrived {
-        effects.push(Hint::ContactWaits(contact).into());
-    }
-    effects.push(Hint::MessageEnded(Owned::new(tenant, env, campaign)).into());
-    effects
-}
+//! What SMS and e-mails have in common: their life, what keeps one from being handed over, and what its faults mean.
+pub mod machine;
+pub mod outgoing;
 
 /// The code of a message that waits again because its hours were over when it was to be handed over.
 pub const TOO_LATE: &str = "too_late";

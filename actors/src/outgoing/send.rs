@@ -1,0 +1,144 @@
+//! Handing a message over: look, commit the intent, then hand it over once, and tell what came of it.
+use super::{Obstacle, Sendable, check_blocks, freed, is_on_dnc, of_campaign};
+use crate::{credits, deps::Deps, holds};
+use entities::{Error, Result, ids::Owned, values::Cents};
+use rules::message::{
+    Bar, Block, Fault, TOO_LATE, UNDECIDED,
+    machine::Command,
+    outgoing::{Seen, Stage},
+};
+use runtime::permits::Permit;
+
+/// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
+pub fn send<M: Sendable>(deps: &Deps, key: Owned<M::Id>) {
+    let its = deps.clone();
+    deps.jobs.run(M::running(deps), key.id, "message", async move {
+        hand_over::<M>(&its, key).await
+    });
+}
+
+/// Hands over a message whose intent a campaign has just committed: at once, for its permit was taken before.
+pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit) {
+    let (its, seen) = (deps.clone(), row.seen());
+    let (key, campaign_id) = (seen.key, seen.campaign_id);
+    M::mailbox(deps).adopt(row.clone());
+    deps.jobs.run(M::running(deps), key.id, "message", async move {
+        let outcome = match row.made(&its).await? {
+            Ok(made) => ask_once(&its, &row, made).await,
+            Err(why) => why,
+        };
+        drop(permit);
+        freed(&its, key.tenant_id, campaign_id);
+        report(&its, &row, outcome);
+        Ok(())
+    });
+}
+
+/// The intent to send it may stand all the same, though its commit was given up. Nothing was handed over, so it is as if there had
+/// been no room; where the intent does not stand, that changes nothing.
+pub fn undecided<M: Sendable>(deps: &Deps, key: Owned<M::Id>) {
+    let (its, busy) = (deps.clone(), deps.clock.busy());
+    deps.runtime.spawn(async move {
+        let _busy = busy;
+        its.decided().await;
+        let why = Fault::new(UNDECIDED, "the database did not answer in time");
+        M::mailbox(&its).tell(key, Command::Busy { retry_after: None, why });
+    });
+}
+
+async fn hand_over<M: Sendable>(deps: &Deps, key: Owned<M::Id>) -> Result<()> {
+    let Some(permits) = M::permits(deps, key.env) else {
+        M::mailbox(deps).tell(key, Command::Bar(Bar::NotConfigured));
+        return Ok(());
+    };
+    // It waits in the queue: its lease ends, and it is looked at again.
+    if holds::look(deps).await?.is_some() {
+        return Ok(());
+    }
+    let _permit = permits.take(key.tenant_id).await?;
+    if deps.is_draining() {
+        return Ok(());
+    }
+    let row = M::load(&deps.db, key).await?;
+    if row.stage() != Stage::Queued {
+        return Ok(());
+    }
+    if let Some(command) = obstacle(deps, &row).await? {
+        M::mailbox(deps).tell(key, command);
+        return Ok(());
+    }
+    let made = match row.made(deps).await? {
+        Ok(made) => made,
+        Err(why) => {
+            report(deps, &row, why);
+            return Ok(());
+        }
+    };
+    // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
+    let row = match M::mailbox(deps).ask(key, Command::Begin).await? {
+        Ok(row) => row,
+        // Canceled, or sent, at this very moment.
+        Err(Error::InvalidState { .. }) => return Ok(()),
+        Err(error) => {
+            undecided::<M>(deps, key);
+            return Err(error);
+        }
+    };
+    let outcome = ask_once(deps, &row, made).await;
+    report(deps, &row, outcome);
+    Ok(())
+}
+
+/// What came of handing it over. One whose hours have passed since its intent was committed is not handed over: it waits, as if
+/// there had been no room, and is then told that it is too late.
+async fn ask_once<M: Sendable>(deps: &Deps, row: &M, made: M::Made) -> Command<M::Own> {
+    deps.fence.pass(&deps.db).await;
+    if row.seen().send_by.is_some_and(|at| deps.clock.times().later() > at) {
+        let why = Fault::new(TOO_LATE, "its hours were over before it could be handed over");
+        return Command::Busy { retry_after: None, why };
+    }
+    row.hand_over(deps, made).await
+}
+
+fn report<M: Sendable>(deps: &Deps, row: &M, outcome: Command<M::Own>) {
+    row.log(&outcome);
+    M::mailbox(deps).tell(row.seen().key, outcome);
+}
+
+/// What keeps it from being sent, as far as can be read; the intent's own commit looks once more.
+async fn obstacle<M: Sendable>(deps: &Deps, row: &M) -> Result<Option<Command<M::Own>>> {
+    let Seen {
+        key,
+        campaign_id,
+        send_by,
+        price_cents,
+        held_cents,
+        ..
+    } = row.seen();
+    let owner = (key.tenant_id, key.env);
+    match of_campaign(deps, owner, campaign_id, send_by).await? {
+        Some(Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
+        Some(Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
+        None => {}
+    }
+    if M::check_configured(deps, key.env).is_err() {
+        return Ok(Some(Command::Bar(Bar::NotConfigured)));
+    }
+    match check_blocks(deps, owner).await {
+        Ok(()) => {}
+        Err(Error::InsufficientCredits) => return Ok(Some(Command::Wait(Block::Credits))),
+        Err(Error::PlanLimit(_)) => return Ok(Some(Command::Wait(Block::Suspension))),
+        Err(error) => return Err(error),
+    }
+    if let Some(bar) = row.barred(deps).await? {
+        return Ok(Some(Command::Bar(bar)));
+    }
+    if is_on_dnc(deps, row).await? {
+        return Ok(Some(Command::Bar(Bar::Dnc)));
+    }
+    if held_cents == Cents(0) && !credits::cover(deps, owner, price_cents).await? {
+        credits::fall_short(deps, owner, price_cents).await?;
+        return Ok(Some(Command::Wait(Block::Credits)));
+    }
+    Ok(None)
+}

@@ -1,0 +1,63 @@
+//! What is asked of SMS and of e-mails alike: their tables have these columns in common.
+use crate::{
+    error::Result,
+    ids::{Owned, TenantId},
+    values::{Env, Moment},
+};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, TryGetable, Value,
+    sea_query::Expr,
+};
+
+/// A table of messages.
+pub trait Messages: EntityTrait {
+    type Id: Copy + Into<Value> + TryGetable;
+    /// The tenant's, the environment's, and the message's own.
+    const KEY: [Self::Column; 3];
+    const WAKE_AT: Self::Column;
+    const SENT_AT: Self::Column;
+    const ENDED_AT: Self::Column;
+}
+
+/// When these ended, of those that have.
+pub async fn ends_of<M: Messages>(db: &impl ConnectionTrait, ids: &[M::Id]) -> Result<Vec<(M::Id, Moment)>> {
+    let [_, _, id] = M::KEY;
+    let select = M::find()
+        .filter(id.is_in(ids.iter().copied()))
+        .select_only()
+        .columns([id, M::ENDED_AT, M::SENT_AT]);
+    let rows: Vec<(M::Id, Option<Moment>, Option<Moment>)> = select.into_tuple().all(db).await?;
+    let ends = rows
+        .into_iter()
+        .filter_map(|(id, ended_at, sent_at)| Some((id, ended_at.or(sent_at)?)));
+    Ok(ends.collect())
+}
+
+/// When it ended; `None`: it has not, or it is not kept any more.
+pub async fn ended_at<M: Messages>(db: &impl ConnectionTrait, key: Owned<M::Id>) -> Result<Option<Moment>> {
+    let [tenant, env, id] = M::KEY;
+    let select = M::find()
+        .filter(tenant.eq(key.tenant_id))
+        .filter(env.eq(key.env))
+        .filter(id.eq(key.id))
+        .select_only()
+        .columns([M::ENDED_AT, M::SENT_AT]);
+    let found: Option<(Option<Moment>, Option<Moment>)> = select.into_tuple().one(db).await?;
+    Ok(found.and_then(|(ended_at, sent_at)| ended_at.or(sent_at)))
+}
+
+/// Messages that have something to do by then.
+pub async fn due<M: Messages>(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<M::Id>>> {
+    let select = M::find()
+        .select_only()
+        .columns(M::KEY)
+        .filter(Expr::cust("wake_at IS NOT NULL"))
+        .filter(M::WAKE_AT.lte(by))
+        .order_by(M::WAKE_AT, Order::Asc)
+        .limit(limit);
+    let rows: Vec<(TenantId, Env, M::Id)> = select.into_tuple().all(db).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .collect())
+}
