@@ -2,3 +2,4 @@
 pub mod letter;
 pub mod machine;
 pub mod patch;
+pub mod row;
