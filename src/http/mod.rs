@@ -23,6 +23,7 @@ pub mod functions;
 pub mod gate;
 pub mod idempotency;
 pub mod imports;
+pub mod inbound_calls;
 pub mod in_flight;
 pub mod landing;
 pub mod language;

@@ -5,9 +5,10 @@
 use super::{
     account, agents, answers, api_keys,
     caller::Access::{self, *},
-    campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions, imports, landing,
-    live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms, sessions, sip_trunks,
-    sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions, imports, inbound_calls,
+    landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms, sessions,
+    sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints,
+    workspace,
 };
 use crate::{dashboard, state::State};
 use actix_web::{
@@ -101,7 +102,7 @@ table! {
     PATCH "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::change, "Change the label of a verified number (JSON merge patch).", takes verified_numbers::Change, gives verified_numbers::VerifiedNumberView, 200;
     DELETE "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::delete, "Delete a verified number: test keys may call it no more.", 204;
     POST "/v1/verified_numbers/{id}/confirm" Needs(NumbersWrite), verified_numbers::confirm, "Say the code: with the right one the number is verified, and, if a live key asked for it, yours for live use.", takes verified_numbers::Confirm, gives verified_numbers::VerifiedNumberView, 200;
-    POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), numbers::call, "With a test key: a call comes in to one of your numbers.", takes numbers::InboundCall, gives numbers::InboundCallView, 201;
+    POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), inbound_calls::call, "With a test key: a call comes in to one of your numbers.", takes inbound_calls::InboundCall, gives inbound_calls::InboundCallView, 201;
 
     GET "/v1/recordings" Needs(SessionsRead), recordings::list, "List recordings; `session_id` and `status` narrow.", gives views::List<recordings::RecordingView>, 200;
     GET "/v1/recordings/{id}" Needs(SessionsRead), recordings::get, "Get a recording, with a link to it that is good for five minutes.", gives recordings::RecordingView, 200;
