@@ -1,9 +1,5 @@
 //! GET /v1/voices: those that are simply there, then the workspace's clones, as one list.
-use super::super::{
-    error::ApiResult,
-    extract::Params,
-    views::List,
-};
+use super::super::{error::ApiResult, extract::Params, views::List};
 use super::{VoiceType, VoiceView, builtin_type};
 use crate::{http::caller::Caller, state::State};
 use actix_web::web::{self, Data};
