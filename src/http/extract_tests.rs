@@ -1,5 +1,6 @@
 //! What a bad body is answered, and how long one is waited for.
 use super::*;
+use uuid::Uuid;
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

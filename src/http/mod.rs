@@ -16,6 +16,7 @@ pub mod dnc;
 pub mod docs;
 pub mod documents;
 pub mod email_messages;
+pub mod endpoint_deliveries;
 pub mod error;
 pub mod events;
 pub mod extract;

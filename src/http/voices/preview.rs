@@ -6,7 +6,6 @@ use super::super::{
 use super::{Found, find, not_configured};
 use crate::{http::caller::Caller, state::State};
 use actix_web::{HttpResponse, web::Data};
-use adapters::voice_clone::builtin::Builtin;
 use entities::{
     Error,
     values::Text,
