@@ -1,10 +1,14 @@
 //! Who may come in: passwords, dashboard sessions, API keys, and how workspaces and users are made.
 pub mod account;
 mod audit;
+mod keys;
 pub mod members;
+mod new_workspace;
 pub mod workspace;
 
 pub use audit::Author;
+pub use keys::{MAX_KEYS, NewKey, check_room_for_key, is_valid, looks_like_a_key, new_key, note_key, revoke_key};
+pub use new_workspace::{DEFAULT_CONCURRENCY, NewWorkspace, check_slug, zone_of};
 
 use crate::state::State;
 use actors::{
@@ -16,104 +20,15 @@ use argon2::{
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use entities::{
-    Error, Result, api_key,
-    audit_log::Action,
-    changes::Changes,
-    db::Db,
-    ids::{ApiKeyId, TenantId},
-    login, membership, meta, tenant, user,
-    values::{Country, Env, Moment, Role, Scopes, Text, Zone},
-};
+use entities::{Error, Result, db::Db, login, meta, user, values::Moment};
 use rules::commit::Commit;
 use runtime::keyring::sha256_hex;
-use sea_orm::ConnectionTrait;
-use serde_json::json;
 use zeroize::Zeroizing;
 
 /// 256 random bits, as text.
 fn random_token() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
-
-// --- API keys ---
-
-/// A new key: `vk_<env>_<256 random bits>`. The plaintext exists only in the answer to its creation.
-pub fn new_key(
-    deps_id: entities::ids::ApiKeyId,
-    tenant: TenantId,
-    asked: NewKey,
-    now: Moment,
-) -> (api_key::Model, Zeroizing<String>) {
-    let plaintext = Zeroizing::new(format!("vk_{}_{}", asked.env, random_token()));
-    let key = api_key::Model {
-        id: deps_id,
-        tenant_id: tenant,
-        name: asked.name.into_string(),
-        key_prefix: plaintext[..12].to_owned(),
-        key_hash: sha256_hex(plaintext.as_bytes()),
-        env: asked.env,
-        scopes: asked.scopes,
-        expires_at: asked.expires_at,
-        created_at: now,
-        last_used_at: None,
-        revoked_at: None,
-    };
-    (key, plaintext)
-}
-
-pub struct NewKey {
-    pub name: Text<1, 100>,
-    pub env: Env,
-    pub scopes: Scopes,
-    pub expires_at: Option<Moment>,
-}
-
-/// Notes what was done to a key; its text and its hash are kept out of it.
-pub async fn note_key(db: &impl ConnectionTrait, by: &Author, action: Action, key: &api_key::Model) -> Result<()> {
-    let details = [
-        ("name", json!(key.name)),
-        ("prefix", json!(key.key_prefix)),
-        ("env", json!(key.env)),
-        ("scopes", json!(key.scopes)),
-        ("expires_at", json!(key.expires_at)),
-    ];
-    by.note(db, key.tenant_id, action, &key.id.to_string(), &details).await
-}
-
-/// Revokes a key: its next request is refused. A second time changes nothing and is not noted.
-pub async fn revoke_key(db: &impl ConnectionTrait, by: &Author, tenant: TenantId, id: ApiKeyId) -> Result<()> {
-    let key = api_key::load(db, tenant, id).await?;
-    if api_key::revoke(db, tenant, id, by.now()).await? {
-        note_key(db, by, Action::KeyRevoked, &key).await?;
-    }
-    Ok(())
-}
-
-/// Neither revoked nor expired.
-pub fn is_valid(key: &api_key::Model, now: Moment) -> bool {
-    key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now)
-}
-
-/// Keys of a workspace that are neither revoked nor expired.
-pub const MAX_KEYS: u64 = 100;
-
-/// May the workspace have one more key? Asked inside the transaction that makes it.
-pub async fn check_room_for_key(db: &impl ConnectionTrait, tenant: TenantId, now: Moment) -> Result<()> {
-    if api_key::count_active(db, tenant, now).await? >= MAX_KEYS {
-        let why = format!("a workspace has at most {MAX_KEYS} keys that are valid; revoke some that are not used");
-        return Err(Error::PlanLimit(why));
-    }
-    Ok(())
-}
-
-/// Spares the database a look-up of what cannot be a key.
-pub fn looks_like_a_key(text: &str) -> bool {
-    let random = text.strip_prefix("vk_live_").or_else(|| text.strip_prefix("vk_test_"));
-    random.is_some_and(|random| random.len() == 43)
-}
-
-// --- Passwords ---
 
 pub type Password = Zeroizing<String>;
 
@@ -161,147 +76,6 @@ pub fn parse_email(text: &str) -> Result<String> {
         ))
     }
 }
-
-// --- Workspaces ---
-
-pub fn check_slug(slug: &str) -> Result<()> {
-    let bytes = slug.as_bytes();
-    let fits = (2..=40).contains(&slug.len())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-');
-    let edges = bytes.first().is_some_and(|byte| *byte != b'-') && bytes.last().is_some_and(|byte| *byte != b'-');
-    if fits && edges {
-        Ok(())
-    } else {
-        Err(Error::invalid(
-            "slug",
-            "must have 2 to 40 characters of a-z, 0-9 and -, not at its ends",
-        ))
-    }
-}
-
-/// What a new workspace is made of; everything has been checked.
-#[derive(Clone)]
-pub struct NewWorkspace {
-    pub slug: String,
-    pub name: String,
-    pub country: Country,
-    pub timezone: Zone,
-    pub email: String,
-    pub password_hash: String,
-}
-
-/// Where most people of a country are that has several zones.
-const MAIN_ZONES: [(&str, &str); 9] = [
-    ("US", "America/New_York"),
-    ("CA", "America/Toronto"),
-    ("MX", "America/Mexico_City"),
-    ("BR", "America/Sao_Paulo"),
-    ("GB", "Europe/London"),
-    ("ES", "Europe/Madrid"),
-    ("PT", "Europe/Lisbon"),
-    ("RU", "Europe/Moscow"),
-    ("AU", "Australia/Sydney"),
-];
-
-/// The zone of a country, as far as it can be told.
-pub fn zone_of(country: Country) -> Zone {
-    let main = MAIN_ZONES.iter().find(|(name, _)| *name == country.to_string());
-    let by_prefix = || {
-        rules::zone::of_prefix(&country.calling_code()?)
-            .first()
-            .copied()
-            .map(Zone::from)
-    };
-    main.and_then(|(_, zone)| zone.parse().ok())
-        .or_else(by_prefix)
-        .unwrap_or(Zone::NEW_YORK)
-}
-
-impl NewWorkspace {
-    pub fn parse(slug: &str, name: &str, country: &str, email: &str, password: &str) -> Result<Self> {
-        check_slug(slug)?;
-        check_password(password)?;
-        let name = Text::<1, 100>::parse(name)
-            .map_err(|why| Error::invalid("name", why))?
-            .into_string();
-        let country: Country = country.parse().map_err(|why: String| Error::invalid("country", why))?;
-        Ok(NewWorkspace {
-            timezone: zone_of(country),
-            slug: slug.to_owned(),
-            name,
-            country,
-            email: parse_email(email)?,
-            password_hash: hash_password(password)?,
-        })
-    }
-
-    /// The rows to write, for one who signs up: not for somebody who is a user already.
-    pub async fn rows_for_a_new_user(
-        &self,
-        db: &impl ConnectionTrait,
-        ids: &runtime::ids::Ids,
-        now: Moment,
-        limit: i32,
-    ) -> Result<(tenant::Model, user::Model, Changes)> {
-        if user::by_email(db, &self.email).await?.is_some() {
-            return Err(Error::AlreadyExists { field: "email" });
-        }
-        self.rows(db, ids, now, limit).await
-    }
-
-    /// The rows to write, for the operator. An owner who is a user already keeps the password that is known.
-    pub async fn rows(
-        &self,
-        db: &impl ConnectionTrait,
-        ids: &runtime::ids::Ids,
-        now: Moment,
-        limit: i32,
-    ) -> Result<(tenant::Model, user::Model, Changes)> {
-        if tenant::slug_is_taken(db, &self.slug).await? {
-            return Err(Error::AlreadyExists { field: "slug" });
-        }
-        let mut changes = Changes::default();
-        let tenant = tenant::Model {
-            voice_clones: true,
-            id: ids.next(),
-            slug: self.slug.clone(),
-            name: self.name.clone(),
-            country: self.country.to_string(),
-            timezone: self.timezone,
-            concurrency_limit: limit,
-            inbound_reserve: 0,
-            version: 1,
-            created_at: now,
-        };
-        changes.tenants.push(tenant.clone());
-        let owner = match user::by_email(db, &self.email).await? {
-            Some(user) => user,
-            None => {
-                let user = user::Model {
-                    id: ids.next(),
-                    email: self.email.clone(),
-                    password_hash: self.password_hash.clone(),
-                    created_at: now,
-                };
-                changes.users.push(user.clone());
-                user
-            }
-        };
-        changes.memberships.push(membership::Model {
-            user_id: owner.id,
-            tenant_id: tenant.id,
-            role: Role::Owner,
-        });
-        Ok((tenant, owner, changes))
-    }
-}
-
-/// Calls at once of a new workspace, if the operator allows as many.
-pub const DEFAULT_CONCURRENCY: i32 = 20;
-
-// --- Dashboard sessions ---
 
 /// A password that was given within this time opens what asks for it again. Source: PROMISES, "Hostile hands" 7.
 pub const FRESH: std::time::Duration = std::time::Duration::from_secs(10 * 60);
@@ -377,8 +151,6 @@ pub async fn sign_out(deps: &Deps, login_hash: String) -> Result<()> {
         })
         .await
 }
-
-// --- First run ---
 
 /// While there is no user: a new one-time token for the set-up link. Older ones are void.
 pub async fn set_up_token(db: &Db) -> Result<Option<String>> {

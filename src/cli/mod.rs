@@ -5,8 +5,11 @@ pub mod commands;
 pub mod credits;
 pub mod demo;
 pub mod dispatch;
+pub mod keys;
 pub mod listen;
+mod members;
 mod numbers;
+pub mod secrets;
 pub mod serve;
 pub mod tenant;
 pub mod user;
@@ -56,7 +59,7 @@ pub enum Command {
     User(user::User),
     /// Make, list and revoke API keys
     #[command(subcommand)]
-    Keys(commands::Keys),
+    Keys(keys::Keys),
     /// Stop a workspace's dialling, let it go on, or look at it
     #[command(subcommand)]
     Tenant(tenant::Tenant),
@@ -71,7 +74,7 @@ pub enum Command {
     Clock(clock::Clock),
     /// Seal stored secrets anew
     #[command(subcommand)]
-    Secrets(commands::Secrets),
+    Secrets(secrets::Secrets),
     /// Show what is stored to a program that checks whether it is right, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),

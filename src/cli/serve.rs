@@ -50,27 +50,7 @@ impl Serve {
         }
         // The port first: nothing is touched if somebody else has it.
         let listener = listen(&settings)?;
-        if !settings.webhook_allow_targets.is_empty() {
-            tracing::warn!(
-                targets = settings.webhook_allow_targets,
-                "webhooks may reach these targets although they are not public"
-            );
-        }
-        let is_open = !settings.socket_address()?.ip().is_loopback();
-        if is_open && settings.secure_cookies() && !settings.public_url().starts_with("https://") {
-            tracing::warn!(
-                "people sign in to the dashboard over TLS, or on this machine, only: put a TLS proxy in front and set CALLBOARD_BASE_URL"
-            );
-        }
-        match settings.post()? {
-            Post::Smtp { .. } => {}
-            Post::Folder { folder, .. } => {
-                tracing::info!(folder = %folder.display(), "no SMTP server is set: e-mails are written as .eml files")
-            }
-            Post::Unconfigured => {
-                tracing::warn!("no SMTP server is set (CALLBOARD_SMTP_URL): e-mails to users wait three days for one")
-            }
-        }
+        tell_of(&settings)?;
         let drain = Duration::from_secs(settings.drain_seconds);
         let database = settings.location()?.shown();
         let url = settings.public_url();
@@ -106,6 +86,32 @@ impl Serve {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// What an operator may not have meant so.
+fn tell_of(settings: &Settings) -> Result<(), CannotStart> {
+    if !settings.webhook_allow_targets.is_empty() {
+        tracing::warn!(
+            targets = settings.webhook_allow_targets,
+            "webhooks may reach these targets although they are not public"
+        );
+    }
+    let is_open = !settings.socket_address()?.ip().is_loopback();
+    if is_open && settings.secure_cookies() && !settings.public_url().starts_with("https://") {
+        tracing::warn!(
+            "people sign in to the dashboard over TLS, or on this machine, only: put a TLS proxy in front and set CALLBOARD_BASE_URL"
+        );
+    }
+    match settings.post()? {
+        Post::Smtp { .. } => {}
+        Post::Folder { folder, .. } => {
+            tracing::info!(folder = %folder.display(), "no SMTP server is set: e-mails are written as .eml files")
+        }
+        Post::Unconfigured => {
+            tracing::warn!("no SMTP server is set (CALLBOARD_SMTP_URL): e-mails to users wait three days for one")
+        }
+    }
+    Ok(())
 }
 
 fn listen(settings: &Settings) -> Result<TcpListener, CannotStart> {

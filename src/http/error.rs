@@ -92,23 +92,22 @@ impl ApiError {
 
     /// Variant -> status, code, public message, field. What is internal goes to the log, not to the client.
     fn public(&self) -> (StatusCode, &'static str, String, Option<String>) {
-        use StatusCode as S;
-        let error = match self {
+        match self {
             ApiError::Frame(status, code, message, param) => {
-                return (
-                    *status,
-                    code,
-                    message.clone(),
-                    param.clone().filter(|param| !param.is_empty()),
-                );
+                let param = param.clone().filter(|param| !param.is_empty());
+                (*status, code, message.clone(), param)
             }
-            ApiError::TooMany(code, message, _) => return (S::TOO_MANY_REQUESTS, code, message.clone(), None),
+            ApiError::TooMany(code, message, _) => (StatusCode::TOO_MANY_REQUESTS, code, message.clone(), None),
             ApiError::Busy(message) => {
                 let message = format!("{message}; try again shortly");
-                return (S::SERVICE_UNAVAILABLE, "unavailable", message, None);
+                (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
             }
-            ApiError::Service(error) => error,
-        };
+            ApiError::Service(error) => ApiError::of_service(error),
+        }
+    }
+
+    fn of_service(error: &Error) -> (StatusCode, &'static str, String, Option<String>) {
+        use StatusCode as S;
         match error {
             Error::NotFound(kind) => (S::NOT_FOUND, "not_found", format!("no such {kind}"), None),
             Error::Invalid { field, reason } => (

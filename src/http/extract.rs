@@ -1,4 +1,8 @@
 //! Reading requests: bodies, ids and query parameters, each with an error that names the field and says what to do.
+mod params;
+
+pub use params::{Id, Params, encode_cursor};
+
 use super::{
     bodies::{MIB, Owner, Room},
     caller::Caller,
@@ -12,22 +16,10 @@ use actix_web::{
     http::{Method, header},
     web::{Bytes, BytesMut},
 };
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use entities::{page::Page, values::Moment};
 use futures_util::{Stream, StreamExt, future::LocalBoxFuture};
-use rules::{
-    event::CATALOGUE,
-    shape::{self, Misshapen},
-};
+use rules::shape::{self, Misshapen};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    future::{Ready, ready},
-    str::FromStr,
-    time::Duration,
-};
-use uuid::Uuid;
+use std::{borrow::Cow, time::Duration};
 
 /// For bodies that anybody may send, and that hold a few short fields.
 pub const SMALL: usize = 4 * 1024;
@@ -255,122 +247,6 @@ fn has_nul(body: &[u8]) -> bool {
     })
 }
 
-/// The `{id}` of a path. What is no id is an object that does not exist.
-pub struct Id<I>(pub I);
-
-impl<I: FromStr> FromRequest for Id<I> {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let id = request.match_info().get("id").and_then(|text| text.parse().ok());
-        ready(
-            id.map(Id)
-                .ok_or_else(|| ApiError::not_found("no object has this id; ids are UUIDs")),
-        )
-    }
-}
-
-/// Query parameters, taken one by one; what is left over at the end is a mistake of the client.
-pub struct Params {
-    given: BTreeMap<String, String>,
-}
-
-impl FromRequest for Params {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let mut given = BTreeMap::new();
-        for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
-            // PostgreSQL cannot look for it.
-            if value.contains('\0') {
-                return ready(Err(ApiError::validation(name, "must not contain NUL characters")));
-            }
-            if given.insert(name.to_string(), value.into_owned()).is_some() {
-                return ready(Err(ApiError::validation(name, "is given twice")));
-            }
-        }
-        ready(Ok(Params { given }))
-    }
-}
-
-impl Params {
-    pub fn take(&mut self, name: &str) -> Option<String> {
-        self.given.remove(name)
-    }
-
-    /// A value that JSON would hold as a text.
-    pub fn text<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, ApiError> {
-        let Some(text) = self.take(name) else { return Ok(None) };
-        let value = serde_json::from_value(serde_json::Value::String(text));
-        value
-            .map(Some)
-            .map_err(|error| ApiError::validation(name, error.to_string()))
-    }
-
-    /// One of the catalogue's types.
-    pub fn event_type(&mut self, name: &str) -> Result<Option<String>, ApiError> {
-        let Some(text) = self.take(name) else { return Ok(None) };
-        if CATALOGUE.iter().any(|known| known.name == text) {
-            Ok(Some(text))
-        } else {
-            let message = format!("`{text}` is not an event type; see GET /v1/event_types");
-            Err(ApiError::validation(name, message))
-        }
-    }
-
-    fn time(&mut self, name: &str) -> Result<Option<Moment>, ApiError> {
-        let Some(text) = self.take(name) else { return Ok(None) };
-        Moment::parse(&text)
-            .map(Some)
-            .map_err(|why| ApiError::validation(name, why))
-    }
-
-    /// `limit`, `cursor`, `order`, `created_after` and `created_before`.
-    pub fn page(&mut self) -> Result<Page, ApiError> {
-        let mut page = Page::default();
-        if let Some(limit) = self.take("limit") {
-            let parsed = limit.parse().ok().filter(|limit| (1..=100).contains(limit));
-            page.limit = parsed
-                .ok_or_else(|| ApiError::validation("limit", format!("`{limit}` must be a number from 1 to 100")))?;
-        }
-        if let Some(order) = self.take("order") {
-            page.newest_first = match order.as_str() {
-                "desc" => true,
-                "asc" => false,
-                _ => return Err(ApiError::validation("order", format!("`{order}` must be asc or desc"))),
-            };
-        }
-        if let Some(cursor) = self.take("cursor") {
-            let bad = || {
-                ApiError::validation(
-                    "cursor",
-                    "is not a cursor of this list: use the `next_cursor` of an answer as it is",
-                )
-            };
-            page.after = Some(decode_cursor(&cursor).ok_or_else(bad)?);
-        }
-        page.created_after = self.time("created_after")?;
-        page.created_before = self.time("created_before")?;
-        Ok(page)
-    }
-
-    /// Nothing may be left over.
-    pub fn finish(self) -> Result<(), ApiError> {
-        match self.given.into_keys().next() {
-            None => Ok(()),
-            Some(name) => Err(ApiError::validation(name, "is not a parameter of this request")),
-        }
-    }
-}
-
-pub fn encode_cursor(id: Uuid) -> String {
-    URL_SAFE_NO_PAD.encode(id.as_bytes())
-}
-
-fn decode_cursor(cursor: &str) -> Option<Uuid> {
-    Uuid::from_slice(&URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
-}
-
 /// The value of a header, if it is readable.
 pub fn header_text<'a>(request: &'a HttpRequest, name: &str) -> Option<Cow<'a, str>> {
     request
@@ -381,91 +257,5 @@ pub fn header_text<'a>(request: &'a HttpRequest, name: &str) -> Option<Cow<'a, s
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Outer {
-        #[expect(dead_code, reason = "only its errors are looked at")]
-        name: String,
-        #[expect(dead_code, reason = "only its errors are looked at")]
-        pacing: Option<Inner>,
-    }
-    #[derive(Debug, serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Inner {
-        #[expect(dead_code, reason = "only its errors are looked at")]
-        rate: u8,
-    }
-
-    fn error(body: &str) -> (&'static str, Option<String>) {
-        match parse::<Outer>(body.as_bytes()).unwrap_err() {
-            ApiError::Frame(_, code, _, param) => (code, param),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_body_that_stalls_or_drips_is_waited_for_no_longer() {
-        for (elapsed, arrived, expected) in [
-            (0, 0, 10),
-            (4, 1, 10),
-            (12, 1, 3),
-            (15, 1, 0),
-            (20, 5 * 64 * 1024, 0),
-            (20, 10 * MIB, 10),
-            (170, 10 * MIB, 5),
-            (200, 10 * MIB, 0),
-        ] {
-            let left = patience(Duration::from_secs(elapsed), arrived);
-            assert_eq!(left, Duration::from_secs(expected), "{elapsed} s, {arrived} bytes");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_body_holds_room_while_it_comes_and_none_when_its_sender_is_gone() {
-        use super::super::bodies::{Bodies, Owner};
-        use futures_util::{FutureExt, stream};
-        let bodies = std::sync::Arc::<Bodies>::default();
-        let owner = Owner::Workspace(Uuid::from_u128(1).into());
-        let half = || {
-            let bytes = Bytes::from(vec![b'x'; MIB]);
-            stream::iter([Ok(bytes)]).chain(stream::pending())
-        };
-        let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
-        let reading = read_into(&mut room, &mut payload, 10 * MIB, patience).now_or_never();
-        assert!(reading.is_none(), "it waits for the rest");
-        assert!(bodies.held() >= MIB);
-        drop(room);
-        assert_eq!(bodies.held(), 0);
-        let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
-        let late = read_into(&mut room, &mut payload, 10 * MIB, |_, _| Duration::ZERO).await;
-        let status = actix_web::ResponseError::status_code(&late.unwrap_err());
-        assert_eq!(status.as_u16(), 408);
-        let mut payload = half();
-        let large = read_into(&mut room, &mut payload, MIB - 1, patience).await;
-        assert_eq!(actix_web::ResponseError::status_code(&large.unwrap_err()).as_u16(), 413);
-    }
-
-    #[test]
-    fn errors_name_the_field() {
-        let validation = |param: &str| ("validation_failed", Some(param.to_owned()));
-        assert_eq!(error(r#"{"name":"#), ("invalid_json", None));
-        assert_eq!(error(r#"{"name":"x"} trailing"#), ("invalid_json", None));
-        assert_eq!(error(r#"{"name":"x","nmae":1}"#), validation("nmae"));
-        assert_eq!(error(r"{}"), validation("name"));
-        assert_eq!(error(r#"{"name":1}"#), validation("name"));
-        assert_eq!(
-            error(r#"{"name":"x","pacing":{"rate":300}}"#),
-            validation("pacing.rate")
-        );
-        assert_eq!(error(r#"{"name":"x","pacing":{"rat":3}}"#), validation("pacing.rat"));
-        assert_eq!(error(r#"{"name":"x","pacing":{}}"#), validation("pacing.rate"));
-        assert_eq!(error(r#"{"name":"a\u0000b"}"#), validation(""));
-        assert!(
-            parse::<Outer>(br#"{"name":"a\\u0000b"}"#).is_ok(),
-            "a text about an escape"
-        );
-    }
-}
+#[path = "extract_tests.rs"]
+mod tests;

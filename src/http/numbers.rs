@@ -6,25 +6,23 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Params},
-    views::{List, SessionView},
+    views::List,
 };
 use crate::state::State;
 use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::inbound::{self, Arriving, Taken, WINDOW_SECONDS};
+use actors::inbound::WINDOW_SECONDS;
 use entities::{
     Error, agent,
-    ids::{AgentId, InboundCallId, NumberId, SessionId, TrunkId},
-    inbound_call::{self, Counts, Outcome},
+    ids::{AgentId, NumberId, TrunkId},
+    inbound_call::{self, Counts},
     number::{self as store, Inbound, Model, Otherwise},
-    number_claim,
-    session::{Sandbox, SandboxOutcome, Step},
-    sip_trunk, tenant,
+    number_claim, sip_trunk, tenant,
     values::{E164, Env, Moment, Text},
 };
-use rules::{commit::Commit, session::settings::check_script};
+use rules::commit::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -258,83 +256,6 @@ pub async fn stats(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> 
         answer_rate: counts.answer_rate(),
         alarm_armed: alarm.armed,
         last_alarm_at: alarm.alarmed_at,
-    }))
-}
-
-/// A call that comes in, played by the sandbox.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct InboundCall {
-    /// One of the workspace's numbers.
-    pub to_number: E164,
-    /// Null: withheld.
-    #[serde(default)]
-    pub from_number: Option<E164>,
-    /// `talk`, `opt_out`, `consent_refused`, `transfer`, `function_timeout` or `abandoned`.
-    #[serde(default)]
-    pub outcome: Option<SandboxOutcome>,
-    /// What the caller does in the talk, step by step; at most 100.
-    #[serde(default)]
-    pub script: Vec<Step>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct InboundCallView {
-    pub id: InboundCallId,
-    /// `answered` when an agent takes it: its `session` rings.
-    pub outcome: Outcome,
-    /// The call, if an agent takes it.
-    pub session: Option<SessionView>,
-    /// What the caller meets instead.
-    pub instead: Option<Otherwise>,
-    /// For `play_message`.
-    pub message: Option<String>,
-}
-
-/// POST /v1/_sandbox/inbound_calls
-pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundCall>) -> ApiResult<HttpResponse> {
-    if caller.env() != Env::Test {
-        return Err(ApiError::forbidden(
-            "the sandbox is for test keys: use a key that begins with vk_test_",
-        ));
-    }
-    use SandboxOutcome::{Abandoned, ConsentRefused, FunctionTimeout, OptOut, Talk, Transfer};
-    let plays = [Talk, OptOut, ConsentRefused, Transfer, FunctionTimeout, Abandoned];
-    if asked.outcome.is_some_and(|outcome| !plays.contains(&outcome)) {
-        let why = "a call that comes in can be talk, opt_out, consent_refused, transfer, function_timeout or abandoned";
-        return Err(ApiError::validation("outcome", why));
-    }
-    check_script("script", &asked.script)?;
-    let id: SessionId = caller.new_id(&state.deps.ids);
-    let arriving = Arriving {
-        to_number: asked.to_number,
-        from_number: asked.from_number,
-        sandbox: Sandbox {
-            outcome: asked.outcome,
-            script: asked.script,
-        },
-    };
-    let taken = inbound::receive(&state.deps, (caller.tenant_id(), caller.env()), id, arriving).await?;
-    let id = InboundCallId(id.0);
-    Ok(HttpResponse::Created().json(match taken {
-        Taken::By(row) => InboundCallView {
-            id,
-            outcome: Outcome::Answered,
-            session: Some(SessionView::of(*row, &state.deps.base_url)),
-            instead: None,
-            message: None,
-        },
-        Taken::Not {
-            outcome,
-            instead,
-            message,
-        } => InboundCallView {
-            id,
-            outcome,
-            session: None,
-            instead: Some(instead),
-            message,
-        },
     }))
 }
 

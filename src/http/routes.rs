@@ -5,9 +5,10 @@
 use super::{
     account, agents, answers, api_keys,
     caller::Access::{self, *},
-    campaigns, concurrency, contacts, credits, dnc, docs, email_messages, events, functions, imports, landing,
-    live_calls, login, me, members, numbers, patience, preflight, recordings, report, rooms, sessions, sip_trunks,
-    sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
+    imports, inbound_calls, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report,
+    rooms, sessions, sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices,
+    webhook_endpoints, workspace,
 };
 use crate::{dashboard, state::State};
 use actix_web::{
@@ -101,7 +102,7 @@ table! {
     PATCH "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::change, "Change the label of a verified number (JSON merge patch).", takes verified_numbers::Change, gives verified_numbers::VerifiedNumberView, 200;
     DELETE "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::delete, "Delete a verified number: test keys may call it no more.", 204;
     POST "/v1/verified_numbers/{id}/confirm" Needs(NumbersWrite), verified_numbers::confirm, "Say the code: with the right one the number is verified, and, if a live key asked for it, yours for live use.", takes verified_numbers::Confirm, gives verified_numbers::VerifiedNumberView, 200;
-    POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), numbers::call, "With a test key: a call comes in to one of your numbers.", takes numbers::InboundCall, gives numbers::InboundCallView, 201;
+    POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), inbound_calls::call, "With a test key: a call comes in to one of your numbers.", takes inbound_calls::InboundCall, gives inbound_calls::InboundCallView, 201;
 
     GET "/v1/recordings" Needs(SessionsRead), recordings::list, "List recordings; `session_id` and `status` narrow.", gives views::List<recordings::RecordingView>, 200;
     GET "/v1/recordings/{id}" Needs(SessionsRead), recordings::get, "Get a recording, with a link to it that is good for five minutes.", gives recordings::RecordingView, 200;
@@ -186,14 +187,14 @@ table! {
     GET "/v1/webhook_endpoints/{id}" Needs(WebhooksRead), webhook_endpoints::get, "Get a webhook endpoint.", gives views::EndpointView, 200;
     PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::patch::Patch<webhook_endpoints::Settings>, gives views::EndpointView, 200;
     DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. What it has not received is cancelled.", 204;
-    POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), webhook_endpoints::test, "Send a `webhook.test` event once; the result is in the answer.", lasts "a receiver of up to 30 s", gives views::WebhookTestView, 200;
+    POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), endpoint_deliveries::test, "Send a `webhook.test` event once; the result is in the answer.", lasts "a receiver of up to 30 s", gives views::WebhookTestView, 200;
 
     POST "/v1/webhook_endpoints/{id}/enable" Needs(WebhooksWrite), webhook_endpoints::enable, "End a suspension. What was held stays so until it is recovered.", gives views::EndpointView, 200;
-    POST "/v1/webhook_endpoints/{id}/recover" Needs(WebhooksWrite), webhook_endpoints::recover, "Send again what was held or failed; finishes later. Progress: `recovery` in its stats.", takes webhook_endpoints::Recover, gives views::RecoveryView, 202;
+    POST "/v1/webhook_endpoints/{id}/recover" Needs(WebhooksWrite), endpoint_deliveries::recover, "Send again what was held or failed; finishes later. Progress: `recovery` in its stats.", takes endpoint_deliveries::Recover, gives views::RecoveryView, 202;
     POST "/v1/webhook_endpoints/{id}/rotate_secret" Needs(WebhooksWrite), webhook_endpoints::rotate_secret, "Replace the signing secret. The answer holds the new one, once; the old one signs along for a while.", takes webhook_endpoints::Rotation, gives views::EndpointView, 200;
     POST "/v1/webhook_endpoints/{id}/revoke_previous_secret" Needs(WebhooksWrite), webhook_endpoints::revoke_previous_secret, "End the overlap of a rotation now.", gives views::EndpointView, 200;
-    GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), webhook_endpoints::deliveries, "List deliveries with all attempts; `status`, `event_type` and `origin` narrow.", gives views::List<views::DeliveryView>, 200;
-    GET "/v1/webhook_endpoints/{id}/stats" Needs(WebhooksRead), webhook_endpoints::stats, "Attempts by outcome, durations, what waits, the latest recovery.", gives views::EndpointStatsView, 200;
+    GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), endpoint_deliveries::deliveries, "List deliveries with all attempts; `status`, `event_type` and `origin` narrow.", gives views::List<views::DeliveryView>, 200;
+    GET "/v1/webhook_endpoints/{id}/stats" Needs(WebhooksRead), endpoint_deliveries::stats, "Attempts by outcome, durations, what waits, the latest recovery.", gives views::EndpointStatsView, 200;
 
     GET "/v1/events" Needs(WebhooksRead), events::list, "List events; `type` and `subject_id` narrow.", gives views::List<views::EventView>, 200;
     GET "/v1/events/stream" Needs(WebhooksRead), events::stream, "Server-sent events, from now on or after `Last-Event-ID`.", 200;

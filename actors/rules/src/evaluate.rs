@@ -2,6 +2,8 @@
 //!
 //! Deterministic, and never more sure than its evidence: a note names what was said, an answer the turn it stands in.
 mod answers;
+mod dates;
+mod denials;
 mod meanings;
 mod values;
 

@@ -2,50 +2,27 @@
 //!
 //! `Option` with `skip_serializing_if` is a field that may be absent; a plain `Option` is one that may be null. The published
 //! schemas say exactly that.
+mod draft;
+mod pattern;
+mod schema;
+
+pub use draft::{Draft, envelope};
+pub use pattern::check_pattern;
+
 use entities::{
     agent::Channels,
     campaign::{Channel, SessionType},
     contact::SkipReason,
-    ids::{
-        CampaignId, ContactId, EndpointId, EventId, FunctionId, Owned, ParticipantId, RecordingId, RoomId, SessionId,
-        TenantId,
-    },
+    ids::{CampaignId, ContactId, EndpointId, FunctionId, Owned, ParticipantId, RecordingId, RoomId, SessionId},
     recording, room,
     session::{EndReason, Evaluator, Status},
     transcript::{Invocation, Turn},
-    values::{Cents, E164, Env, Moment},
+    values::{Cents, E164, Moment},
 };
-use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
+use schema::exact;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
-use serde_json::Value;
 use uuid::Uuid;
-
-/// An event that is to be emitted; the writer gives it its id, its time and its place in the order.
-#[derive(Clone, Debug)]
-pub struct Draft {
-    /// Given by those who must find the event again; else the writer gives one.
-    pub id: Option<EventId>,
-    pub tenant_id: TenantId,
-    pub env: Env,
-    pub event_type: &'static str,
-    /// The session, campaign, … that it is about.
-    pub subject_id: Uuid,
-    /// The `data` object, serialised.
-    pub data: String,
-}
-
-/// The stored envelope: the very bytes that are signed and sent.
-pub fn envelope(id: EventId, draft: &Draft, created_at: Moment) -> String {
-    let Draft {
-        tenant_id,
-        event_type,
-        data,
-        ..
-    } = draft;
-    format!(
-        r#"{{"id":"{id}","type":"{event_type}","tenant_id":"{tenant_id}","created_at":"{created_at}","data":{data}}}"#
-    )
-}
 
 /// One line of the catalogue.
 pub struct EventType {
@@ -54,59 +31,6 @@ pub struct EventType {
     pub when: &'static str,
     /// JSON Schema of `data`, which refers to nothing outside itself. Its `title` is its name.
     pub schema: fn() -> Schema,
-}
-
-/// The schema of what is sent: what may be absent is never null, and what may be null is never absent.
-fn exact<T: JsonSchema>() -> Schema {
-    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
-        settings.meta_schema = None;
-        settings.inline_subschemas = true;
-    });
-    let settings = settings.with_transform(RecursiveTransform(never_null_where_absent));
-    settings.into_generator().into_root_schema_for::<T>()
-}
-
-fn never_null_where_absent(schema: &mut Schema) {
-    let required = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
-        return;
-    };
-    for (name, property) in properties {
-        if !required.iter().any(|field| field == name) {
-            without_null(property);
-        }
-    }
-}
-
-/// Takes back what `Option` adds to the schema of its value.
-fn without_null(property: &mut Value) {
-    if let Some(Value::Array(kinds)) = property.get_mut("type") {
-        kinds.retain(|kind| kind != "null");
-        if let [kind] = &kinds[..] {
-            property["type"] = kind.clone();
-        }
-    }
-    if let Some(Value::Array(values)) = property.get_mut("enum") {
-        values.retain(|value| !value.is_null());
-    }
-    let Some(Value::Array(forms)) = property.get_mut("anyOf") else {
-        return;
-    };
-    forms.retain(|form| form["type"] != "null");
-    if forms.len() != 1 {
-        return;
-    }
-    let form = forms.remove(0);
-    if let (Value::Object(property), Value::Object(form)) = (property, form) {
-        property.remove("anyOf");
-        for (name, value) in form {
-            property.entry(name).or_insert(value);
-        }
-    }
 }
 
 macro_rules! catalogue { ($($(#[doc = $when:literal])* $name:literal $variant:ident { subject: $subject:ident; $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)? })*) => {
@@ -441,46 +365,13 @@ impl From<SessionEnded> for SessionFailed {
     }
 }
 
-/// Checks a subscription: `*`, `group.*` or an exact type. The error names the nearest types.
-pub fn check_pattern(pattern: &str) -> Result<(), String> {
-    let known = match pattern.strip_suffix('*') {
-        Some("") => true,
-        Some(prefix) => prefix.ends_with('.') && CATALOGUE.iter().any(|known| known.name.starts_with(prefix)),
-        None => CATALOGUE.iter().any(|known| known.name == pattern),
-    };
-    if known {
-        return Ok(());
-    }
-    let mut nearest: Vec<_> = CATALOGUE
-        .iter()
-        .map(|known| (distance(pattern, known.name), known.name))
-        .collect();
-    nearest.sort();
-    let nearest: Vec<_> = nearest.iter().take(3).map(|(_, name)| *name).collect();
-    Err(format!(
-        "`{pattern}` is not an event type; did you mean {}? `*` and groups as `session.*` work too",
-        nearest.join(", ")
-    ))
-}
-
-/// Levenshtein's distance, in bytes: good enough to find a slip.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate().take(64) {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entities::{
+        ids::{EventId, TenantId},
+        values::Env,
+    };
 
     #[test]
     fn the_catalogue_is_the_specifications() {
@@ -490,17 +381,6 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), 36);
         assert!(CATALOGUE.iter().all(|event| !event.when.trim().is_empty()));
-    }
-
-    #[test]
-    fn a_slip_in_a_pattern_is_answered_with_the_nearest_types() {
-        for pattern in ["*", "session.*", "session.ended", "credits.*"] {
-            assert_eq!(check_pattern(pattern), Ok(()), "{pattern}");
-        }
-        assert!(check_pattern("session.end").unwrap_err().contains("session.ended"));
-        for pattern in ["", "sess*", "**", "session", "session.*.x", "foo.*", "*.ended"] {
-            assert!(check_pattern(pattern).is_err(), "{pattern}");
-        }
     }
 
     #[test]

@@ -4,31 +4,24 @@
 //! The first row names the columns. Contacts: `phone_number` and the other fields of a contact; columns of other names become
 //! variables. Do-not-call entries: `phone_number` or `email`, `channels`, `reason`.
 mod columns;
+mod entries;
 mod file;
+mod rows;
 
-use crate::{
-    contact::intake,
-    deps::Deps,
-    dnc::{self, Outcome},
-    slices::Slices,
-};
+use crate::{contact::intake, deps::Deps, slices::Slices};
 use columns::Columns;
-use csv::ByteRecord;
 use entities::{
     Error, Result,
-    dnc::{Channels, DncChannel, Source},
     ids::{CampaignId, ImportId, Owned},
     import::{self, ImportStatus, Kind, Model, Rejection, Rejections},
-    values::{Country, E164},
+    values::Country,
 };
-use rules::{
-    barred::{self, Entry, Whom},
-    commit::Commit,
-    effect::Hint,
-};
+use entries::entries;
+use rows::{Lines, Slice, read};
+use rules::{commit::Commit, effect::Hint};
 use sea_orm::DatabaseTransaction;
 use serde_json::Value;
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 /// Contacts read in by one transaction: rows of one number are merged within it, so that it is always as many.
 const CONTACTS: usize = 100;
@@ -109,15 +102,6 @@ pub fn run(deps: &Deps, key: Owned<ImportId>) {
     deps.jobs.run(&deps.imports, key.id, "import", work);
 }
 
-/// Some rows of the file, and where they end.
-#[derive(Default)]
-struct Slice {
-    rows: Vec<(u64, Result<Value, String>)>,
-    begins: i64,
-    ends: i64,
-    is_last: bool,
-}
-
 async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
     let db = &deps.db.read;
     let job = import::load(db, key).await?;
@@ -153,70 +137,6 @@ async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
             return Ok(());
         }
         done = ends;
-    }
-}
-
-/// So many rows from byte `from` on, the first row of the file left out.
-fn read(columns: &Columns, body: &str, lines: &mut Lines, from: i64, rows: usize) -> Slice {
-    let start = usize::try_from(from).unwrap_or(0).min(body.len());
-    let rest = body.get(start..).unwrap_or_default();
-    let mut reader = file::reader(rest.as_bytes(), columns.delimiter);
-    let mut slice = Slice {
-        begins: from,
-        ends: from,
-        ..Slice::default()
-    };
-    let mut record = ByteRecord::new();
-    let mut is_header = start == 0;
-    while slice.rows.len() < rows {
-        // Reading from memory, and flexible: there is nothing that can fail.
-        if !reader.read_byte_record(&mut record).unwrap_or(false) {
-            slice.is_last = true;
-            break;
-        }
-        slice.ends = from + i64::try_from(reader.position().byte()).unwrap_or(0);
-        if std::mem::take(&mut is_header) {
-            continue;
-        }
-        let at = record.position().map_or(0, csv::Position::byte);
-        let line = lines.of(body, start.saturating_add(usize::try_from(at).unwrap_or(usize::MAX)));
-        let too_many = (record.len() > columns.names.len()).then(|| {
-            format!(
-                "has {} cells, and the first row names {} columns",
-                record.len(),
-                columns.names.len()
-            )
-        });
-        let object = too_many.map_or_else(|| columns.object(&record), Err);
-        slice.rows.push((line, object));
-    }
-    slice
-}
-
-/// Counts lines while it goes through a file: cells may hold several.
-#[derive(Default)]
-struct Lines {
-    counted: usize,
-    ends: u64,
-}
-
-impl Lines {
-    /// The line, from 1, of the row that begins at byte `at`.
-    fn of(&mut self, body: &str, at: usize) -> u64 {
-        let bytes = body.as_bytes();
-        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        // The row before may have left its end of line, and empty lines are no rows.
-        let skipped = bytes
-            .get(at..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(|byte| is_end(byte))
-            .count();
-        let begins = at.saturating_add(skipped);
-        let new = bytes.get(self.counted..begins).unwrap_or_default();
-        self.ends += new.iter().filter(|byte| **byte == b'\n').count() as u64;
-        self.counted = begins;
-        self.ends + 1
     }
 }
 
@@ -315,110 +235,6 @@ async fn contacts(
     };
     deps.router.perform(vec![hint]);
     Ok(())
-}
-
-async fn entries(deps: &Deps, size: &mut Slices, key: Owned<ImportId>, country: Country, slice: Slice) -> Result<()> {
-    let (mut rejected, mut asked) = (unreadable(&slice.rows), Vec::new());
-    for (line, row) in &slice.rows {
-        let Ok(row) = row else { continue };
-        match entries_of(deps, row, country) {
-            Ok(entries) => asked.extend(entries),
-            Err(Error::Invalid { field, reason }) => rejected.push(Rejection {
-                line: *line,
-                code: "validation_failed".into(),
-                param: Some(field),
-                message: reason,
-            }),
-            Err(error) => return Err(error),
-        }
-    }
-    rejected.sort_by_key(|rejection| rejection.line);
-    let (slice, asked, rejected, now) = (Arc::new(slice), Arc::new(asked), Arc::new(rejected), deps.clock.now());
-    size.write(deps, move |db| {
-        let (slice, asked, rejected) = (slice.clone(), asked.clone(), rejected.clone());
-        Box::pin(async move {
-            let mut commit = Commit::default();
-            let mut outcomes = Outcomes {
-                rejected: rejected.to_vec(),
-                ..Outcomes::default()
-            };
-            let mut written: HashMap<Whom, usize> = HashMap::new();
-            for entry in asked.iter() {
-                let (row, outcome) = dnc::place(db, (key.tenant_id, key.env), entry.clone(), now).await?;
-                // A second one in the same slice is not in the database yet: it widens the first.
-                let first = written.get(&entry.whom).and_then(|at| commit.changes.dnc.get_mut(*at));
-                if let Some(first) = first {
-                    let all = first.channels.0.iter().chain(&row.channels.0);
-                    first.channels = Channels::of(all.copied().collect());
-                    outcomes.duplicates += 1;
-                    continue;
-                }
-                outcomes.accepted += i64::from(outcome == Outcome::New);
-                outcomes.duplicates += i64::from(outcome != Outcome::New);
-                if outcome != Outcome::Known {
-                    written.insert(entry.whom.clone(), commit.changes.dnc.len());
-                    commit.changes.dnc.push(row);
-                }
-            }
-            let goes_on = advance(db, key, &slice, outcomes, now).await?;
-            if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
-        })
-    })
-    .await
-}
-
-/// What a row bars: a number, an address, or both.
-fn entries_of(deps: &Deps, row: &Value, country: Country) -> Result<Vec<Entry>> {
-    let cell = |name: &str| row.get(name).and_then(Value::as_str);
-    let variables = row.get("variables");
-    let extra = |name: &str| variables.and_then(|all| all.get(name)).and_then(Value::as_str);
-    let names = extra("channels")
-        .unwrap_or_default()
-        .split([',', ';', ' '])
-        .map(str::trim);
-    let channels = names.filter(|name| !name.is_empty()).map(|name| match name {
-        "phone" => Ok(DncChannel::Phone),
-        "sms" => Ok(DncChannel::Sms),
-        "email" => Ok(DncChannel::Email),
-        other => Err(Error::invalid(
-            "channels",
-            format!("`{other}` is not a channel: use phone, sms or email"),
-        )),
-    });
-    let channels: Vec<DncChannel> = channels.collect::<Result<_>>()?;
-    let reason = extra("reason").map(str::to_owned);
-    if reason.as_ref().is_some_and(|reason| reason.chars().count() > 500) {
-        return Err(Error::invalid("reason", "has more than 500 characters"));
-    }
-    // Doubt goes against us: whoever is behind an extension, the line is not called.
-    let number = cell("phone_number").map(|text| E164::parse_line(text, country));
-    let number = number.transpose().map_err(|why| Error::invalid("phone_number", why))?;
-    let email = cell("email").map(barred::email).transpose()?;
-    let entry = |whom, channels| Entry {
-        id: deps.ids.next(),
-        whom,
-        channels,
-        reason: reason.clone(),
-        source: Source::Import,
-        session_id: None,
-    };
-    match (number, email) {
-        (Some(number), None) => Ok(vec![entry(Whom::Number(number), channels)]),
-        (None, Some(email)) => Ok(vec![entry(Whom::Email(email), channels)]),
-        // Of the channels that are named, each has its own.
-        (Some(number), Some(email)) => {
-            let (of_email, of_number): (Vec<_>, Vec<_>) = channels
-                .iter()
-                .copied()
-                .partition(|channel| *channel == DncChannel::Email);
-            let both = [(Whom::Number(number), of_number), (Whom::Email(email), of_email)];
-            let meant = both
-                .into_iter()
-                .filter(|(_, own)| channels.is_empty() || !own.is_empty());
-            Ok(meant.map(|(whom, own)| entry(whom, own)).collect())
-        }
-        (None, None) => Err(Error::invalid("phone_number", "is empty")),
-    }
 }
 
 /// It cannot go on: what was read in stays, and the job says why.

@@ -109,6 +109,18 @@ pub fn briefing(call: &session::Model, definition: &Definition, kit: &Kit, place
     }
 }
 
+/// A tool that is not called any more in this turn.
+fn one_too_many(name: &str) -> Command {
+    Command::Note {
+        kind: "refused",
+        detail: format!(
+            "{}: more than {} tool calls in one turn",
+            guard::clean(name, 64),
+            guard::MAX_CALLS_A_TURN
+        ),
+    }
+}
+
 impl<L: Line> Talk<L> {
     pub fn new(
         mouth: Mouth<L>,
@@ -213,15 +225,7 @@ impl<L: Line> Talk<L> {
                         calls.push((id, name, arguments));
                     }
                     Ok(Act::Call { name, .. }) => {
-                        let detail = format!(
-                            "{}: more than {} tool calls in one turn",
-                            guard::clean(&name, 64),
-                            guard::MAX_CALLS_A_TURN
-                        );
-                        self.mouth.tell(Command::Note {
-                            kind: "refused",
-                            detail,
-                        });
+                        self.mouth.tell(one_too_many(&name));
                     }
                     Err(error) => failure = Some(error.to_string()),
                 }
@@ -243,18 +247,26 @@ impl<L: Line> Talk<L> {
         }
         self.turns_taken += 1;
         self.rounds = if said.is_empty() { self.rounds + 1 } else { 0 };
-        if self.turns_taken > guard::MAX_TURNS {
-            let why = format!("the agent took more than {} turns with tools", guard::MAX_TURNS);
-            return Err(self.break_off(EndReason::AgentError, why).await);
-        }
-        if self.rounds > guard::MAX_ROUNDS {
-            let why = format!(
-                "the model called tools {} times in a row without a word",
-                guard::MAX_ROUNDS
-            );
+        if let Some(why) = self.has_had_enough() {
             return Err(self.break_off(EndReason::AgentError, why).await);
         }
         self.work(calls).await
+    }
+
+    /// Why it may call no more tools, if it called too many.
+    fn has_had_enough(&self) -> Option<String> {
+        if self.turns_taken > guard::MAX_TURNS {
+            return Some(format!(
+                "the agent took more than {} turns with tools",
+                guard::MAX_TURNS
+            ));
+        }
+        (self.rounds > guard::MAX_ROUNDS).then(|| {
+            format!(
+                "the model called tools {} times in a row without a word",
+                guard::MAX_ROUNDS
+            )
+        })
     }
 
     async fn break_off(&mut self, reason: EndReason, why: String) -> Over {

@@ -70,20 +70,7 @@ const MAX_NUMBERS: u64 = 1_000;
 
 /// Makes a code for a number and sends it on its way; a new number gets this id.
 pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumberId, asked: Asked) -> Result<Answered> {
-    if let Some(kind) = asked.phone_number.costly_kind()
-        && !deps.limits.allow_costly_numbers
-    {
-        let why = format!("is {kind}: the operator does not allow calls to it");
-        return Err(Error::invalid("phone_number", why));
-    }
-    if asked.phone_number.is_sandbox() {
-        let why = "is a number of the sandbox: test keys may call it as it is";
-        return Err(Error::invalid("phone_number", why));
-    }
-    if env == Env::Live && deps.sms.is_shared(&asked.phone_number) {
-        let why = "is this installation's own, from which workspaces without a number write";
-        return Err(Error::invalid("phone_number", why));
-    }
+    check_number(deps, env, &asked.phone_number)?;
     check_way(deps, env, asked.method)?;
     let its = deps.clone();
     let making = deps
@@ -151,6 +138,25 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
         }
         Outcome::TooMany { until } => Ok(Answered::TooMany { until }),
     }
+}
+
+/// Numbers that nobody has to prove, or nobody can.
+fn check_number(deps: &Deps, env: Env, number: &E164) -> Result<()> {
+    if let Some(kind) = number.costly_kind()
+        && !deps.limits.allow_costly_numbers
+    {
+        let why = format!("is {kind}: the operator does not allow calls to it");
+        return Err(Error::invalid("phone_number", why));
+    }
+    if number.is_sandbox() {
+        let why = "is a number of the sandbox: test keys may call it as it is";
+        return Err(Error::invalid("phone_number", why));
+    }
+    if env == Env::Live && deps.sms.is_shared(number) {
+        let why = "is this installation's own, from which workspaces without a number write";
+        return Err(Error::invalid("phone_number", why));
+    }
+    Ok(())
 }
 
 /// Is there a way for a code to its number? Asked before one is made.

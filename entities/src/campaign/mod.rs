@@ -1,7 +1,11 @@
 //! Campaigns: what a user asked for, and the stored state of its machine.
+mod pace;
 mod plan;
+mod schedule;
 
+pub use pace::*;
 pub use plan::*;
+pub use schedule::*;
 
 use crate::{
     agent,

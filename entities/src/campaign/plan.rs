@@ -1,16 +1,19 @@
 //! What a user asks of a campaign.
+use super::{
+    pace::{Caps, Pacing},
+    schedule::Schedule,
+};
 use crate::{
     agent::Disposition,
     dnc::DncChannel,
     ids::AgentId,
     message_send,
     session::Voicemail,
-    values::{Bounded, Day, E164, Metadata, Moment, Text, TimeOfDay, Variables, Zone},
+    values::{Bounded, E164, Metadata, Text, Variables},
 };
-use chrono::NaiveDate;
 use schemars::JsonSchema;
 use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a campaign is to do. Who calls and how is fixed by its start; the rules can be changed until it completes.
@@ -63,137 +66,6 @@ impl Plan {
     pub fn session_type(&self) -> SessionType {
         self.session_type.unwrap_or(self.channel.session_type())
     }
-}
-
-/// When contacts may be called.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Schedule {
-    /// `start` before it arms the campaign; it starts by itself then.
-    #[serde(default)]
-    pub starts_at: Option<Moment>,
-    /// Nothing is dialled from then on: the campaign completes with the reason `ended`.
-    #[serde(default)]
-    pub ends_at: Option<Moment>,
-    /// Are the windows wall time where the contact is, or in `timezone`?
-    #[serde(default)]
-    pub timezone_mode: TimezoneMode,
-    /// For contacts whose zone is unknown, and for `fixed`; null: the workspace's.
-    #[serde(default)]
-    pub timezone: Option<Zone>,
-    /// Null: daily 09:00 to 20:00 in live, all day in test. At most 50.
-    #[serde(default)]
-    pub windows: Option<Vec<Window>>,
-    /// Local dates on which nobody is called, as `2027-12-25`; at most 366.
-    #[serde(default)]
-    pub blackout_dates: Vec<NaiveDate>,
-    /// What happens to a contact whose number tells no zone.
-    #[serde(default)]
-    pub on_unknown_timezone: OnUnknownTimezone,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TimezoneMode {
-    /// The contact's `timezone`, else every zone that its number's prefix may lie in.
-    #[default]
-    Contact,
-    /// `timezone`, for everybody.
-    Fixed,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnUnknownTimezone {
-    /// The campaign's `timezone` counts.
-    #[default]
-    Fallback,
-    /// Every zone of the number's country must be open.
-    Strictest,
-    /// It is skipped as `invalid`.
-    Skip,
-}
-
-/// Open from `start` until before `end`, wall time, on some days of the week.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "GivenWindow")]
-pub struct Window {
-    pub days: Vec<Day>,
-    pub start: TimeOfDay,
-    pub end: TimeOfDay,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct GivenWindow {
-    #[serde(default = "Day::all")]
-    days: Vec<Day>,
-    start: TimeOfDay,
-    end: TimeOfDay,
-}
-impl TryFrom<GivenWindow> for Window {
-    type Error = String;
-    fn try_from(GivenWindow { mut days, start, end }: GivenWindow) -> Result<Self, String> {
-        if start >= end {
-            return Err(format!(
-                "`start` {start} must be before `end` {end}: write a window over midnight as two"
-            ));
-        }
-        days.sort();
-        days.dedup();
-        if days.is_empty() {
-            return Err("`days` is empty: name some, or leave it out for all".into());
-        }
-        Ok(Window { days, start, end })
-    }
-}
-
-/// Calls that are too many. Counted over all of the workspace's campaigns and direct calls in one env.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Caps {
-    /// Calls to one number in any 24 hours; null lifts it.
-    #[serde(default = "three")]
-    pub per_number_24h: Option<Bounded<1, 1000>>,
-    /// Calls to one number in any 7 days; null lifts it.
-    #[serde(default = "seven")]
-    pub per_number_7d: Option<Bounded<1, 1000>>,
-    /// Calls of this campaign in one day of its `timezone`.
-    #[serde(default)]
-    pub campaign_per_day: Option<Bounded<1, 10_000_000>>,
-    /// What the campaign may cost, calls in flight counted at their longest.
-    #[serde(default)]
-    pub budget_cents: Option<Bounded<0, 2_000_000_000>>,
-    /// What happens to a contact that a cap keeps from being called.
-    #[serde(default)]
-    pub on_cap: OnCap,
-}
-impl Default for Caps {
-    fn default() -> Self {
-        Caps {
-            per_number_24h: three(),
-            per_number_7d: seven(),
-            campaign_per_day: None,
-            budget_cents: None,
-            on_cap: OnCap::default(),
-        }
-    }
-}
-fn three() -> Option<Bounded<1, 1000>> {
-    Bounded::new(3).ok()
-}
-fn seven() -> Option<Bounded<1, 1000>> {
-    Bounded::new(7).ok()
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnCap {
-    /// It is called when the cap allows it again.
-    #[default]
-    Defer,
-    /// It is skipped as `daily_cap_reached`.
-    Skip,
 }
 
 /// How contacts are reached.
@@ -267,75 +139,6 @@ pub struct Template {
     /// For `email`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<Text<1, 254>>,
-}
-
-/// How fast contacts are dispatched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Pacing {
-    /// Calls started per second, 0.1 to the operator's maximum.
-    #[serde(default)]
-    pub calls_per_second: CallsPerSecond,
-    /// Calls of this campaign at once; null: the tenant's limit.
-    #[serde(default)]
-    pub max_concurrency: Option<Bounded<1, 100_000>>,
-    /// The campaign's share of the tenant's calls, against the tenant's other running campaigns.
-    #[serde(default = "ten")]
-    pub weight: Bounded<1, 100>,
-    /// A contact whose turn it is and for whom no slot is free is skipped as `concurrency_full` after this; null: it waits.
-    #[serde(default)]
-    pub max_wait_seconds: Option<Bounded<0, 86_400>>,
-}
-impl Default for Pacing {
-    fn default() -> Self {
-        Pacing {
-            calls_per_second: CallsPerSecond::default(),
-            max_concurrency: None,
-            weight: ten(),
-            max_wait_seconds: None,
-        }
-    }
-}
-fn ten() -> Bounded<1, 100> {
-    Bounded::new(10).unwrap_or_else(|_| unreachable!("a constant"))
-}
-
-/// 0.1 to 10,000; the operator's maximum may be lower.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
-#[serde(transparent)]
-pub struct CallsPerSecond(f64);
-impl CallsPerSecond {
-    pub fn new(value: f64) -> Result<Self, String> {
-        if (0.1..=10_000.0).contains(&value) {
-            Ok(CallsPerSecond(value))
-        } else {
-            Err(format!("{value} is out of range: 0.1 to 10000"))
-        }
-    }
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-impl Default for CallsPerSecond {
-    fn default() -> Self {
-        CallsPerSecond(1.0)
-    }
-}
-impl<'de> Deserialize<'de> for CallsPerSecond {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(f64::deserialize(deserializer)?).map_err(de::Error::custom)
-    }
-}
-impl JsonSchema for CallsPerSecond {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "CallsPerSecond".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "number", "minimum": 0.1, "maximum": 10000, "default": 1 })
-    }
 }
 
 /// When a contact that was not reached is called again.

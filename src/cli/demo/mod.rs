@@ -17,7 +17,13 @@ use reqwest::{Client, Method};
 use rules::commit::Commit;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use std::{io::IsTerminal, net::TcpListener, os::unix::fs::DirBuilderExt, path::PathBuf, time::Duration};
+use std::{
+    io::IsTerminal,
+    net::{SocketAddr, TcpListener},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 #[derive(Args)]
 pub struct Demo {
@@ -51,22 +57,10 @@ impl Demo {
         outcome
     }
 
-    async fn watch(&self, json: bool, contacts: Vec<Value>, folder: &std::path::Path) -> Result<(), CannotStart> {
+    async fn watch(&self, json: bool, contacts: Vec<Value>, folder: &Path) -> Result<(), CannotStart> {
         let listener = local_listener()?;
         let address = listener.local_addr().map_err(said)?;
-        let settings = Settings::load(
-            None,
-            &[
-                ("dev", "true".into()),
-                ("bind", address.to_string()),
-                ("base_url", String::new()),
-                ("database_url", format!("sqlite://{}", folder.join("demo.db").display())),
-                ("recordings", folder.join("recordings").display().to_string()),
-                ("secret_key", String::new()),
-                ("sandbox_speed", SPEED.to_string()),
-                ("max_concurrency", "1000".into()),
-            ],
-        )?;
+        let settings = settings(address, folder)?;
         let app = App::build(settings, Clock::wall()).await?;
         let server = app.serve(listener).map_err(said)?;
         let handle = server.handle();
@@ -90,20 +84,7 @@ impl Demo {
             receiver.url,
             contacts.len()
         ));
-        let endpoint = api
-            .call(
-                Method::POST,
-                "/v1/webhook_endpoints",
-                json!({ "url": receiver.url, "event_types": ["*"] }),
-            )
-            .await?;
-        receiver.expect_signatures_of(text(&endpoint, "secret"));
-        api.call(
-            Method::POST,
-            &format!("/v1/webhook_endpoints/{}/test", text(&endpoint, "id")),
-            json!({}),
-        )
-        .await?;
+        subscribe(&api, &receiver).await?;
         let campaign = self.start_campaign(&api, contacts).await?;
         let merged = &campaign["contacts"];
         say(format!(
@@ -208,6 +189,41 @@ impl Demo {
             let _busy = clock.sleep(Duration::from_millis(200)).await;
         }
     }
+}
+
+fn settings(address: SocketAddr, folder: &Path) -> Result<Settings, CannotStart> {
+    Ok(Settings::load(
+        None,
+        &[
+            ("dev", "true".into()),
+            ("bind", address.to_string()),
+            ("base_url", String::new()),
+            ("database_url", format!("sqlite://{}", folder.join("demo.db").display())),
+            ("recordings", folder.join("recordings").display().to_string()),
+            ("secret_key", String::new()),
+            ("sandbox_speed", SPEED.to_string()),
+            ("max_concurrency", "1000".into()),
+        ],
+    )?)
+}
+
+/// The receiver gets every event from now on, and a test first.
+async fn subscribe(api: &Api, receiver: &Receiver) -> Result<(), CannotStart> {
+    let endpoint = api
+        .call(
+            Method::POST,
+            "/v1/webhook_endpoints",
+            json!({ "url": receiver.url, "event_types": ["*"] }),
+        )
+        .await?;
+    receiver.expect_signatures_of(text(&endpoint, "secret"));
+    api.call(
+        Method::POST,
+        &format!("/v1/webhook_endpoints/{}/test", text(&endpoint, "id")),
+        json!({}),
+    )
+    .await?;
+    Ok(())
 }
 
 /// Waits until everything was delivered.

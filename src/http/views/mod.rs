@@ -2,13 +2,19 @@
 mod access;
 mod agents;
 mod campaigns;
+mod contacts;
+mod outlook;
 mod sessions;
+mod statistics;
 mod webhooks;
 
 pub use access::*;
 pub use agents::*;
 pub use campaigns::*;
+pub use contacts::*;
+pub use outlook::*;
 pub use sessions::*;
+pub use statistics::*;
 pub use webhooks::*;
 
 use entities::page::Listed;

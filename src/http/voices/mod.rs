@@ -1,15 +1,18 @@
 //! Voices: those that are simply there, and clones of a workspace's own. Shared by its two envs.
 mod clones;
 mod form;
+mod listing;
+mod preview;
 
 pub use clones::{CloneForm, SamplesForm, add_samples, create, train};
 pub use form::{Fingerprint, Form};
+pub use listing::list;
+pub use preview::{Preview, preview};
 
 use super::{
     error::ApiResult,
-    extract::{self, Id, Json, Params},
+    extract::{self, Id, Json},
     language::check_language,
-    views::List,
 };
 use crate::{http::caller::Caller, state::State};
 use actix_web::{
@@ -17,18 +20,16 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::call::voice::builtin_of;
-use adapters::voice_clone::builtin::{self, Builtin};
+use adapters::voice_clone::builtin::Builtin;
 use entities::{
     Error, agent, campaign,
     ids::VoiceId,
-    page::{Listed, Page},
     values::{Moment, Text},
     voice::{self as store, Maker, Model, Status, sample},
 };
 use rules::voice_clone::machine::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -149,77 +150,6 @@ fn builtin_type(voice: &Builtin) -> VoiceType {
     }
 }
 
-/// A line of the list.
-enum Listable {
-    /// With its place among them.
-    Builtin(u128, Builtin),
-    Clone(Model),
-}
-
-impl Listable {
-    /// Those that are simply there come before everything that was ever made.
-    fn place(&self) -> Uuid {
-        match self {
-            Listable::Builtin(place, _) => Uuid::from_u128(*place),
-            Listable::Clone(row) => row.id.0,
-        }
-    }
-}
-
-/// GET /v1/voices
-pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<VoiceView>>> {
-    let page = params.page()?;
-    let wanted: Option<VoiceType> = params.text("type")?;
-    let status: Option<Status> = params.text("status")?;
-    params.finish()?;
-    let mut rows = there(&state, wanted, status, page);
-    let mut more = false;
-    if wanted.is_none_or(|wanted| wanted == VoiceType::Cloned) {
-        let clones = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
-        more = clones.has_more;
-        rows.extend(clones.rows.into_iter().map(Listable::Clone));
-    }
-    Ok(web::Json(paged(rows, page, more)))
-}
-
-/// The voices that are simply there, as far as this page may hold them.
-fn there(state: &State, wanted: Option<VoiceType>, status: Option<Status>, page: Page) -> Vec<Listable> {
-    // They were not created at any time.
-    let timeless = page.created_after.is_none() && page.created_before.is_none();
-    if !timeless || status.is_some_and(|status| status != Status::Ready) {
-        return Vec::new();
-    }
-    let beyond = |place: Uuid| match page.after {
-        Some(after) if page.newest_first => place < after,
-        Some(after) => place > after,
-        None => true,
-    };
-    builtin::all(state.deps.studio.voice.name(), &state.deps.providers)
-        .into_iter()
-        .zip(1..)
-        .map(|(voice, place)| Listable::Builtin(place, voice))
-        .filter(|line| beyond(line.place()))
-        .filter(|line| match line {
-            Listable::Builtin(_, voice) => wanted.is_none_or(|wanted| wanted == builtin_type(voice)),
-            Listable::Clone(_) => true,
-        })
-        .collect()
-}
-
-fn paged(mut rows: Vec<Listable>, page: Page, more: bool) -> List<VoiceView> {
-    rows.sort_by_key(Listable::place);
-    if page.newest_first {
-        rows.reverse();
-    }
-    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
-    let has_more = more || rows.len() > limit;
-    rows.truncate(limit);
-    List::of(Listed { rows, has_more }, Listable::place, |line| match line {
-        Listable::Builtin(_, voice) => voice.into(),
-        Listable::Clone(row) => row.into(),
-    })
-}
-
 /// What an id means.
 enum Found {
     Builtin(Builtin),
@@ -314,56 +244,6 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<String>) -> A
     }
     tell(&state, &voice, Command::Delete).await?;
     Ok(HttpResponse::NoContent().finish())
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Preview {
-    pub text: Text<1, 500>,
-}
-
-/// POST /v1/voices/{id}/preview
-pub async fn preview(
-    state: Data<State>,
-    caller: Caller,
-    Id(id): Id<String>,
-    Json(asked): Json<Preview>,
-) -> ApiResult<HttpResponse> {
-    let found = find(&state, &caller, &id).await?;
-    let _permit = state.bulkheads.outside(caller.tenant_id())?;
-    state.limits.preview(caller.tenant_id(), asked.text.chars().count())?;
-    let sound = match found {
-        Found::Builtin(voice) => voice.say(&state.deps.studio.voice, &asked.text).await.ok_or_else(|| {
-            Error::NotConfigured("the realtime provider's voices speak in calls only; there is no preview".into())
-        })?,
-        Found::Clone(row) => say(&state, &row, asked.text.into_string()).await?,
-    };
-    Ok(HttpResponse::Ok().content_type("audio/wav").body(sound))
-}
-
-async fn say(state: &State, row: &Model, text: String) -> ApiResult<Vec<u8>> {
-    let (Status::Ready, Some(id)) = (row.status, row.provider_voice_id.clone()) else {
-        return Err(not_ready(row.status).into());
-    };
-    let cloner = state.deps.cloning.of(row.provider).ok_or_else(not_configured)?;
-    let language = row.language.clone().unwrap_or_else(|| "en-US".into());
-    let spoken = cloner.speak(id, text, language).await;
-    Ok(spoken.map_err(|refused| Error::Unavailable(format!("the provider of voices {}", refused.why)))?)
-}
-
-fn not_ready(status: Status) -> Error {
-    let (state, hint) = match status {
-        Status::Pending => ("pending", "wait for `voice_clone.training_succeeded`"),
-        Status::Training => ("training", "wait for `voice_clone.training_succeeded`"),
-        Status::Failed => ("failed", "see its `error_message`"),
-        Status::Ready => ("ready", "train it again"),
-    };
-    Error::InvalidState {
-        kind: "voice",
-        state,
-        command: "speak",
-        hint,
-    }
 }
 
 fn not_configured() -> Error {

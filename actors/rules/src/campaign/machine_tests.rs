@@ -5,7 +5,7 @@ use crate::{
     event::{CampaignCompleted, CampaignPausedQuietHours, CampaignStarted, Event},
 };
 use entities::{
-    campaign::{Channel, SessionType},
+    campaign::{Channel, Model as Row, PauseReason, SessionType, Status},
     changes::Guard,
     ids::{AgentId, TenantId},
     values::Env,

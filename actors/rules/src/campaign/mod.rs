@@ -3,3 +3,4 @@ pub mod letter;
 pub mod machine;
 pub mod patch;
 pub mod plan;
+pub mod row;

@@ -77,87 +77,11 @@ pub fn post(account: Account, movement: &Movement, terms: &Terms, now: Moment) -
         account,
         entries: Vec::new(),
     };
-    match &movement.what {
-        What::TopUp {
-            topup_id,
-            cents,
-            payment_intent_id,
-        } => {
-            let note = Some(payment_intent_id.clone());
-            book.moves(
-                Kind::Topup,
-                (Book::Processor, Book::Available),
-                *cents,
-                Some(*topup_id),
-                note,
-            );
-        }
-        What::Hold { subject, cents } => {
-            if book.account.available() < *cents && cents.0 > 0 {
-                return Err(Error::Stale);
-            }
-            book.moves(Kind::Hold, (Book::Available, Book::Held), *cents, Some(*subject), None);
-        }
-        What::Settle { subject, held, cost } => book.settle(*subject, *held, *cost),
-        What::Refund { topup_id, cents } => {
-            book.moves(
-                Kind::Refund,
-                (Book::Available, Book::Processor),
-                *cents,
-                Some(*topup_id),
-                None,
-            );
-        }
-        What::RefundFailed { topup_id, cents } => {
-            book.moves(
-                Kind::RefundFailed,
-                (Book::Processor, Book::Available),
-                *cents,
-                Some(*topup_id),
-                None,
-            );
-        }
-        What::Adjust { cents, note } => {
-            let way = if cents.0 < 0 {
-                (Book::Available, Book::Operator)
-            } else {
-                (Book::Operator, Book::Available)
-            };
-            book.moves(Kind::Adjustment, way, Cents(cents.0.abs()), None, Some(note.clone()));
-        }
-        What::Warn { below } => book.account.warning_threshold_cents = *below,
-        What::Short { .. } => {}
-    }
+    book.take(&movement.what)?;
     let Books { mut account, entries } = book;
-    let mut events = Vec::new();
     let currency = Currency(terms.currency.clone());
+    let mut events = news_of_money(&account, &movement.what, before, &currency);
     let after = account.balance_cents;
-    if let What::TopUp {
-        cents,
-        payment_intent_id,
-        ..
-    } = &movement.what
-        && cents.0 > 0
-    {
-        let told = CreditsTopupSucceeded {
-            amount_cents: *cents,
-            new_balance_cents: after,
-            currency: currency.clone(),
-            processor_payment_intent_id: payment_intent_id.clone(),
-        };
-        events.push(told.into());
-    }
-    if let Some(threshold) = account.warning_threshold_cents
-        && before >= threshold
-        && after < threshold
-    {
-        let told = CreditsLowBalance {
-            balance_cents: after,
-            threshold_cents: threshold,
-            currency: currency.clone(),
-        };
-        events.push(told.into());
-    }
     let mut turn = None;
     let falls = match movement.what {
         What::Short { cents } => cents > after,
@@ -188,12 +112,101 @@ pub fn post(account: Account, movement: &Movement, terms: &Terms, now: Moment) -
     })
 }
 
+/// What is told of what came in, and of a balance that has become low.
+fn news_of_money(account: &Account, what: &What, before: Cents, currency: &Currency) -> Vec<Event> {
+    let mut events = Vec::new();
+    let after = account.balance_cents;
+    if let What::TopUp {
+        cents,
+        payment_intent_id,
+        ..
+    } = what
+        && cents.0 > 0
+    {
+        let told = CreditsTopupSucceeded {
+            amount_cents: *cents,
+            new_balance_cents: after,
+            currency: currency.clone(),
+            processor_payment_intent_id: payment_intent_id.clone(),
+        };
+        events.push(told.into());
+    }
+    if let Some(threshold) = account.warning_threshold_cents
+        && before >= threshold
+        && after < threshold
+    {
+        let told = CreditsLowBalance {
+            balance_cents: after,
+            threshold_cents: threshold,
+            currency: currency.clone(),
+        };
+        events.push(told.into());
+    }
+    events
+}
+
 struct Books {
     account: Account,
     entries: Vec<Entry>,
 }
 
 impl Books {
+    /// The entries of one movement.
+    fn take(&mut self, what: &What) -> Result<()> {
+        match what {
+            What::TopUp {
+                topup_id,
+                cents,
+                payment_intent_id,
+            } => {
+                let note = Some(payment_intent_id.clone());
+                self.moves(
+                    Kind::Topup,
+                    (Book::Processor, Book::Available),
+                    *cents,
+                    Some(*topup_id),
+                    note,
+                );
+            }
+            What::Hold { subject, cents } => {
+                if self.account.available() < *cents && cents.0 > 0 {
+                    return Err(Error::Stale);
+                }
+                self.moves(Kind::Hold, (Book::Available, Book::Held), *cents, Some(*subject), None);
+            }
+            What::Settle { subject, held, cost } => self.settle(*subject, *held, *cost),
+            What::Refund { topup_id, cents } => {
+                self.moves(
+                    Kind::Refund,
+                    (Book::Available, Book::Processor),
+                    *cents,
+                    Some(*topup_id),
+                    None,
+                );
+            }
+            What::RefundFailed { topup_id, cents } => {
+                self.moves(
+                    Kind::RefundFailed,
+                    (Book::Processor, Book::Available),
+                    *cents,
+                    Some(*topup_id),
+                    None,
+                );
+            }
+            What::Adjust { cents, note } => {
+                let way = if cents.0 < 0 {
+                    (Book::Available, Book::Operator)
+                } else {
+                    (Book::Operator, Book::Available)
+                };
+                self.moves(Kind::Adjustment, way, Cents(cents.0.abs()), None, Some(note.clone()));
+            }
+            What::Warn { below } => self.account.warning_threshold_cents = *below,
+            What::Short { .. } => {}
+        }
+        Ok(())
+    }
+
     /// Nothing is booked of nothing.
     fn moves(
         &mut self,

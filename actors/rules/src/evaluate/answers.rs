@@ -1,5 +1,5 @@
 //! Finds the questions that an agent asked, and what the callee answered.
-use super::{MAX_TURNS, Role, Turn, bounded, cut, stems, values};
+use super::{MAX_TURNS, Role, Turn, bounded, cut, dates, denials, stems, values};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -86,11 +86,11 @@ fn next_of_user<'a>(turns: &[Turn<'a>], asked: usize) -> Option<(usize, &'a str)
 fn parse(said: &str, language: &str, question: &Question<'_>) -> Option<Value> {
     match &question.kind {
         Kind::Text => Some(Value::String(cut(said.trim(), MAX_TEXT))),
-        Kind::Number if values::denies(said, language) => None,
+        Kind::Number if denials::denies(said, language) => None,
         Kind::Number => values::number(said, question.text),
         Kind::Boolean => crate::conversation::phrases::answer(said, language).map(Value::Bool),
         Kind::Choice(labels) => values::choice(said, language, labels).map(Value::String),
-        Kind::Date => values::date(said, language).map(|date| Value::String(date.to_string())),
+        Kind::Date => dates::date(said, language).map(|date| Value::String(date.to_string())),
     }
 }
 

@@ -1,10 +1,13 @@
 //! What a room does, line by line; what its ends tell; what its row says; and what holds whatever happens to it.
 use super::*;
-use crate::{effect::Fact, event::Event};
+use crate::{
+    effect::{Fact, Work},
+    event::Event,
+};
 use Command::*;
 use entities::{
     ids::{AgentId, SessionId, TenantId},
-    session::Status as SessionStatus,
+    session::{EndReason, Status as SessionStatus},
     values::Env,
 };
 use proptest::prelude::*;

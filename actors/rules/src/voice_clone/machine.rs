@@ -160,24 +160,14 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
         }
         (Pending | Failed, Command::AddSamples(samples)) => add(row, samples, now)?,
         (Pending | Training | Ready | Failed, Command::Rename { name, language }) => {
-            let updated_at = now;
-            #[rustfmt::skip]
-            let row = Row { name, language, updated_at, ..row };
-            (row, Vec::new())
+            (rename(row, name, language, now), Vec::new())
         }
         (Training, Command::Examined { run, samples }) if run == row.run && row.submitted_at.is_none() => {
-            let mut row = lease(row, now);
-            row.submitted_at = Some(now);
-            (row, vec![Fact::SaveVoiceSamples(samples).into()])
+            submit(row, samples, now)
         }
         (Training, Command::Made { run, provider_voice_id }) if run == row.run => succeed(row, provider_voice_id, now),
         (Training, Command::Refused { run, refusal, samples }) if run == row.run => fail(row, refusal, samples, now),
-        (Pending | Ready | Failed, Command::Delete) => {
-            let key = row.key();
-            let mut row = lease(row, now);
-            (row.deleted_at, row.updated_at, row.tries) = (Some(now), now, 0);
-            (row, vec![Work::EraseVoice(key).into()])
-        }
+        (Pending | Ready | Failed, Command::Delete) => doom(row, now),
         // The provider repeats itself: that is the voice we have.
         (Ready, Command::Made { provider_voice_id, .. })
             if row.provider_voice_id.as_deref() == Some(&provider_voice_id) =>
@@ -279,6 +269,30 @@ fn begin(mut row: Row, training_seconds: i64, now: Moment) -> (Row, Vec<Effect>)
     };
     let effects = vec![Effect::emit(started), Work::TrainVoice(row.key()).into()];
     (row, effects)
+}
+
+fn rename(row: Row, name: String, language: Option<String>, now: Moment) -> Row {
+    Row {
+        name,
+        language,
+        updated_at: now,
+        ..row
+    }
+}
+
+/// The provider is asked after the commit that says so.
+fn submit(row: Row, samples: Vec<Sample>, now: Moment) -> (Row, Vec<Effect>) {
+    let mut row = lease(row, now);
+    row.submitted_at = Some(now);
+    (row, vec![Fact::SaveVoiceSamples(samples).into()])
+}
+
+/// It waits, deleted, until nothing of it is left.
+fn doom(row: Row, now: Moment) -> (Row, Vec<Effect>) {
+    let key = row.key();
+    let mut row = lease(row, now);
+    (row.deleted_at, row.updated_at, row.tries) = (Some(now), now, 0);
+    (row, vec![Work::EraseVoice(key).into()])
 }
 
 fn add(mut row: Row, samples: Vec<Sample>, now: Moment) -> Result<(Row, Vec<Effect>)> {

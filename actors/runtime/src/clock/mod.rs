@@ -3,24 +3,27 @@
 //!
 //! Advancing it runs every alarm on the way, in order, and waits after each until all is quiet: until no command, commit,
 //! delivery or call step is under way. What is under way holds a [`Busy`], so the service needs no polling to be tested.
+mod busy;
+mod manual;
 pub mod steady;
 #[cfg(test)]
 mod steady_tests;
 
+pub use busy::Busy;
+
+use busy::Activity;
 use entities::values::{Moment, Times};
 use governor::nanos::Nanos;
+use manual::{Alarm, Stand};
 use serde::{Deserialize, Serialize};
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 use steady::Steady;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// Where everything gets its time from. Cloning is cheap.
 #[derive(Clone)]
@@ -48,93 +51,11 @@ pub struct Doubt {
     pub believed_at: Moment,
 }
 
-/// What moves a manual clock, in microseconds.
-struct Stand {
-    /// The monotonic clock: the only one that `advance` moves.
-    mono: i64,
-    /// How far the wall clock was set ahead of it.
-    offset: i64,
-    steady: Steady,
-    alarms: BinaryHeap<Reverse<Alarm>>,
-    next_number: u64,
-}
-
-impl Stand {
-    fn follow(&mut self) -> &mut Steady {
-        self.steady.follow(self.mono + self.offset, self.mono);
-        &mut self.steady
-    }
-    fn now(&mut self) -> Moment {
-        moment(self.follow().ours())
-    }
-    /// Runs until our time has come to `at`, or the monotonic clock to `target`. Answers whether it has come there.
-    fn run_to(&mut self, at: Moment, target: i64) -> bool {
-        // Our time may run slower than the clock below it, or leap.
-        while self.now() < at && self.mono < target {
-            let short = micros(at) - self.steady.ours();
-            self.mono = (self.mono + short.max(1)).min(target);
-        }
-        self.now() >= at
-    }
-}
-
 fn moment(micros: i64) -> Moment {
     Moment::from_millis(micros.div_euclid(1000))
 }
 fn micros(moment: Moment) -> i64 {
     moment.millis().saturating_mul(1000)
-}
-
-struct Alarm {
-    at: Moment,
-    /// Alarms of one moment fire in the order they were set.
-    number: u64,
-    wake: oneshot::Sender<Busy>,
-}
-impl PartialEq for Alarm {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Alarm {}
-impl PartialOrd for Alarm {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Alarm {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
-#[derive(Default)]
-struct Activity {
-    count: AtomicU64,
-    quiet: Notify,
-}
-
-/// Held by work under way. Costs nothing on the wall clock.
-#[derive(Default)]
-#[must_use = "dropping it says that the work is over"]
-pub struct Busy(Option<Arc<Activity>>);
-
-impl Clone for Busy {
-    fn clone(&self) -> Self {
-        if let Some(activity) = &self.0 {
-            activity.count.fetch_add(1, Ordering::SeqCst);
-        }
-        Busy(self.0.clone())
-    }
-}
-impl Drop for Busy {
-    fn drop(&mut self) {
-        if let Some(activity) = &self.0
-            && activity.count.fetch_sub(1, Ordering::SeqCst) == 1
-        {
-            activity.quiet.notify_waiters();
-        }
-    }
 }
 
 impl Clock {
@@ -302,64 +223,6 @@ impl Clock {
         #[expect(clippy::disallowed_methods, reason = "others' work does not know our clock")]
         tokio::time::sleep(time).await;
     }
-
-    /// Moves a manual clock, running every alarm on the way, in order. No effect on the wall clock.
-    pub async fn advance(&self, by: Duration) {
-        let Source::Manual { stand, activity } = &*self.0 else {
-            return;
-        };
-        let target = lock(stand).mono + i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 2);
-        loop {
-            quiet(activity).await;
-            let alarm = {
-                let mut stand = lock(stand);
-                let Some(next) = stand.alarms.peek().map(|Reverse(next)| next.at) else {
-                    break;
-                };
-                if !stand.run_to(next, target) {
-                    break;
-                }
-                let Some(Reverse(alarm)) = stand.alarms.pop() else {
-                    break;
-                };
-                alarm
-            };
-            // An alarm nobody waits for any more hands the `Busy` back, which drops it.
-            let _ = alarm.wake.send(self.busy());
-        }
-        {
-            let mut stand = lock(stand);
-            stand.mono = stand.mono.max(target);
-            stand.follow();
-        }
-        quiet(activity).await;
-    }
-
-    /// Sets a manual clock, all of it, without running anything: as if it had been there all along.
-    pub fn set(&self, now: Moment) {
-        if let Source::Manual { stand, .. } = &*self.0 {
-            let mut stand = lock(stand);
-            (stand.mono, stand.offset) = (micros(now), 0);
-            stand.steady = Steady::new(stand.mono, stand.mono);
-        }
-    }
-
-    /// Sets only the wall clock of a manual clock, ahead or back: what an operator or a time server may do.
-    pub fn step_wall(&self, by_ms: i64) {
-        if let Source::Manual { stand, .. } = &*self.0 {
-            let mut stand = lock(stand);
-            stand.offset += by_ms * 1000;
-            // Somebody always reads it soon.
-            stand.follow();
-        }
-    }
-
-    /// Waits until nothing is under way. Returns at once on the wall clock.
-    pub async fn settle(&self) {
-        if let Source::Manual { activity, .. } = &*self.0 {
-            quiet(activity).await;
-        }
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
@@ -369,19 +232,6 @@ fn wall_micros() -> i64 {
 
 fn mono_micros(started: Instant) -> i64 {
     i64::try_from(started.elapsed().as_micros()).unwrap_or(i64::MAX)
-}
-
-async fn quiet(activity: &Activity) {
-    loop {
-        let notified = activity.quiet.notified();
-        tokio::pin!(notified);
-        // Registered before the look at the counter, so that no wake-up falls between the two.
-        notified.as_mut().enable();
-        if activity.count.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        notified.await;
-    }
 }
 
 fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -400,62 +250,4 @@ impl governor::clock::Clock for Clock {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn alarms_fire_in_order_and_each_is_worked_off_before_the_next() {
-        let clock = Clock::manual(Moment::from_millis(0));
-        let log = Arc::new(Mutex::new(Vec::new()));
-        for at in [30, 10, 20] {
-            let (clock, log) = (clock.clone(), log.clone());
-            tokio::spawn(async move {
-                let _busy = clock.sleep_until(Moment::from_millis(at)).await;
-                tokio::task::yield_now().await;
-                log.lock().unwrap().push((at, clock.now().millis()));
-            });
-        }
-        tokio::task::yield_now().await;
-        clock.advance(Duration::from_millis(25)).await;
-        assert_eq!(*log.lock().unwrap(), [(10, 10), (20, 20)]);
-        assert_eq!(clock.now().millis(), 25);
-    }
-
-    #[tokio::test]
-    async fn a_step_of_the_wall_moves_no_alarm() {
-        const HOUR: i64 = 3_600_000;
-        let clock = Clock::manual(Moment::from_millis(0));
-        let rung = Arc::new(Mutex::new(None));
-        let (its, out) = (clock.clone(), rung.clone());
-        tokio::spawn(async move {
-            let _busy = its.sleep_until(Moment::from_millis(60_000)).await;
-            *out.lock().unwrap() = Some(its.times());
-        });
-        tokio::task::yield_now().await;
-        clock.step_wall(2 * HOUR);
-        let doubt = clock.doubt().unwrap();
-        assert_eq!(
-            (doubt.since.millis(), doubt.step_ms, doubt.believed_at.millis()),
-            (0, 2 * HOUR, 600_000)
-        );
-        clock.advance(Duration::from_secs(59)).await;
-        assert_eq!(*rung.lock().unwrap(), None);
-        clock.advance(Duration::from_secs(1)).await;
-        let times = rung.lock().unwrap().unwrap();
-        assert_eq!(
-            (times.ours.millis(), times.wall.millis(), times.in_doubt),
-            (60_000, 2 * HOUR + 60_000, true)
-        );
-        assert_eq!((times.earlier(), times.later()), (times.ours, times.wall));
-        // Accepted, and set back: our time stays where it is, and the wall clock is led there.
-        let since = clock.doubt().unwrap().since;
-        assert!(!clock.accept(since.plus_seconds(-1)) && clock.accept(since) && !clock.accept(since));
-        assert_eq!(clock.now().millis(), 2 * HOUR + 60_000);
-        clock.step_wall(-2 * HOUR);
-        clock.advance(Duration::from_secs(600)).await;
-        assert!(!clock.is_in_doubt(), "it has stood still");
-        assert_eq!(clock.times().behind_ms(), 2 * HOUR);
-        clock.advance(Duration::from_secs(3600)).await;
-        assert_eq!(clock.times().behind_ms(), 2 * HOUR - 1_800_000);
-    }
-}
+mod tests;

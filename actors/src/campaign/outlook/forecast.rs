@@ -209,47 +209,11 @@ impl<'a> Walk<'a> {
             self.wait_until(self.day_ends);
             return Some(());
         }
-        while let Some(Reverse((due, rank, nth))) = self.later.peek().copied()
-            && due <= self.at
-        {
-            self.later.pop();
-            self.ready.push((rank.0, nth));
-        }
-        // Whose time has come in closed hours waits for the opening.
-        while let Some((rank, nth)) = self.ready.peek().copied() {
-            let run = &self.due[nth];
-            let (group, contacts) = (run.group, if run.is_retry { 0 } else { run.contacts });
-            match self.look(group) {
-                Hours::Open(_) => break,
-                Hours::Closed(until) => self.later.push(Reverse((until, Reverse(rank), nth))),
-                Hours::Never => self.found.expired += contacts,
-            }
-            self.ready.pop();
-        }
-        let mut next_fresh: Option<(Rank, usize)> = None;
-        for group in 0..self.lanes.len() {
-            let Some(front) = self.lanes[group].fresh.front().map(rank) else {
-                continue;
-            };
-            match self.look(group) {
-                Hours::Open(_) => next_fresh = next_fresh.max(Some((front, group))),
-                Hours::Closed(_) => {}
-                Hours::Never => {
-                    let fresh = std::mem::take(&mut self.lanes[group].fresh);
-                    self.found.expired += fresh.iter().map(|run| run.contacts).sum::<i64>();
-                }
-            }
-        }
+        self.come_due();
+        let next_fresh = self.next_fresh();
         let next_due = self.ready.peek().copied();
         if next_due.is_none() && next_fresh.is_none() {
-            let opens = self.lanes.iter().filter_map(|lane| match lane.hours {
-                Hours::Closed(until) if !lane.fresh.is_empty() => Some(until),
-                Hours::Closed(_) | Hours::Open(_) | Hours::Never => None,
-            });
-            let due = self.later.peek().map(|Reverse((due, ..))| *due);
-            let next = opens.chain(due).min();
-            // Nobody is left but those who were never to be called.
-            self.wait_until(next.unwrap_or(self.at).max(self.at.plus_millis(1)));
+            self.wait_for_somebody();
             return Some(());
         }
         let is_due = next_due.map(|(rank, _)| rank) > next_fresh.map(|(rank, _)| rank);
@@ -274,6 +238,57 @@ impl<'a> Walk<'a> {
             _ => {}
         }
         Some(())
+    }
+
+    /// Whose time has come is ready, or waits for the opening.
+    fn come_due(&mut self) {
+        while let Some(Reverse((due, rank, nth))) = self.later.peek().copied()
+            && due <= self.at
+        {
+            self.later.pop();
+            self.ready.push((rank.0, nth));
+        }
+        // Whose time has come in closed hours waits for the opening.
+        while let Some((rank, nth)) = self.ready.peek().copied() {
+            let run = &self.due[nth];
+            let (group, contacts) = (run.group, if run.is_retry { 0 } else { run.contacts });
+            match self.look(group) {
+                Hours::Open(_) => break,
+                Hours::Closed(until) => self.later.push(Reverse((until, Reverse(rank), nth))),
+                Hours::Never => self.found.expired += contacts,
+            }
+            self.ready.pop();
+        }
+    }
+
+    /// Whose turn it is in the list's order, of those whose hours are open.
+    fn next_fresh(&mut self) -> Option<(Rank, usize)> {
+        let mut next_fresh: Option<(Rank, usize)> = None;
+        for group in 0..self.lanes.len() {
+            let Some(front) = self.lanes[group].fresh.front().map(rank) else {
+                continue;
+            };
+            match self.look(group) {
+                Hours::Open(_) => next_fresh = next_fresh.max(Some((front, group))),
+                Hours::Closed(_) => {}
+                Hours::Never => {
+                    let fresh = std::mem::take(&mut self.lanes[group].fresh);
+                    self.found.expired += fresh.iter().map(|run| run.contacts).sum::<i64>();
+                }
+            }
+        }
+        next_fresh
+    }
+
+    fn wait_for_somebody(&mut self) {
+        let opens = self.lanes.iter().filter_map(|lane| match lane.hours {
+            Hours::Closed(until) if !lane.fresh.is_empty() => Some(until),
+            Hours::Closed(_) | Hours::Open(_) | Hours::Never => None,
+        });
+        let due = self.later.peek().map(|Reverse((due, ..))| *due);
+        let next = opens.chain(due).min();
+        // Nobody is left but those who were never to be called.
+        self.wait_until(next.unwrap_or(self.at).max(self.at.plus_millis(1)));
     }
 
     /// So many fit in until something may change.

@@ -45,42 +45,6 @@ impl Talk {
     }
 }
 
-/// Nothing more could be set aside for a call: it goes on, and this is how long until it is tried again.
-const HOLD_AGAIN_SECONDS: i64 = 30;
-
-/// When a call that began then has used up what is set aside for it, if it can last so long. What is free holds nothing.
-pub fn hold_ends_at(call: &Row, started_at: Moment) -> Option<Moment> {
-    let (held, price) = (call.hold_cents.0, i64::from(call.price_cents_per_minute));
-    if held <= 0 || price <= 0 || call.hold_cents >= cost(call.price_cents_per_minute, call.max_duration_seconds) {
-        return None;
-    }
-    Some(started_at.plus_millis(held.saturating_mul(60_000) / price))
-}
-
-/// What is set aside for it is used up: more is asked for. Whatever comes of that, the call goes on.
-fn ask_for_more(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    let call = session.call.clone();
-    let Phase::Conversing(talk) = &mut session.phase else {
-        return Ok((session, Vec::new()));
-    };
-    talk.hold_ends_at = Some(now.plus_seconds(HOLD_AGAIN_SECONDS));
-    let started_at = talk.started_at;
-    Ok((session, vec![Work::ExtendHold { call, started_at }.into()]))
-}
-
-/// More is set aside for it.
-pub(super) fn extend(mut session: Session, by: Cents, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    Arc::make_mut(&mut session.call).hold_cents.0 += by.0;
-    let call = session.call.clone();
-    if let Phase::Conversing(talk) = &mut session.phase {
-        // It may have gone on without for a while, and owe more than that.
-        let again = now.plus_seconds(HOLD_AGAIN_SECONDS);
-        talk.hold_ends_at = hold_ends_at(&call, talk.started_at).map(|at| if at > now { at } else { again });
-    }
-    let effects = session.set_aside(by).into_iter().collect();
-    Ok((session, effects))
-}
-
 pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let Phase::Conversing(talk) = &session.phase else {
         return Ok((session, Vec::new()));
@@ -103,14 +67,6 @@ pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session
         Course::LeavingMessage => EndReason::MaxDuration,
     };
     finish(session, (status, reason), EndedBy::System, None, now)
-}
-
-/// What was set aside may be used up.
-fn look_at_the_hold(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    match &session.phase {
-        Phase::Conversing(talk) if talk.hold_ends_at.is_some_and(|at| now >= at) => ask_for_more(session, now),
-        _ => Ok((session, Vec::new())),
-    }
 }
 
 pub(super) fn hang_up(session: Session, by: EndedBy, now: Moment) -> Result<(Session, Vec<Effect>)> {
@@ -176,113 +132,6 @@ pub(super) fn attend(mut session: Session, until: Moment) -> Result<(Session, Ve
         talk.quiet_from = talk.quiet_from.max(until);
     }
     Ok((session, Vec::new()))
-}
-
-pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    let Phase::Conversing(talk) = &mut session.phase else {
-        return Ok((session, Vec::new()));
-    };
-    let call = Arc::make_mut(&mut session.call);
-    if granted {
-        // Nobody had asked, or it was said twice.
-        if call.consent == Consent::Pending {
-            call.consent = Consent::Granted;
-            // A grant may overtake the tick of the longest talk; past that end nothing is recorded.
-            talk.recorded_from = Some(now).filter(|at| *at < talk.end_by);
-            session.log.note("consent_granted", None, now);
-        }
-        return Ok((session, Vec::new()));
-    }
-    call.consent = Consent::Refused;
-    // What was recorded before the objection is not kept either.
-    (talk.recorded_from, call.recording_id) = (None, None);
-    let was = std::mem::replace(&mut talk.course, leaving(EndReason::ConsentRefused, now));
-    session.log.note("consent_refused", None, now);
-    let refused = SessionConsentRefused {
-        session_id: session.call.id,
-        refused_at: now,
-    };
-    let mut effects = vec![Effect::emit(refused)];
-    effects.extend(called_off(&session, &was));
-    Ok((session, effects))
-}
-
-/// Nobody takes over a call whose other side wants none.
-pub(super) fn called_off(session: &Session, was: &Course) -> Option<Effect> {
-    matches!(was, Course::Transferring { .. }).then(|| Effect::Work(Work::TransferEnded { session: session.key() }))
-}
-
-/// Long enough for a sentence.
-pub(super) const FAREWELL_SECONDS: i64 = 15;
-
-pub fn leaving(reason: EndReason, now: Moment) -> Course {
-    Course::Leaving {
-        reason,
-        by: now.plus_seconds(FAREWELL_SECONDS),
-    }
-}
-
-/// Who talks on the phone is called no more; who talks in a room has no number, but can be written to.
-pub(super) fn who_opts_out(call: &Row) -> Option<Whom> {
-    match call.phone_number() {
-        Some(number) => Some(Whom::Number(number.clone())),
-        None => call
-            .email
-            .as_deref()
-            .and_then(|email| barred::email(email).ok())
-            .map(Whom::Email),
-    }
-}
-
-/// What happens when somebody does not want to be called again: this list, in this order, in one transaction.
-pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
-    let Phase::Conversing(talk) = &mut session.phase else {
-        return Ok((session, Vec::new()));
-    };
-    let was = std::mem::replace(&mut talk.course, leaving(EndReason::OptOut, now));
-    let is_recorded = talk.recorded_from.is_some();
-    let call = Arc::make_mut(&mut session.call);
-    call.opted_out_at = Some(now);
-    session.log.note("opt_out", None, now);
-    let mut effects = Vec::new();
-    // A caller who hides the number cannot be barred, but what was recorded goes all the same.
-    if let Some(whom) = who_opts_out(call) {
-        effects.push(
-            Fact::AddToDnc {
-                whom,
-                session_id: call.id,
-            }
-            .into(),
-        );
-    }
-    if let Some(phone_number) = call.phone_number().cloned() {
-        let detected = SessionOptOutDetected {
-            session_id: call.id,
-            phone_number,
-            detected_at: now,
-        };
-        effects.push(Effect::emit(detected));
-    }
-    if let (true, Some(recording_id)) = (is_recorded, call.recording_id) {
-        let retention = call
-            .options
-            .recording
-            .as_ref()
-            .and_then(|recorded| recorded.retention_days);
-        // Whoever objects is not kept for longer than everybody else.
-        let purge_after = retention.map_or(purge_after, |days| {
-            purge_after.min(now.plus_seconds(i64::from(days) * 86_400))
-        });
-        call.purge_after = Some(purge_after);
-        let pending = SessionOptOutRecordingPendingPurge {
-            session_id: call.id,
-            recording_id,
-            purge_after,
-        };
-        effects.push(Effect::emit(pending));
-    }
-    effects.extend(called_off(&session, &was));
-    Ok((session, effects))
 }
 
 pub(super) fn call_tool(

@@ -1,6 +1,25 @@
 //! From the queue to the answer.
 use super::*;
 
+/// A call that finds a free slot gets this long to take it, even if it does not want to wait.
+const AT_ONCE_SECONDS: i64 = 5;
+
+/// From its birth, or from the time for which it was made; a trunk that sends it back gives it no more time.
+pub(super) fn queue(call: &Row) -> Phase {
+    let begins = call.scheduled_at.map_or(call.created_at, |at| at.max(call.created_at));
+    Phase::Queued {
+        until: begins.plus_seconds(i64::from(call.queue_ttl_seconds).max(AT_ONCE_SECONDS)),
+    }
+}
+
+pub(super) fn dialing(call: &Row, at: Moment) -> Phase {
+    Phase::Dialing {
+        dialed_at: at,
+        give_up_at: at.plus_seconds(call.ring_timeout_seconds.into()),
+        ringing: false,
+    }
+}
+
 pub(super) fn enqueue(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
     session.phase = queue(&session.call);
     // The service may have been down at its time: it gets a moment all the same.

@@ -1,0 +1,46 @@
+//! What is set aside for a call that lasts: when it is used up, and how more is asked for.
+use super::*;
+
+/// Nothing more could be set aside for a call: it goes on, and this is how long until it is tried again.
+const HOLD_AGAIN_SECONDS: i64 = 30;
+
+/// When a call that began then has used up what is set aside for it, if it can last so long. What is free holds nothing.
+pub fn hold_ends_at(call: &Row, started_at: Moment) -> Option<Moment> {
+    let (held, price) = (call.hold_cents.0, i64::from(call.price_cents_per_minute));
+    if held <= 0 || price <= 0 || call.hold_cents >= cost(call.price_cents_per_minute, call.max_duration_seconds) {
+        return None;
+    }
+    Some(started_at.plus_millis(held.saturating_mul(60_000) / price))
+}
+
+/// What is set aside for it is used up: more is asked for. Whatever comes of that, the call goes on.
+fn ask_for_more(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let call = session.call.clone();
+    let Phase::Conversing(talk) = &mut session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    talk.hold_ends_at = Some(now.plus_seconds(HOLD_AGAIN_SECONDS));
+    let started_at = talk.started_at;
+    Ok((session, vec![Work::ExtendHold { call, started_at }.into()]))
+}
+
+/// More is set aside for it.
+pub(super) fn extend(mut session: Session, by: Cents, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    Arc::make_mut(&mut session.call).hold_cents.0 += by.0;
+    let call = session.call.clone();
+    if let Phase::Conversing(talk) = &mut session.phase {
+        // It may have gone on without for a while, and owe more than that.
+        let again = now.plus_seconds(HOLD_AGAIN_SECONDS);
+        talk.hold_ends_at = hold_ends_at(&call, talk.started_at).map(|at| if at > now { at } else { again });
+    }
+    let effects = session.set_aside(by).into_iter().collect();
+    Ok((session, effects))
+}
+
+/// What was set aside may be used up.
+pub(super) fn look_at_the_hold(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    match &session.phase {
+        Phase::Conversing(talk) if talk.hold_ends_at.is_some_and(|at| now >= at) => ask_for_more(session, now),
+        _ => Ok((session, Vec::new())),
+    }
+}

@@ -1,0 +1,243 @@
+//! What each command does in each phase: every pair stands here. A new command makes the compiler ask in all four lists.
+use super::*;
+
+/// Before it is dialled: it waits for its time, for somebody to join its room, or for a slot.
+pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    use Command::*;
+    let is_queued = matches!(session.phase, Phase::Queued { .. });
+    let is_awaiting = matches!(session.phase, Phase::Awaiting);
+    match command {
+        Tick => match session.phase {
+            Phase::Scheduled { at } if now >= at => enqueue(session, now),
+            Phase::Queued { until } if now >= until => slot_never_came(session, now),
+            _ => Ok((session, Vec::new())),
+        },
+        Release if !is_queued && !is_awaiting && session.call.campaign_id.is_some() => enqueue(session, now),
+        Dispatch { at, hold } if is_queued || is_awaiting => dispatch(session, at, hold),
+        Postpone { until } if is_queued && until > now => postpone(session, until),
+        Bar(bar) if is_queued => canceled(session, EndedBy::System, Some(why_barred(bar)), now),
+        Abandon(abandoned) if is_awaiting => abandon(session, abandoned, now),
+        // As if the room had been ended.
+        End if is_awaiting && session.call.room_id.is_some() => expire(session, now),
+        End => canceled(session, EndedBy::Api, None, now),
+        Label(metadata) => label(session, metadata),
+
+        Ring | Refuse(Refusal::Congested) if is_queued => Ok((session, Vec::new())),
+        // Its room is on its way to its end; or it was extended already, or the trunk has sent it back; or it was never placed.
+        Dispatch { .. }
+        | Postpone { .. }
+        | Bar(_)
+        | Release
+        | Abandon(_)
+        | Extend { .. }
+        | Requeue { .. }
+        | Shutdown
+        | Lose { .. } => Ok((session, Vec::new())),
+
+        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait for its end")),
+        Ring
+        | Answer { .. }
+        | Refuse(_)
+        | Utter(_)
+        | Interrupt { .. }
+        | Attend { .. }
+        | Consent(_)
+        | OptOut { .. }
+        | Call { .. }
+        | Return(_)
+        | Transfer { .. }
+        | Transferred
+        | TransferFailed { .. }
+        | Dispose { .. }
+        | NoteAnswer(_)
+        | Note { .. }
+        | MessageLeft
+        | Break { .. }
+        | HangUp(_) => Err(refused("queued", "talk", "it has not been dialled")),
+    }
+}
+
+/// The call is on its way, and nobody has answered.
+pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    use Command::*;
+    let Phase::Dialing {
+        dialed_at,
+        give_up_at,
+        ringing,
+    } = session.phase
+    else {
+        return Ok((session, Vec::new()));
+    };
+    match command {
+        Ring => ring(session),
+        Answer { by, recording_id } => answer(session, by, recording_id, now),
+        Refuse(Refusal::Congested) => send_back(session),
+        // Only what was never placed goes back.
+        Requeue { dialed_at: of } if of == dialed_at && !ringing => requeue(session, now),
+        Refuse(refusal) => refuse(session, refusal, now),
+        Tick if now >= give_up_at => {
+            let end = (Status::NoAnswer, EndReason::NoAnswer);
+            finish(session, end, EndedBy::System, None, now)
+        }
+        Abandon(abandoned) => abandon(session, abandoned, now),
+        // As if the room had been ended.
+        End if session.call.room_id.is_some() => expire(session, now),
+        End => canceled(session, EndedBy::Api, None, now),
+        Shutdown => canceled(session, EndedBy::System, Some(STOPPED), now),
+        // A caller who gave up while it rang here.
+        HangUp(by) => canceled(session, by, None, now),
+        Note { kind, detail } => note(session, kind, detail, now),
+        Lose { last_seen } => lose(session, last_seen, now),
+        Label(metadata) => label(session, metadata),
+
+        Tick | Dispatch { .. } | Postpone { .. } | Bar(_) | Release | Extend { .. } | Requeue { .. } => {
+            Ok((session, Vec::new()))
+        }
+
+        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait for its end")),
+        Utter(_)
+        | Interrupt { .. }
+        | Attend { .. }
+        | Consent(_)
+        | OptOut { .. }
+        | Call { .. }
+        | Return(_)
+        | Transfer { .. }
+        | Transferred
+        | TransferFailed { .. }
+        | Dispose { .. }
+        | NoteAnswer(_)
+        | MessageLeft
+        | Break { .. } => Err(refused("dialing", "talk", "nobody has answered")),
+    }
+}
+
+/// Somebody, or something, has picked up.
+pub(super) fn while_conversing(session: Session, command: Command, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    use Command::*;
+    let Phase::Conversing(talk) = &session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let is_transferring = matches!(talk.course, Course::Transferring { .. });
+    match command {
+        Extend { held, by } if held == session.call.hold_cents && by.0 > 0 => extend(session, by, now),
+        Utter(utterance) => utter(session, utterance, now),
+        Interrupt { said, played_ms } => interrupt(session, said, played_ms, now),
+        Attend { until } => attend(session, until),
+        Consent(granted) if talk.is_heard() => consent(session, granted, now),
+        OptOut { purge_after } if talk.is_heard() => opt_out(session, purge_after, now),
+        Call { call, own, until } => call_tool(session, (call, own), until, now),
+        Return(answer) => take_answer(session, answer, now),
+        Transfer { to } => hand_over(session, to, now),
+        Transferred if is_transferring => {
+            let end = (talk.status(), EndReason::Transferred);
+            finish(session, end, EndedBy::Agent, None, now)
+        }
+        TransferFailed { why } if is_transferring => take_back(session, &why, now),
+        Dispose { code, note } => dispose(session, code, note, now),
+        NoteAnswer(answered) => note_answer(session, answered, now),
+        Note { kind, detail } => note(session, kind, detail, now),
+        MessageLeft if talk.course == Course::LeavingMessage => {
+            let end = (Status::Voicemail, EndReason::VoicemailLeft);
+            finish(session, end, EndedBy::Agent, None, now)
+        }
+        Break { .. } | Shutdown if talk.farewell().is_some() => hang_up(session, EndedBy::System, now),
+        Break { reason, why } => finish(session, (Status::Failed, reason), EndedBy::System, Some(why), now),
+        Shutdown => {
+            let end = (talk.status(), EndReason::Canceled);
+            finish(session, end, EndedBy::System, Some(STOPPED.into()), now)
+        }
+        HangUp(by) => hang_up(session, by, now),
+        End => hang_up(session, EndedBy::Api, now),
+        Tick => look_at_the_time(session, now),
+        Lose { last_seen } => lose(session, last_seen, now),
+        Label(metadata) => label(session, metadata),
+
+        // What is on its way while the call takes another course comes too late.
+        Consent(_) | OptOut { .. } | Transferred | TransferFailed { .. } | MessageLeft => Ok((session, Vec::new())),
+        Abandon(_)
+        | Dispatch { .. }
+        | Postpone { .. }
+        | Bar(_)
+        | Release
+        | Extend { .. }
+        | Requeue { .. }
+        | Ring
+        | Answer { .. } => Ok((session, Vec::new())),
+
+        Refuse(_) => Err(refused("conversing", "be refused", "it was answered")),
+        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait for its end")),
+    }
+}
+
+/// It is over: what is found out about it may still be added, and what was said may be forgotten.
+pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    use Command::*;
+    let is_forgotten = session.call.deleted_at.is_some();
+    match command {
+        // What is forgotten stays forgotten; only its job is told to be done.
+        Evaluate(found) if is_forgotten => {
+            let told = found.job.map(|job| Fact::SaveEvaluation(job).into());
+            Ok((session, told.into_iter().collect()))
+        }
+        Label(_) | Delete if is_forgotten => Ok((session, Vec::new())),
+
+        Label(metadata) => label(session, metadata),
+        Evaluate(evaluated) => evaluate(session, evaluated, now),
+        Delete => delete(session, now),
+
+        // Ticks come early and carriers repeat themselves: a second time is no change, not an error.
+        Tick
+        | Dispatch { .. }
+        | Extend { .. }
+        | Postpone { .. }
+        | Release
+        | Bar(_)
+        | Ring
+        | Answer { .. }
+        | Refuse(_)
+        | Utter(_)
+        | Interrupt { .. }
+        | Attend { .. }
+        | Consent(_)
+        | OptOut { .. }
+        | Call { .. }
+        | Return(_)
+        | Transferred
+        | TransferFailed { .. }
+        | Dispose { .. }
+        | NoteAnswer(_)
+        | Requeue { .. }
+        | Note { .. }
+        | MessageLeft
+        | Break { .. }
+        | HangUp(_)
+        | Shutdown
+        | Abandon(_)
+        | Lose { .. } => Ok((session, Vec::new())),
+
+        End => Err(refused("ended", "end", "it has ended already")),
+        Transfer { .. } => Err(refused("ended", "be transferred", "it has ended already")),
+    }
+}
+
+/// Nobody talked in its room.
+fn expire(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let end = (Status::NoAnswer, EndReason::RoomExpired);
+    finish(session, end, EndedBy::Api, None, now)
+}
+
+/// Somebody else is called to take over, if there is a line for that and the agent is not doing something else.
+fn hand_over(session: Session, to: E164, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let why_not = match &session.phase {
+        _ if session.call.room_id.is_some() => "it is held in a room, which has no telephone line",
+        Phase::Conversing(talk) if talk.course == Course::Talking => return transfer(session, to, now),
+        _ => "it is being handed over or ended already",
+    };
+    Err(refused("conversing", "be transferred", why_not))
+}
+
+fn label(mut session: Session, metadata: Metadata) -> Result<(Session, Vec<Effect>)> {
+    Arc::make_mut(&mut session.call).metadata = metadata;
+    Ok((session, Vec::new()))
+}

@@ -1,0 +1,125 @@
+//! The database is opened, migrated and taken over, and what is read from it before anything begins.
+use super::threads::spawn_on;
+use crate::error::CannotStart;
+use actors::{fence::Fence, heartbeat::Heartbeat, holds};
+use entities::{
+    Error,
+    db::{Db, Location},
+    lock::Lock,
+    meta,
+};
+use migration::MigratorTrait;
+use runtime::{
+    clock::Clock,
+    ids::Ids,
+    keyring::{Keyring, purpose},
+    link_keys::{self, LinkKeys},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// A database that is this process's own.
+pub(super) struct Opened {
+    pub(super) lock: Arc<Lock>,
+    pub(super) db: Db,
+    pub(super) fence: Arc<Fence>,
+    pub(super) links: LinkKeys,
+    pub(super) heartbeat: Heartbeat,
+    pub(super) ids: Arc<Ids>,
+}
+
+pub(super) async fn open(
+    location: Location,
+    keyring: &Keyring,
+    start_paused: bool,
+    clock: &Clock,
+    runtime: &tokio::runtime::Handle,
+) -> Result<Opened, CannotStart> {
+    // Opened on the runtime that drives it, not on the caller's.
+    let (lock, db, fence) = spawn_on(runtime, async move { take(&location).await })
+        .await
+        .map_err(|why| CannotStart(format!("database_url: {why}")))?;
+    let (lock, fence) = (Arc::new(lock), Arc::new(fence));
+    let links = open_secrets(&db, keyring).await?;
+    // Before anything takes its time from it.
+    holds::begin(&db, clock, start_paused).await.map_err(unreadable)?;
+    let heartbeat = Heartbeat::begin(&db, clock).await.map_err(unreadable)?;
+    let ids = Arc::new(Ids::new(clock.clone()));
+    if let Some(newest) = entities::event::last_id(&db.read).await.map_err(unreadable)? {
+        ids.start_after(newest.0);
+    }
+    Ok(Opened {
+        lock,
+        db,
+        fence,
+        links,
+        heartbeat,
+        ids,
+    })
+}
+
+pub(super) fn unreadable(error: Error) -> CannotStart {
+    CannotStart(format!("database_url: cannot be read: {error}"))
+}
+
+/// The database, migrated, and what makes it this process's own.
+async fn take(location: &Location) -> Result<(Lock, Db, Fence), String> {
+    let cannot = |what: &'static str| move |error: Error| format!("cannot {what} {}: {error}", location.shown());
+    let lock = Lock::take(location).await?;
+    let db = patiently(move || Db::serve(location)).await.map_err(cannot("open"))?;
+    let (schema, file) = (&db.write, &db);
+    patiently(move || async move { Ok(migration::Migrator::up(schema, None).await?) })
+        .await
+        .map_err(cannot("migrate"))?;
+    // From here on an earlier process that is still alive commits nothing more.
+    let fence = patiently(move || Fence::take(file))
+        .await
+        .map_err(cannot("take over"))?;
+    Ok((lock, db, fence))
+}
+
+/// A start waits so long for a SQLite file that another program has locked, a backup or a shell.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[expect(clippy::disallowed_methods, reason = "a lock is held in real time")]
+async fn patiently<T, F: Future<Output = Result<T, Error>>>(step: impl Fn() -> F) -> Result<T, Error> {
+    let begun = Instant::now();
+    loop {
+        match step().await {
+            Err(error) if error.is_locked() && begun.elapsed() < PATIENCE => {
+                tracing::warn!("the database is locked by another program; the start waits for it");
+                // Each try has waited for some seconds by itself, where SQLite lets it.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Is it the key that the stored secrets were sealed with? Answers the keys of links that it opens; the first start makes them.
+async fn open_secrets(db: &Db, keyring: &Keyring) -> Result<LinkKeys, CannotStart> {
+    let check = meta::get(&db.read, meta::SECRET_CHECK).await.map_err(unreadable)?;
+    if let Some(sealed) = &check {
+        keyring.open(purpose::SECRET_CHECK, sealed).map(drop).map_err(|_| {
+            let wanted = sealed.split_once('.').map_or("another key", |(id, _)| id);
+            CannotStart(format!(
+                "secret_key: this database's secrets were sealed with key {wanted}, and the configured key is {}. \
+                 Set CALLBOARD_SECRET_KEY to the key that was used, or list it in CALLBOARD_SECRET_KEYS_PREVIOUS and run `callboard secrets rotate`.",
+                keyring.key_id()
+            ))
+        })?;
+    }
+    let transaction = db.begin().await.map_err(|error| unreadable(error.into()))?;
+    // Before the check is stored: a database without one has never sent a link.
+    let links = link_keys::stored(&transaction, keyring).await.map_err(unreadable)?;
+    if check.is_none() {
+        let sealed = keyring.seal(purpose::SECRET_CHECK, "callboard");
+        meta::set(&transaction, meta::SECRET_CHECK, &sealed)
+            .await
+            .map_err(unreadable)?;
+    }
+    transaction.commit().await.map_err(|error| unreadable(error.into()))?;
+    Ok(links)
+}

@@ -1,0 +1,167 @@
+//! Writer and actors, started with everything that they are given.
+use super::{
+    opening::{Opened, unreadable},
+    threads::{Threads, spawn_on},
+};
+use crate::{error::CannotStart, settings::Settings};
+use actors::{
+    call::in_hand::Calls,
+    carrier::{Sandbox, SandboxOptions, carriers::Carriers},
+    credits::processor::Payments,
+    deps::{Deps, Shared},
+    recording::sounds::Studio,
+    room::live_rooms::House,
+    tree::{self, AfterCommits, Tree},
+    voice_clone::cloning::Cloning,
+    writer::{self, Writer},
+};
+use adapters::{
+    brain::Providers,
+    mail::post::Post,
+    outbound::{Options, Outbound},
+    sms::doors::Sms,
+};
+use media::webrtc::Media;
+use rules::limits::Limits;
+use runtime::{clock::Clock, job::Jobs, keyring::Keyring};
+use std::sync::{Arc, atomic::AtomicBool};
+
+/// What lives from now on.
+pub(super) struct Planted {
+    pub(super) deps: Deps,
+    pub(super) tree: Arc<Tree>,
+    /// Tells nobody before it knows of `deps`.
+    pub(super) after_commits: Arc<AfterCommits>,
+    pub(super) arbiters: Vec<actix_rt::Arbiter>,
+    pub(super) writer: tokio::task::JoinHandle<()>,
+}
+
+const ACTOR_THREADS: usize = 2;
+
+pub(super) async fn plant(
+    settings: &Settings,
+    opened: Opened,
+    keyring: Arc<Keyring>,
+    clock: &Clock,
+    threads: &Threads,
+) -> Result<Planted, CannotStart> {
+    let after_commits: Arc<AfterCommits> = Arc::default();
+    let setup = writer::Setup {
+        db: opened.db.clone(),
+        clock: clock.clone(),
+        ids: opened.ids.clone(),
+        terms: settings.credits()?,
+        keyring: keyring.clone(),
+        after: after_commits.clone(),
+        fence: opened.fence.clone(),
+        limit: settings.commit_timeout()?,
+    };
+    let (commits, writer) = spawn_on(&threads.writer()?, Writer::start(setup))
+        .await
+        .map_err(unreadable)?;
+    let handle = threads.handle()?;
+    let doors = Doors::of(settings, &keyring, &handle)?;
+    let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
+    let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
+    let (deps, tree) = tree::plant(&arbiter_handles, clock, |router| Shared {
+        db: opened.db,
+        clock: clock.clone(),
+        ids: opened.ids,
+        writer: commits,
+        fence: opened.fence,
+        calls: Calls::default(),
+        heartbeat: opened.heartbeat,
+        carriers: doors.carriers,
+        keyring,
+        links: opened.links,
+        outbound: doors.outbound,
+        post: doors.post,
+        sms: doors.sms,
+        email: settings.emails(),
+        jobs: Jobs {
+            clock: clock.clone(),
+            runtime: handle.clone(),
+        },
+        recoveries: Default::default(),
+        imports: Default::default(),
+        closings: Default::default(),
+        reviews: Default::default(),
+        evaluations: Default::default(),
+        providers: doors.providers,
+        payments: doors.payments,
+        studio: doors.studio,
+        cloning: doors.cloning,
+        listeners: Default::default(),
+        board: Default::default(),
+        holds: Default::default(),
+        limits: doors.limits,
+        base_url: settings.public_url().into(),
+        runtime: handle,
+        router,
+        draining: AtomicBool::new(false),
+    });
+    Ok(Planted {
+        deps,
+        tree,
+        after_commits,
+        arbiters,
+        writer,
+    })
+}
+
+/// The doors to the outside, as they are configured, and how much may pass them.
+struct Doors {
+    carriers: Carriers,
+    outbound: Outbound,
+    post: Post,
+    sms: Sms,
+    payments: Payments,
+    providers: Providers,
+    studio: Studio,
+    cloning: Cloning,
+    limits: Limits,
+}
+
+impl Doors {
+    fn of(settings: &Settings, keyring: &Keyring, runtime: &tokio::runtime::Handle) -> Result<Self, CannotStart> {
+        Ok(Doors {
+            studio: Studio::new(settings.voice()?, settings.vault(keyring)?),
+            carriers: Carriers {
+                sandbox: sandbox(settings)?,
+                rooms: rooms(settings)?,
+            },
+            outbound: outbound(settings, runtime)?,
+            post: settings.post()?,
+            sms: settings.sms()?,
+            payments: settings.payments()?,
+            providers: settings.providers()?,
+            cloning: settings.cloning()?,
+            limits: settings.limits()?,
+        })
+    }
+}
+
+fn sandbox(settings: &Settings) -> Result<Sandbox, CannotStart> {
+    let options = SandboxOptions {
+        speed: settings.sandbox_speed,
+        calls_per_second: settings.sandbox_calls_per_second,
+        log: settings.sandbox_log.clone().into(),
+    };
+    Sandbox::new(options)
+        .map_err(|error| CannotStart(format!("sandbox_log: cannot open {} ({error})", settings.sandbox_log)))
+}
+
+fn rooms(settings: &Settings) -> Result<House, CannotStart> {
+    let media = Media::start(settings.media()?);
+    media
+        .map(House::new)
+        .map_err(|why| CannotStart(format!("media_bind: {why}")))
+}
+
+fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Outbound, CannotStart> {
+    let options = Options {
+        extra_roots: settings.extra_roots()?,
+        ..Options::on(runtime.clone())
+    };
+    Outbound::new(settings.outbound()?, options).map_err(|why| CannotStart(format!("webhook_ca_file: {why}")))
+}

@@ -1,0 +1,129 @@
+//! What stands in the address: ids of a path and query parameters.
+use super::super::error::ApiError;
+use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use entities::{page::Page, values::Moment};
+use rules::event::CATALOGUE;
+use serde::de::DeserializeOwned;
+use std::{
+    collections::BTreeMap,
+    future::{Ready, ready},
+    str::FromStr,
+};
+use uuid::Uuid;
+
+/// The `{id}` of a path. What is no id is an object that does not exist.
+pub struct Id<I>(pub I);
+
+impl<I: FromStr> FromRequest for Id<I> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let id = request.match_info().get("id").and_then(|text| text.parse().ok());
+        ready(
+            id.map(Id)
+                .ok_or_else(|| ApiError::not_found("no object has this id; ids are UUIDs")),
+        )
+    }
+}
+
+/// Query parameters, taken one by one; what is left over at the end is a mistake of the client.
+pub struct Params {
+    given: BTreeMap<String, String>,
+}
+
+impl FromRequest for Params {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let mut given = BTreeMap::new();
+        for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+            // PostgreSQL cannot look for it.
+            if value.contains('\0') {
+                return ready(Err(ApiError::validation(name, "must not contain NUL characters")));
+            }
+            if given.insert(name.to_string(), value.into_owned()).is_some() {
+                return ready(Err(ApiError::validation(name, "is given twice")));
+            }
+        }
+        ready(Ok(Params { given }))
+    }
+}
+
+impl Params {
+    pub fn take(&mut self, name: &str) -> Option<String> {
+        self.given.remove(name)
+    }
+
+    /// A value that JSON would hold as a text.
+    pub fn text<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.take(name) else { return Ok(None) };
+        let value = serde_json::from_value(serde_json::Value::String(text));
+        value
+            .map(Some)
+            .map_err(|error| ApiError::validation(name, error.to_string()))
+    }
+
+    /// One of the catalogue's types.
+    pub fn event_type(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+        let Some(text) = self.take(name) else { return Ok(None) };
+        if CATALOGUE.iter().any(|known| known.name == text) {
+            Ok(Some(text))
+        } else {
+            let message = format!("`{text}` is not an event type; see GET /v1/event_types");
+            Err(ApiError::validation(name, message))
+        }
+    }
+
+    fn time(&mut self, name: &str) -> Result<Option<Moment>, ApiError> {
+        let Some(text) = self.take(name) else { return Ok(None) };
+        Moment::parse(&text)
+            .map(Some)
+            .map_err(|why| ApiError::validation(name, why))
+    }
+
+    /// `limit`, `cursor`, `order`, `created_after` and `created_before`.
+    pub fn page(&mut self) -> Result<Page, ApiError> {
+        let mut page = Page::default();
+        if let Some(limit) = self.take("limit") {
+            let parsed = limit.parse().ok().filter(|limit| (1..=100).contains(limit));
+            page.limit = parsed
+                .ok_or_else(|| ApiError::validation("limit", format!("`{limit}` must be a number from 1 to 100")))?;
+        }
+        if let Some(order) = self.take("order") {
+            page.newest_first = match order.as_str() {
+                "desc" => true,
+                "asc" => false,
+                _ => return Err(ApiError::validation("order", format!("`{order}` must be asc or desc"))),
+            };
+        }
+        if let Some(cursor) = self.take("cursor") {
+            let bad = || {
+                ApiError::validation(
+                    "cursor",
+                    "is not a cursor of this list: use the `next_cursor` of an answer as it is",
+                )
+            };
+            page.after = Some(decode_cursor(&cursor).ok_or_else(bad)?);
+        }
+        page.created_after = self.time("created_after")?;
+        page.created_before = self.time("created_before")?;
+        Ok(page)
+    }
+
+    /// Nothing may be left over.
+    pub fn finish(self) -> Result<(), ApiError> {
+        match self.given.into_keys().next() {
+            None => Ok(()),
+            Some(name) => Err(ApiError::validation(name, "is not a parameter of this request")),
+        }
+    }
+}
+
+pub fn encode_cursor(id: Uuid) -> String {
+    URL_SAFE_NO_PAD.encode(id.as_bytes())
+}
+
+fn decode_cursor(cursor: &str) -> Option<Uuid> {
+    Uuid::from_slice(&URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
+}

@@ -1,0 +1,88 @@
+//! What a bad body is answered, and how long one is waited for.
+use super::*;
+use uuid::Uuid;
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Outer {
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    name: String,
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    pacing: Option<Inner>,
+}
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inner {
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    rate: u8,
+}
+
+fn error(body: &str) -> (&'static str, Option<String>) {
+    match parse::<Outer>(body.as_bytes()).unwrap_err() {
+        ApiError::Frame(_, code, _, param) => (code, param),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_body_that_stalls_or_drips_is_waited_for_no_longer() {
+    for (elapsed, arrived, expected) in [
+        (0, 0, 10),
+        (4, 1, 10),
+        (12, 1, 3),
+        (15, 1, 0),
+        (20, 5 * 64 * 1024, 0),
+        (20, 10 * MIB, 10),
+        (170, 10 * MIB, 5),
+        (200, 10 * MIB, 0),
+    ] {
+        let left = patience(Duration::from_secs(elapsed), arrived);
+        assert_eq!(left, Duration::from_secs(expected), "{elapsed} s, {arrived} bytes");
+    }
+}
+
+#[tokio::test]
+async fn a_body_holds_room_while_it_comes_and_none_when_its_sender_is_gone() {
+    use super::super::bodies::{Bodies, Owner};
+    use futures_util::{FutureExt, stream};
+    let bodies = std::sync::Arc::<Bodies>::default();
+    let owner = Owner::Workspace(Uuid::from_u128(1).into());
+    let half = || {
+        let bytes = Bytes::from(vec![b'x'; MIB]);
+        stream::iter([Ok(bytes)]).chain(stream::pending())
+    };
+    let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
+    let reading = read_into(&mut room, &mut payload, 10 * MIB, patience).now_or_never();
+    assert!(reading.is_none(), "it waits for the rest");
+    assert!(bodies.held() >= MIB);
+    drop(room);
+    assert_eq!(bodies.held(), 0);
+    let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
+    let late = read_into(&mut room, &mut payload, 10 * MIB, |_, _| Duration::ZERO).await;
+    let status = actix_web::ResponseError::status_code(&late.unwrap_err());
+    assert_eq!(status.as_u16(), 408);
+    let mut payload = half();
+    let large = read_into(&mut room, &mut payload, MIB - 1, patience).await;
+    assert_eq!(actix_web::ResponseError::status_code(&large.unwrap_err()).as_u16(), 413);
+}
+
+#[test]
+fn errors_name_the_field() {
+    let validation = |param: &str| ("validation_failed", Some(param.to_owned()));
+    assert_eq!(error(r#"{"name":"#), ("invalid_json", None));
+    assert_eq!(error(r#"{"name":"x"} trailing"#), ("invalid_json", None));
+    assert_eq!(error(r#"{"name":"x","nmae":1}"#), validation("nmae"));
+    assert_eq!(error(r"{}"), validation("name"));
+    assert_eq!(error(r#"{"name":1}"#), validation("name"));
+    assert_eq!(
+        error(r#"{"name":"x","pacing":{"rate":300}}"#),
+        validation("pacing.rate")
+    );
+    assert_eq!(error(r#"{"name":"x","pacing":{"rat":3}}"#), validation("pacing.rat"));
+    assert_eq!(error(r#"{"name":"x","pacing":{}}"#), validation("pacing.rate"));
+    assert_eq!(error(r#"{"name":"a\u0000b"}"#), validation(""));
+    assert!(
+        parse::<Outer>(br#"{"name":"a\\u0000b"}"#).is_ok(),
+        "a text about an escape"
+    );
+}

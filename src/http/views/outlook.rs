@@ -1,0 +1,128 @@
+//! What is to be expected of a campaign.
+use actors::campaign::outlook::Outlook;
+use entities::{
+    campaign::{self, Status},
+    ids::CampaignId,
+    values::{Moment, Zone},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What is to be expected of a campaign, before it starts or while it runs.
+#[derive(Serialize, JsonSchema)]
+pub struct OutlookView {
+    pub campaign_id: CampaignId,
+    /// As of when: those who ask for the same while it is being found out share one answer.
+    pub generated_at: Moment,
+    /// Nothing keeps it from being started.
+    pub ready: bool,
+    /// What does, and what to do about it.
+    pub problems: Vec<ProblemView>,
+    /// Contacts that are not at their end.
+    pub contacts: i64,
+    /// Those who will be called, as far as can be told now.
+    pub eligible: i64,
+    /// Those who will be skipped, by reason.
+    pub skips: SkipsView,
+    /// Numbers that were called as often as the caps allow: they wait, unless `caps.on_cap` says `skip`.
+    pub capped: i64,
+    /// Contacts by the zones whose hours they keep, the largest group first.
+    pub zones: Vec<ZoneView>,
+    /// The pace that can be expected.
+    pub calls_per_second: f64,
+    /// When everybody will have been called once; null if that is more than 60 days away or cannot be said.
+    pub expected_finish_at: Option<Moment>,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct ProblemView {
+    pub code: &'static str,
+    pub message: &'static str,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct SkipsView {
+    pub invalid: i64,
+    pub dnc_blocked: i64,
+    pub daily_cap_reached: i64,
+    pub quiet_hours_expired: i64,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct ZoneView {
+    /// All of them must be open; empty: nobody of these can be called.
+    pub timezones: Vec<Zone>,
+    pub contacts: i64,
+    pub open_now: bool,
+    /// When the first of them may be called; null: not before the campaign ends.
+    pub opens_at: Option<Moment>,
+}
+
+impl OutlookView {
+    pub fn of(
+        row: &campaign::Model,
+        outlook: Outlook,
+        (has_agent, has_sender, is_filled): (bool, bool, bool),
+        now: Moment,
+    ) -> Self {
+        let ended = row.plan.schedule.ends_at.is_some_and(|end| end <= now);
+        let possible = [
+            (
+                row.status != Status::Draft || has_agent,
+                "no_agent",
+                "it has no agent: give it one as `agent_id`",
+            ),
+            (
+                outlook.open > 0,
+                "no_contacts",
+                "nobody is left to be called: add contacts",
+            ),
+            (
+                outlook.eligible > 0,
+                "nobody_eligible",
+                "nobody of its contacts can be called: see `skips`",
+            ),
+            (!ended, "ended", "its `schedule.ends_at` has passed"),
+            (
+                has_sender,
+                "not_configured",
+                "nothing is configured by which it could call, or write, in live",
+            ),
+            (
+                is_filled,
+                "missing_variables",
+                "its template is missing, or needs a variable that a contact has not",
+            ),
+        ];
+        let problems: Vec<_> = possible
+            .into_iter()
+            .filter(|(fine, ..)| !fine)
+            .map(|(_, code, message)| ProblemView { code, message })
+            .collect();
+        let mut groups = outlook.groups;
+        groups.sort_by_key(|group| std::cmp::Reverse(group.contacts));
+        OutlookView {
+            campaign_id: row.id,
+            generated_at: now,
+            ready: problems.is_empty(),
+            problems,
+            contacts: outlook.open,
+            eligible: outlook.eligible,
+            skips: SkipsView {
+                invalid: outlook.skips.invalid,
+                dnc_blocked: outlook.skips.barred,
+                daily_cap_reached: outlook.skips.capped,
+                quiet_hours_expired: outlook.skips.expired,
+            },
+            capped: outlook.capped,
+            zones: groups
+                .into_iter()
+                .map(|group| ZoneView {
+                    timezones: group.zones.into_iter().map(Zone::from).collect(),
+                    contacts: group.contacts,
+                    open_now: group.opens_at.is_some_and(|at| at <= now),
+                    opens_at: group.opens_at,
+                })
+                .collect(),
+            calls_per_second: outlook.calls_per_second,
+            expected_finish_at: outlook.finishes_at,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! How a campaign does: its pace, its slots, its answer rate by hour.
+use super::campaigns::CountsView;
+use entities::{
+    campaign::{self, Status},
+    campaign_hour,
+    ids::CampaignId,
+    tally,
+    values::Moment,
+};
+use rules::dispatch::limiting::LimitingFactor;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How a campaign does.
+#[derive(Serialize, JsonSchema)]
+pub struct CampaignStatsView {
+    pub campaign_id: CampaignId,
+    pub status: Status,
+    pub counts: CountsView,
+    pub completed_sessions: i64,
+    pub failed_sessions: i64,
+    /// What its calls have cost.
+    pub cost_cents: i64,
+    pub slots: SlotsView,
+    /// Calls started per second, over the last minute.
+    pub attempts_per_second: f64,
+    /// Calls that a person or a machine answered among those that have ended, 0 to 1.
+    pub answer_rate: Option<f64>,
+    /// By the hour in which calls were started, the last 7 days.
+    pub hours: Vec<CampaignHourView>,
+    /// What keeps it from dialling faster; null unless it runs.
+    pub limiting_factor: Option<LimitingFactor>,
+    /// When everybody who is left will have been called, at this pace; null if that is not to be said.
+    pub expected_finish_at: Option<Moment>,
+    pub started_at: Option<Moment>,
+    pub completed_at: Option<Moment>,
+}
+/// Calls at once.
+#[derive(Serialize, JsonSchema)]
+pub struct SlotsView {
+    pub in_use: i64,
+    /// The lower one of the campaign's and the workspace's.
+    pub limit: i32,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct CampaignHourView {
+    pub hour: Moment,
+    pub started: i64,
+    pub answered: i64,
+    pub ended: i64,
+    pub answer_rate: Option<f64>,
+}
+
+/// What the statistics are made of.
+pub struct Stats {
+    pub row: campaign::Model,
+    pub tally: tally::Model,
+    pub live: usize,
+    pub slots: i32,
+    pub hours: Vec<campaign_hour::Model>,
+    pub dials_per_second: f64,
+    pub limiting_factor: Option<LimitingFactor>,
+    pub finishes_at: Option<Moment>,
+    pub now: Moment,
+}
+
+fn rate(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl CampaignStatsView {
+    pub fn of(stats: Stats) -> Self {
+        let (answered, ended) = stats.hours.iter().fold((0, 0), |(answered, ended), hour| {
+            (answered + hour.answered, ended + hour.ended)
+        });
+        CampaignStatsView {
+            campaign_id: stats.row.id,
+            status: stats.row.status,
+            counts: (&stats.tally).into(),
+            completed_sessions: stats.tally.completed_sessions,
+            failed_sessions: stats.tally.failed_sessions,
+            cost_cents: stats.tally.cost_cents,
+            slots: SlotsView {
+                in_use: i64::try_from(stats.live).unwrap_or(i64::MAX),
+                limit: stats.slots,
+            },
+            attempts_per_second: stats.dials_per_second,
+            answer_rate: rate(answered, ended),
+            hours: stats
+                .hours
+                .iter()
+                .map(|hour| CampaignHourView {
+                    hour: hour.hour,
+                    started: hour.dialed,
+                    answered: hour.answered,
+                    ended: hour.ended,
+                    answer_rate: rate(hour.answered, hour.ended),
+                })
+                .collect(),
+            limiting_factor: stats.limiting_factor,
+            expected_finish_at: stats.finishes_at,
+            started_at: stats.row.started_at,
+            completed_at: stats.row.completed_at,
+        }
+    }
+}
