@@ -151,18 +151,18 @@ impl App {
         });
         if let Err(error) = take_over(&deps).await {
             // Then its leases end by themselves.
-            tracing::error!(%error, "what was under way when the service ended is taken up again only in some minutes");
+            tracing::error!(%error, "work that was in progress when the service ended resumes only in a few minutes");
         }
         // Set once: this function made it.
         let _ = after_commits.deps.set(deps.clone());
         if let Err(error) = reconcile(&deps).await {
             // What could be read goes on; the rest is tried again every 30 seconds.
-            tracing::error!(%error, "something that was interrupted could not be taken up again");
+            tracing::error!(%error, "interrupted work could not be resumed");
         }
         // Before anything is measured: what has no recorder is lost.
         let recorder = metrics();
         if let Err(error) = housekeeping::measure(&deps).await {
-            tracing::warn!(%error, "the queues could not be measured; it is tried again in a minute");
+            tracing::warn!(%error, "the queues could not be measured; trying again in a minute");
         }
         let keys_used = KeysUsed::default();
         housekeeping::start(&deps, keys_used.clone());
@@ -232,7 +232,7 @@ impl App {
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.await
         {
-            tracing::error!(%error, "the writer did not end well");
+            tracing::error!(%error, "the writer did not shut down cleanly");
         }
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();
@@ -247,7 +247,7 @@ impl App {
             deps.db.clone().close().await;
         };
         if tokio::time::timeout(PARTING, parting).await.is_err() {
-            tracing::warn!("the database does not answer: its connections are left as they are");
+            tracing::warn!("the database does not answer: its connections are left open");
         }
         self.lock.release().await;
     }
@@ -264,7 +264,7 @@ impl App {
         for runtime in self.threads.take() {
             let ended = web::block(move || runtime.shutdown_timeout(Duration::from_secs(5))).await;
             if let Err(error) = ended {
-                tracing::warn!(%error, "a runtime did not end");
+                tracing::warn!(%error, "a runtime did not stop in time");
             }
         }
         self.lock.release().await;
@@ -340,7 +340,7 @@ async fn patiently<T, F: Future<Output = Result<T, Error>>>(step: impl Fn() -> F
     loop {
         match step().await {
             Err(error) if error.is_locked() && begun.elapsed() < PATIENCE => {
-                tracing::warn!("the database is locked by another program; the start waits for it");
+                tracing::warn!("the database is locked by another program; startup waits for it");
                 // Each try has waited for some seconds by itself, where SQLite lets it.
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -388,7 +388,7 @@ fn runtime(name: &str, threads: usize) -> Result<tokio::runtime::Runtime, Cannot
 
 fn handle(runtime: &Option<tokio::runtime::Runtime>) -> Result<tokio::runtime::Handle, CannotStart> {
     let running = runtime.as_ref().map(|runtime| runtime.handle().clone());
-    running.ok_or_else(|| CannotStart("the threads have ended".into()))
+    running.ok_or_else(|| CannotStart("the service's threads have stopped".into()))
 }
 
 impl Drop for Threads {

@@ -59,7 +59,7 @@ pub enum Action {
     MemberAdded,
     RoleChanged,
     MemberRemoved,
-    /// By its user, who knew the old one.
+    /// By the user, who knew the old one.
     PasswordChanged,
     /// By the operator.
     PasswordSet,
@@ -69,7 +69,7 @@ pub enum Action {
     WorkspaceChanged,
 }
 
-/// What else is to be known of an act: names and values.
+/// Further details of an act: names and values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
 #[serde(transparent)]
 #[schemars(rename = "AuditDetails")]

@@ -45,7 +45,7 @@ pub enum Error {
     #[error("all {limit} concurrent calls are in use")]
     ConcurrencyFull { limit: i32 },
     /// A test key may only call the sandbox block and verified numbers.
-    #[error("test keys may call +1500[2-9]xxxxxx and verified numbers only")]
+    #[error("test keys may only call +1500[2-9]xxxxxx and verified numbers")]
     NumberNotVerified,
     /// On the do-not-call list.
     #[error("the number is on the do-not-call list")]
@@ -54,7 +54,7 @@ pub enum Error {
     #[error("outside the calling hours; {}", opens(.next_open_at))]
     OutsideCallingHours { next_open_at: Option<Moment> },
     /// The number was called too often.
-    #[error("the number was called as often as the caps allow; again from {until}")]
+    #[error("the number was called as often as the caps allow; it may be called again from {until}")]
     DailyCapReached { until: Moment },
     /// The prepaid credits do not cover it.
     #[error("the credits do not cover it: see GET /v1/credits, and top up")]
@@ -82,6 +82,20 @@ fn opens(next: &Option<Moment>) -> String {
         Some(at) => format!("they begin at {at}"),
         None => "they do not begin within a year".into(),
     }
+}
+
+/// A message that names its field: "`name` must not be empty". What is not said of the field itself follows a colon.
+pub fn sentence(field: &str, reason: &str) -> String {
+    const PREDICATES: [&str; 14] = [
+        "are", "cannot", "carries", "contains", "does", "fits", "has", "holds", "is", "lies", "must", "needs", "nests",
+        "takes",
+    ];
+    if field.is_empty() || reason.contains(&format!("`{field}`")) {
+        return reason.to_owned();
+    }
+    let first = reason.split(' ').next().unwrap_or_default();
+    let colon = if PREDICATES.contains(&first) { "" } else { ":" };
+    format!("`{field}`{colon} {reason}")
 }
 
 /// Before a word as it is written.
@@ -186,5 +200,22 @@ fn is_passing(error: &sqlx::Error) -> bool {
                 .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 8 | 10 | 13 | 14)),
         }),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+
+    #[test]
+    fn a_message_names_its_field_once() {
+        for (field, reason, expected) in [
+            ("name", "must not be empty", "`name` must not be empty"),
+            ("at", "`soon` is not a time", "`at`: `soon` is not a time"),
+            ("text", "give `text`, `html`, or both", "give `text`, `html`, or both"),
+            ("", "send a JSON object", "send a JSON object"),
+        ] {
+            assert_eq!(sentence(field, reason), expected);
+        }
     }
 }

@@ -38,7 +38,7 @@ use zeroize::Zeroizing;
 
 #[derive(Subcommand)]
 pub enum Keys {
-    /// Make a key and print the API's answer; its plaintext is shown only now
+    /// Create a key and print the API's answer; its plaintext is shown only once
     Create {
         #[arg(long)]
         workspace: String,
@@ -46,7 +46,7 @@ pub enum Keys {
         env: Env,
         #[arg(long)]
         name: String,
-        /// With commas between; default: all
+        /// Separated by commas; default: all
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// ISO 8601; default: never
@@ -68,7 +68,7 @@ pub enum Keys {
 
 #[derive(Subcommand)]
 pub enum Secrets {
-    /// Seal everything with the current key that a previous one sealed. Run it while `serve` is stopped.
+    /// Seal everything that a previous key sealed with the current key. Run it while `serve` is stopped.
     Rotate,
     /// Print a new random secret key
     Generate,
@@ -151,7 +151,7 @@ impl Keys {
                     .transpose()
                     .map_err(|why| Error::invalid("expires-at", why))?;
                 if expires_at.is_some_and(|at| at <= clock.now()) {
-                    return Err(Error::invalid("expires-at", "lies in the past").into());
+                    return Err(Error::invalid("expires-at", "is in the past").into());
                 }
                 let (key, plaintext) = access::new_key(
                     ids.next(),
@@ -179,7 +179,7 @@ impl Keys {
                 // For people, too: it is the API's creation answer.
                 print(&view);
                 if !json {
-                    eprintln!("The plaintext is shown only now.");
+                    eprintln!("The plaintext is shown only once.");
                 }
             }
             Keys::List { workspace } => {
@@ -316,7 +316,7 @@ impl Secrets {
             }));
         } else {
             println!(
-                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings and {samples} samples of voices sealed anew; everything opens with key {} alone",
+                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings and {samples} samples of voices resealed; everything now opens with key {} alone",
                 keyring.key_id()
             );
         }

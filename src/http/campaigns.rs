@@ -97,7 +97,7 @@ pub async fn run(
             .unwrap_or_default();
         return Err(ApiError::validation(
             "contacts",
-            format!("none can be accepted; the first: {why}"),
+            format!("none of them can be accepted; the first one: {why}"),
         ));
     }
     let mut answer = Added {
@@ -159,7 +159,7 @@ fn split(mut body: serde_json::Value) -> ApiResult<(Plan, Vec<serde_json::Value>
     match contacts {
         Some(serde_json::Value::Array(contacts)) => Ok((plan, contacts)),
         Some(_) => Err(ApiError::validation("contacts", "must be a list")),
-        None => Err(ApiError::validation("contacts", "missing field `contacts`")),
+        None => Err(ApiError::validation("contacts", "is required")),
     }
 }
 
@@ -410,7 +410,7 @@ pub(super) async fn agent_of(state: &State, caller: &Caller, plan: &Plan) -> Api
     if plan.channel != Channel::Phone {
         return Ok(None);
     }
-    let hint = "it has no agent: give it one as `agent_id`";
+    let hint = "it has no agent: set `agent_id`";
     let id = plan.agent_id.ok_or(Error::InvalidState {
         kind: "campaign",
         state: "draft",
@@ -551,7 +551,7 @@ fn check_rules(state: &State, plan: &Plan) -> ApiResult<()> {
     {
         return Err(ApiError::validation(
             "session_type",
-            "does not go with the channel: `phone` for phone, `none` for sms and email; leave it out",
+            "does not match the channel: `phone` for phone, `none` for sms and email; leave it out",
         ));
     }
     // A draft may still lack its template; its start needs it.

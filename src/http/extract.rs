@@ -85,7 +85,7 @@ impl<const LIMIT: usize> FromRequest for Csv<LIMIT> {
             let body = read(&request, &mut payload, LIMIT).await?;
             let text = String::from_utf8(body.to_vec());
             text.map(Csv)
-                .map_err(|_| ApiError::validation("", "the file is no UTF-8: save it as CSV UTF-8"))
+                .map_err(|_| ApiError::validation("", "the file is not UTF-8: save it as CSV UTF-8"))
         })
     }
 }
@@ -112,7 +112,10 @@ impl FromRequest for Form {
                 .map(|(name, value)| (name.into_owned(), value.into_owned()))
                 .collect();
             if fields.len() > MAX_FIELDS {
-                return Err(ApiError::validation("", format!("has more than {MAX_FIELDS} fields")));
+                return Err(ApiError::validation(
+                    "",
+                    format!("the form has more than {MAX_FIELDS} fields"),
+                ));
             }
             Ok(Form(fields))
         })
@@ -200,7 +203,7 @@ async fn read_into(
         let Some(chunk) = next.await.map_err(|_| ApiError::body_too_slow())? else {
             return Ok(body);
         };
-        let chunk = chunk.map_err(|error| ApiError::invalid_json(format!("the body could not be read: {error}")))?;
+        let chunk = chunk.map_err(|_| ApiError::invalid_json("the body broke off before its end; send it again"))?;
         if body.len() + chunk.len() > limit {
             return Err(ApiError::too_large(limit));
         }
@@ -214,7 +217,7 @@ fn patience(elapsed: Duration, arrived: usize) -> Duration {
     (GRACE + earned).saturating_sub(elapsed).min(IDLE)
 }
 
-/// JSON to a value. What is no JSON is a 400; what is JSON of another shape a 422 that names the field.
+/// JSON to a value. What is not JSON is a 400; JSON of another shape is a 422 that names the field.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     if has_nul(body) {
         return Err(ApiError::validation(
@@ -224,7 +227,13 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     }
     // Is it JSON to its last byte? Then what is wrong below is its shape.
     let json = serde_json::from_slice::<IgnoredAny>(body);
-    json.map_err(|error| ApiError::invalid_json(format!("the body is no JSON: {error}")))?;
+    json.map_err(|error| {
+        let why = match body.trim_ascii() {
+            [] => "the body is empty; send a JSON object".to_owned(),
+            _ => format!("the body is not valid JSON: {}", shape::not_json(&error)),
+        };
+        ApiError::invalid_json(why)
+    })?;
     // serde would take a list for a struct, its fields in their order.
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(ApiError::validation("", "send a JSON object"));
@@ -255,7 +264,7 @@ fn has_nul(body: &[u8]) -> bool {
     })
 }
 
-/// The `{id}` of a path. What is no id is an object that does not exist.
+/// The `{id}` of a path. What is not an id is an object that does not exist.
 pub struct Id<I>(pub I);
 
 impl<I: FromStr> FromRequest for Id<I> {
@@ -265,7 +274,7 @@ impl<I: FromStr> FromRequest for Id<I> {
         let id = request.match_info().get("id").and_then(|text| text.parse().ok());
         ready(
             id.map(Id)
-                .ok_or_else(|| ApiError::not_found("no object has this id; ids are UUIDs")),
+                .ok_or_else(|| ApiError::not_found("there is no object with this id; ids are UUIDs")),
         )
     }
 }
@@ -301,10 +310,8 @@ impl Params {
     /// A value that JSON would hold as a text.
     pub fn text<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, ApiError> {
         let Some(text) = self.take(name) else { return Ok(None) };
-        let value = serde_json::from_value(serde_json::Value::String(text));
-        value
-            .map(Some)
-            .map_err(|error| ApiError::validation(name, error.to_string()))
+        let value = shape::parse_part(serde_json::Value::String(text));
+        value.map(Some).map_err(|why| ApiError::validation(name, why))
     }
 
     /// One of the catalogue's types.
@@ -330,14 +337,20 @@ impl Params {
         let mut page = Page::default();
         if let Some(limit) = self.take("limit") {
             let parsed = limit.parse().ok().filter(|limit| (1..=100).contains(limit));
-            page.limit = parsed
-                .ok_or_else(|| ApiError::validation("limit", format!("`{limit}` must be a number from 1 to 100")))?;
+            page.limit = parsed.ok_or_else(|| {
+                ApiError::validation("limit", format!("must be a number from 1 to 100, not `{limit}`"))
+            })?;
         }
         if let Some(order) = self.take("order") {
             page.newest_first = match order.as_str() {
                 "desc" => true,
                 "asc" => false,
-                _ => return Err(ApiError::validation("order", format!("`{order}` must be asc or desc"))),
+                _ => {
+                    return Err(ApiError::validation(
+                        "order",
+                        format!("must be `asc` or `desc`, not `{order}`"),
+                    ));
+                }
             };
         }
         if let Some(cursor) = self.take("cursor") {
@@ -403,6 +416,30 @@ mod tests {
         match parse::<Outer>(body.as_bytes()).unwrap_err() {
             ApiError::Frame(_, code, _, param) => (code, param),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_is_a_sentence_with_the_field_in_it() {
+        for (body, expected) in [
+            ("", "the body is empty; send a JSON object"),
+            (
+                r#"{"name":"#,
+                "the body is not valid JSON: it ends too early (line 1, column 8)",
+            ),
+            (r"[]", "send a JSON object"),
+            (r"{}", "`name` is required"),
+            (r#"{"name":7}"#, "`name` must be a string, not `7`"),
+            (
+                r#"{"name":"x","pacing":{"rat":3}}"#,
+                "`pacing.rat` is not a known field; allowed: `rate`",
+            ),
+        ] {
+            let refused = parse::<Outer>(body.as_bytes()).unwrap_err();
+            let answer = actix_web::ResponseError::error_response(&refused).into_body();
+            let answer = actix_web::body::to_bytes(answer).await.unwrap();
+            let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+            assert_eq!(answer["error"]["message"], expected, "{body}");
         }
     }
 

@@ -19,7 +19,7 @@ impl Settings {
         match seconds {
             Some(seconds) if seconds <= 3650 * 86_400 => Ok(Duration::from_secs(seconds)),
             Some(_) | None => Err(BadSetting(format!(
-                "opt_out_purge_grace: `{text}` must be a whole number with s, m, h or d after it, as 7d; ten years at most"
+                "opt_out_purge_grace: `{text}` must be a whole number with s, m, h or d after it, such as 7d; ten years at most"
             ))),
         }
     }
@@ -29,7 +29,7 @@ impl Settings {
         match self.commit_timeout_seconds {
             1..=60 => Ok(Duration::from_secs(self.commit_timeout_seconds)),
             other => Err(BadSetting(format!(
-                "commit_timeout_seconds: {other} must lie between 1 and 60"
+                "commit_timeout_seconds: {other} must be between 1 and 60"
             ))),
         }
     }
@@ -37,13 +37,13 @@ impl Settings {
     pub fn limits(&self) -> Result<Limits, BadSetting> {
         if !(0.1..=10_000.0).contains(&self.max_calls_per_second) {
             return Err(BadSetting(format!(
-                "max_calls_per_second: {} must lie between 0.1 and 10000",
+                "max_calls_per_second: {} must be between 0.1 and 10000",
                 self.max_calls_per_second
             )));
         }
         if !(1..=100_000).contains(&self.max_concurrency) {
             return Err(BadSetting(format!(
-                "max_concurrency: {} must lie between 1 and 100000",
+                "max_concurrency: {} must be between 1 and 100000",
                 self.max_concurrency
             )));
         }
@@ -52,7 +52,7 @@ impl Settings {
             ("number_cap_7d", self.number_cap_7d),
         ] {
             if !(0..=1000).contains(&cap) {
-                return Err(BadSetting(format!("{name}: {cap} must lie between 0 and 1000")));
+                return Err(BadSetting(format!("{name}: {cap} must be between 0 and 1000")));
             }
         }
         for (name, price) in [
@@ -61,18 +61,18 @@ impl Settings {
             ("email_price_cents", self.email_price_cents),
         ] {
             if !(0..=1_000_000).contains(&price) {
-                return Err(BadSetting(format!("{name}: {price} must lie between 0 and 1000000")));
+                return Err(BadSetting(format!("{name}: {price} must be between 0 and 1000000")));
             }
         }
         if !(1..=1000).contains(&self.webhook_suspend_after) {
             return Err(BadSetting(format!(
-                "webhook_suspend_after: {} must lie between 1 and 1000",
+                "webhook_suspend_after: {} must be between 1 and 1000",
                 self.webhook_suspend_after
             )));
         }
         if !(1..=3650).contains(&self.event_retention_days) {
             return Err(BadSetting(format!(
-                "event_retention_days: {} must lie between 1 and 3650",
+                "event_retention_days: {} must be between 1 and 3650",
                 self.event_retention_days
             )));
         }
@@ -89,7 +89,7 @@ impl Settings {
             let delays: Option<Vec<f64>> = delays.collect();
             let delays = delays.filter(|delays| delays.len() <= 20).ok_or_else(|| {
                 BadSetting(format!(
-                    "webhook_retry_schedule: `{}` must be at most 20 numbers of seconds with commas between",
+                    "webhook_retry_schedule: `{}` must be at most 20 numbers of seconds, separated by commas",
                     self.webhook_retry_schedule
                 ))
             })?;

@@ -4,6 +4,7 @@ mod limits;
 mod money;
 mod network;
 mod providers;
+mod unreadable;
 
 use adapters::voice_clone::builtin;
 use config::{Config, Environment, File, FileFormat};
@@ -140,7 +141,7 @@ impl Settings {
         let settings: Settings = builder
             .build()
             .and_then(Config::try_deserialize)
-            .map_err(|error| BadSetting(format!("settings: {error}; see `callboard config --defaults`")))?;
+            .map_err(|error| BadSetting(unreadable::why(&error)))?;
         settings.check()?;
         Ok(settings)
     }
@@ -175,26 +176,26 @@ impl Settings {
         self.check_recordings()?;
         if !(1000..=30_000).contains(&self.webhook_timeout_ms) {
             return Err(BadSetting(format!(
-                "webhook_timeout_ms: {} must lie between 1000 and 30000",
+                "webhook_timeout_ms: {} must be between 1000 and 30000",
                 self.webhook_timeout_ms
             )));
         }
         let bad = |text: String| Err(BadSetting(text));
         if url::Url::parse(&self.public_url()).is_err() {
             return bad(format!(
-                "base_url: `{}` is no URL; write https://callboard.example.com",
+                "base_url: `{}` is not a URL; write https://callboard.example.com",
                 self.base_url
             ));
         }
         if !(self.sandbox_speed > 0.0 && self.sandbox_speed <= 1e9) {
             return bad(format!(
-                "sandbox_speed: {} must lie between 0 and 1000000000",
+                "sandbox_speed: {} must be between 0 and 1000000000",
                 self.sandbox_speed
             ));
         }
         if !(0.0..=100_000.0).contains(&self.sandbox_calls_per_second) {
             return bad(format!(
-                "sandbox_calls_per_second: {} must lie between 0 and 100000",
+                "sandbox_calls_per_second: {} must be between 0 and 100000",
                 self.sandbox_calls_per_second
             ));
         }
@@ -254,7 +255,7 @@ fn voice_names(text: &str) -> Result<Vec<String>, BadSetting> {
     let distinct: HashSet<&String> = names.iter().collect();
     if distinct.len() < names.len() || names.len() > 200 {
         return Err(BadSetting(
-            "realtime_voices: needs at most 200 names, each of them once".into(),
+            "realtime_voices: takes at most 200 names, each only once".into(),
         ));
     }
     Ok(names)

@@ -15,12 +15,12 @@ impl Settings {
         // Stripe's own limits.
         if !(50..=99_999_999).contains(&least) {
             return Err(BadSetting(format!(
-                "topup_min_cents: {least} must lie between 50 and 99999999"
+                "topup_min_cents: {least} must be between 50 and 99999999"
             )));
         }
         if !(least..=99_999_999).contains(&most) {
             return Err(BadSetting(format!(
-                "topup_max_cents: {most} must lie between topup_min_cents and 99999999"
+                "topup_max_cents: {most} must be between topup_min_cents and 99999999"
             )));
         }
         Ok(Payments {
@@ -35,7 +35,7 @@ impl Settings {
     pub fn credits(&self) -> Result<terms::Terms, BadSetting> {
         let within = |name: &str, value: i64, most: i64| {
             let fits = (0..=most).contains(&value);
-            let why = || BadSetting(format!("{name}: {value} must lie between 0 and {most}"));
+            let why = || BadSetting(format!("{name}: {value} must be between 0 and {most}"));
             fits.then_some(value).ok_or_else(why)
         };
         within("credit_hold_seconds", self.credit_hold_seconds.into(), 7200)?;
@@ -44,7 +44,7 @@ impl Settings {
         let opening = within("test_credits_cents", self.test_credits_cents, MAX_CENTS)?;
         if self.currency.len() != 3 || !self.currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
             return Err(BadSetting(format!(
-                "currency: `{}` is no ISO 4217 code; write USD",
+                "currency: `{}` is not an ISO 4217 code; write USD",
                 self.currency
             )));
         }

@@ -31,7 +31,7 @@ impl Settings {
             self.media_bind.parse().map_err(|_| BadSetting(bad()))?
         };
         let addresses = list(&self.media_addresses).map(|text| {
-            let bad = || format!("media_addresses: `{text}` is no IP address; write 203.0.113.7");
+            let bad = || format!("media_addresses: `{text}` is not an IP address; write 203.0.113.7");
             text.parse::<IpAddr>().map_err(|_| BadSetting(bad()))
         });
         let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
@@ -46,7 +46,7 @@ impl Settings {
                 .any(|scheme| url.starts_with(scheme));
             if !known {
                 return Err(BadSetting(format!(
-                    "turn_urls: `{url}` must begin with stun:, turn: or turns:, as turn:turn.example.com:3478"
+                    "turn_urls: `{url}` must begin with stun:, turn: or turns:, such as turn:turn.example.com:3478"
                 )));
             }
         }
@@ -108,7 +108,7 @@ impl Settings {
             let port = text.parse().ok().filter(|port: &u16| *port > 0);
             port.ok_or_else(|| {
                 BadSetting(format!(
-                    "webhook_allow_ports: `{text}` is not a port; write numbers with commas between, as 80,444"
+                    "webhook_allow_ports: `{text}` is not a port; write numbers separated by commas, such as 80,444"
                 ))
             })
         });

@@ -64,7 +64,7 @@ impl Settings {
             ("", _) => None,
             (_, None) => {
                 return Err(BadSetting(
-                    "opt_out_model: set `chat_url` too, where it is asked".into(),
+                    "opt_out_model: also set `chat_url`, the provider that serves it".into(),
                 ));
             }
             (model, Some(provider)) => Some(provider.clone().for_model(model)),
@@ -102,7 +102,7 @@ impl Settings {
         let seconds = self.voice_training_timeout_seconds;
         if !(1..=86_400).contains(&seconds) {
             return Err(BadSetting(format!(
-                "voice_training_timeout_seconds: {seconds} must lie between 1 and 86400"
+                "voice_training_timeout_seconds: {seconds} must be between 1 and 86400"
             )));
         }
         let live = (!self.voice_provider_url.is_empty()).then(|| {

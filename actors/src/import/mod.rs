@@ -182,7 +182,7 @@ fn read(columns: &Columns, body: &str, lines: &mut Lines, from: i64, rows: usize
         let line = lines.of(body, start.saturating_add(usize::try_from(at).unwrap_or(usize::MAX)));
         let too_many = (record.len() > columns.names.len()).then(|| {
             format!(
-                "has {} cells, and the first row names {} columns",
+                "has {} cells, but the first row names {} columns",
                 record.len(),
                 columns.names.len()
             )
@@ -326,8 +326,8 @@ async fn entries(deps: &Deps, size: &mut Slices, key: Owned<ImportId>, country: 
             Err(Error::Invalid { field, reason }) => rejected.push(Rejection {
                 line: *line,
                 code: "validation_failed".into(),
+                message: entities::error::sentence(&field, &reason),
                 param: Some(field),
-                message: reason,
             }),
             Err(error) => return Err(error),
         }

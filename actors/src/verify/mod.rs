@@ -77,11 +77,11 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
         return Err(Error::invalid("phone_number", why));
     }
     if asked.phone_number.is_sandbox() {
-        let why = "is a number of the sandbox: test keys may call it as it is";
+        let why = "is a sandbox number: test keys may call it without verification";
         return Err(Error::invalid("phone_number", why));
     }
     if env == Env::Live && deps.sms.is_shared(&asked.phone_number) {
-        let why = "is this installation's own, from which workspaces without a number write";
+        let why = "is this installation's own number, which sends for workspaces without one";
         return Err(Error::invalid("phone_number", why));
     }
     check_way(deps, env, asked.method)?;
@@ -166,7 +166,7 @@ fn check_way(deps: &Deps, env: Env, method: Method) -> Result<()> {
         Method::Call => "carrier",
     };
     has_way.then_some(()).ok_or_else(|| {
-        let why = format!("no {missing} is configured, which the code would need; with a test key it is shown instead");
+        let why = format!("no {missing} is configured to send the code; with a test key the code is shown instead");
         Error::NotConfigured(why)
     })
 }

@@ -13,7 +13,7 @@ use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
 
-/// What a campaign is to do. Who calls and how is fixed by its start; the rules can be changed until it completes.
+/// What a campaign should do. Who calls, and how, is fixed once it has started; the rules can be changed until it completes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -23,7 +23,7 @@ pub struct Plan {
     /// Follows from the channel; may be left out.
     #[serde(default)]
     pub session_type: Option<SessionType>,
-    /// What contacts are written; needed for `sms` and `email`, and for them alone.
+    /// The text that contacts get; needed for `sms` and `email`, and only there.
     #[serde(default)]
     pub template: Option<Template>,
     /// Needed before `start`.
@@ -40,10 +40,10 @@ pub struct Plan {
     pub variables: Variables,
     #[serde(default, deserialize_with = "Metadata::limited")]
     pub metadata: Metadata,
-    /// Why you may call these people, in your words: kept for the day that somebody asks.
+    /// Why you may call these people, in your words: kept in case somebody asks.
     #[serde(default)]
     pub consent_basis: Option<Text<1, 500>>,
-    /// How its calls are classified, instead of as the agent says; at most 50.
+    /// How its calls are classified; replaces the agent's dispositions; at most 50.
     #[serde(default)]
     pub dispositions: Vec<Disposition>,
     /// What happens when a machine picks up.
@@ -69,10 +69,10 @@ impl Plan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// `start` before it arms the campaign; it starts by itself then.
+    /// `start` before this time arms the campaign; it then starts by itself.
     #[serde(default)]
     pub starts_at: Option<Moment>,
-    /// Nothing is dialled from then on: the campaign completes with the reason `ended`.
+    /// Nothing is dialled from this time on: the campaign completes with the reason `ended`.
     #[serde(default)]
     pub ends_at: Option<Moment>,
     /// Are the windows wall time where the contact is, or in `timezone`?
@@ -84,10 +84,10 @@ pub struct Schedule {
     /// Null: daily 09:00 to 20:00 in live, all day in test. At most 50.
     #[serde(default)]
     pub windows: Option<Vec<Window>>,
-    /// Local dates on which nobody is called, as `2027-12-25`; at most 366.
+    /// Local dates on which nobody is called, such as `2027-12-25`; at most 366.
     #[serde(default)]
     pub blackout_dates: Vec<NaiveDate>,
-    /// What happens to a contact whose number tells no zone.
+    /// What happens to a contact whose number does not tell its time zone.
     #[serde(default)]
     pub on_unknown_timezone: OnUnknownTimezone,
 }
@@ -136,19 +136,19 @@ impl TryFrom<GivenWindow> for Window {
     fn try_from(GivenWindow { mut days, start, end }: GivenWindow) -> Result<Self, String> {
         if start >= end {
             return Err(format!(
-                "`start` {start} must be before `end` {end}: write a window over midnight as two"
+                "`start` {start} must be before `end` {end}: split a window that spans midnight into two"
             ));
         }
         days.sort();
         days.dedup();
         if days.is_empty() {
-            return Err("`days` is empty: name some, or leave it out for all".into());
+            return Err("`days` is empty: list some, or leave it out for all".into());
         }
         Ok(Window { days, start, end })
     }
 }
 
-/// Calls that are too many. Counted over all of the workspace's campaigns and direct calls in one env.
+/// Limits on calls. Counted over all of the workspace's campaigns and direct calls in one env.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Caps {
@@ -161,7 +161,7 @@ pub struct Caps {
     /// Calls of this campaign in one day of its `timezone`.
     #[serde(default)]
     pub campaign_per_day: Option<Bounded<1, 10_000_000>>,
-    /// What the campaign may cost, calls in flight counted at their longest.
+    /// What the campaign may cost; calls in flight count at their longest.
     #[serde(default)]
     pub budget_cents: Option<Bounded<0, 2_000_000_000>>,
     /// What happens to a contact that a cap keeps from being called.
@@ -245,8 +245,8 @@ impl Channel {
     }
 }
 
-/// What the contacts of a campaign are written. `{{first_name}}` and other variables are filled in;
-/// `{{first_name|there}}` says what stands there where the contact has none.
+/// The message that the contacts of a campaign get. `{{first_name}}` and other variables are filled in;
+/// `{{first_name|there}}` says what to write for a contact that has none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
@@ -276,13 +276,13 @@ pub struct Pacing {
     /// Calls started per second, 0.1 to the operator's maximum.
     #[serde(default)]
     pub calls_per_second: CallsPerSecond,
-    /// Calls of this campaign at once; null: the tenant's limit.
+    /// Concurrent calls of this campaign; null: the workspace's limit.
     #[serde(default)]
     pub max_concurrency: Option<Bounded<1, 100_000>>,
-    /// The campaign's share of the tenant's calls, against the tenant's other running campaigns.
+    /// The campaign's share of the workspace's calls, relative to the workspace's other running campaigns.
     #[serde(default = "ten")]
     pub weight: Bounded<1, 100>,
-    /// A contact whose turn it is and for whom no slot is free is skipped as `concurrency_full` after this; null: it waits.
+    /// A contact whose turn has come but for whom no slot is free is skipped as `concurrency_full` after this; null: it waits.
     #[serde(default)]
     pub max_wait_seconds: Option<Bounded<0, 86_400>>,
 }
@@ -309,7 +309,7 @@ impl CallsPerSecond {
         if (0.1..=10_000.0).contains(&value) {
             Ok(CallsPerSecond(value))
         } else {
-            Err(format!("{value} is out of range: 0.1 to 10000"))
+            Err(format!("must be from 0.1 to 10000, not {value}"))
         }
     }
     pub fn get(self) -> f64 {
@@ -345,7 +345,7 @@ pub struct Retry {
     /// Calls to one contact, the first included.
     #[serde(default = "one")]
     pub max_attempts: Bounded<1, 10>,
-    /// Minutes from the end of one attempt to the start of the next, at least.
+    /// Minimum minutes from the end of one attempt to the start of the next.
     #[serde(default = "half_an_hour")]
     pub min_gap_minutes: Bounded<0, 10_080>,
     /// Exceptions by outcome: `busy`, `no_answer`, `voicemail`, `failed`.
@@ -385,7 +385,7 @@ pub struct RetryRule {
     /// Minutes to wait before the second, third, … attempt; the last one repeats. Never less than `min_gap_minutes`.
     #[serde(default)]
     pub delays_minutes: Vec<Bounded<0, 10_080>>,
-    /// Overrides `max_attempts` downwards.
+    /// Overrides `max_attempts`, downwards only.
     #[serde(default)]
     pub max_attempts: Option<Bounded<1, 10>>,
     /// No retry after this outcome.

@@ -27,11 +27,11 @@ pub struct CampaignView {
     pub env: Env,
     pub status: Status,
     pub pause_reason: Option<campaign::PauseReason>,
-    /// While paused for quiet hours: when it goes on by itself.
+    /// While paused for quiet hours: when it resumes by itself.
     pub next_open_at: Option<Moment>,
     /// Started, and waiting for `schedule.starts_at`.
     pub armed: bool,
-    /// What keeps it from dialling although it runs.
+    /// What keeps it from dialling although it is running.
     pub blocked_by: Vec<BlockedBy>,
     /// It was canceled, or its time is over; calls in flight run to their end.
     pub cancel_requested_at: Option<Moment>,
@@ -150,7 +150,7 @@ pub struct CampaignRunView {
     pub contacts: Added,
 }
 
-/// How a campaign does.
+/// How a campaign is doing.
 #[derive(Serialize, JsonSchema)]
 pub struct CampaignStatsView {
     pub campaign_id: CampaignId,
@@ -169,16 +169,16 @@ pub struct CampaignStatsView {
     pub hours: Vec<CampaignHourView>,
     /// What keeps it from dialling faster; null unless it runs.
     pub limiting_factor: Option<LimitingFactor>,
-    /// When everybody who is left will have been called, at this pace; null if that is not to be said.
+    /// When all contacts left will have been called, at this pace; null if unknown.
     pub expected_finish_at: Option<Moment>,
     pub started_at: Option<Moment>,
     pub completed_at: Option<Moment>,
 }
-/// Calls at once.
+/// Concurrent calls.
 #[derive(Serialize, JsonSchema)]
 pub struct SlotsView {
     pub in_use: i64,
-    /// The lower one of the campaign's and the workspace's.
+    /// The lower of the campaign's and the workspace's.
     pub limit: i32,
 }
 #[derive(Serialize, JsonSchema)]
@@ -244,21 +244,21 @@ impl CampaignStatsView {
     }
 }
 
-/// What is to be expected of a campaign, before it starts or while it runs.
+/// What to expect of a campaign, before it starts or while it runs.
 #[derive(Serialize, JsonSchema)]
 pub struct OutlookView {
     pub campaign_id: CampaignId,
-    /// As of when: those who ask for the same while it is being found out share one answer.
+    /// The moment it describes: requests that arrive while it is worked out share one answer.
     pub generated_at: Moment,
     /// Nothing keeps it from being started.
     pub ready: bool,
     /// What does, and what to do about it.
     pub problems: Vec<ProblemView>,
-    /// Contacts that are not at their end.
+    /// Contacts that have not reached a final status.
     pub contacts: i64,
-    /// Those who will be called, as far as can be told now.
+    /// Those that will be called, as far as is known now.
     pub eligible: i64,
-    /// Those who will be skipped, by reason.
+    /// Those that will be skipped, by reason.
     pub skips: SkipsView,
     /// Numbers that were called as often as the caps allow: they wait, unless `caps.on_cap` says `skip`.
     pub capped: i64,
@@ -303,7 +303,7 @@ impl OutlookView {
             (
                 row.status != Status::Draft || has_agent,
                 "no_agent",
-                "it has no agent: give it one as `agent_id`",
+                "it has no agent: set `agent_id`",
             ),
             (
                 outlook.open > 0,
@@ -313,18 +313,18 @@ impl OutlookView {
             (
                 outlook.eligible > 0,
                 "nobody_eligible",
-                "nobody of its contacts can be called: see `skips`",
+                "none of its contacts can be called: see `skips`",
             ),
             (!ended, "ended", "its `schedule.ends_at` has passed"),
             (
                 has_sender,
                 "not_configured",
-                "nothing is configured by which it could call, or write, in live",
+                "no provider is configured for live calls or messages of its channel",
             ),
             (
                 is_filled,
                 "missing_variables",
-                "its template is missing, or needs a variable that a contact has not",
+                "its template is missing, or needs a variable that a contact does not have",
             ),
         ];
         let problems: Vec<_> = possible
@@ -373,7 +373,7 @@ pub struct ContactView {
     pub email: Option<String>,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
-    /// Where the person is, if it was said.
+    /// Where the person is, if given.
     pub timezone: Option<Zone>,
     pub variables: Variables,
     pub priority: i32,

@@ -33,7 +33,7 @@ use uuid::Uuid;
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "Where a voice comes from.")]
 pub enum VoiceType {
-    /// The service speaks with it by itself.
+    /// The service speaks with it, without a provider.
     Builtin,
     /// The realtime provider's, in calls of agents with `brain.mode: realtime`.
     Provider,
@@ -43,7 +43,7 @@ pub enum VoiceType {
 
 #[derive(Serialize, JsonSchema)]
 pub struct VoiceView {
-    /// A UUID for a clone, else a name that stays as it is: what agents and campaigns take as `voice_id`.
+    /// A UUID for a clone, else a fixed name: what agents and campaigns take as `voice_id`.
     pub id: String,
     pub name: String,
     pub r#type: VoiceType,
@@ -52,7 +52,7 @@ pub struct VoiceView {
     /// BCP 47; null: any.
     pub language: Option<String>,
     pub status: Status,
-    /// How many a clone has.
+    /// The number of a clone's samples.
     pub samples: i32,
     /// Each of a clone's samples. Only in the answer to GET /v1/voices/{id}.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct VoiceView {
     /// The same in words, with what to do.
     pub error_message: Option<String>,
     pub ready_at: Option<Moment>,
-    /// Null for voices that are simply there.
+    /// Null for built-in voices.
     pub created_at: Option<Moment>,
     pub updated_at: Option<Moment>,
 }
@@ -73,7 +73,7 @@ pub struct SampleView {
     pub bytes: i64,
     /// Of the file, hex.
     pub sha256: String,
-    /// `wav`, `mp3`, `flac` or `ogg`. Null, as what follows, until it was examined.
+    /// `wav`, `mp3`, `flac` or `ogg`. Null, like the following fields, until it has been examined.
     pub format: Option<String>,
     pub duration_seconds: Option<f64>,
     /// Integrated loudness by EBU R 128.
@@ -267,12 +267,12 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<String>) -> ApiR
     }))
 }
 
-/// What can be changed of a clone.
+/// What can be changed about a clone.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub name: Text<1, 100>,
-    /// BCP 47, as en-US.
+    /// BCP 47, such as en-US.
     #[serde(default)]
     pub language: Option<Text<2, 35>>,
 }
@@ -313,7 +313,7 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<String>) -> A
     users.extend(campaigns.iter().map(|name| format!("campaign `{name}`")));
     if !users.is_empty() {
         let (count, users) = (users.len(), users[..users.len().min(10)].join(", "));
-        let why = format!("{count} speak with it: {users}; give them another `voice_id` first");
+        let why = format!("{count} use it: {users}; give them another `voice_id` first");
         return Err(Error::InUse(why).into());
     }
     tell(&state, &voice, Command::Delete).await?;
@@ -352,7 +352,7 @@ async fn say(state: &State, row: &Model, text: String) -> ApiResult<Vec<u8>> {
     let cloner = state.deps.cloning.of(row.provider).ok_or_else(not_configured)?;
     let language = row.language.clone().unwrap_or_else(|| "en-US".into());
     let spoken = cloner.speak(id, text, language).await;
-    Ok(spoken.map_err(|refused| Error::Unavailable(format!("the provider of voices {}", refused.why)))?)
+    Ok(spoken.map_err(|refused| Error::Unavailable(format!("the voice provider {}", refused.why)))?)
 }
 
 fn not_ready(status: Status) -> Error {
@@ -371,7 +371,7 @@ fn not_ready(status: Status) -> Error {
 }
 
 fn not_configured() -> Error {
-    Error::NotConfigured("no provider of voices is configured; use a test key for sandbox clones".into())
+    Error::NotConfigured("no voice provider is configured; use a test key for sandbox clones".into())
 }
 
 /// A `voice_id` is one that GET /v1/voices lists, and a clone that can be used.
@@ -383,7 +383,7 @@ pub async fn check(state: &State, caller: &Caller, param: &str, voice_id: Option
     };
     match store::load(&state.deps.db.read, caller.tenant_id(), id).await {
         Ok(row) if row.status == Status::Ready => Ok(()),
-        Ok(_) => Err(ApiError::validation(param, "is a voice that is not ready to be used")),
+        Ok(_) => Err(ApiError::validation(param, "is not ready to be used yet")),
         Err(Error::NotFound(_)) => Err(unknown()),
         Err(error) => Err(error.into()),
     }

@@ -86,7 +86,9 @@ impl Vault {
         // Also after a failure, for a write may have come to pass.
         let erased = self.remove(&name).await;
         if read? != probe {
-            return Err(Failure::Store("it gave back something else than was put".to_owned()));
+            return Err(Failure::Store(
+                "it returned something other than what was stored".to_owned(),
+            ));
         }
         erased
     }
@@ -321,7 +323,7 @@ mod tests {
         assert!(!format!("{half:?}").contains("hunter2"));
         let refusal = Vault::open("s3://bucket", half, [0; 32], Vec::new()).unwrap_err();
         assert!(
-            refusal.contains("come together") && !refusal.contains("hunter2"),
+            refusal.contains("given together") && !refusal.contains("hunter2"),
             "{refusal}"
         );
         let plain = S3Options {

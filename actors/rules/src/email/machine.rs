@@ -80,7 +80,7 @@ pub fn transition(row: Email, command: Command, now: Moment) -> Result<(Email, V
     match (row.phase, command) {
         (Scheduled | Queued | Deferred, Command::Tick) if is_due(&row, now) => Ok(take_up(row, now)),
         (Sending, Command::Tick) if is_due(&row, now) => {
-            let why = "nobody knows whether it was sent: the service was cut off meanwhile";
+            let why = "it is not known whether it was sent: the service was interrupted meanwhile";
             Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now))
         }
         (Queued | Deferred, Command::Begin) => Ok(begin_again(row, now)),
@@ -93,7 +93,7 @@ pub fn transition(row: Email, command: Command, now: Moment) -> Result<(Email, V
         (Sending, Command::Refused(fault)) => Ok(fail(row, fault, now)),
         (Sending, Command::Lost { why }) => Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now)),
         (Scheduled | Queued | Deferred, Command::Cancel) => Ok(cancel(row, now)),
-        (Sending, Command::Cancel) => Err(too_late("queued", "is being sent: wait for what becomes of it")),
+        (Sending, Command::Cancel) => Err(too_late("queued", "it is being sent: wait for the outcome")),
         (Sent, Command::Cancel) => Err(too_late("sent", "the mail server has it")),
         (Bounced, Command::Cancel) => Err(too_late("bounced", "it has ended")),
         (Failed, Command::Cancel) => Err(too_late("failed", "it has ended")),
@@ -250,7 +250,7 @@ fn why_barred(bar: Bar) -> Fault {
         ),
         Bar::Dnc => Fault::new("recipient_on_dnc", "the address is on the do-not-call list"),
         Bar::NotConfigured => Fault::new("not_configured", "no mail server is configured"),
-        Bar::Sender => Fault::new("sender_unverified", "its sender is not verified any more"),
+        Bar::Sender => Fault::new("sender_unverified", "its sender is no longer verified"),
     }
 }
 

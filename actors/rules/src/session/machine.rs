@@ -464,7 +464,7 @@ pub fn transition(session: Session, command: Command, now: Moment) -> Result<(Se
         )),
         (Conversing(_), Refuse(_)) => Err(refused("conversing", "be refused", "it was answered")),
         (Scheduled { .. } | Awaiting | Queued { .. } | Dialing { .. } | Conversing(_), Evaluate(_) | Delete) => {
-            Err(refused("live", "be evaluated or deleted", "wait for its end"))
+            Err(refused("live", "be evaluated or deleted", "wait until it has ended"))
         }
         (
             Scheduled { .. } | Awaiting | Queued { .. },

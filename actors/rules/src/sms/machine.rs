@@ -100,7 +100,7 @@ pub fn transition(row: Sms, command: Command, now: Moment) -> Result<(Sms, Vec<E
             let why = row
                 .error_message
                 .clone()
-                .unwrap_or_else(|| "nobody knows whether it was sent".into());
+                .unwrap_or_else(|| "it is not known whether it was sent".into());
             Ok(fail(row, Fault::new(UNKNOWN_OUTCOME, why), now))
         }
         (Sent, Command::Tick) if is_due(&row, now) => Ok(unreported(row)),
@@ -124,7 +124,7 @@ pub fn transition(row: Sms, command: Command, now: Moment) -> Result<(Sms, Vec<E
         (Scheduled | Queued, Command::Cancel) => Ok(cancel(row, now)),
         // The answer after the report: it still tells the provider's id.
         (Sent | Delivered | Undelivered | Failed, Command::Taken(id)) => Ok((identified(row, id), Vec::new())),
-        (Sending, Command::Cancel) => Err(too_late("queued", "is being sent: wait for what becomes of it")),
+        (Sending, Command::Cancel) => Err(too_late("queued", "it is being sent: wait for the outcome")),
         (Sent, Command::Cancel) => Err(too_late("sent", "the provider has it")),
         (Delivered, Command::Cancel) => Err(too_late("delivered", "it has arrived")),
         (Undelivered, Command::Cancel) => Err(too_late("undelivered", "it has ended")),
