@@ -55,7 +55,7 @@ impl App {
         // Before anything is measured: what has no recorder is lost.
         let recorder = metrics();
         if let Err(error) = housekeeping::measure(&deps).await {
-            tracing::warn!(%error, "the queues could not be measured; it is tried again in a minute");
+            tracing::warn!(%error, "the queues could not be measured; trying again in a minute");
         }
         let keys_used = KeysUsed::default();
         housekeeping::start(&deps, keys_used.clone());
@@ -125,7 +125,7 @@ impl App {
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.await
         {
-            tracing::error!(%error, "the writer did not end well");
+            tracing::error!(%error, "the writer did not shut down cleanly");
         }
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();
@@ -140,7 +140,7 @@ impl App {
             deps.db.clone().close().await;
         };
         if tokio::time::timeout(PARTING, parting).await.is_err() {
-            tracing::warn!("the database does not answer: its connections are left as they are");
+            tracing::warn!("the database does not answer: its connections are left open");
         }
         self.lock.release().await;
     }
@@ -157,7 +157,7 @@ impl App {
         for runtime in self.threads.take() {
             let ended = web::block(move || runtime.shutdown_timeout(Duration::from_secs(5))).await;
             if let Err(error) = ended {
-                tracing::warn!(%error, "a runtime did not end");
+                tracing::warn!(%error, "a runtime did not stop in time");
             }
         }
         self.lock.release().await;
@@ -179,13 +179,13 @@ impl Drop for App {
 async fn take_up(deps: &Deps, after_commits: &AfterCommits) {
     if let Err(error) = take_over(deps).await {
         // Then its leases end by themselves.
-        tracing::error!(%error, "what was under way when the service ended is taken up again only in some minutes");
+        tracing::error!(%error, "work that was in progress when the service ended resumes only in a few minutes");
     }
     // Set once: the caller made it.
     let _ = after_commits.deps.set(deps.clone());
     if let Err(error) = reconcile(deps).await {
         // What could be read goes on; the rest is tried again every 30 seconds.
-        tracing::error!(%error, "something that was interrupted could not be taken up again");
+        tracing::error!(%error, "interrupted work could not be resumed");
     }
 }
 

@@ -20,7 +20,7 @@ pub fn start(settings: &Settings) -> Result<(), String> {
 fn filter(log: &str) -> Result<EnvFilter, String> {
     // First, so that a filter that names it wins: what this says at `error` are strangers' broken requests.
     EnvFilter::try_new(format!("actix_http=off,{log}"))
-        .map_err(|error| format!("log: {error}; write for example info or callboard=debug"))
+        .map_err(|_| format!("log: `{log}` is not a log filter; write for example info or callboard=debug"))
 }
 
 #[cfg(test)]

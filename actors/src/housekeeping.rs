@@ -119,10 +119,10 @@ where
             busy = deps.clock.busy_until(deps.clock.now().plus(period), busy).await;
             match AssertUnwindSafe(work(deps.clone())).catch_unwind().await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "{what} failed; it is tried again in {period:?}"),
+                Ok(Err(error)) => tracing::warn!(%error, "{what} failed; trying again in {period:?}"),
                 Err(panic) => tracing::error!(
                     panic = panic_text(&*panic),
-                    "{what} panicked; it is tried again in {period:?}"
+                    "{what} panicked; trying again in {period:?}"
                 ),
             }
         }

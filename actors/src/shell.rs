@@ -312,7 +312,7 @@ fn lament<M: Stored>(id: Owned<M::Key>, command: &M::Command, error: &Error, tri
                 ?id,
                 command,
                 tries,
-                "a command met other rows each time and was given up"
+                "a command found its rows changed each time and was given up"
             );
         }
         _ => tracing::error!(kind, ?id, command, %error, "a command failed for good"),

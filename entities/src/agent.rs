@@ -19,7 +19,7 @@ pub struct Definition {
     /// What it says when the other side picks up.
     #[serde(default = "greeting")]
     pub first_message: Text<1, 2_000>,
-    /// BCP 47, as `en-US`.
+    /// BCP 47, such as `en-US`.
     #[serde(default = "english")]
     pub language: Text<2, 35>,
     /// Null: the tenant's default voice.
@@ -33,12 +33,12 @@ pub struct Definition {
     /// How its campaign calls are classified; at most 50. A campaign may have its own.
     #[serde(default)]
     pub dispositions: Vec<Disposition>,
-    /// What it is to find out; at most 50.
+    /// What it should find out; at most 50.
     #[serde(default)]
     pub questions: Vec<Question>,
     #[serde(default)]
     pub recording: Recording,
-    /// To whom it may hand a call over; null: to nobody.
+    /// Who it may hand a call over to; null: nobody.
     #[serde(default)]
     pub transfer: Option<Transfer>,
     /// Seconds after which a call is ended, whatever is being said.
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for Temperature {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match f64::deserialize(deserializer)? {
             value if (0.0..=2.0).contains(&value) => Ok(Temperature(value)),
-            value => Err(de::Error::custom(format!("{value} is out of range: 0 to 2"))),
+            value => Err(de::Error::custom(format!("must be from 0 to 2, not {value}"))),
         }
     }
 }
@@ -118,7 +118,7 @@ impl JsonSchema for Temperature {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reply {
-    /// Words of which one must have been heard, in any case; empty: fits anything that no other line fits.
+    /// One of these words must have been heard, in upper or lower case; empty: fits anything that no other line fits.
     #[serde(default)]
     pub hear: Vec<Text<1, 100>>,
     pub say: Text<1, 2_000>,
@@ -139,11 +139,11 @@ pub struct ScriptedCall {
     pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One way in which a call can have gone.
+/// One way a call can have gone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Disposition {
-    /// Unique in its list, as `interested`.
+    /// Unique in its list, such as `interested`.
     pub code: Text<1, 64>,
     #[serde(default)]
     pub label: Option<Text<1, 200>>,
@@ -152,20 +152,20 @@ pub struct Disposition {
     pub description: Option<Text<1, 1_000>>,
 }
 
-/// Something that the agent is to find out.
+/// Something the agent should find out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// Unique in its agent, as `budget`.
+    /// Unique in its agent, such as `budget`.
     pub key: Text<1, 64>,
-    /// As the agent asks it.
+    /// In the agent's words.
     pub text: Text<1, 500>,
     #[serde(default)]
     pub r#type: QuestionType,
-    /// For `choice`: what can be answered; 2 to 50.
+    /// For `choice`: the possible answers; 2 to 50.
     #[serde(default)]
     pub options: Vec<Text<1, 200>>,
-    /// The agent does not end the talk by itself before it has asked.
+    /// The agent does not end the talk on its own before it has asked.
     #[serde(default)]
     pub required: bool,
 }
@@ -245,11 +245,11 @@ pub struct Transfer {
     pub targets: Vec<Target>,
 }
 
-/// Somebody to whom calls can be handed over.
+/// Somebody that calls can be handed over to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// How the agent names them, as `sales`. Not `default`.
+    /// What the agent calls them, such as `sales`. Not `default`.
     pub name: Text<1, 64>,
     pub number: E164,
 }
@@ -257,7 +257,7 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Silence {
-    /// Seconds in which nobody says anything, until the call is ended.
+    /// Seconds of silence on both sides after which the call is ended.
     #[serde(default = "half_a_minute")]
     pub hangup_after_seconds: Bounded<5, 600>,
 }
@@ -272,7 +272,7 @@ impl Default for Silence {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OptOut {
-    /// Off: nobody listens for the wish not to be called again. The law of most countries wants it on.
+    /// Off: the agent does not listen for the wish not to be called again. The law of most countries requires it to be on.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// Beside the built-in ones of the agent's language and English; at most 100.

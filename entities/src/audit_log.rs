@@ -56,7 +56,7 @@ pub enum Action {
     MemberAdded,
     RoleChanged,
     MemberRemoved,
-    /// By its user, who knew the old one.
+    /// By the user, who knew the old one.
     PasswordChanged,
     /// By the operator.
     PasswordSet,
@@ -66,7 +66,7 @@ pub enum Action {
     WorkspaceChanged,
 }
 
-/// What else is to be known of an act: names and values.
+/// Further details of an act: names and values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
 #[serde(transparent)]
 #[schemars(rename = "AuditDetails")]

@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 pub enum Status {
     /// Not called yet.
     Pending,
-    /// Called in vain; waits for its next attempt.
+    /// Called without success; waits for its next attempt.
     Waiting,
     /// Being called.
     Dispatched,
@@ -67,11 +67,11 @@ pub enum SkipReason {
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
-    /// Called in vain; its next attempt is due at `next_attempt_at`.
+    /// Called without success; its next attempt is due at `next_attempt_at`.
     Retry,
     /// Its own `not_before`.
     NotBefore,
-    /// Its number was called so often that a cap keeps it until `next_attempt_at`.
+    /// Its number was called so often that a cap holds it back until `next_attempt_at`.
     Cap,
 }
 

@@ -47,7 +47,7 @@ impl Location {
             let path = path.strip_prefix("//").unwrap_or(path);
             let path = path.split('?').next().unwrap_or_default();
             return match path {
-                "" => Err(format!("`{url}` names no file: write sqlite://callboard.db")),
+                "" => Err(format!("`{url}` does not name a file: write sqlite://callboard.db")),
                 path if path.contains(":memory:") => {
                     Err("an in-memory database would lose every event: name a file".into())
                 }

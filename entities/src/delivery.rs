@@ -30,7 +30,7 @@ use waiting::is_open;
 pub enum Status {
     /// Not sent yet.
     Pending,
-    /// Sent in vain; will be sent again.
+    /// Sent without success; will be sent again.
     Retrying,
     Succeeded,
     /// It will not be sent again; `failed_reason` says why.

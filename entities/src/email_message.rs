@@ -74,7 +74,7 @@ impl Status {
     description = "`marketing` carries the headers by which mail programs unsubscribe."
 )]
 pub enum Kind {
-    /// Belongs to something that its reader has asked for.
+    /// Belongs to something that the reader asked for.
     #[default]
     Transactional,
     Marketing,

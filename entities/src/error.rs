@@ -12,9 +12,6 @@ pub enum Error {
     /// A field's value is refused; nothing was changed.
     #[error("{field}: {reason}")]
     Invalid { field: String, reason: String },
-    /// The same, in words that do not begin with the field's name.
-    #[error("{field}: {message}")]
-    Refused { field: String, message: String },
     /// The object's state does not allow the command.
     #[error("{} {state} {kind} cannot {command}: {hint}", article(state))]
     InvalidState {
@@ -48,7 +45,7 @@ pub enum Error {
     #[error("all {limit} concurrent calls are in use")]
     ConcurrencyFull { limit: i32 },
     /// A test key may only call the sandbox block and verified numbers.
-    #[error("test keys may call +1500[2-9]xxxxxx and verified numbers only")]
+    #[error("test keys may only call +1500[2-9]xxxxxx and verified numbers")]
     NumberNotVerified,
     /// On the do-not-call list.
     #[error("the number is on the do-not-call list")]
@@ -57,7 +54,7 @@ pub enum Error {
     #[error("outside the calling hours; {}", opens(.next_open_at))]
     OutsideCallingHours { next_open_at: Option<Moment> },
     /// The number was called too often.
-    #[error("the number was called as often as the caps allow; again from {until}")]
+    #[error("the number was called as often as the caps allow; it may be called again from {until}")]
     DailyCapReached { until: Moment },
     /// The prepaid credits do not cover it.
     #[error("the credits do not cover it: see GET /v1/credits, and top up")]
@@ -87,6 +84,20 @@ fn opens(next: &Option<Moment>) -> String {
     }
 }
 
+/// A message that names its field: "`name` must not be empty". What is not said of the field itself follows a colon.
+pub fn sentence(field: &str, reason: &str) -> String {
+    const PREDICATES: [&str; 14] = [
+        "are", "cannot", "carries", "contains", "does", "fits", "has", "holds", "is", "lies", "must", "needs", "nests",
+        "takes",
+    ];
+    if field.is_empty() || reason.contains(&format!("`{field}`")) {
+        return reason.to_owned();
+    }
+    let first = reason.split(' ').next().unwrap_or_default();
+    let colon = if PREDICATES.contains(&first) { "" } else { ":" };
+    format!("`{field}`{colon} {reason}")
+}
+
 /// Before a word as it is written.
 fn article(word: &str) -> &'static str {
     if word.starts_with(['a', 'e', 'i', 'o', 'u']) {
@@ -101,13 +112,6 @@ impl Error {
         Error::Invalid {
             field: field.into(),
             reason: reason.into(),
-        }
-    }
-
-    pub fn refused(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Error::Refused {
-            field: field.into(),
-            message: message.into(),
         }
     }
 
@@ -126,7 +130,6 @@ impl Error {
             | Error::ConcurrencyFull { .. } => true,
             Error::NotFound(_)
             | Error::Invalid { .. }
-            | Error::Refused { .. }
             | Error::InvalidState { .. }
             | Error::AlreadyExists { .. }
             | Error::InUse(_)
@@ -197,5 +200,22 @@ fn is_passing(error: &sqlx::Error) -> bool {
                 .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 8 | 10 | 13 | 14)),
         }),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+
+    #[test]
+    fn a_message_names_its_field_once() {
+        for (field, reason, expected) in [
+            ("name", "must not be empty", "`name` must not be empty"),
+            ("at", "`soon` is not a time", "`at`: `soon` is not a time"),
+            ("text", "give `text`, `html`, or both", "give `text`, `html`, or both"),
+            ("", "send a JSON object", "send a JSON object"),
+        ] {
+            assert_eq!(sentence(field, reason), expected);
+        }
     }
 }

@@ -17,7 +17,7 @@ pub struct Definition {
     pub name: FunctionName,
     /// When to call it and what it answers: the model reads this.
     pub description: Text<1, 2_000>,
-    /// JSON Schema of an object, at most 16 KiB: what the model must fit.
+    /// JSON Schema of an object, at most 16 KiB: the model's arguments must fit it.
     pub parameters: serde_json::Value,
     pub url: WebhookUrl,
     #[serde(default)]

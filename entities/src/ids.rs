@@ -1,5 +1,5 @@
 //! One type per kind of id, so that the compiler tells them apart. All are UUIDv7 made by `Deps::ids`.
-use crate::values::{Env, Moment};
+use crate::values::{BadValue, Env, Moment};
 use schemars::JsonSchema;
 use sea_orm::{DbErr, DeriveValueType, TryFromU64};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ macro_rules! ids { ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
     pub struct $name(pub Uuid);
     impl fmt::Display for $name { fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.fmt(f) } }
     impl fmt::Debug for $name { fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.fmt(f) } }
-    impl FromStr for $name { type Err = uuid::Error; fn from_str(s: &str) -> Result<Self, uuid::Error> { Uuid::parse_str(s).map($name) } }
+    impl FromStr for $name { type Err = BadValue; fn from_str(s: &str) -> Result<Self, BadValue> { Uuid::parse_str(s).map($name).map_err(not_an_id) } }
     /// Ids are never made by the database.
     impl TryFromU64 for $name { fn try_from_u64(_: u64) -> Result<Self, DbErr> { Err(DbErr::ConvertFromU64(stringify!($name))) } }
     impl $name {
@@ -23,6 +23,10 @@ macro_rules! ids { ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
     impl From<Uuid> for $name { fn from(id: Uuid) -> Self { $name(id) } }
     impl From<$name> for Uuid { fn from(id: $name) -> Uuid { id.0 } }
 )*} }
+
+fn not_an_id(_: uuid::Error) -> BadValue {
+    BadValue("must be an id such as 0198c2f4-7d3a-7c1e-9b2a-5f0c6d1e8a47".into())
+}
 
 fn floor(at: Moment) -> Uuid {
     let millis = u128::try_from(at.millis()).unwrap_or(0);

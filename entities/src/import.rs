@@ -26,7 +26,7 @@ pub enum Kind {
 pub enum ImportStatus {
     Running,
     Completed,
-    /// It could not go on; `error` says why. What was read in before stays.
+    /// It could not go on; `error` says why. Rows imported before that stay.
     Failed,
 }
 

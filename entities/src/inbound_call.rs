@@ -20,7 +20,7 @@ pub enum Outcome {
     NoSlot,
     /// The caller gave up before anybody answered.
     Abandoned,
-    /// The workspace may not take calls now: suspended, without credits, or the service is stopping. In no rate.
+    /// The workspace may not take calls now: suspended, without credits, or the service is stopping. Not counted in any rate.
     Blocked,
 }
 

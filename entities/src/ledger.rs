@@ -44,7 +44,7 @@ pub enum Kind {
     Charge,
     /// Paid back by the processor.
     Refund,
-    /// That failed, and is here again.
+    /// A refund that failed: its credits are back.
     RefundFailed,
     /// Given or corrected by the operator.
     Adjustment,

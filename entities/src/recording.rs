@@ -20,7 +20,7 @@ pub enum Status {
     /// The call has ended; the sound is being stored.
     Processing,
     Completed,
-    /// There is no sound, and there will be none.
+    /// There is no sound, and there never will be.
     Failed,
     /// Kept until `purge_after`, because of an opt-out.
     PendingPurge,

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Running,
-    /// All that was missed is on its way.
+    /// Everything that was missed is on its way.
     Completed,
-    /// The endpoint stopped to be active; the rest is as it was.
+    /// The endpoint stopped being active; the rest stays as it was.
     Stopped,
 }
 

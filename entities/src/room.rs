@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Created,
-    /// The participant has opened the page, and not joined.
+    /// The participant has opened the page but not joined.
     Viewed,
     /// The participant and the agent talk.
     Joined,
@@ -36,7 +36,7 @@ pub enum ErrorCode {
     AgentUnreachable,
     /// The browser could not be reached.
     IceFailed,
-    /// Nothing came from the browser any more.
+    /// The browser stopped sending.
     MediaTimeout,
     InsufficientCredits,
     ConcurrencyFull,

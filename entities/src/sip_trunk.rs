@@ -28,7 +28,7 @@ pub struct Definition {
     /// Calls started per second that the peer takes.
     #[serde(default)]
     pub max_calls_per_second: CallsPerSecond,
-    /// Calls at once that the peer takes; null: as many as the workspace has.
+    /// Concurrent calls that the peer takes; null: as many as the workspace has.
     #[serde(default)]
     pub max_concurrency: Option<Bounded<1, 100_000>>,
 }

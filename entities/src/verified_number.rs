@@ -20,7 +20,7 @@ pub enum Status {
     Verified,
 }
 
-/// How the code comes to the number.
+/// How the code reaches the number.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum,
 )]

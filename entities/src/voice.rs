@@ -29,7 +29,7 @@ pub enum Status {
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Maker {
-    /// For test keys: the samples are examined, nobody is asked, and the service's own voice speaks.
+    /// For test keys: the samples are examined, no provider is asked, and the service's own voice speaks.
     Sandbox,
     /// The operator's provider, which speaks ElevenLabs' protocol.
     Elevenlabs,

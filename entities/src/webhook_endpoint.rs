@@ -31,7 +31,7 @@ pub enum Status {
 pub enum Ordering {
     /// First attempts of events about one session, campaign or contact arrive one after the other, in order.
     Session,
-    /// Nothing waits for anything.
+    /// No delivery waits for another.
     None,
 }
 

@@ -69,7 +69,7 @@ pub const MAX_KEYS: u64 = 100;
 /// May the workspace have one more key? Asked inside the transaction that makes it.
 pub async fn check_room_for_key(db: &impl ConnectionTrait, tenant: TenantId, now: Moment) -> Result<()> {
     if api_key::count_active(db, tenant, now).await? >= MAX_KEYS {
-        let why = format!("a workspace has at most {MAX_KEYS} keys that are valid; revoke some that are not used");
+        let why = format!("a workspace can have at most {MAX_KEYS} valid keys; revoke some that are not in use");
         return Err(Error::PlanLimit(why));
     }
     Ok(())

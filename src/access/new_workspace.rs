@@ -20,7 +20,7 @@ pub fn check_slug(slug: &str) -> Result<()> {
     } else {
         Err(Error::invalid(
             "slug",
-            "must have 2 to 40 characters of a-z, 0-9 and -, not at its ends",
+            "must be 2 to 40 characters from a-z, 0-9 and -, and must not start or end with -",
         ))
     }
 }

@@ -89,7 +89,7 @@ async fn patiently<T, F: Future<Output = Result<T, Error>>>(step: impl Fn() -> F
     loop {
         match step().await {
             Err(error) if error.is_locked() && begun.elapsed() < PATIENCE => {
-                tracing::warn!("the database is locked by another program; the start waits for it");
+                tracing::warn!("the database is locked by another program; startup waits for it");
                 // Each try has waited for some seconds by itself, where SQLite lets it.
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }

@@ -34,7 +34,7 @@ fn runtime(name: &str, threads: usize) -> Result<tokio::runtime::Runtime, Cannot
 
 fn handle(runtime: &Option<tokio::runtime::Runtime>) -> Result<tokio::runtime::Handle, CannotStart> {
     let running = runtime.as_ref().map(|runtime| runtime.handle().clone());
-    running.ok_or_else(|| CannotStart("the threads have ended".into()))
+    running.ok_or_else(|| CannotStart("the service's threads have stopped".into()))
 }
 
 impl Drop for Threads {

@@ -42,7 +42,7 @@ use topups::topup_line;
 pub enum Audit {
     /// Print what is stored as JSON lines, one fact each
     ///
-    /// Works beside a running `serve`, and on what a stopped or killed one left behind. Nothing is changed; phone numbers
+    /// Works alongside a running `serve`, and on what a stopped or killed one left behind. Nothing is changed; phone numbers
     /// are shown in full.
     Dump {
         /// Only this workspace's facts

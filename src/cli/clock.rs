@@ -12,9 +12,9 @@ use std::{path::PathBuf, time::Duration};
 pub enum Clock {
     /// Show the running server's clock: our time, the wall clock, and whether that is in doubt
     Show,
-    /// Say that the server's wall clock is right: dispatch, deliveries and pruning go on at once
+    /// Confirm that the server's wall clock is right: dispatch, deliveries and pruning resume at once
     Accept {
-        /// Do not wait for the running `serve` to hear it
+        /// Do not wait for the running `serve` to see it
         #[arg(long)]
         no_wait: bool,
     },
@@ -41,7 +41,7 @@ impl Clock {
                         print(&json!({ "accepted": false, "clock": status }));
                     } else {
                         println!(
-                            "The clock was not in doubt when the server looked last, at {}",
+                            "The clock was not in doubt when the server last looked, at {}",
                             status.now
                         );
                     }
@@ -64,7 +64,7 @@ impl Clock {
                 } else if heard {
                     show(&after);
                 } else {
-                    println!("The server has not heard it yet: it does within 3 seconds, when it runs");
+                    println!("The server has not seen this yet; if it is running, it will within 3 seconds");
                 }
             }
         }
@@ -82,7 +82,7 @@ fn show(status: &ClockStatus) {
     let standing = match status.doubt {
         None => "trusted".to_owned(),
         Some(doubt) => format!(
-            "in doubt since {}: it is {} s {}; believed at {} if it stands still until then",
+            "in doubt since {}: it is {} s {}; trusted again at {} if it stays steady until then",
             doubt.since,
             doubt.step_ms.abs() / 1000,
             if doubt.step_ms < 0 { "behind" } else { "ahead" },

@@ -20,10 +20,10 @@ pub enum Credits {
         workspace: String,
         #[arg(long)]
         env: Env,
-        /// Cents; negative: taken
+        /// Cents; a negative amount is taken away
         #[arg(long, allow_negative_numbers = true)]
         cents: i64,
-        /// Why; stands in the ledger
+        /// The reason; it appears in the ledger
         #[arg(long)]
         note: String,
         /// Do not wait for a running `serve` to book it
@@ -54,7 +54,9 @@ impl Credits {
                 no_wait,
             } => {
                 if cents == 0 || cents.abs() > MAX_CENTS {
-                    return Err(Error::invalid("cents", format!("must not be 0, and at most {MAX_CENTS}")).into());
+                    return Err(
+                        Error::invalid("cents", format!("must not be 0, and must not exceed {MAX_CENTS}")).into(),
+                    );
                 }
                 let note = Text::<1, 200>::parse(&note).map_err(|why| Error::invalid("note", why))?;
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
@@ -79,7 +81,7 @@ impl Credits {
                 if json {
                     print(&json!({ "id": id, "cents": cents, "env": env, "booked": !waits }));
                 } else if waits {
-                    println!("{cents} cents wait for `serve`: it books them when it runs");
+                    println!("{cents} cents are waiting for `serve`, which books them when it runs");
                 } else {
                     println!("{cents} cents are booked");
                 }

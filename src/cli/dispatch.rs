@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Dispatch {
-    /// Let no call and no message leave, from the next one on; live calls run on, and calls that come in are answered
+    /// Let no further call or message leave; live calls continue, and incoming calls are answered
     Pause,
-    /// End the pause, also one that `serve --paused` began
+    /// End the pause, including one that `serve --paused` started
     Resume,
-    /// Say whether there is a pause
+    /// Show whether dispatch is paused
     Show,
 }
 
@@ -35,7 +35,7 @@ impl Dispatch {
                 let was_paused = dispatch_pause::lift(&transaction).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 let words = if was_paused {
-                    "Dispatch goes on, within some seconds"
+                    "Dispatch resumes within a few seconds"
                 } else {
                     "Dispatch was not paused"
                 };

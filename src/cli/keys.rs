@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Keys {
-    /// Make a key and print the API's answer; its plaintext is shown only now
+    /// Create a key and print the API's answer; its plaintext is shown only once
     Create {
         #[arg(long)]
         workspace: String,
@@ -30,7 +30,7 @@ pub enum Keys {
         env: Env,
         #[arg(long)]
         name: String,
-        /// With commas between; default: all
+        /// Separated by commas; default: all
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// ISO 8601; default: never
@@ -112,7 +112,7 @@ fn parse(
         .transpose()
         .map_err(|why| Error::invalid("expires-at", why))?;
     if expires_at.is_some_and(|at| at <= now) {
-        return Err(Error::invalid("expires-at", "lies in the past").into());
+        return Err(Error::invalid("expires-at", "is in the past").into());
     }
     Ok(NewKey {
         name,
@@ -146,7 +146,7 @@ async fn create(
     // For people, too: it is the API's creation answer.
     print(&view);
     if !json {
-        eprintln!("The plaintext is shown only now.");
+        eprintln!("The plaintext is shown only once.");
     }
     Ok(())
 }

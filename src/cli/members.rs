@@ -38,7 +38,7 @@ pub async fn add(
     let added = members::add(&transaction, &by, &tenant, &member, role).await;
     added.map_err(|error| match error {
         Error::AlreadyExists { .. } => CannotStart(format!(
-            "{} is a member of {workspace} already; change the role with `callboard workspace set-role`",
+            "{} is already a member of {workspace}; change the role with `callboard workspace set-role`",
             member.email
         )),
         other => other.into(),

@@ -29,7 +29,7 @@ pub struct Cli {
     /// Settings file [default: callboard.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Print JSON on standard output and nothing else there
+    /// Print JSON on standard output, and nothing else
     #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
@@ -42,40 +42,40 @@ pub enum Command {
     Serve(serve::Serve),
     /// Watch a sandbox campaign run: calls live and end, signed events arrive at a local receiver
     Demo(demo::Demo),
-    /// Forward events, as they happen, to a program on this machine, signed as deliveries are
+    /// Forward events as they happen to a program on this machine, signed like deliveries
     ///
-    /// Events come in order, one at a time, without a webhook endpoint or a public address. None is tried again by itself;
+    /// Events come in order, one at a time, without a webhook endpoint or a public address. Failed ones are not retried;
     /// --replay sends one once more. Ctrl-C ends it.
     Listen(listen::Listen),
     /// Find out why a received webhook does not verify
     #[command(subcommand)]
     Webhook(webhook::Webhook),
-    /// Make a workspace with its owner, say who belongs to it as what, list them, open a number for test calls, or give it one
+    /// Create a workspace with its owner, manage and list its members, open a number for test calls, or claim one
     /// for live use
     #[command(subcommand)]
     Workspace(workspace::Workspace),
-    /// Set a user's password anew, or list the users
+    /// Set a user's password, or list the users
     #[command(subcommand)]
     User(user::User),
-    /// Make, list and revoke API keys
+    /// Create, list and revoke API keys
     #[command(subcommand)]
     Keys(keys::Keys),
-    /// Stop a workspace's dialling, let it go on, or look at it
+    /// Stop or resume a workspace's dialling, show workspaces, or change their settings
     #[command(subcommand)]
     Tenant(tenant::Tenant),
     /// Give credits to a workspace, or show what it has
     #[command(subcommand)]
     Credits(credits::Credits),
-    /// Stop all that leaves for people, of all workspaces, or let it go on
+    /// Stop all calls and messages of all workspaces, or resume them
     #[command(subcommand)]
     Dispatch(dispatch::Dispatch),
-    /// Look at the running server's clock, or say that it is right
+    /// Show the running server's clock, or confirm that it is right
     #[command(subcommand)]
     Clock(clock::Clock),
-    /// Seal stored secrets anew
+    /// Make a secret key, or seal stored secrets with a new one
     #[command(subcommand)]
     Secrets(secrets::Secrets),
-    /// Show what is stored to a program that checks whether it is right, or who changed whose access
+    /// Print what is stored, for a program that checks it, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
     /// Bring the database's schema up to date

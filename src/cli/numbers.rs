@@ -24,10 +24,10 @@ pub fn parse(tenant: &tenant::Model, number: &str) -> Result<E164, CannotStart> 
 /// What all workspaces share is nobody's.
 pub fn check_claimable(settings: &Settings, number: &E164) -> Result<(), CannotStart> {
     if number.is_sandbox() {
-        return Err(Error::invalid("number", "is a number of the sandbox, which has no live use").into());
+        return Err(Error::invalid("number", "is a sandbox number, which cannot be used live").into());
     }
     if settings.sms_from.trim() == number.as_str() {
-        let why = "is `sms_from`, by which all workspaces without a number write";
+        let why = "is `sms_from`, the number that sends for all workspaces without one";
         return Err(Error::invalid("number", why).into());
     }
     Ok(())
@@ -51,9 +51,9 @@ impl ClaimView {
         } = self;
         match taken_from {
             Some(loser) => {
-                format!("{phone_number} is {workspace}'s for live use now; {loser} had it, and is told by e-mail")
+                format!("{phone_number} now belongs to {workspace} for live use; {loser} had it and is told by e-mail")
             }
-            None => format!("{phone_number} is {workspace}'s for live use"),
+            None => format!("{phone_number} belongs to {workspace} for live use"),
         }
     }
 }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Secrets {
-    /// Seal everything with the current key that a previous one sealed. Run it while `serve` is stopped.
+    /// Seal everything that a previous key sealed with the current key. Run it while `serve` is stopped.
     Rotate,
     /// Print a new random secret key
     Generate,
@@ -66,7 +66,7 @@ impl Secrets {
             }));
         } else {
             println!(
-                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings and {samples} samples of voices sealed anew; everything opens with key {} alone",
+                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings and {samples} samples of voices resealed; everything now opens with key {} alone",
                 keyring.key_id()
             );
         }

@@ -64,7 +64,7 @@ impl Serve {
         let handle = server.handle();
         tracing::info!(url, database, "Callboard is ready");
         if let Some(link) = set_up {
-            eprintln!("\n  No user yet. Open this link once to make the first one:\n\n    {link}\n");
+            eprintln!("\n  There is no user yet. Open this link once to create the first one:\n\n    {link}\n");
         }
 
         let mut server = std::pin::pin!(server);
@@ -76,7 +76,7 @@ impl Serve {
                 std::process::exit(1);
             }
             ended = &mut server => return ended.map_err(|error| CannotStart(error.to_string())),
-            signal = stop_signal() => tracing::info!(signal = signal?, "stopping: no new requests, calls may end by themselves"),
+            signal = stop_signal() => tracing::info!(signal = signal?, "stopping: no new requests are taken; live calls may end by themselves"),
         }
         app.deps().drain();
         app.state.streams.ending.send_replace(true);
@@ -99,7 +99,7 @@ fn tell_of(settings: &Settings) -> Result<(), CannotStart> {
     let is_open = !settings.socket_address()?.ip().is_loopback();
     if is_open && settings.secure_cookies() && !settings.public_url().starts_with("https://") {
         tracing::warn!(
-            "people sign in to the dashboard over TLS, or on this machine, only: put a TLS proxy in front and set CALLBOARD_BASE_URL"
+            "people can sign in to the dashboard only over TLS or on this machine: put a TLS proxy in front and set CALLBOARD_BASE_URL"
         );
     }
     match settings.post()? {
@@ -118,7 +118,7 @@ fn listen(settings: &Settings) -> Result<TcpListener, CannotStart> {
     let address = settings.socket_address()?;
     TcpListener::bind(address).map_err(|error| {
         let what = if error.kind() == std::io::ErrorKind::AddrInUse {
-            "another program has this port; stop it, or choose another with --bind or CALLBOARD_BIND".to_owned()
+            "another program uses this port; stop it, or choose another with --bind or CALLBOARD_BIND".to_owned()
         } else {
             error.to_string()
         };

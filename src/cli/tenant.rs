@@ -22,11 +22,11 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Tenant {
-    /// Stop a workspace's dialling, from the next dial on; calls that are live run on
+    /// Stop a workspace's dialling, from the next dial on; live calls continue
     Suspend {
         #[arg(long)]
         workspace: String,
-        /// Why, for `tenant show`; the workspace is not told
+        /// The reason, for `tenant show`; the workspace does not see it
         #[arg(long)]
         reason: Option<String>,
     },
@@ -42,17 +42,17 @@ pub enum Tenant {
         #[arg(long)]
         workspace: String,
     },
-    /// Say where a workspace is, or what its plan allows; what is not named stays
+    /// Set where a workspace is, or what its plan allows; what you leave out stays
     Set {
         #[arg(long)]
         workspace: String,
-        /// How numbers without + are read from now on: ISO 3166-1 alpha-2. The time zone stays, unless it is named too
+        /// How numbers without + are read from now on: ISO 3166-1 alpha-2. The time zone stays unless you give it too
         #[arg(long, value_parser = parse_country)]
         country: Option<Country>,
-        /// Where calls are placed whose zone is unknown, as Europe/Berlin
+        /// The time zone for calls whose own is unknown, such as Europe/Berlin
         #[arg(long)]
         timezone: Option<Zone>,
-        /// May it train clones of voices? `on` or `off`; trainings that begin then see it
+        /// May it clone voices? `on` or `off`; applies to trainings that start from then on
         // A `bool` alone would be a flag without a value.
         #[arg(long, action = ArgAction::Set, value_parser = on_or_off, required_unless_present_any = ["country", "timezone"])]
         voice_clones: Option<bool>,
@@ -127,7 +127,7 @@ impl Tenant {
                     print(&TenantView::of(&tenant, Some(&row)));
                 } else {
                     println!(
-                        "Workspace {workspace} dials no more, since {}; contacts that still wait 24 hours later are skipped",
+                        "Workspace {workspace} has dialled nothing since {}; contacts still waiting 24 hours later are skipped",
                         row.since
                     );
                 }
@@ -140,7 +140,7 @@ impl Tenant {
                 if json {
                     print(&TenantView::of(&tenant, None));
                 } else if was_suspended {
-                    println!("Workspace {workspace} dials again, within half a minute");
+                    println!("Workspace {workspace} resumes dialling within half a minute");
                 } else {
                     println!("Workspace {workspace} was not suspended");
                 }

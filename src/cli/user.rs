@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum User {
-    /// Set another password for somebody who has lost it, or must not come in with it any more; all dashboard sessions end
+    /// Set a new password for somebody who lost theirs or must no longer sign in with it; all their dashboard sessions end
     SetPassword {
         #[arg(long)]
         email: String,

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Workspace {
-    /// Make a workspace with its owner
+    /// Create a workspace with its owner
     Create {
         #[arg(long)]
         slug: String,
@@ -37,7 +37,7 @@ pub enum Workspace {
         /// How numbers without + are read: ISO 3166-1 alpha-2
         #[arg(long, default_value = "US")]
         country: String,
-        /// Where calls are placed whose zone is unknown, as Europe/Berlin; default: the country's
+        /// The time zone for calls whose own is unknown, such as Europe/Berlin; default: the country's
         #[arg(long)]
         timezone: Option<Zone>,
     },
@@ -50,7 +50,7 @@ pub enum Workspace {
         /// owner, admin or viewer
         #[arg(long, value_parser = parse_role)]
         role: Role,
-        /// Read the password from standard input; one who is a user already keeps the old one
+        /// Read the password from standard input; an existing user keeps the old one
         #[arg(long, required = true)]
         password_stdin: bool,
     },

@@ -25,7 +25,7 @@ export async function api(method, path, body) {
   if (response.ok) return data;
   const { message = `The server answered with status ${response.status}.`, code, param, request_id } = data?.error ?? {};
   const reference = response.status >= 500 && request_id ? ` (request ${request_id})` : '';
-  throw new ApiError(message + reference, { status: response.status, code, param });
+  throw new ApiError(message.replaceAll('`', '') + reference, { status: response.status, code, param });
 }
 
 /** Checks the form, runs `action(FormData)`, and shows what goes wrong next to the field it concerns. */

@@ -76,7 +76,7 @@ const FIRST: &str = "curl \"$CALLBOARD_URL/v1/me\" \\\n  -H \"Authorization: Bea
 const ERROR: &str = r#"{
   "error": {
     "code": "validation_failed",
-    "message": "`900` must be a number from 1 to 100",
+    "message": "`limit` must be a number from 1 to 100, not `900`",
     "param": "limit",
     "request_id": "req_0199a3f05d2c7b41…"
   }

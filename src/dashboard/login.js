@@ -1,8 +1,8 @@
 import { ApiError, api, byId, onSubmit } from './common.js';
 
 const WORDS = {
-  401: 'The e-mail or the password is wrong.',
-  429: 'Too many tries. Wait a few minutes, then try again.',
+  401: 'The e-mail or password is wrong.',
+  429: 'Too many attempts. Wait a few minutes, then try again.',
 };
 
 onSubmit(byId('login'), async (form) => {

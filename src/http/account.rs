@@ -27,7 +27,7 @@ pub struct Reauthenticate {
 
 #[derive(Serialize, JsonSchema)]
 pub struct ReauthenticatedView {
-    /// Until then this session may do what asks for the password.
+    /// Until then this session may do what requires the password.
     pub fresh_until: Moment,
 }
 
@@ -44,7 +44,7 @@ pub async fn reauthenticate(
         Box::pin(async move { Ok((login::authenticate(db, &login_hash, now).await?, Commit::default())) })
     });
     if !noted.await? {
-        return Err(ApiError::unauthenticated("you are not signed in any more"));
+        return Err(ApiError::unauthenticated("you are no longer signed in"));
     }
     Ok(web::Json(ReauthenticatedView {
         fresh_until: now.plus(FRESH),
@@ -54,7 +54,7 @@ pub async fn reauthenticate(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePassword {
-    /// The one that holds now.
+    /// The current password.
     pub current_password: String,
     /// 12 to 200 characters.
     pub new_password: String,

@@ -112,14 +112,16 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<AgentId>) -> 
     let numbers = number::of_agent(db, caller.tenant_id(), id).await?;
     if let Some(first) = numbers.first() {
         let why = format!(
-            "{} of your numbers are answered by it, {first} first: give them another agent",
+            "it answers {} of your numbers, {first} among them: give them another agent",
             numbers.len()
         );
         return Err(Error::InUse(why).into());
     }
     let drafts = campaign::drafts_of_agent(db, caller.tenant_id(), id).await?;
     if let Some(name) = drafts.first() {
-        let why = format!("a campaign that has not started wants it: `{name}`; give it another agent, or delete it");
+        let why = format!(
+            "campaign `{name}`, which has not started, uses it: give the campaign another agent, or delete the campaign"
+        );
         return Err(Error::InUse(why).into());
     }
     let now = state.deps.clock.now();
@@ -179,7 +181,7 @@ pub struct Duplicate {
     pub name: Option<Text<1, 200>>,
 }
 
-/// Both sides of a talk that is only written.
+/// Both sides of a conversation in text.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Simulate {
@@ -282,7 +284,7 @@ fn check_questions(questions: &[Question]) -> ApiResult<()> {
         let is_choice = question.r#type == QuestionType::Choice;
         let count = question.options.len();
         if is_choice && !(2..=50).contains(&count) || !is_choice && count > 0 {
-            let why = "a `choice` needs 2 to 50 options, other types have none";
+            let why = "a `choice` needs 2 to 50 options; other types take none";
             return Err(ApiError::validation(format!("questions[{at}].options"), why));
         }
     }
@@ -331,7 +333,7 @@ async fn check_functions(state: &State, caller: &Caller, definition: &Definition
             return Err(ApiError::validation(param(), "is not a function of this workspace"));
         }
         if ids[..at].contains(id) {
-            return Err(ApiError::validation(param(), "is there twice"));
+            return Err(ApiError::validation(param(), "is listed twice"));
         }
     }
     Ok(())

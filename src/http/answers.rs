@@ -48,7 +48,7 @@ pub struct AnswerView {
     pub contact_id: Option<ContactId>,
     pub question_key: String,
     pub question: String,
-    /// A text, a number, or true or false: as the question's type wants.
+    /// A string, a number, or true or false, depending on the question's type.
     pub value: serde_json::Value,
     /// The place in the transcript's `turns`, from 0, of the turn that shows it.
     pub evidence_turn: Option<i32>,

@@ -46,7 +46,7 @@ pub async fn create(
     let (tenant, now) = (member.tenant()?.id, state.deps.clock.now());
     state.limits.key_made(tenant)?;
     if asked.expires_at.is_some_and(|at| at <= now) {
-        return Err(ApiError::validation("expires_at", "lies in the past"));
+        return Err(ApiError::validation("expires_at", "is in the past"));
     }
     let Create {
         name,

@@ -112,7 +112,7 @@ impl Room {
         };
         if own.saturating_add(charge) > most {
             let message = format!(
-                "the requests {whose} that are under way have bodies of {} MiB together; send fewer at once",
+                "the requests {whose} that are in progress hold {} MiB of bodies; send fewer at once",
                 most / MIB
             );
             return Err(ApiError::TooMany("rate_limited", message, 1));
@@ -122,7 +122,7 @@ impl Room {
             Owner::Workspace(_) => 0,
         };
         if held.all.saturating_add(bytes) > ALL || held.strangers.saturating_add(of_strangers) > STRANGERS {
-            return Err(ApiError::Busy("too many large requests are under way".into()));
+            return Err(ApiError::Busy("too many large requests are in progress".into()));
         }
         held.all += bytes;
         held.strangers += of_strangers;

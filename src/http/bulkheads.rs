@@ -54,8 +54,8 @@ impl Bulkheads {
     pub fn preflight(&self, tenant: TenantId) -> ApiResult<Permit> {
         let refused = |full| {
             let message = match full {
-                Full::Tenant => "another preflight of this workspace is running; ask again when it has ended",
-                Full::Service => "too many preflights at this moment; try again shortly",
+                Full::Tenant => "another preflight of this workspace is running; try again when it has finished",
+                Full::Service => "too many preflights are running; try again shortly",
             };
             ApiError::TooMany("rate_limited", message.into(), 5)
         };
@@ -89,8 +89,10 @@ impl Bulkheads {
 fn busy(what: &'static str, of_tenant: usize, seconds: u64) -> impl FnOnce(Full) -> ApiError {
     move |full| {
         let message = match full {
-            Full::Tenant => format!("a workspace has at most {of_tenant} {what} at once; wait until one has ended"),
-            Full::Service => format!("too many {what} at this moment; try again shortly"),
+            Full::Tenant => {
+                format!("a workspace can have at most {of_tenant} {what} at once; wait until one has finished")
+            }
+            Full::Service => format!("too many {what} at the moment; try again shortly"),
         };
         ApiError::TooMany("rate_limited", message, seconds)
     }

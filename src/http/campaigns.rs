@@ -75,7 +75,7 @@ fn split(mut body: serde_json::Value) -> ApiResult<(Plan, Vec<serde_json::Value>
     match contacts {
         Some(serde_json::Value::Array(contacts)) => Ok((plan, contacts)),
         Some(_) => Err(ApiError::validation("contacts", "must be a list")),
-        None => Err(ApiError::validation("contacts", "missing field `contacts`")),
+        None => Err(ApiError::validation("contacts", "is required")),
     }
 }
 

@@ -20,7 +20,7 @@ pub async fn get(state: Data<State>, caller: Caller) -> ApiResult<web::Json<Conc
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// 1 to `max_limit`. Calls that are live when it sinks run on.
+    /// 1 to `max_limit`. Calls that are live when it is lowered continue.
     pub limit: i32,
     /// Slots that calls placed by campaigns and the API leave free; 0 to `limit` - 1. Null: none.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub async fn change(
     if named.is_empty() {
         return Err(ApiError::validation(
             "limit",
-            "is missing: name `limit`, `inbound_reserve` or both",
+            "is missing: give `limit`, `inbound_reserve` or both",
         ));
     }
     let before = tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
@@ -53,7 +53,7 @@ pub async fn change(
     rules::shape::merge(&mut settings, patch);
     let asked: Change = extract::parse_value(settings)?;
     if !(1..=max).contains(&asked.limit) {
-        let why = format!("{} is out of range: 1 to {max}", asked.limit);
+        let why = format!("must be from 1 to {max}, not {}", asked.limit);
         return Err(ApiError::validation("limit", why));
     }
     if !(0..asked.limit).contains(&asked.inbound_reserve) {
@@ -61,7 +61,7 @@ pub async fn change(
         let (param, why) = match names_it {
             true => (
                 "inbound_reserve",
-                format!("{} is out of range: 0 to {}", asked.inbound_reserve, asked.limit - 1),
+                format!("must be from 0 to {1}, not {0}", asked.inbound_reserve, asked.limit - 1),
             ),
             false => (
                 "limit",

@@ -22,7 +22,7 @@ pub struct CreditsView {
     pub env: Env,
     /// `available_cents` and `held_cents`.
     pub balance_cents: Cents,
-    /// Set aside for calls and messages under way.
+    /// Set aside for calls and messages in progress.
     pub held_cents: Cents,
     /// What new calls and messages may use.
     pub available_cents: Cents,
@@ -30,7 +30,7 @@ pub struct CreditsView {
     pub currency: String,
     /// `credits.low_balance` is sent when the balance falls below it; null: never.
     pub warning_threshold_cents: Option<Cents>,
-    /// Since when nothing more can be paid for and nothing is dispatched; null while something can.
+    /// Since when nothing more can be paid for, so that nothing is dispatched; null while credits last.
     pub depleted_at: Option<Moment>,
 }
 
@@ -47,9 +47,9 @@ pub struct LedgerEntryView {
     pub moved_cents: Cents,
     pub balance_after_cents: Cents,
     pub held_after_cents: Cents,
-    /// The session, message or top-up that it is about.
+    /// The session, message or top-up it belongs to.
     pub subject_id: Option<Uuid>,
-    /// The processor's payment, or the operator's words.
+    /// The processor's payment, or the operator's note.
     pub note: Option<String>,
     /// SHA-256, in hex, over the entry before and this one.
     pub hash: String,
@@ -101,7 +101,7 @@ pub async fn change(
     if below.is_some_and(|cents| !(1..=MAX_THRESHOLD_CENTS).contains(&cents)) {
         return Err(ApiError::validation(
             "warning_threshold_cents",
-            format!("is out of range: 1 to {MAX_THRESHOLD_CENTS}, or null"),
+            format!("must be from 1 to {MAX_THRESHOLD_CENTS}, or null"),
         ));
     }
     let mut commit = Commit::default();

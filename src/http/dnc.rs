@@ -24,7 +24,7 @@ use rules::barred::{self, Entry, Whom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number or an address that is not to be used.
+/// A number or an address that must not be used.
 #[derive(Serialize, JsonSchema)]
 pub struct DncView {
     pub id: DncId,

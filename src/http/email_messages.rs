@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "EmailCreate")]
 pub struct Create {
-    /// One address. It is compared, and used, in lower case.
+    /// One address. It is compared and used in lower case.
     pub to: Text<3, 254>,
     /// The name beside the service's address.
     #[serde(default)]
@@ -60,12 +60,12 @@ pub struct Create {
     pub metadata: Metadata,
 }
 
-/// A file that goes along.
+/// An attached file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attached {
     pub filename: Text<1, 200>,
-    /// As `application/pdf`.
+    /// Such as `application/pdf`.
     pub content_type: Text<3, 100>,
     /// Base64.
     pub content: String,
@@ -101,7 +101,7 @@ pub struct EmailView {
     pub created_at: Moment,
     /// When the mail server took it.
     pub sent_at: Option<Moment>,
-    /// When nothing more was to come.
+    /// When the message reached its final status.
     pub ended_at: Option<Moment>,
 }
 

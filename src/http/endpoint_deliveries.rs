@@ -56,12 +56,12 @@ pub async fn recover(
     Json(asked): Json<Recover>,
 ) -> ApiResult<HttpResponse> {
     if asked.until.is_some_and(|until| until <= asked.since) {
-        return Err(ApiError::validation("until", "must lie after `since`"));
+        return Err(ApiError::validation("until", "must be after `since`"));
     }
     if asked.since > state.deps.clock.now() {
         return Err(ApiError::validation(
             "since",
-            "lies in the future: nothing was missed yet",
+            "is in the future: nothing has been missed yet",
         ));
     }
     let span = (asked.since, asked.until);

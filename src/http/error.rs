@@ -1,6 +1,6 @@
 //! The one table from errors to what the client sees, and the error body of CONTRACT §1.
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
-use entities::Error;
+use entities::{Error, error::sentence};
 use serde::Serialize;
 use std::fmt;
 
@@ -94,8 +94,12 @@ impl ApiError {
     fn public(&self) -> (StatusCode, &'static str, String, Option<String>) {
         match self {
             ApiError::Frame(status, code, message, param) => {
+                let message = match param {
+                    Some(param) if *code == "validation_failed" => sentence(param, message),
+                    Some(_) | None => message.clone(),
+                };
                 let param = param.clone().filter(|param| !param.is_empty());
-                (*status, code, message.clone(), param)
+                (*status, code, message, param)
             }
             ApiError::TooMany(code, message, _) => (StatusCode::TOO_MANY_REQUESTS, code, message.clone(), None),
             ApiError::Busy(message) => {
@@ -113,13 +117,7 @@ impl ApiError {
             Error::Invalid { field, reason } => (
                 S::UNPROCESSABLE_ENTITY,
                 "validation_failed",
-                format!("{field} {reason}").trim_start().to_owned(),
-                Some(field.clone()).filter(|field| !field.is_empty()),
-            ),
-            Error::Refused { field, message } => (
-                S::UNPROCESSABLE_ENTITY,
-                "validation_failed",
-                message.clone(),
+                sentence(field, reason),
                 Some(field.clone()).filter(|field| !field.is_empty()),
             ),
             Error::InvalidState { .. } => (S::CONFLICT, "invalid_state", error.to_string(), None),
@@ -129,7 +127,7 @@ impl ApiError {
             Error::Stale => (
                 S::CONFLICT,
                 "invalid_state",
-                "it was changed at the same moment: read it again".into(),
+                "another request changed it at the same moment: read it again, then retry".into(),
                 None,
             ),
             Error::NotConfigured(why) => (S::NOT_IMPLEMENTED, "not_configured", why.clone(), None),
@@ -169,7 +167,7 @@ impl ApiError {
             Error::Corrupt { .. } | Error::Internal(_) => (
                 S::INTERNAL_SERVER_ERROR,
                 "internal_error",
-                "this is our fault; the request id finds it in the log".into(),
+                "this is a fault of the service; the operator finds it in the log by the request id".into(),
                 None,
             ),
         }
@@ -213,7 +211,9 @@ impl ResponseError for ApiError {
             StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(error = %self, request_id, "a request failed"),
             // What is held is held by will, and told once where it begins.
             _ if matches!(self, ApiError::Service(Error::Held(_))) => {}
-            StatusCode::SERVICE_UNAVAILABLE => tracing::warn!(error = %self, request_id, "a request was put off"),
+            StatusCode::SERVICE_UNAVAILABLE => {
+                tracing::warn!(error = %self, request_id, "a request was answered with 503")
+            }
             _ => {}
         }
         let mut response = HttpResponse::build(status);

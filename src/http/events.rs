@@ -97,7 +97,7 @@ pub async fn delivery_views(state: &State, caller: &Caller, rows: &[delivery::Mo
     Ok(rows.iter().map(view).collect())
 }
 
-/// To which endpoint.
+/// The endpoint to send it to.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
@@ -264,7 +264,7 @@ impl Watching {
                 Some(())
             }
             Err(error) => {
-                tracing::warn!(%error, "an event stream could not catch up and is ended; the client resumes with its last id");
+                tracing::warn!(%error, "an event stream fell behind and is closed; the client resumes from its last id");
                 None
             }
         }

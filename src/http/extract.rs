@@ -77,7 +77,7 @@ impl<const LIMIT: usize> FromRequest for Csv<LIMIT> {
             let body = read(&request, &mut payload, LIMIT).await?;
             let text = String::from_utf8(body.to_vec());
             text.map(Csv)
-                .map_err(|_| ApiError::validation("", "the file is no UTF-8: save it as CSV UTF-8"))
+                .map_err(|_| ApiError::validation("", "the file is not UTF-8: save it as CSV UTF-8"))
         })
     }
 }
@@ -104,7 +104,10 @@ impl FromRequest for Form {
                 .map(|(name, value)| (name.into_owned(), value.into_owned()))
                 .collect();
             if fields.len() > MAX_FIELDS {
-                return Err(ApiError::validation("", format!("has more than {MAX_FIELDS} fields")));
+                return Err(ApiError::validation(
+                    "",
+                    format!("the form has more than {MAX_FIELDS} fields"),
+                ));
             }
             Ok(Form(fields))
         })
@@ -192,7 +195,7 @@ async fn read_into(
         let Some(chunk) = next.await.map_err(|_| ApiError::body_too_slow())? else {
             return Ok(body);
         };
-        let chunk = chunk.map_err(|error| ApiError::invalid_json(format!("the body could not be read: {error}")))?;
+        let chunk = chunk.map_err(|_| ApiError::invalid_json("the body broke off before its end; send it again"))?;
         if body.len() + chunk.len() > limit {
             return Err(ApiError::too_large(limit));
         }
@@ -206,7 +209,7 @@ fn patience(elapsed: Duration, arrived: usize) -> Duration {
     (GRACE + earned).saturating_sub(elapsed).min(IDLE)
 }
 
-/// JSON to a value. What is no JSON is a 400; what is JSON of another shape a 422 that names the field.
+/// JSON to a value. What is not JSON is a 400; JSON of another shape is a 422 that names the field.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     if has_nul(body) {
         return Err(ApiError::validation(
@@ -216,7 +219,13 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     }
     // Is it JSON to its last byte? Then what is wrong below is its shape.
     let json = serde_json::from_slice::<IgnoredAny>(body);
-    json.map_err(|error| ApiError::invalid_json(format!("the body is no JSON: {error}")))?;
+    json.map_err(|error| {
+        let why = match body.trim_ascii() {
+            [] => "the body is empty; send a JSON object".to_owned(),
+            _ => format!("the body is not valid JSON: {}", shape::not_json(&error)),
+        };
+        ApiError::invalid_json(why)
+    })?;
     // serde would take a list for a struct, its fields in their order.
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(ApiError::validation("", "send a JSON object"));

@@ -86,3 +86,27 @@ fn errors_name_the_field() {
         "a text about an escape"
     );
 }
+
+#[tokio::test]
+async fn a_message_is_a_sentence_with_the_field_in_it() {
+    for (body, expected) in [
+        ("", "the body is empty; send a JSON object"),
+        (
+            r#"{"name":"#,
+            "the body is not valid JSON: it ends too early (line 1, column 8)",
+        ),
+        (r"[]", "send a JSON object"),
+        (r"{}", "`name` is required"),
+        (r#"{"name":7}"#, "`name` must be a string, not `7`"),
+        (
+            r#"{"name":"x","pacing":{"rat":3}}"#,
+            "`pacing.rat` is not a known field; allowed: `rate`",
+        ),
+    ] {
+        let refused = parse::<Outer>(body.as_bytes()).unwrap_err();
+        let answer = actix_web::ResponseError::error_response(&refused).into_body();
+        let answer = actix_web::body::to_bytes(answer).await.unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["error"]["message"], expected, "{body}");
+    }
+}

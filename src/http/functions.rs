@@ -72,13 +72,13 @@ pub struct FunctionView {
     pub updated_at: Moment,
 }
 
-/// How a test went.
+/// The result of a test.
 #[derive(Serialize, JsonSchema)]
 pub struct FunctionTestView {
     pub status: InvocationStatus,
     /// The HTTP status; 0 when no answer came.
     pub http_status: u16,
-    /// What an agent would be told.
+    /// What an agent would get.
     pub output: serde_json::Value,
     pub duration_ms: i64,
 }
@@ -196,7 +196,7 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<FunctionId>) 
     let users = agent::that_use(db, caller.tenant_id(), id).await?;
     if !users.is_empty() {
         let why = format!(
-            "agents may call it: {}; take it from their `function_ids` first",
+            "agents use it: {}; remove it from their `function_ids` first",
             users.join(", ")
         );
         return Err(Error::InUse(why).into());

@@ -191,7 +191,7 @@ async fn admit_key(
         && !key.scopes.contains(scope)
     {
         return Err(ApiError::forbidden(format!(
-            "this key lacks the scope `{scope}`; make a key that has it"
+            "this key lacks the scope `{scope}`; use a key that has it"
         )));
     }
     state.keys_used.note(key.id, state.deps.clock.now());

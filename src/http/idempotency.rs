@@ -62,7 +62,7 @@ impl Drop for Entered {
         self.deps.runtime.spawn(async move {
             let _busy = deps.clock.busy();
             if let Err(error) = deps.writer.commit_nothing().await {
-                tracing::warn!(%error, "what became of a request that was given up is not known");
+                tracing::warn!(%error, "the outcome of an abandoned request is not known");
             }
             running.lock().remove(&name);
         });

@@ -10,16 +10,16 @@ use entities::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A list that is being read in.
+/// A list that is being imported.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportView {
     pub id: ImportId,
     pub kind: Kind,
-    /// What was found to separate the cells.
+    /// The delimiter that was detected.
     pub delimiter: Delimiter,
     pub campaign_id: Option<CampaignId>,
     pub status: ImportStatus,
-    /// How much of the file is dealt with, 0 to 1.
+    /// How much of the file has been processed, 0 to 1.
     pub progress: f64,
     pub rows: i64,
     pub accepted: i64,

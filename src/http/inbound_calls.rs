@@ -19,7 +19,7 @@ use rules::session::settings::check_script;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A call that comes in, played by the sandbox.
+/// An incoming call, played by the sandbox.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboundCall {
@@ -43,7 +43,7 @@ pub struct InboundCallView {
     pub outcome: Outcome,
     /// The call, if an agent takes it.
     pub session: Option<SessionView>,
-    /// What the caller meets instead.
+    /// What the caller gets instead.
     pub instead: Option<Otherwise>,
     /// For `play_message`.
     pub message: Option<String>,
@@ -59,7 +59,7 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
     use SandboxOutcome::{Abandoned, ConsentRefused, FunctionTimeout, OptOut, Talk, Transfer};
     let plays = [Talk, OptOut, ConsentRefused, Transfer, FunctionTimeout, Abandoned];
     if asked.outcome.is_some_and(|outcome| !plays.contains(&outcome)) {
-        let why = "a call that comes in can be talk, opt_out, consent_refused, transfer, function_timeout or abandoned";
+        let why = "an incoming call can be talk, opt_out, consent_refused, transfer, function_timeout or abandoned";
         return Err(ApiError::validation("outcome", why));
     }
     check_script("script", &asked.script)?;

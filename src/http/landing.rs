@@ -81,7 +81,7 @@ pub async fn join(
     }
     state.limits.join(row.id)?;
     let body = extract::read(&request, &mut payload.into_inner(), MAX_SDP).await?;
-    let sdp = std::str::from_utf8(&body).map_err(|_| ApiError::validation("sdp", "is no UTF-8 text"))?;
+    let sdp = std::str::from_utf8(&body).map_err(|_| ApiError::validation("sdp", "is not UTF-8 text"))?;
     let Joining { participant, answer } = join::join(&state.deps, &row, again_as, sdp).await?;
     Ok(HttpResponse::Created()
         .insert_header((LOCATION, format!("/r/{}/whip/{participant}", row.id)))

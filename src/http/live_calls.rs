@@ -213,7 +213,7 @@ async fn control(state: &State, caller: &Caller, id: SessionId, control: Control
     if state.deps.carriers.control(&state.deps, caller.own(id), control) {
         return Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)));
     }
-    let why = "the call has been told too much at once: wait until it was said";
+    let why = "too much is waiting to be said in this call: wait until the agent has said it";
     Err(ApiError::TooMany("rate_limited", why.into(), 2))
 }
 

@@ -38,7 +38,7 @@ pub struct SignUp {
     /// ISO 3166-1 alpha-2: how numbers without `+` are read.
     #[serde(default = "united_states")]
     pub country: String,
-    /// Where calls are placed whose zone is unknown. Default: where most people of the country are.
+    /// The time zone for calls whose own is unknown. Default: where most people of the country live.
     #[serde(default)]
     pub timezone: Option<Zone>,
 }
@@ -64,7 +64,7 @@ pub async fn sign_up(
     };
     if with_token.is_none() && !state.settings.signup_open {
         return Err(ApiError::forbidden(
-            "this set-up link is not valid (any more); restart the server for a new one, or ask an owner",
+            "this set-up link is invalid or has expired; restart the server for a new one, or ask an owner",
         ));
     }
     let timezone = asked.timezone;

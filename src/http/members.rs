@@ -57,7 +57,7 @@ pub async fn list(state: Data<State>, member: Member, mut params: Params) -> Api
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemberAdd")]
 pub struct Add {
-    /// Of somebody who has an account on this server.
+    /// The address of a user who has an account on this server.
     pub email: String,
     pub role: Role,
 }
@@ -69,7 +69,7 @@ pub async fn add(state: Data<State>, member: Member, Json(asked): Json<Add, SMAL
     let email = access::parse_email(&asked.email)?;
     // No account is made here: whoever made it would know its password, and wait for others to let it in.
     let nobody = || {
-        let why = "no account on this server has this address; the operator can make one with `callboard workspace add-member`";
+        let why = "there is no account with this address on this server; the operator can create one with `callboard workspace add-member`";
         ApiError::validation("email", why)
     };
     let user = user::by_email(&state.deps.db.read, &email).await?.ok_or_else(nobody)?;
@@ -152,7 +152,7 @@ pub struct AuditView {
     pub user_id: Option<UserId>,
     pub user_email: Option<String>,
     pub action: Action,
-    /// Whom or what it was done to: an e-mail address, an API key's id, the workspace's slug.
+    /// Who or what it was done to: an e-mail address, an API key's id, the workspace's slug.
     pub subject: String,
     pub details: Details,
 }

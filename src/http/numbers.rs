@@ -36,13 +36,13 @@ pub struct Create {
     pub settings: Settings,
 }
 
-/// What can be changed of a number.
+/// What can be changed about a number.
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     #[serde(default)]
     pub label: Option<Text<1, 200>>,
-    /// The SIP trunk over which its calls come and go; null: none.
+    /// The SIP trunk for its incoming and outgoing calls; null: none.
     #[serde(default)]
     pub trunk_id: Option<TrunkId>,
     /// Who answers it; null: nobody.
@@ -93,7 +93,7 @@ pub struct NumberStatsView {
     pub no_slot: i64,
     /// The caller gave up before anybody answered.
     pub abandoned: i64,
-    /// The workspace could take none: in no rate.
+    /// The workspace could take no call; not counted in any rate.
     pub blocked: i64,
     /// `answered` by `calls`, from 0 to 1; null without calls.
     pub answer_rate: Option<f64>,
@@ -143,7 +143,7 @@ pub async fn create(
     if state.deps.sms.is_shared(&row.phone_number) {
         return Err(ApiError::validation(
             "phone_number",
-            "is this installation's own, by which workspaces without a number write",
+            "is this installation's own number, which sends for workspaces without one",
         ));
     }
     match save(&state, row.clone()).await {
@@ -158,9 +158,8 @@ pub async fn create(
 fn split(mut body: serde_json::Value) -> ApiResult<(Text<1, 40>, Settings)> {
     let number = body.as_object_mut().and_then(|fields| fields.remove("phone_number"));
     let settings = extract::parse_value(body)?;
-    let number = number.ok_or_else(|| ApiError::validation("phone_number", "missing field `phone_number`"))?;
-    let number =
-        serde_json::from_value(number).map_err(|error| ApiError::validation("phone_number", error.to_string()))?;
+    let number = number.ok_or_else(|| ApiError::validation("phone_number", "is required"))?;
+    let number = rules::shape::parse_part(number).map_err(|why| ApiError::validation("phone_number", why))?;
     Ok((number, settings))
 }
 
@@ -287,7 +286,7 @@ async fn save(state: &State, row: Model) -> Result<(), Error> {
             if let Some(id) = row.trunk_id {
                 match sip_trunk::load(db, row.tenant_id, id).await {
                     Err(Error::NotFound(_)) if row.deleted_at.is_none() => {
-                        return Err(Error::invalid("trunk_id", "is no SIP trunk of this workspace"));
+                        return Err(Error::invalid("trunk_id", "is not a SIP trunk of this workspace"));
                     }
                     Err(Error::NotFound(_)) | Ok(_) => {}
                     Err(error) => return Err(error),

@@ -43,7 +43,7 @@ pub fn document() -> Value {
         "info": {
             "title": "Callboard",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key. A request is answered within 30 seconds of its body, in the end with 503 `unavailable`: then it is not known what became of it, and it is repeated with the same Idempotency-Key; previews, simulations and tests take as long as whom they ask.",
+            "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key. A request is answered within 30 seconds of its body, if need be with 503 `unavailable`: its outcome is then unknown, so repeat it with the same Idempotency-Key. Previews, simulations and tests take as long as the service they ask.",
         },
         "paths": paths,
         "webhooks": webhooks,
@@ -158,7 +158,7 @@ fn parameters(route: &Route) -> Vec<Value> {
         .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
         .collect();
     if route.path.starts_with("/r/") {
-        let about = "The link's own: as it stands in `room_url`.";
+        let about = "The value in `room_url`.";
         all.push(json!({ "name": "sig", "in": "query", "required": true, "schema": { "type": "string" }, "description": about }));
     }
     let is_list = route.summary.starts_with("List ");
@@ -191,7 +191,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     }
     if route.method == actix_web::http::Method::POST && matches!(route.access, Access::Needs(_)) {
         let schema = json!({ "type": "string", "maxLength": 255 });
-        all.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema, "description": "The same request twice has one effect; kept 24 hours." }));
+        all.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema, "description": "A request repeated with the same key takes effect only once; keys are kept for 24 hours." }));
     }
     all
 }

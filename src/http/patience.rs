@@ -44,7 +44,7 @@ pub async fn answered(
 
 fn too_late() -> ApiError {
     let message = format!(
-        "no answer within {} seconds, and it is not known what became of the request: repeat it with the same \
+        "no answer within {} seconds, and the outcome of the request is not known: repeat it with the same \
          Idempotency-Key, or look before you repeat it",
         PATIENCE.as_secs()
     );

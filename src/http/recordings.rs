@@ -37,9 +37,9 @@ pub struct RecordingView {
     pub bytes: Option<i64>,
     /// Of the WAV file, hex.
     pub sha256: Option<String>,
-    /// Where it can be heard, with a key; null when there is nothing to hear.
+    /// Where to fetch it, with a key; null when there is nothing to hear.
     pub recording_url: Option<String>,
-    /// The same for five minutes without a key. Only in the answer to GET /v1/recordings/{id}.
+    /// The same, valid for five minutes without a key. Only in the answer to GET /v1/recordings/{id}.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub download_url: Option<String>,
     pub purge_after: Option<Moment>,
@@ -47,7 +47,7 @@ pub struct RecordingView {
     pub purged_at: Option<Moment>,
     /// Why there is no sound.
     pub error: Option<String>,
-    /// How often it was heard.
+    /// How often it was fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<u64>,
     pub created_at: Moment,

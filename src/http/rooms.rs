@@ -43,13 +43,13 @@ pub struct Create {
     pub variables: Variables,
     #[serde(default, deserialize_with = "Metadata::limited")]
     pub metadata: Metadata,
-    /// Nobody can join after so many seconds.
+    /// Seconds after which nobody can join any more.
     #[serde(default = "a_day")]
     pub expires_in_seconds: Bounded<60, 604_800>,
     /// At most the agent's.
     #[serde(default)]
     pub max_duration_seconds: Option<Bounded<30, 7200>>,
-    /// Instead of the agent's.
+    /// Overrides the agent's.
     #[serde(default)]
     pub recording: RecordingOverride,
 }
@@ -61,7 +61,7 @@ fn a_day() -> Bounded<60, 604_800> {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Participant {
-    /// Nothing is sent to it; it comes onto the do-not-call list if its person opts out.
+    /// Nothing is sent to it; it is put on the do-not-call list if the person opts out.
     #[serde(default)]
     pub email: Option<Text<1, 254>>,
     #[serde(default)]

@@ -55,35 +55,35 @@ macro_rules! table { ($($method:ident $path:literal $access:expr, $handler:path,
 } }
 
 table! {
-    GET "/v1/me" AnyKey, me::get, "Who this key is: workspace, scopes, expiry.", gives views::MeView, 200;
+    GET "/v1/me" AnyKey, me::get, "What this key is: its workspace, scopes and expiry.", gives views::MeView, 200;
 
     POST "/v1/agents" Needs(AgentsWrite), agents::create, "Create an agent.", takes entities::agent::Definition, gives views::AgentView, 201;
     GET "/v1/agents" Needs(AgentsRead), agents::list, "List agents.", gives views::List<views::AgentView>, 200;
     GET "/v1/agents/{id}" Needs(AgentsRead), agents::get, "Get an agent.", gives views::AgentView, 200;
     PATCH "/v1/agents/{id}" Needs(AgentsWrite), agents::change, "Change an agent (JSON merge patch); makes a new version.", takes super::patch::Patch<entities::agent::Definition>, gives views::AgentView, 200;
-    DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent that nothing waits for. Running campaigns keep it as it was at their start.", 204;
+    DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent that no number and no draft campaign uses. Running campaigns keep it as it was when they started.", 204;
     GET "/v1/agents/{id}/versions" Needs(AgentsRead), agents::versions, "List an agent's versions.", gives views::List<views::AgentVersionView>, 200;
     POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
-    POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a talk in writing, with stubbed functions: nothing is stored, called or billed.", lasts "a talk of up to 120 s", takes agents::Simulate, gives views::SimulationView, 200;
+    POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a conversation in text, with stubbed functions: nothing is stored, called or billed.", lasts "a talk of up to 120 s", takes agents::Simulate, gives views::SimulationView, 200;
 
     POST "/v1/functions" Needs(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::Settings, gives functions::FunctionView, 201;
     GET "/v1/functions" Needs(FunctionsRead), functions::list, "List functions.", gives views::List<functions::FunctionView>, 200;
     GET "/v1/functions/{id}" Needs(FunctionsRead), functions::get, "Get a function.", gives functions::FunctionView, 200;
-    PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Calls that are live keep the old one.", takes super::patch::Patch<functions::Settings>, gives functions::FunctionView, 200;
+    PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Live calls keep the old one.", takes super::patch::Patch<functions::Settings>, gives functions::FunctionView, 200;
     DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
     POST "/v1/functions/{id}/rotate_secret" Needs(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
     POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", lasts "a function of up to 120 s", takes functions::Test, gives functions::FunctionTestView, 200;
 
-    GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; `type` and `status` narrow.", gives views::List<voices::VoiceView>, 200;
+    GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; filter by `type` and `status`.", gives views::List<voices::VoiceView>, 200;
     POST "/v1/voices/clones" Needs(VoicesWrite), voices::create, "Clone a voice from samples (`multipart/form-data`); finishes later.", takes voices::CloneForm, gives voices::VoiceView, 202;
-    GET "/v1/voices/{id}" Needs(VoicesRead), voices::get, "Get a voice, a clone with its samples.", gives voices::VoiceView, 200;
+    GET "/v1/voices/{id}" Needs(VoicesRead), voices::get, "Get a voice; a clone comes with its samples.", gives voices::VoiceView, 200;
     PATCH "/v1/voices/{id}" Needs(VoicesWrite), voices::change, "Rename a clone (JSON merge patch).", takes super::patch::Patch<voices::Settings>, gives voices::VoiceView, 200;
-    DELETE "/v1/voices/{id}" Needs(VoicesWrite), voices::delete, "Delete a clone that no agent or campaign speaks with; its samples and the provider's copy go too.", 204;
+    DELETE "/v1/voices/{id}" Needs(VoicesWrite), voices::delete, "Delete a clone that no agent or campaign uses; its samples and the provider's copy are deleted too.", 204;
     POST "/v1/voices/{id}/preview" Needs(VoicesWrite), voices::preview, "Hear a voice say something, as `audio/wav`.", lasts "speech, here or at the provider", takes voices::Preview, 200;
     POST "/v1/voices/{id}/samples" Needs(VoicesWrite), voices::add_samples, "Add samples to a clone whose training failed (`multipart/form-data`).", takes voices::SamplesForm, gives voices::VoiceView, 200;
     POST "/v1/voices/{id}/train" Needs(VoicesWrite), voices::train, "Train a clone again after a failure; finishes later.", gives voices::VoiceView, 202;
 
-    POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number, with the agent that answers it: for tests at once, live once it is verified.", takes numbers::Create, gives numbers::NumberView, 201;
+    POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number and the agent that answers it. It works with test keys at once, and live once it is verified.", takes numbers::Create, gives numbers::NumberView, 201;
     GET "/v1/numbers" Needs(NumbersRead), numbers::list, "List numbers.", gives views::List<numbers::NumberView>, 200;
     GET "/v1/numbers/{id}" Needs(NumbersRead), numbers::get, "Get a number.", gives numbers::NumberView, 200;
     PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::patch::Patch<numbers::Settings>, gives numbers::NumberView, 200;
@@ -92,59 +92,59 @@ table! {
     POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes sip_trunks::Settings, gives sip_trunks::TrunkView, 201;
     GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<sip_trunks::TrunkView>, 200;
     GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives sip_trunks::TrunkView, 200;
-    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is not named stays.", takes super::patch::Patch<sip_trunks::Settings>, gives sip_trunks::TrunkView, 200;
+    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is left out is kept.", takes super::patch::Patch<sip_trunks::Settings>, gives sip_trunks::TrunkView, 200;
     DELETE "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::delete, "Delete a SIP trunk that no number uses.", 204;
-    POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Ask the peer of a SIP trunk whether it is there (SIP OPTIONS); the result is in the answer.", lasts "the peer", gives sip_trunks::TrunkTestView, 200;
+    POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Check that the peer of a SIP trunk answers (SIP OPTIONS); the result is in the answer.", lasts "the peer", gives sip_trunks::TrunkTestView, 200;
 
-    POST "/v1/verified_numbers" Needs(NumbersWrite), verified_numbers::create, "Make a code that proves whose a number is; again for the same number: a new one.", takes verified_numbers::Create, gives verified_numbers::VerifiedNumberView, 201;
-    GET "/v1/verified_numbers" Needs(NumbersRead), verified_numbers::list, "List verified numbers, and those that wait for their code; `status` narrows.", gives views::List<verified_numbers::VerifiedNumberView>, 200;
+    POST "/v1/verified_numbers" Needs(NumbersWrite), verified_numbers::create, "Make a code that proves whose number it is; a repeat for the same number makes a new code.", takes verified_numbers::Create, gives verified_numbers::VerifiedNumberView, 201;
+    GET "/v1/verified_numbers" Needs(NumbersRead), verified_numbers::list, "List verified numbers and those waiting for their code; filter by `status`.", gives views::List<verified_numbers::VerifiedNumberView>, 200;
     GET "/v1/verified_numbers/{id}" Needs(NumbersRead), verified_numbers::get, "Get a verified number.", gives verified_numbers::VerifiedNumberView, 200;
     PATCH "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::change, "Change the label of a verified number (JSON merge patch).", takes verified_numbers::Change, gives verified_numbers::VerifiedNumberView, 200;
-    DELETE "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::delete, "Delete a verified number: test keys may call it no more.", 204;
-    POST "/v1/verified_numbers/{id}/confirm" Needs(NumbersWrite), verified_numbers::confirm, "Say the code: with the right one the number is verified, and, if a live key asked for it, yours for live use.", takes verified_numbers::Confirm, gives verified_numbers::VerifiedNumberView, 200;
-    POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), inbound_calls::call, "With a test key: a call comes in to one of your numbers.", takes inbound_calls::InboundCall, gives inbound_calls::InboundCallView, 201;
+    DELETE "/v1/verified_numbers/{id}" Needs(NumbersWrite), verified_numbers::delete, "Delete a verified number: test keys can no longer call it.", 204;
+    POST "/v1/verified_numbers/{id}/confirm" Needs(NumbersWrite), verified_numbers::confirm, "Confirm the code: if it is right, the number is verified and, if a live key asked for the code, yours for live use.", takes verified_numbers::Confirm, gives verified_numbers::VerifiedNumberView, 200;
+    POST "/v1/_sandbox/inbound_calls" Needs(SessionsWrite), inbound_calls::call, "With a test key: simulate a call to one of your numbers.", takes inbound_calls::InboundCall, gives inbound_calls::InboundCallView, 201;
 
-    GET "/v1/recordings" Needs(SessionsRead), recordings::list, "List recordings; `session_id` and `status` narrow.", gives views::List<recordings::RecordingView>, 200;
-    GET "/v1/recordings/{id}" Needs(SessionsRead), recordings::get, "Get a recording, with a link to it that is good for five minutes.", gives recordings::RecordingView, 200;
+    GET "/v1/recordings" Needs(SessionsRead), recordings::list, "List recordings; filter by `session_id` and `status`.", gives views::List<recordings::RecordingView>, 200;
+    GET "/v1/recordings/{id}" Needs(SessionsRead), recordings::get, "Get a recording, with a link to it that is valid for five minutes.", gives recordings::RecordingView, 200;
     GET "/v1/recordings/{id}/audio" NeedsOrLink(SessionsRead), recordings::audio, "The sound, a WAV file; takes `Range`. With a key, or by a link with `?expires=` and `?sig=`.", 200;
     DELETE "/v1/recordings/{id}" Needs(SessionsWrite), recordings::delete, "Erase a recording.", 204;
 
     GET "/v1/questions" Needs(QuestionsRead), answers::questions, "List the questions of agents, a page of agents at a time.", gives views::List<answers::QuestionView>, 200;
-    GET "/v1/answers" Needs(QuestionsRead), answers::list, "List answers; `session_id`, `agent_id`, `campaign_id` and `question_key` narrow.", gives views::List<answers::AnswerView>, 200;
-    GET "/v1/answers.csv" Needs(QuestionsRead), answers::export, "All answers as a CSV file; `?session_id=`, `?agent_id=`, `?campaign_id=` and `?question_key=` narrow.", 200;
+    GET "/v1/answers" Needs(QuestionsRead), answers::list, "List answers; filter by `session_id`, `agent_id`, `campaign_id` and `question_key`.", gives views::List<answers::AnswerView>, 200;
+    GET "/v1/answers.csv" Needs(QuestionsRead), answers::export, "All answers as a CSV file; filter by `?session_id=`, `?agent_id=`, `?campaign_id=` and `?question_key=`.", 200;
 
     POST "/v1/campaigns" Needs(CampaignsWrite), campaigns::create, "Create a campaign as a draft.", takes entities::campaign::Plan, gives views::CampaignView, 201;
-    GET "/v1/campaigns" Needs(CampaignsRead), campaigns::list, "List campaigns; `status` narrows.", gives views::List<views::CampaignView>, 200;
+    GET "/v1/campaigns" Needs(CampaignsRead), campaigns::list, "List campaigns; filter by `status`.", gives views::List<views::CampaignView>, 200;
     POST "/v1/campaigns/run" Needs(CampaignsWrite), campaigns::run, "Create a campaign with its contacts and start it.", takes campaigns::Run, gives views::CampaignRunView, 201;
     GET "/v1/campaigns/{id}" Needs(CampaignsRead), campaigns::get, "Get a campaign with its counts.", gives views::CampaignView, 200;
-    PATCH "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::change, "Change a campaign (JSON merge patch). Rules hold from the next dial on; who calls is fixed by the start.", takes super::patch::Patch<entities::campaign::Plan>, gives views::CampaignView, 200;
+    PATCH "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::change, "Change a campaign (JSON merge patch). Changed rules apply from the next dial on; who calls is fixed once it has started.", takes super::patch::Patch<entities::campaign::Plan>, gives views::CampaignView, 200;
     DELETE "/v1/campaigns/{id}" Needs(CampaignsWrite), campaigns::delete, "Delete a draft or a completed campaign with its contacts. Its sessions and events stay.", 204;
-    POST "/v1/campaigns/{id}/start" Needs(CampaignsWrite), campaigns::start, "Start a draft. With `schedule.starts_at` ahead it is armed, and starts then.", gives views::CampaignView, 200;
-    POST "/v1/campaigns/{id}/pause" Needs(CampaignsWrite), campaigns::pause, "Dispatch nothing more; calls in flight run on.", gives views::CampaignView, 200;
-    POST "/v1/campaigns/{id}/resume" Needs(CampaignsWrite), campaigns::resume, "Go on after a pause.", gives views::CampaignView, 200;
-    POST "/v1/campaigns/{id}/cancel" Needs(CampaignsWrite), campaigns::cancel, "Cancel what was not called; it completes when the calls in flight have ended.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/start" Needs(CampaignsWrite), campaigns::start, "Start a draft. If `schedule.starts_at` is in the future it is armed, and starts then.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/pause" Needs(CampaignsWrite), campaigns::pause, "Stop dispatching; calls in flight continue.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/resume" Needs(CampaignsWrite), campaigns::resume, "Resume after a pause.", gives views::CampaignView, 200;
+    POST "/v1/campaigns/{id}/cancel" Needs(CampaignsWrite), campaigns::cancel, "Cancel the contacts not yet called; the campaign completes when the calls in flight have ended.", gives views::CampaignView, 200;
     GET "/v1/campaigns/{id}/stats" Needs(CampaignsRead), campaigns::stats, "Counts, pace, slots, answer rate by hour, what limits it, the expected finish.", gives views::CampaignStatsView, 200;
     GET "/v1/campaigns/{id}/report.csv" Needs(CampaignsRead), report::campaign, "All contacts with their last call, as a CSV file.", 200;
     POST "/v1/campaigns/{id}/duplicate" Needs(CampaignsWrite), campaigns::duplicate, "Create a draft with the same settings and no contacts.", takes campaigns::Duplicate, gives views::CampaignView, 201;
-    POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), preflight::preflight, "What is to be expected: who can be called, who is skipped and why, zones, the finish.", lasts "a list of any length", gives views::OutlookView, 200;
-    POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. One number is in a campaign once: duplicates are merged and counted.", takes contacts::Add, gives actors::contact::intake::Added, 200;
+    POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), preflight::preflight, "What to expect: who can be called, who is skipped and why, time zones, the expected finish.", lasts "a list of any length", gives views::OutlookView, 200;
+    POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. A number is in a campaign only once: duplicates are merged and counted.", takes contacts::Add, gives actors::contact::intake::Added, 200;
     POST "/v1/campaigns/{id}/contacts/import" Needs(CampaignsWrite), contacts::import, "Read contacts from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives super::imports::ImportView, 202;
-    GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; `status` narrows.", gives views::List<views::ContactView>, 200;
+    GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; filter by `status`.", gives views::List<views::ContactView>, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsRead), contacts::get, "Get a contact.", gives views::ContactView, 200;
-    PATCH "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::change, "Change a contact that waits to be called (JSON merge patch).", takes super::patch::Patch<actors::contact::intake::Given>, gives views::ContactView, 200;
+    PATCH "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::change, "Change a contact that is waiting to be called (JSON merge patch).", takes super::patch::Patch<actors::contact::intake::Given>, gives views::ContactView, 200;
     DELETE "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::delete, "Remove a contact that was never called.", 204;
     POST "/v1/campaigns/{id}/contacts/{contact_id}/retry" Needs(CampaignsWrite), contacts::retry, "Call a failed, skipped or canceled contact once more.", gives views::ContactView, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}/eligibility" Needs(CampaignsRead), contacts::eligibility, "Whether a contact may be called now: every rule with its verdict.", gives views::EligibilityView, 200;
-    GET "/v1/imports/{id}" Needs(CampaignsRead), imports::get, "How far an import is, and which rows were refused.", gives imports::ImportView, 200;
+    GET "/v1/imports/{id}" Needs(CampaignsRead), imports::get, "How far an import has got, and which rows were refused.", gives imports::ImportView, 200;
 
     POST "/v1/dnc" Needs(CampaignsWrite), dnc::create, "Put a number or an address on the do-not-call list; 200 if it is there already.", takes dnc::Create, gives dnc::DncView, 201;
-    GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; `phone_number`, `email` and `source` narrow.", gives views::List<dnc::DncView>, 200;
+    GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; filter by `phone_number`, `email` and `source`.", gives views::List<dnc::DncView>, 200;
     POST "/v1/dnc/import" Needs(CampaignsWrite), dnc::import, "Read entries from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
     GET "/v1/dnc/check" Needs(CampaignsRead), dnc::check, "Is a number (`?phone_number=`) or an address (`?email=`) on the do-not-call list?", gives dnc::CheckView, 200;
     DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
-    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; `status`, `direction`, `campaign_id` and `contact_id` narrow.", gives views::List<views::SessionView>, 200;
+    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status`, `direction`, `campaign_id` and `contact_id`.", gives views::List<views::SessionView>, 200;
     GET "/v1/sessions/{id}" Needs(SessionsRead), sessions::get, "Get a session.", gives views::SessionView, 200;
     POST "/v1/sessions/{id}/end" Needs(SessionsWrite), sessions::end, "End a call.", gives views::SessionView, 200;
     PATCH "/v1/sessions/{id}" Needs(SessionsWrite), sessions::change, "Change a session's labels, or say how its call went (JSON merge patch).", takes super::patch::Patch<sessions::Change>, gives views::SessionView, 200;
@@ -153,80 +153,80 @@ table! {
     POST "/v1/sessions/{id}/say" Needs(SessionsWrite), live_calls::say, "Let the agent of a live call say something next.", takes live_calls::Say, gives views::SessionView, 202;
     POST "/v1/sessions/{id}/dtmf" Needs(SessionsWrite), live_calls::dtmf, "Press keys on the agent's side of a live call.", takes live_calls::Dtmf, gives views::SessionView, 202;
     GET "/v1/sessions/{id}/stream" Needs(SessionsRead), live_calls::stream_turns, "Server-sent events: every turn of a call as it begins, from the first or after `Last-Event-ID`, and its end.", 200;
-    GET "/v1/sessions/{id}/timeline" Needs(SessionsRead), live_calls::timeline, "Everything that happened in a call, in its order.", gives views::TimelineView, 200;
+    GET "/v1/sessions/{id}/timeline" Needs(SessionsRead), live_calls::timeline, "Everything that happened in a call, in order.", gives views::TimelineView, 200;
     GET "/v1/sessions/{id}/answers" Needs(SessionsRead), answers::of_session, "What was answered to the agent's questions in a call.", gives views::List<answers::AnswerView>, 200;
     GET "/v1/sessions/{id}/recordings" Needs(SessionsRead), recordings::of_session, "List the recordings of a call.", gives views::List<recordings::RecordingView>, 200;
     GET "/v1/sessions/{id}/transcript.json" Needs(SessionsRead), live_calls::transcript, "What was said; `partial` while the call is live.", gives views::TranscriptView, 200;
 
-    POST "/v1/rooms" Needs(SessionsWrite), rooms::create, "Create a room: `room_url` is the link by which a person talks with the agent in a browser.", takes rooms::Create, gives rooms::RoomView, 201;
-    GET "/v1/rooms" Needs(SessionsRead), rooms::list, "List rooms; `status` narrows.", gives views::List<rooms::RoomView>, 200;
+    POST "/v1/rooms" Needs(SessionsWrite), rooms::create, "Create a room: `room_url` is the link that a person opens to talk with the agent in a browser.", takes rooms::Create, gives rooms::RoomView, 201;
+    GET "/v1/rooms" Needs(SessionsRead), rooms::list, "List rooms; filter by `status`.", gives views::List<rooms::RoomView>, 200;
     GET "/v1/rooms/{id}" Needs(SessionsRead), rooms::get, "Get a room.", gives rooms::RoomView, 200;
     DELETE "/v1/rooms/{id}" Needs(SessionsWrite), rooms::delete, "Delete a room that has ended, with what was said and recorded in it.", 204;
     POST "/v1/rooms/{id}/end" Needs(SessionsWrite), rooms::end, "Hang up; a room that nobody has joined expires at once.", gives rooms::RoomView, 200;
-    GET "/r/{id}" Public, landing::page, "The page behind a room's link (`text/html`); another one, with 404, for every link that is not good.", 200;
-    POST "/r/{id}/viewed" Public, landing::viewed, "Told by that page when it is opened.", 204;
-    POST "/r/{id}/whip" Public, landing::join, "Join a room: a WebRTC session description for another (`application/sdp`); with `?participant=`, again after a reload.", 201;
+    GET "/r/{id}" Public, landing::page, "The page behind a room's link (`text/html`); another one, with 404, for every link that is not valid.", 200;
+    POST "/r/{id}/viewed" Public, landing::viewed, "Reported by that page when it is opened.", 204;
+    POST "/r/{id}/whip" Public, landing::join, "Join a room: send a WebRTC offer, get the answer (`application/sdp`); with `?participant=`, rejoin after a reload.", 201;
     DELETE "/r/{id}/whip/{participant_id}" Public, landing::leave, "The participant hangs up.", 204;
 
-    POST "/v1/sms_messages" Needs(SmsSend), sms_messages::create, "Send an SMS, now or at a time; finishes later.", takes sms_messages::Create, gives sms_messages::SmsView, 202;
-    GET "/v1/sms_messages" Needs(SmsSend), sms_messages::list, "List SMS; `status`, `to_number` and `direction` narrow.", gives views::List<sms_messages::SmsView>, 200;
+    POST "/v1/sms_messages" Needs(SmsSend), sms_messages::create, "Send an SMS, now or at a set time; finishes later.", takes sms_messages::Create, gives sms_messages::SmsView, 202;
+    GET "/v1/sms_messages" Needs(SmsSend), sms_messages::list, "List SMS; filter by `status`, `to_number` and `direction`.", gives views::List<sms_messages::SmsView>, 200;
     GET "/v1/sms_messages/{id}" Needs(SmsSend), sms_messages::get, "Get an SMS.", gives sms_messages::SmsView, 200;
-    POST "/v1/sms_messages/{id}/cancel" Needs(SmsSend), sms_messages::cancel, "Cancel an SMS that was not handed to the provider.", gives sms_messages::SmsView, 200;
-    POST "/v1/_sandbox/inbound_sms" Needs(SmsSend), sms_messages::arrive, "With a test key: a text comes in to one of your numbers.", takes sms_messages::InboundSms, gives sms_messages::InboundSmsView, 201;
-    POST "/v1/email_messages" Needs(EmailSend), email_messages::create, "Send an e-mail, now or at a time; finishes later.", takes email_messages::Create, gives email_messages::EmailView, 202;
-    GET "/v1/email_messages" Needs(EmailSend), email_messages::list, "List e-mails; `status`, `to` and `kind` narrow.", gives views::List<email_messages::EmailView>, 200;
+    POST "/v1/sms_messages/{id}/cancel" Needs(SmsSend), sms_messages::cancel, "Cancel an SMS that has not been handed to the provider.", gives sms_messages::SmsView, 200;
+    POST "/v1/_sandbox/inbound_sms" Needs(SmsSend), sms_messages::arrive, "With a test key: simulate a text to one of your numbers.", takes sms_messages::InboundSms, gives sms_messages::InboundSmsView, 201;
+    POST "/v1/email_messages" Needs(EmailSend), email_messages::create, "Send an e-mail, now or at a set time; finishes later.", takes email_messages::Create, gives email_messages::EmailView, 202;
+    GET "/v1/email_messages" Needs(EmailSend), email_messages::list, "List e-mails; filter by `status`, `to` and `kind`.", gives views::List<email_messages::EmailView>, 200;
     GET "/v1/email_messages/{id}" Needs(EmailSend), email_messages::get, "Get an e-mail.", gives email_messages::EmailView, 200;
-    POST "/v1/email_messages/{id}/cancel" Needs(EmailSend), email_messages::cancel, "Cancel an e-mail that was not handed to the mail server.", gives email_messages::EmailView, 200;
-    POST "/v1/_internal/twilio/status/{message_id}" Public, twilio::status, "What the SMS provider reports of a message; signed by it (`X-Twilio-Signature`).", 204;
-    POST "/v1/_internal/twilio/inbound" Public, twilio::inbound, "A text that comes in by the SMS provider; signed by it (`X-Twilio-Signature`).", 200;
+    POST "/v1/email_messages/{id}/cancel" Needs(EmailSend), email_messages::cancel, "Cancel an e-mail that has not been handed to the mail server.", gives email_messages::EmailView, 200;
+    POST "/v1/_internal/twilio/status/{message_id}" Public, twilio::status, "The SMS provider's report on a message; signed by the provider (`X-Twilio-Signature`).", 204;
+    POST "/v1/_internal/twilio/inbound" Public, twilio::inbound, "An incoming text from the SMS provider; signed by the provider (`X-Twilio-Signature`).", 200;
     GET "/u/{token}" Public, unsubscribe::page, "The page behind a marketing mail's link (`text/html`).", 200;
-    POST "/u/{token}" Public, unsubscribe::press, "Unsubscribe: by that page, or by a mail program (RFC 8058); answers `text/html`.", 200;
+    POST "/u/{token}" Public, unsubscribe::press, "Unsubscribe, from that page or a mail program (RFC 8058); answers `text/html`.", 200;
 
     POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::Settings, gives views::EndpointView, 201;
     GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;
     GET "/v1/webhook_endpoints/{id}" Needs(WebhooksRead), webhook_endpoints::get, "Get a webhook endpoint.", gives views::EndpointView, 200;
     PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::patch::Patch<webhook_endpoints::Settings>, gives views::EndpointView, 200;
-    DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. What it has not received is cancelled.", 204;
+    DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. Its open deliveries are cancelled.", 204;
     POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), endpoint_deliveries::test, "Send a `webhook.test` event once; the result is in the answer.", lasts "a receiver of up to 30 s", gives views::WebhookTestView, 200;
 
-    POST "/v1/webhook_endpoints/{id}/enable" Needs(WebhooksWrite), webhook_endpoints::enable, "End a suspension. What was held stays so until it is recovered.", gives views::EndpointView, 200;
+    POST "/v1/webhook_endpoints/{id}/enable" Needs(WebhooksWrite), webhook_endpoints::enable, "End a suspension. Held deliveries stay held until they are recovered.", gives views::EndpointView, 200;
     POST "/v1/webhook_endpoints/{id}/recover" Needs(WebhooksWrite), endpoint_deliveries::recover, "Send again what was held or failed; finishes later. Progress: `recovery` in its stats.", takes endpoint_deliveries::Recover, gives views::RecoveryView, 202;
-    POST "/v1/webhook_endpoints/{id}/rotate_secret" Needs(WebhooksWrite), webhook_endpoints::rotate_secret, "Replace the signing secret. The answer holds the new one, once; the old one signs along for a while.", takes webhook_endpoints::Rotation, gives views::EndpointView, 200;
+    POST "/v1/webhook_endpoints/{id}/rotate_secret" Needs(WebhooksWrite), webhook_endpoints::rotate_secret, "Replace the signing secret. The answer holds the new one, once; the old one also signs for a while.", takes webhook_endpoints::Rotation, gives views::EndpointView, 200;
     POST "/v1/webhook_endpoints/{id}/revoke_previous_secret" Needs(WebhooksWrite), webhook_endpoints::revoke_previous_secret, "End the overlap of a rotation now.", gives views::EndpointView, 200;
-    GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), endpoint_deliveries::deliveries, "List deliveries with all attempts; `status`, `event_type` and `origin` narrow.", gives views::List<views::DeliveryView>, 200;
-    GET "/v1/webhook_endpoints/{id}/stats" Needs(WebhooksRead), endpoint_deliveries::stats, "Attempts by outcome, durations, what waits, the latest recovery.", gives views::EndpointStatsView, 200;
+    GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), endpoint_deliveries::deliveries, "List deliveries with all attempts; filter by `status`, `event_type` and `origin`.", gives views::List<views::DeliveryView>, 200;
+    GET "/v1/webhook_endpoints/{id}/stats" Needs(WebhooksRead), endpoint_deliveries::stats, "Attempts by outcome, durations, what is waiting, the latest recovery.", gives views::EndpointStatsView, 200;
 
-    GET "/v1/events" Needs(WebhooksRead), events::list, "List events; `type` and `subject_id` narrow.", gives views::List<views::EventView>, 200;
+    GET "/v1/events" Needs(WebhooksRead), events::list, "List events; filter by `type` and `subject_id`.", gives views::List<views::EventView>, 200;
     GET "/v1/events/stream" Needs(WebhooksRead), events::stream, "Server-sent events, from now on or after `Last-Event-ID`.", 200;
-    GET "/v1/events/{id}" Needs(WebhooksRead), events::get, "Get an event: the very envelope that receivers get.", gives views::EventView, 200;
+    GET "/v1/events/{id}" Needs(WebhooksRead), events::get, "Get an event: exactly the envelope that receivers get.", gives views::EventView, 200;
     GET "/v1/events/{id}/deliveries" Needs(WebhooksRead), events::deliveries, "An event's deliveries with their attempts.", gives views::List<views::DeliveryView>, 200;
     POST "/v1/events/{id}/replay" Needs(WebhooksWrite), events::replay, "Send an event again, with the same id: to one endpoint, or to all that subscribe to it.", takes events::Replay, gives views::List<views::DeliveryView>, 202;
     GET "/v1/event_types" Needs(WebhooksRead), events::types, "All event types.", gives views::List<views::EventTypeView>, 200;
 
-    GET "/v1/credits" Needs(CreditsRead), credits::get, "What the workspace has in this environment.", gives credits::CreditsView, 200;
-    PATCH "/v1/credits" Needs(CreditsWrite), credits::change, "Change below which balance the workspace is warned.", takes credits::Change, gives credits::CreditsView, 200;
-    GET "/v1/credits/ledger" Needs(CreditsRead), credits::entries, "List every movement of credits; `kind` and `subject_id` narrow.", gives views::List<credits::LedgerEntryView>, 200;
+    GET "/v1/credits" Needs(CreditsRead), credits::get, "The workspace's credits in this environment.", gives credits::CreditsView, 200;
+    PATCH "/v1/credits" Needs(CreditsWrite), credits::change, "Change the balance below which the workspace is warned.", takes credits::Change, gives credits::CreditsView, 200;
+    GET "/v1/credits/ledger" Needs(CreditsRead), credits::entries, "List every movement of credits; filter by `kind` and `subject_id`.", gives views::List<credits::LedgerEntryView>, 200;
 
-    GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Calls at once: the limit and its use.", gives views::ConcurrencyView, 200;
-    PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit, or the slots kept for calls that come in (JSON merge patch).", takes super::patch::Patch<concurrency::Change>, gives views::ConcurrencyView, 200;
+    GET "/v1/concurrency" Needs(ConcurrencyRead), concurrency::get, "Concurrent calls: the limit, and how much of it is in use.", gives views::ConcurrencyView, 200;
+    PATCH "/v1/concurrency" Needs(ConcurrencyWrite), concurrency::change, "Change the limit, or the slots kept for incoming calls (JSON merge patch).", takes super::patch::Patch<concurrency::Change>, gives views::ConcurrencyView, 200;
 
-    POST "/v1/credits/topups" Needs(CreditsWrite), topups::create, "Pay for credits: `checkout_url` leads to the payment page. With test keys the sandbox settles at once.", takes topups::Create, gives topups::TopupView, 201;
-    GET "/v1/credits/topups" Needs(CreditsRead), topups::list, "List top-ups; `status` narrows.", gives views::List<topups::TopupView>, 200;
+    POST "/v1/credits/topups" Needs(CreditsWrite), topups::create, "Pay for credits: `checkout_url` leads to the payment page. With a test key the sandbox settles it at once.", takes topups::Create, gives topups::TopupView, 201;
+    GET "/v1/credits/topups" Needs(CreditsRead), topups::list, "List top-ups; filter by `status`.", gives views::List<topups::TopupView>, 200;
     GET "/v1/credits/topups/{id}" Needs(CreditsRead), topups::get, "Get a top-up.", gives topups::TopupView, 200;
-    POST "/v1/_internal/stripe/webhook" Public, topups::webhook, "Stripe's notices of payments, proved by `Stripe-Signature`.", gives topups::ReceivedView, 200;
+    POST "/v1/_internal/stripe/webhook" Public, topups::webhook, "Payment notices from Stripe, proved by `Stripe-Signature`.", gives topups::ReceivedView, 200;
 
-    POST "/v1/_internal/signup" Public, login::sign_up, "Make the first user and workspace, by the set-up link.", takes login::SignUp, gives views::SignedInView, 201;
+    POST "/v1/_internal/signup" Public, login::sign_up, "Create the first user and workspace, with the set-up link.", takes login::SignUp, gives views::SignedInView, 201;
     POST "/v1/_internal/login" Public, login::log_in, "Sign in to the dashboard.", takes login::LogIn, gives views::SignedInView, 200;
     POST "/v1/_internal/logout" SignedIn, login::log_out, "Sign out.", 204;
     GET "/v1/_internal/me" SignedIn, login::me, "Who is signed in.", gives views::SignedInView, 200;
-    POST "/v1/_internal/logout-everywhere" SignedIn, account::sign_out_everywhere, "End every session of the one who is signed in, this one too.", 204;
-    POST "/v1/_internal/reauthenticate" SignedIn, account::reauthenticate, "Give the password again: for ten minutes it opens what asks for it.", takes account::Reauthenticate, gives account::ReauthenticatedView, 200;
-    POST "/v1/_internal/password" SignedIn, account::change_password, "Choose another password. The user's other sessions end.", takes account::ChangePassword, 204;
+    POST "/v1/_internal/logout-everywhere" SignedIn, account::sign_out_everywhere, "End every session of the signed-in user, this one too.", 204;
+    POST "/v1/_internal/reauthenticate" SignedIn, account::reauthenticate, "Give the password again: for ten minutes it allows what asks for it.", takes account::Reauthenticate, gives account::ReauthenticatedView, 200;
+    POST "/v1/_internal/password" SignedIn, account::change_password, "Change the password. The user's other sessions end.", takes account::ChangePassword, 204;
     GET "/v1/_internal/countries" Public, workspace::countries, "The countries that a workspace can be in, each with its time zone.", gives views::List<workspace::CountryView>, 200;
     GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings.", gives views::WorkspaceView, 200;
     PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::Settings>, gives views::WorkspaceView, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
-    POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add somebody who has an account as a member.", takes members::Add, gives members::MemberView, 201;
+    POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add an existing user as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;
     DELETE "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::remove, "Remove a member. The member's sessions end.", 204;
     GET "/v1/_internal/t/{slug}/audit-log" Member(Role::Owner), members::log, "List who changed whose access: members, roles, passwords, keys, settings.", gives views::List<members::AuditView>, 200;

@@ -47,7 +47,7 @@ pub struct Create {
     /// Not dialled before this; at most 90 days ahead.
     #[serde(default)]
     pub scheduled_at: Option<Moment>,
-    /// What becomes of it outside the calling hours.
+    /// What happens to it outside the calling hours.
     #[serde(default)]
     pub if_closed: IfClosed,
     /// How long to wait for a free slot; 0 refuses with 429 when none is free.
@@ -61,7 +61,7 @@ pub struct Create {
     /// What happens when a machine picks up.
     #[serde(default)]
     pub voicemail: Voicemail,
-    /// Instead of the agent's.
+    /// Overrides the agent's.
     #[serde(default)]
     pub recording: RecordingOverride,
     /// With a test key: how the sandbox plays the other side.
@@ -175,13 +175,13 @@ pub async fn end(
     Ok(web::Json(SessionView::of(session.row(), &state.deps.base_url)))
 }
 
-/// What of a session can be changed: what it is to you, and how it went.
+/// What can be changed about a session: your labels, and how it went.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     #[serde(default, deserialize_with = "Metadata::limited")]
     pub metadata: Metadata,
-    /// Once the call has ended: how it went, as a person decides. One of the dispositions to choose from, where there are some.
+    /// Once the call has ended: how it went, as a person decides. One of the agent's or campaign's dispositions, if there are any.
     #[serde(default)]
     pub disposition_code: Option<Text<1, 64>>,
     #[serde(default)]
@@ -246,7 +246,7 @@ fn live(command: &'static str) -> Error {
         kind: "session",
         state: "live",
         command,
-        hint: "wait for its end",
+        hint: "wait until it has ended",
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Settings {
     /// Calls started per second that the peer takes.
     #[serde(default)]
     pub max_calls_per_second: CallsPerSecond,
-    /// Calls at once that the peer takes; null: as many as the workspace has.
+    /// Concurrent calls that the peer takes; null: as many as the workspace has.
     #[serde(default)]
     pub max_concurrency: Option<Bounded<1, 100_000>>,
 }
@@ -82,7 +82,7 @@ impl From<Model> for TrunkView {
 /// How a test went.
 #[derive(Serialize, JsonSchema)]
 pub struct TrunkTestView {
-    /// Did the peer answer in SIP? Whatever it said: 401, 404, 405 and 503 come from a peer that is there.
+    /// Did the peer answer in SIP? Any answer counts: 401, 404, 405 and 503 come from a peer that is there.
     pub reachable: bool,
     /// Its SIP status, 100 to 699; null: no answer.
     pub status_code: Option<u16>,
@@ -90,7 +90,7 @@ pub struct TrunkTestView {
     pub reason: Option<String>,
     /// Milliseconds from the request to the answer.
     pub rtt_ms: Option<u64>,
-    /// Why there is no answer.
+    /// Why there was no answer.
     pub error: Option<TrunkTestError>,
 }
 #[derive(Serialize, JsonSchema)]
@@ -283,7 +283,7 @@ fn check(state: &State, asked: Settings) -> ApiResult<(Definition, Option<Text<1
 fn without_username() -> ApiError {
     ApiError::validation(
         "username",
-        "is needed with a password; remove the password with null, or name both",
+        "is needed with a password; remove the password with null, or give both",
     )
 }
 

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "SmsCreate")]
 pub struct Create {
     pub to_number: E164,
-    /// What is written. More than one segment is charged as so many.
+    /// The text. Each segment is charged.
     pub body: Text<1, 1_600>,
     /// One of the workspace's numbers. Default: the oldest of them, else the provider's own.
     #[serde(default)]
@@ -73,7 +73,7 @@ pub struct SmsView {
     /// When the provider took it.
     pub sent_at: Option<Moment>,
     pub delivered_at: Option<Moment>,
-    /// When nothing more was to come.
+    /// When the message reached its final status.
     pub ended_at: Option<Moment>,
 }
 
@@ -161,7 +161,7 @@ pub fn check_schedule(scheduled_at: Option<Moment>, now: Moment) -> ApiResult<()
 }
 
 pub fn too_many(most: u64) -> ApiError {
-    let why = format!("{most} messages wait to be sent: wait until some are");
+    let why = format!("{most} messages are already waiting to be sent: wait until some have been sent");
     ApiError::TooMany("rate_limited", why, 10)
 }
 
@@ -189,7 +189,7 @@ fn number_of(params: &mut Params) -> ApiResult<Option<E164>> {
     number.map(Some).map_err(|_| {
         ApiError::validation(
             "to_number",
-            "must be in the form +<digits> (E.164), as %2B15002340000 in an address",
+            "must be in the form +<digits> (E.164); in a URL write %2B15002340000",
         )
     })
 }
@@ -211,7 +211,7 @@ pub async fn cancel(
     Ok(web::Json(SmsView::from(row)))
 }
 
-/// A text that comes in, played by the sandbox.
+/// An incoming text, played by the sandbox.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboundSms {
@@ -225,7 +225,7 @@ pub struct InboundSms {
 #[derive(Serialize, JsonSchema)]
 pub struct InboundSmsView {
     pub message: SmsView,
-    /// What the sender is answered; null: nothing.
+    /// The reply that the sender gets; null: none.
     pub reply: Option<String>,
 }
 

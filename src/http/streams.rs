@@ -26,7 +26,7 @@ pub fn watch_keys(state: Arc<State>) {
                         .map(|row| row.id)
                         .collect(),
                     Err(error) => {
-                        tracing::warn!(%error, "the keys of event streams cannot be looked at: the streams end, and their clients resume");
+                        tracing::warn!(%error, "the keys of event streams could not be checked: the streams end, and their clients reconnect");
                         HashSet::new()
                     }
                 };

@@ -26,7 +26,7 @@ pub fn check_headers(headers: &Headers) -> ApiResult<()> {
         if !seen.insert(name.to_lowercase()) {
             return Err(ApiError::validation(
                 format!("headers.{name}"),
-                "is given twice: case makes no difference",
+                "is given twice: upper and lower case are the same",
             ));
         }
         let param = || format!("headers.{name}");

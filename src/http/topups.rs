@@ -32,7 +32,7 @@ pub struct Create {
     /// Where the payment page leads after the payment; at most 2,000 characters.
     #[serde(default)]
     pub success_url: Option<String>,
-    /// Where it leads without.
+    /// Where it leads without a payment.
     #[serde(default)]
     pub cancel_url: Option<String>,
 }
@@ -42,12 +42,12 @@ pub struct TopupView {
     pub id: TopupId,
     pub status: Status,
     pub amount_cents: Cents,
-    /// ISO 4217, as USD.
+    /// ISO 4217, such as USD.
     pub currency: String,
     pub processor: Processor,
-    /// Paid back in all.
+    /// Refunded in total.
     pub refunded_cents: Cents,
-    /// Where it is paid, while it can be.
+    /// The payment page, while it is open.
     pub checkout_url: Option<String>,
     /// The payment that settled it.
     pub processor_payment_intent_id: Option<String>,
@@ -83,7 +83,7 @@ impl From<Model> for TopupView {
     }
 }
 
-/// What Stripe is told: that its notice came.
+/// What Stripe gets back: that its notice arrived.
 #[derive(Serialize, JsonSchema)]
 pub struct ReceivedView {
     /// Always true.
@@ -95,7 +95,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let payments = &state.deps.payments;
     if !payments.amounts.contains(&asked.amount_cents) {
         let (least, most) = (payments.amounts.start(), payments.amounts.end());
-        let why = format!("{} is out of range: {least} to {most}", asked.amount_cents);
+        let why = format!("must be from {least} to {most}, not {}", asked.amount_cents);
         return Err(ApiError::validation("amount_cents", why));
     }
     check_return(&state, "success_url", asked.success_url.as_deref())?;
@@ -161,7 +161,7 @@ pub async fn webhook(
         Notice::parse(&body).map_err(|why| ApiError::invalid_json(format!("the body is not an event: {why}")))?;
     let story = notice.story().map_err(|why| {
         tracing::error!(notice = notice.id, kind = notice.kind, %why, "a payment notice cannot be read");
-        ApiError::validation(why.0, "is missing or has another shape than expected")
+        ApiError::validation(why.0, "is missing or does not have the expected form")
     })?;
     if let Some(story) = story {
         let heard = payments::hear(&state.deps, story).await?;
@@ -178,7 +178,7 @@ fn check_return(state: &State, field: &str, url: Option<&str>) -> ApiResult<()> 
         return refused("is longer than 2000 characters");
     }
     let Ok(url) = url::Url::parse(text) else {
-        return refused("is no URL; write https://host/path");
+        return refused("is not a URL; write https://host/path");
     };
     let dev_http = state.settings.dev && url.scheme() == "http";
     if url.scheme() != "https" && !dev_http {

@@ -30,15 +30,15 @@ use zeroize::Zeroizing;
 pub struct Create {
     /// However it is typed; without `+` it is read in the workspace's country.
     pub phone_number: Text<1, 40>,
-    /// How the code comes to it: with a live key, and then it claims the number for live use. With a test key it is shown instead.
+    /// How the code reaches it, with a live key; the code then claims the number for live use. With a test key it is shown instead.
     #[serde(default)]
     pub method: Method,
-    /// Null: as it was.
+    /// Null: unchanged.
     #[serde(default)]
     pub label: Option<Text<1, 200>>,
 }
 
-/// What can be changed of it.
+/// What can be changed about it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -46,7 +46,7 @@ pub struct Change {
     pub label: Option<Text<1, 200>>,
 }
 
-/// A code is said back.
+/// The code that was received.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Confirm {
@@ -62,10 +62,10 @@ pub struct VerifiedNumberView {
     pub status: Status,
     pub method: Method,
     pub label: Option<String>,
-    /// Until then the code is good; null when none is waited for.
+    /// When the code expires; null when no code is open.
     pub expires_at: Option<Moment>,
     pub verified_at: Option<Moment>,
-    /// With a test key, for a code that a test key asked for, while it is good: the code.
+    /// The code itself: only with a test key, for a code that a test key asked for, until it expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox_code: Option<String>,
     pub created_at: Moment,
@@ -86,7 +86,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         Answered::TooMany { until } => {
             let wait_ms = until.millis() - state.deps.clock.now().millis();
             let seconds = u64::try_from(wait_ms / 1000 + 1).unwrap_or(1);
-            let why = format!("too many codes were made; the next one can be made at {until}");
+            let why = format!("too many codes were requested; ask for the next one at {until}");
             Err(ApiError::TooMany("rate_limited", why, seconds))
         }
     }
@@ -177,7 +177,7 @@ pub async fn confirm(
     match verify::confirm(&state.deps, caller.tenant_id(), id, code).await? {
         Confirmed::Yes(row) => Ok(web::Json(view(&state, &caller, *row)?)),
         Confirmed::No { left: 0 } => {
-            let why = "is not the code; too many were wrong, so that this one is good no more: ask for a new one";
+            let why = "is not the code; after too many wrong tries the code is no longer valid: ask for a new one";
             Err(ApiError::validation("code", why))
         }
         Confirmed::No { left } => Err(ApiError::validation(

@@ -34,17 +34,17 @@ use std::{collections::HashMap, time::Duration};
 pub struct Settings {
     /// `https://` and a public address.
     pub url: WebhookUrl,
-    /// `*`, groups as `session.*`, or exact types; at most 50.
+    /// `*`, groups such as `session.*`, or exact types; at most 50.
     pub event_types: Vec<String>,
     #[serde(default)]
     pub description: Option<Text<0, 500>>,
-    /// From look-up to the answer's end; 15000 unless the operator has set another default.
+    /// From the DNS look-up to the end of the answer; 15000 unless the operator has set another default.
     #[serde(default)]
     pub timeout_ms: Option<Bounded<1000, 30_000>>,
     /// Sent with every delivery; at most 16. Values are not shown again.
     #[serde(default)]
     pub headers: Headers,
-    /// Deliveries at once.
+    /// Concurrent deliveries.
     #[serde(default = "eight")]
     pub max_concurrency: Bounded<1, 64>,
     /// `session`: first attempts of events about one session, campaign or contact arrive in order. `none`: nothing waits.
@@ -206,7 +206,7 @@ pub async fn enable(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rotation {
-    /// Seconds for which the old secret signs along; 0 ends it at once.
+    /// Seconds for which the old secret also signs; 0 ends it at once.
     #[serde(default = "a_day")]
     pub overlap_seconds: Bounded<0, 604_800>,
 }

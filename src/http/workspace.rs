@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// A country, and where most of its people are.
+/// A country, and the time zone of most of its people.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct CountryView {
     /// ISO 3166-1 alpha-2.
@@ -51,7 +51,7 @@ pub struct Settings {
     pub name: Text<1, 100>,
     /// ISO 3166-1 alpha-2: how numbers without `+` are read.
     pub country: String,
-    /// Where calls are placed whose zone is unknown. Stays as it is when only the country is changed.
+    /// The time zone for calls whose own is unknown. Stays as it is when only the country is changed.
     pub timezone: Zone,
 }
 

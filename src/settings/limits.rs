@@ -40,7 +40,7 @@ impl Settings {
         match seconds {
             Some(seconds) if seconds <= 3650 * 86_400 => Ok(Duration::from_secs(seconds)),
             Some(_) | None => Err(BadSetting(format!(
-                "opt_out_purge_grace: `{text}` must be a whole number with s, m, h or d after it, as 7d; ten years at most"
+                "opt_out_purge_grace: `{text}` must be a whole number with s, m, h or d after it, such as 7d; ten years at most"
             ))),
         }
     }
@@ -59,7 +59,7 @@ impl Settings {
         let delays: Option<Vec<f64>> = delays.collect();
         let delays = delays.filter(|delays| delays.len() <= 20).ok_or_else(|| {
             BadSetting(format!(
-                "webhook_retry_schedule: `{}` must be at most 20 numbers of seconds with commas between",
+                "webhook_retry_schedule: `{}` must be at most 20 numbers of seconds, separated by commas",
                 self.webhook_retry_schedule
             ))
         })?;

@@ -6,6 +6,7 @@ mod money;
 mod network;
 mod providers;
 mod secret;
+mod unreadable;
 
 pub use check::BadSetting;
 pub use secret::Secret;
@@ -128,7 +129,7 @@ impl Settings {
         let settings: Settings = builder
             .build()
             .and_then(Config::try_deserialize)
-            .map_err(|error| BadSetting(format!("settings: {error}; see `callboard config --defaults`")))?;
+            .map_err(|error| BadSetting(unreadable::why(&error)))?;
         settings.validate()?;
         Ok(settings)
     }

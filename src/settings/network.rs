@@ -63,7 +63,7 @@ impl Settings {
                 .any(|scheme| url.starts_with(scheme));
             if !known {
                 return Err(BadSetting(format!(
-                    "turn_urls: `{url}` must begin with stun:, turn: or turns:, as turn:turn.example.com:3478"
+                    "turn_urls: `{url}` must begin with stun:, turn: or turns:, such as turn:turn.example.com:3478"
                 )));
             }
         }
@@ -125,7 +125,7 @@ impl Settings {
             let port = text.parse().ok().filter(|port: &u16| *port > 0);
             port.ok_or_else(|| {
                 BadSetting(format!(
-                    "webhook_allow_ports: `{text}` is not a port; write numbers with commas between, as 80,444"
+                    "webhook_allow_ports: `{text}` is not a port; write numbers separated by commas, such as 80,444"
                 ))
             })
         });

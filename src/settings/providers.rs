@@ -89,7 +89,7 @@ impl Settings {
             ("", _) => None,
             (_, None) => {
                 return Err(BadSetting(
-                    "opt_out_model: set `chat_url` too, where it is asked".into(),
+                    "opt_out_model: also set `chat_url`, the provider that serves it".into(),
                 ));
             }
             (model, Some(provider)) => Some(provider.clone().for_model(model)),
@@ -155,7 +155,7 @@ fn voice_names(text: &str) -> Result<Vec<String>, BadSetting> {
     let distinct: HashSet<&String> = names.iter().collect();
     if distinct.len() < names.len() || names.len() > 200 {
         return Err(BadSetting(
-            "realtime_voices: needs at most 200 names, each of them once".into(),
+            "realtime_voices: takes at most 200 names, each only once".into(),
         ));
     }
     Ok(names)

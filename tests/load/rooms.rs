@@ -48,7 +48,7 @@ pub fn codec(name: Option<&str>) -> Codec {
         None | Some("opus") => Codec::Opus,
         Some("pcmu") => Codec::Pcmu,
         Some("pcma") => Codec::Pcma,
-        Some(other) => panic!("`{other}` is no codec: opus, pcmu or pcma"),
+        Some(other) => panic!("`{other}` is not a codec: use opus, pcmu or pcma"),
     }
 }
 

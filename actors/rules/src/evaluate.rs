@@ -62,7 +62,7 @@ pub fn disposition(turns: &[Turn<'_>], language: &str, codes: &[Choice<'_>]) -> 
     match best {
         Some((_, choice, Some(said))) => (choice.code.to_owned(), cut(&format!("said: {}", said.trim()), MAX_NOTE)),
         Some((_, choice, None)) if talk.is_silent => (choice.code.to_owned(), "the callee said nothing".into()),
-        Some((_, choice, None)) => (choice.code.to_owned(), "told by the agent's words alone".into()),
+        Some((_, choice, None)) => (choice.code.to_owned(), "judged by the agent's words alone".into()),
         None => {
             let neutral = codes.iter().find(|choice| meanings::is_neutral(choice.code));
             let code = neutral

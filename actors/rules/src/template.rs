@@ -50,7 +50,7 @@ impl Template {
             let fits = |char: char| char.is_ascii_alphanumeric() || char == '_';
             if name.is_empty() || name.len() > 100 || !name.chars().all(fits) {
                 return Err(format!(
-                    "has `{{{{{}}}}}`: a variable's name has letters, digits and _, as {{{{first_name}}}}",
+                    "has `{{{{{}}}}}`: a variable's name has letters, digits and _, such as {{{{first_name}}}}",
                     inside.chars().take(50).collect::<String>()
                 ));
             }

@@ -21,13 +21,13 @@ pub fn builtin_of(deps: &Deps, id: &str) -> Option<Builtin> {
 /// A `voice_id` is one that GET /v1/voices lists, and a clone that can be used. Errors: `field`.
 pub async fn check(deps: &Deps, tenant: TenantId, field: &str, voice_id: Option<&str>) -> Result<()> {
     let Some(text) = voice_id else { return Ok(()) };
-    let unknown = || Error::refused(field, "is not a voice of this workspace: see GET /v1/voices");
+    let unknown = || Error::invalid(field, "is not a voice of this workspace: see GET /v1/voices");
     let Ok(id) = text.parse::<VoiceId>() else {
         return builtin_of(deps, text).map(drop).ok_or_else(unknown);
     };
     match voice::load(&deps.db.read, tenant, id).await {
         Ok(row) if row.status == Status::Ready => Ok(()),
-        Ok(_) => Err(Error::refused(field, "is a voice that is not ready to be used")),
+        Ok(_) => Err(Error::invalid(field, "is not ready to be used yet")),
         Err(Error::NotFound(_)) => Err(unknown()),
         Err(error) => Err(error),
     }

@@ -53,7 +53,7 @@ pub async fn duplicate(
     let copy = || Text::parse(&format!("{} (copy)", &plan.name.chars().take(190).collect::<String>()));
     plan.name = match name {
         Some(name) => name,
-        None => copy().map_err(|why| Error::refused("name", why))?,
+        None => copy().map_err(|why| Error::invalid("name", why))?,
     };
     plan::check_voice(deps, of.tenant_id, &plan).await?;
     // A time that has passed says nothing of the new one.
@@ -84,7 +84,7 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Own
     } = asked;
     if given.is_empty() || given.len() > MAX_CONTACTS {
         let why = format!("has {} entries; 1 to {MAX_CONTACTS} are allowed", given.len());
-        return Err(Error::refused("contacts", why));
+        return Err(Error::invalid("contacts", why));
     }
     plan::check(deps, owner, &plan).await?;
     plan::check_sender(deps, owner.1, &plan)?;
@@ -119,7 +119,10 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Own
 
 fn none_of(rejected: &[Rejected]) -> Error {
     let why = rejected.first().map(|first| first.message.clone()).unwrap_or_default();
-    Error::refused("contacts", format!("none can be accepted; the first: {why}"))
+    Error::invalid(
+        "contacts",
+        format!("none of them can be accepted; the first one: {why}"),
+    )
 }
 
 /// Inside the transaction: what was added is what counts.

@@ -24,7 +24,7 @@ pub async fn check_change(deps: &Deps, before: &Model, plan: &Plan) -> Result<()
     let owner = (before.tenant_id, before.env);
     if plan.channel != before.plan.channel && tally::load(&deps.db.read, before.id).await?.total > 0 {
         let why = "is fixed once the campaign has contacts: create a new campaign";
-        return Err(Error::refused("channel", why));
+        return Err(Error::invalid("channel", why));
     }
     plan::check(plan, deps.limits.max_calls_per_second)?;
     if plan.agent_id != before.plan.agent_id {
@@ -69,7 +69,7 @@ async fn check_from_numbers(deps: &Deps, owner: (TenantId, Env), plan: &Plan) ->
         };
         if let Err(Error::Invalid { reason, .. }) = usable {
             let why = format!("has {number}, which {reason}");
-            return Err(Error::refused("from_numbers", why));
+            return Err(Error::invalid("from_numbers", why));
         }
     }
     Ok(())
@@ -82,7 +82,7 @@ pub async fn check_caller(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> R
         return Ok(());
     }
     let why = "is needed: the workspace has no verified number with a trunk; add one with POST /v1/numbers";
-    Err(Error::refused("from_numbers", why))
+    Err(Error::invalid("from_numbers", why))
 }
 
 pub async fn check_voice(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<()> {
@@ -92,7 +92,7 @@ pub async fn check_voice(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<(
 async fn check_agent(deps: &Deps, (tenant, env): (TenantId, Env), plan: &Plan) -> Result<()> {
     let Some(id) = plan.agent_id else { return Ok(()) };
     match agent::load(&deps.db.read, tenant, id).await {
-        Err(Error::NotFound(_)) => Err(Error::refused("agent_id", "is not an agent of this workspace")),
+        Err(Error::NotFound(_)) => Err(Error::invalid("agent_id", "is not an agent of this workspace")),
         found => deps.providers.check(&found?.definition, env),
     }
 }
@@ -110,7 +110,7 @@ pub async fn agent_of(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<Opti
     };
     let id = plan
         .agent_id
-        .ok_or_else(|| without("it has no agent: give it one as `agent_id`"))?;
+        .ok_or_else(|| without("it has no agent: set `agent_id`"))?;
     let agent = match agent::load(&deps.db.read, tenant, id).await {
         Err(Error::NotFound(_)) => return Err(without("its agent was deleted")),
         found => found?,
@@ -134,7 +134,7 @@ pub async fn check_variables(deps: &Deps, id: CampaignId, plan: &Plan) -> Result
     }
     match contact::first_without(&deps.db.reports, id, &needs).await? {
         None => Ok(()),
-        Some((contact, name)) => Err(Error::refused(
+        Some((contact, name)) => Err(Error::invalid(
             "template",
             format!(
                 "needs {{{{{name}}}}}, and contact {contact} has none: give it one, or write {{{{{name}|…}}}} with what \

@@ -141,7 +141,7 @@ async fn check_unique(db: &DatabaseTransaction, before: &Contact, after: &Contac
             Channel::Email => "email",
         };
         if before.last_row_id.is_some() {
-            return Err(Error::invalid(field, "is fixed once the contact was called"));
+            return Err(Error::invalid(field, "is fixed once the contact has been called"));
         }
         if store::at_address(db, before.campaign_id, &after.address)
             .await?

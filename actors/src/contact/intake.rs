@@ -6,6 +6,7 @@ use entities::{
     Error, Result,
     campaign::{self, Channel, Plan},
     contact::{self as store, Model, Status, UNCALLABLE, WaitReason},
+    error::sentence,
     ids::{CampaignId, ContactId, Owned},
     values::{Bounded, Country, E164, Moment, Text, Variables, Zone},
 };
@@ -19,14 +20,14 @@ use std::collections::HashMap;
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// However it is typed; without `+` it is read in the workspace's country. What is no number will be skipped as `invalid`.
-    /// Needed but in a campaign of the channel `email`.
+    /// However it is typed; without `+` it is read in the workspace's country. What is not a number will be skipped as `invalid`.
+    /// Required, except in a campaign of the channel `email`.
     #[serde(default)]
     pub phone_number: Option<Text<1, 40>>,
-    /// Your own id for the person; in a campaign once.
+    /// Your own id for the person; unique in a campaign.
     #[serde(default)]
     pub external_id: Option<Text<1, 200>>,
-    /// Needed in a campaign of the channel `email`; in a campaign once then.
+    /// Required in a campaign of the channel `email`, and unique there.
     #[serde(default)]
     pub email: Option<Text<0, 254>>,
     #[serde(default)]
@@ -111,8 +112,8 @@ pub fn sort(deps: &Deps, key: Owned<CampaignId>, reading: &Reading, given: Vec<s
                 sorted.rejected.push(Rejected {
                     index,
                     code: "validation_failed",
+                    message: sentence(&param, &message),
                     param: Some(param).filter(|param| !param.is_empty()),
-                    message,
                 });
                 continue;
             }
@@ -220,13 +221,11 @@ impl Place {
                 phone_number,
                 zone,
             }),
-            (Channel::Phone | Channel::Sms, None) => {
-                Err(("phone_number".into(), "missing field `phone_number`".into()))
-            }
+            (Channel::Phone | Channel::Sms, None) => Err(("phone_number".into(), "is required".into())),
             (Channel::Email, number) => {
                 let typed = given.email.as_deref().map(str::trim).unwrap_or_default();
                 if typed.is_empty() {
-                    return Err(("email".into(), "missing field `email`".into()));
+                    return Err(("email".into(), "is required".into()));
                 }
                 let explicit = given.timezone.map(|zone| zone.name().to_owned());
                 let (phone_number, by_number) = number.unwrap_or_default();
@@ -276,7 +275,7 @@ fn merge(first: &mut Model, second: Model) {
     }
 }
 
-/// What became of entries that were handed in.
+/// What became of the entries that were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Added {
     pub accepted: u64,
@@ -307,7 +306,7 @@ pub async fn insert(db: &DatabaseTransaction, key: Owned<CampaignId>, sorted: &S
             kind: "campaign",
             state: "draft",
             command: "take contacts",
-            hint: "its channel was changed at this moment: send them again",
+            hint: "the campaign's channel was changed at the same moment: send the contacts again",
         });
     }
     let external_ids: Vec<_> = sorted.rows.iter().filter_map(|row| row.external_id.clone()).collect();

@@ -56,7 +56,7 @@ pub async fn begin(deps: &Deps, asked: Asked) -> Result<Topup> {
         store::Processor::Stripe => {
             let pending = store::count_pending(&deps.db.read, (born.tenant_id, born.env)).await?;
             if pending >= MAX_PENDING {
-                let why = format!("{pending} top-ups wait for their payment; pay one, or wait until it expires");
+                let why = format!("{pending} top-ups are waiting for payment; pay one, or wait until it expires");
                 return Err(Error::PlanLimit(why));
             }
             (born, Vec::new())
@@ -102,7 +102,7 @@ pub async fn hear(deps: &Deps, story: Story) -> Result<Heard> {
     match &heard {
         Heard::Moved(id) => tracing::info!(topup_id = %id, "a top-up has moved"),
         Heard::Known(id) => tracing::debug!(topup_id = %id, "nothing new about a top-up"),
-        Heard::Unknown => tracing::warn!("Stripe tells of a top-up that is not known here"),
+        Heard::Unknown => tracing::warn!("Stripe reports a top-up that is not known here"),
         Heard::Misfit(id, misfit) => {
             tracing::error!(topup_id = %id, %misfit, "a payment does not fit its top-up: nothing was booked, look at it in Stripe's dashboard");
         }
@@ -205,7 +205,7 @@ async fn ask(deps: Deps, key: Owned<TopupId>) -> Result<()> {
             }
             Ok(None) => {}
             Err(failure) => {
-                tracing::warn!(topup_id = %key.id, %failure, "what became of a top-up is not known; it is asked again later");
+                tracing::warn!(topup_id = %key.id, %failure, "the outcome of a top-up is not known; Stripe is asked again later");
             }
         }
     }

@@ -132,7 +132,7 @@ fn tell(deps: &Deps, before: Seen, seen: Seen) {
             Some(doubt) => tracing::error!(
                 step_seconds = doubt.step_ms / 1000,
                 believed_at = %doubt.believed_at,
-                "the wall clock does not go with the monotonic one, or with what is stored: nothing is dialled, sent or erased \
+                "the wall clock does not agree with the monotonic clock, or with the stored times: nothing is dialled, sent or erased \
                  until it has stood still for ten minutes; `callboard clock accept` says that it is right"
             ),
             None => tracing::info!("the wall clock is trusted again"),
@@ -142,7 +142,7 @@ fn tell(deps: &Deps, before: Seen, seen: Seen) {
         (None, Some(since)) => {
             tracing::warn!(%since, "dispatch is paused: no call and no message leaves until `callboard dispatch resume`")
         }
-        (Some(_), None) => tracing::info!("dispatch goes on"),
+        (Some(_), None) => tracing::info!("dispatch resumes"),
         (None, None) | (Some(_), Some(_)) => {}
     }
 }

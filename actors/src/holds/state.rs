@@ -18,7 +18,7 @@ impl Hold {
         match self {
             Hold::Operator => "the operator has paused all calls and messages; try again later, or set a time for it",
             Hold::Clock => {
-                "the service's clock is in doubt, so nothing is dialled now; try again in some minutes, or set a time for it"
+                "the service's clock is in doubt, so nothing is dialled now; try again in a few minutes, or set a time for it"
             }
         }
     }

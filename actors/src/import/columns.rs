@@ -43,7 +43,7 @@ impl Columns {
         let mut first = csv::StringRecord::new();
         let any = file::reader(body.as_bytes(), delimiter)
             .read_record(&mut first)
-            .map_err(|error| bad(format!("the file is not CSV: {error}")))?;
+            .map_err(|_| bad("the file is not CSV: its first row cannot be read".into()))?;
         if !any {
             return Err(bad("the file is empty: its first row must name the columns".into()));
         }
@@ -57,11 +57,11 @@ impl Columns {
         // Spreadsheets leave columns without a name at the end: they are passed over.
         let is_twice = |(at, name): &(usize, &String)| !name.is_empty() && names[..*at].contains(name);
         if let Some(twice) = names.iter().enumerate().find(is_twice) {
-            return Err(bad(format!("column `{}` is there twice", twice.1)));
+            return Err(bad(format!("column `{}` is listed twice", twice.1)));
         }
         if !names.iter().any(|name| names_somebody(name)) {
             return Err(bad(
-                "the first row must name the columns, and `phone_number`, or `email`, must be one of them".into(),
+                "the first row must name the columns, and `phone_number` or `email` must be one of them".into(),
             ));
         }
         let is_other = |name: &&String| !name.is_empty() && !Columns::known(kind).contains(&name.as_str());
@@ -99,7 +99,7 @@ impl Columns {
         let (mut fields, mut variables) = (Map::new(), Map::new());
         for (name, cell) in self.names.iter().zip(record) {
             let cell = std::str::from_utf8(cell)
-                .map_err(|_| format!("`{name}` is no UTF-8"))?
+                .map_err(|_| format!("`{name}` is not UTF-8"))?
                 .trim();
             if cell.contains('\0') {
                 return Err(format!("`{name}` contains a NUL character"));

@@ -34,8 +34,8 @@ pub(super) async fn entries(
             Err(Error::Invalid { field, reason }) => rejected.push(Rejection {
                 line: *line,
                 code: "validation_failed".into(),
+                message: entities::error::sentence(&field, &reason),
                 param: Some(field),
-                message: reason,
             }),
             Err(error) => return Err(error),
         }

@@ -39,7 +39,7 @@ pub(super) fn read(columns: &Columns, body: &str, lines: &mut Lines, from: i64, 
         let line = lines.of(body, start.saturating_add(usize::try_from(at).unwrap_or(usize::MAX)));
         let too_many = (record.len() > columns.names.len()).then(|| {
             format!(
-                "has {} cells, and the first row names {} columns",
+                "has {} cells, but the first row names {} columns",
                 record.len(),
                 columns.names.len()
             )

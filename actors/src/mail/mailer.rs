@@ -67,7 +67,7 @@ impl Mailer {
         let runtime = deps.runtime.clone();
         // On the threads for the outside: a slow server keeps no other actor waiting.
         let emptied = runtime.spawn(async move {
-            let late = |_| Err(Error::Unavailable("the outbox of mails took too long".into()));
+            let late = |_| Err(Error::Unavailable("the mail outbox took too long".into()));
             tokio::time::timeout(LIMIT, empty(&deps)).await.unwrap_or_else(late)
         });
         ctx.wait(emptied.into_actor(self).map(move |emptied, mailer, ctx| {
@@ -75,7 +75,7 @@ impl Mailer {
             let next_due_at = match emptied {
                 Ok(Ok(next_due_at)) => next_due_at,
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "the outbox of mails could not be worked off; trying again");
+                    tracing::warn!(%error, "the mail outbox could not be processed; trying again");
                     Some(mailer.deps.clock.now().plus_seconds(60))
                 }
                 Err(error) => {
@@ -140,7 +140,7 @@ async fn write_down(deps: &Deps, row: Row) {
             .await;
         let Err(error) = written else { return };
         if deps.is_draining() {
-            return tracing::warn!(%error, "what became of an e-mail was not stored");
+            return tracing::warn!(%error, "the outcome of an e-mail was not stored");
         }
         tries += 1;
         deps.clock.back_off(tries).await;

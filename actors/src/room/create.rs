@@ -58,12 +58,12 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
         return Ok((row, call));
     }
     let agent = match agent::load(db, tenant, new.agent_id).await {
-        Err(Error::NotFound(_)) => return Err(Error::refused("agent_id", "is not an agent of this workspace")),
+        Err(Error::NotFound(_)) => return Err(Error::invalid("agent_id", "is not an agent of this workspace")),
         found => found?,
     };
     voice::check(deps, tenant, "voice_id", new.voice_id.as_deref()).await?;
     if let Some(email) = &new.email {
-        barred::email(email).map_err(|_| Error::refused("participant.email", "is not an e-mail address"))?;
+        barred::email(email).map_err(|_| Error::invalid("participant.email", "is not an e-mail address"))?;
     }
     deps.providers.check(&agent.definition, env)?;
     if store::count_open(db, tenant, env).await? >= MAX_OPEN {

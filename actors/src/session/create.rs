@@ -60,7 +60,7 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
         return Ok(row);
     }
     let agent = match agent::load(&deps.db.read, tenant, new.agent_id).await {
-        Err(Error::NotFound(_)) => return Err(Error::refused("agent_id", "is not an agent of this workspace")),
+        Err(Error::NotFound(_)) => return Err(Error::invalid("agent_id", "is not an agent of this workspace")),
         found => found?,
     };
     deps.carriers.check(env)?;
@@ -69,7 +69,7 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
         .scheduled_at
         .is_some_and(|at| at > now.plus_seconds(FURTHEST_SECONDS))
     {
-        return Err(Error::refused("scheduled_at", "is more than 90 days ahead"));
+        return Err(Error::invalid("scheduled_at", "is more than 90 days ahead"));
     }
     voice::check(deps, tenant, "voice_id", new.voice_id.as_deref()).await?;
     settings::check_voicemail(&new.voicemail)?;

@@ -60,7 +60,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
     if !person.has_number {
         return Err(match row.env {
             Env::Test => Error::NumberNotVerified,
-            Env::Live => Error::invalid("to_number", "is a number of the sandbox: use a test key"),
+            Env::Live => Error::invalid("to_number", "is a sandbox number: use a test key"),
         });
     }
     let blocks = dispatch_block::of(db, row.tenant_id).await?;

@@ -119,10 +119,7 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
     }
     match row.env {
         Env::Live if number.is_sandbox() => {
-            return Err(Error::invalid(
-                "to_number",
-                "is a number of the sandbox: use a test key",
-            ));
+            return Err(Error::invalid("to_number", "is a sandbox number: use a test key"));
         }
         Env::Test if !number.is_sandbox() && !verified_number::contains(db, row.tenant_id, number).await? => {
             return Err(Error::NumberNotVerified);

@@ -39,7 +39,7 @@ pub enum Occasion<'a> {
 
 pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasion: Occasion<'_>) -> Result<Invoked> {
     let definition = &function.definition;
-    let bad_url = |error| Error::Internal(format!("a stored URL is none: {error}"));
+    let bad_url = |error| Error::Internal(format!("a stored URL is not valid: {error}"));
     let url = Url::parse(definition.url.as_str()).map_err(bad_url)?;
     let id: uuid::Uuid = deps.ids.next();
     let body = body(id, function, arguments, occasion);

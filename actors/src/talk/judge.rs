@@ -196,7 +196,7 @@ fn note<T>(answered: &Result<T, Failure>) {
         Err(error) => {
             metrics::counter!("callboard_opt_out_model_total", "outcome" => "failed").increment(1);
             if !was_failing {
-                tracing::warn!(%error, "the model for opt-outs gives no answer; phrases are listened for alone");
+                tracing::warn!(%error, "the model for opt-outs does not answer; only phrases are listened for");
             }
         }
     }

@@ -73,7 +73,7 @@ fn notice(claim: &Model) -> Mail {
     let number = &claim.phone_number;
     let (why, then) = match claim.source {
         Source::Code => (
-            "somebody else who is reached on it has shown so, by a code that was sent to it",
+            "somebody else can be reached on it, and proved that with a code sent to it",
             "If it is still yours: POST it to /v1/verified_numbers with a live key and confirm the code that comes to it; that\n\
              gives it back to you. If you did not give it away, somebody else could read what comes to it: look into that, and\n\
              ask your operator to claim it for you, which no code undoes.",
@@ -85,9 +85,9 @@ fn notice(claim: &Model) -> Mail {
     };
     Mail {
         kind: "number.claim_moved",
-        subject: format!("{number} is not verified for live use any more"),
+        subject: format!("{number} is no longer verified for live use"),
         body: format!(
-            "Your workspace's number {number} is not verified for live use any more, since {at}: {why}.\n\
+            "Your workspace's number {number} is no longer verified for live use, since {at}: {why}.\n\
              \n\
              It stays among your numbers, and tests with it go on. Live calls and texts are not sent from it and not taken on it.\n\
              \n\

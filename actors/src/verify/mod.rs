@@ -149,11 +149,11 @@ fn check_number(deps: &Deps, env: Env, number: &E164) -> Result<()> {
         return Err(Error::invalid("phone_number", why));
     }
     if number.is_sandbox() {
-        let why = "is a number of the sandbox: test keys may call it as it is";
+        let why = "is a sandbox number: test keys may call it without verification";
         return Err(Error::invalid("phone_number", why));
     }
     if env == Env::Live && deps.sms.is_shared(number) {
-        let why = "is this installation's own, from which workspaces without a number write";
+        let why = "is this installation's own number, which sends for workspaces without one";
         return Err(Error::invalid("phone_number", why));
     }
     Ok(())
@@ -172,7 +172,7 @@ fn check_way(deps: &Deps, env: Env, method: Method) -> Result<()> {
         Method::Call => "carrier",
     };
     has_way.then_some(()).ok_or_else(|| {
-        let why = format!("no {missing} is configured, which the code would need; with a test key it is shown instead");
+        let why = format!("no {missing} is configured to send the code; with a test key the code is shown instead");
         Error::NotConfigured(why)
     })
 }

@@ -87,7 +87,7 @@ async fn choose(deps: &Deps, row: &Row) -> Result<Verdict> {
         }
     };
     if !tenant::load(&deps.db.read, row.tenant_id).await?.voice_clones {
-        let why = "this workspace's plan has no clones of voices; ask the operator".into();
+        let why = "this workspace's plan does not include cloned voices; ask the operator".into();
         return Ok(Err((no(Code::VoiceCloneDisabledOnPlan, why), Vec::new())));
     }
     let mut samples = sample::of_voice(&deps.db.read, row.tenant_id, row.id).await?;
@@ -191,7 +191,7 @@ fn recording(sample: &Sample) -> Recording {
 fn not_configured() -> Refusal {
     Refusal {
         code: Code::ProviderError,
-        message: "no provider of voices is configured any more; ask the operator".into(),
+        message: "no voice provider is configured any more; ask the operator".into(),
         leftovers: false,
     }
 }
@@ -202,7 +202,7 @@ async fn look_up(deps: &Deps, row: &Row) -> Result<Command> {
         return Ok(refuse(row, not_configured(), Vec::new()));
     };
     let copies = cloner.copies(row.id).await;
-    let copies = copies.map_err(|Refused { why, .. }| Error::Unavailable(format!("the provider of voices {why}")))?;
+    let copies = copies.map_err(|Refused { why, .. }| Error::Unavailable(format!("the voice provider {why}")))?;
     Ok(match copies.into_iter().find(|copy| copy.run == row.run) {
         Some(copy) => Command::Made {
             run: row.run,
@@ -239,7 +239,7 @@ pub fn erase(deps: &Deps, key: Owned<VoiceId>) {
 
 async fn clear(deps: &Deps, row: &Row) -> std::result::Result<(), String> {
     let cloner = deps.cloning.of(row.provider);
-    let cloner = cloner.ok_or("no provider of voices is configured any more")?;
+    let cloner = cloner.ok_or("no voice provider is configured any more")?;
     let said = |refused: Refused| refused.why;
     let kept = row.provider_voice_id.as_ref().filter(|_| row.deleted_at.is_none());
     let copies = cloner.copies(row.id).await.map_err(said)?;

@@ -47,7 +47,7 @@ pub enum Status {
 pub enum PauseReason {
     /// `pause` was called; `resume` lifts it.
     Manual,
-    /// Nobody who is left may be called now; it resumes by itself.
+    /// None of the contacts left may be called now; it resumes by itself.
     QuietHours,
 }
 

@@ -3,7 +3,7 @@ use crate::values::Bounded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// Calls that are too many. Counted over all of the workspace's campaigns and direct calls in one env.
+/// Limits on calls. Counted over all of the workspace's campaigns and direct calls in one env.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Caps {
@@ -16,7 +16,7 @@ pub struct Caps {
     /// Calls of this campaign in one day of its `timezone`.
     #[serde(default)]
     pub campaign_per_day: Option<Bounded<1, 10_000_000>>,
-    /// What the campaign may cost, calls in flight counted at their longest.
+    /// What the campaign may cost; calls in flight count at their longest.
     #[serde(default)]
     pub budget_cents: Option<Bounded<0, 2_000_000_000>>,
     /// What happens to a contact that a cap keeps from being called.
@@ -58,13 +58,13 @@ pub struct Pacing {
     /// Calls started per second, 0.1 to the operator's maximum.
     #[serde(default)]
     pub calls_per_second: CallsPerSecond,
-    /// Calls of this campaign at once; null: the tenant's limit.
+    /// Concurrent calls of this campaign; null: the workspace's limit.
     #[serde(default)]
     pub max_concurrency: Option<Bounded<1, 100_000>>,
-    /// The campaign's share of the tenant's calls, against the tenant's other running campaigns.
+    /// The campaign's share of the workspace's calls, relative to the workspace's other running campaigns.
     #[serde(default = "ten")]
     pub weight: Bounded<1, 100>,
-    /// A contact whose turn it is and for whom no slot is free is skipped as `concurrency_full` after this; null: it waits.
+    /// A contact whose turn has come but for whom no slot is free is skipped as `concurrency_full` after this; null: it waits.
     #[serde(default)]
     pub max_wait_seconds: Option<Bounded<0, 86_400>>,
 }
@@ -91,7 +91,7 @@ impl CallsPerSecond {
         if (0.1..=10_000.0).contains(&value) {
             Ok(CallsPerSecond(value))
         } else {
-            Err(format!("{value} is out of range: 0.1 to 10000"))
+            Err(format!("must be from 0.1 to 10000, not {value}"))
         }
     }
     pub fn get(self) -> f64 {

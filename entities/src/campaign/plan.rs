@@ -16,7 +16,7 @@ use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a campaign is to do. Who calls and how is fixed by its start; the rules can be changed until it completes.
+/// What a campaign should do. Who calls, and how, is fixed once it has started; the rules can be changed until it completes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -26,7 +26,7 @@ pub struct Plan {
     /// Follows from the channel; may be left out.
     #[serde(default)]
     pub session_type: Option<SessionType>,
-    /// What contacts are written; needed for `sms` and `email`, and for them alone.
+    /// The text that contacts get; needed for `sms` and `email`, and only there.
     #[serde(default)]
     pub template: Option<Template>,
     /// Needed before `start`.
@@ -43,10 +43,10 @@ pub struct Plan {
     pub variables: Variables,
     #[serde(default, deserialize_with = "Metadata::limited")]
     pub metadata: Metadata,
-    /// Why you may call these people, in your words: kept for the day that somebody asks.
+    /// Why you may call these people, in your words: kept in case somebody asks.
     #[serde(default)]
     pub consent_basis: Option<Text<1, 500>>,
-    /// How its calls are classified, instead of as the agent says; at most 50.
+    /// How its calls are classified; replaces the agent's dispositions; at most 50.
     #[serde(default)]
     pub dispositions: Vec<Disposition>,
     /// What happens when a machine picks up.
@@ -117,8 +117,8 @@ impl Channel {
     }
 }
 
-/// What the contacts of a campaign are written. `{{first_name}}` and other variables are filled in;
-/// `{{first_name|there}}` says what stands there where the contact has none.
+/// The message that the contacts of a campaign get. `{{first_name}}` and other variables are filled in;
+/// `{{first_name|there}}` says what to write for a contact that has none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
@@ -148,7 +148,7 @@ pub struct Retry {
     /// Calls to one contact, the first included.
     #[serde(default = "one")]
     pub max_attempts: Bounded<1, 10>,
-    /// Minutes from the end of one attempt to the start of the next, at least.
+    /// Minimum minutes from the end of one attempt to the start of the next.
     #[serde(default = "half_an_hour")]
     pub min_gap_minutes: Bounded<0, 10_080>,
     /// Exceptions by outcome: `busy`, `no_answer`, `voicemail`, `failed`.
@@ -188,7 +188,7 @@ pub struct RetryRule {
     /// Minutes to wait before the second, third, … attempt; the last one repeats. Never less than `min_gap_minutes`.
     #[serde(default)]
     pub delays_minutes: Vec<Bounded<0, 10_080>>,
-    /// Overrides `max_attempts` downwards.
+    /// Overrides `max_attempts`, downwards only.
     #[serde(default)]
     pub max_attempts: Option<Bounded<1, 10>>,
     /// No retry after this outcome.

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// `start` before it arms the campaign; it starts by itself then.
+    /// `start` before this time arms the campaign; it then starts by itself.
     #[serde(default)]
     pub starts_at: Option<Moment>,
-    /// Nothing is dialled from then on: the campaign completes with the reason `ended`.
+    /// Nothing is dialled from this time on: the campaign completes with the reason `ended`.
     #[serde(default)]
     pub ends_at: Option<Moment>,
     /// Are the windows wall time where the contact is, or in `timezone`?
@@ -23,10 +23,10 @@ pub struct Schedule {
     /// Null: daily 09:00 to 20:00 in live, all day in test. At most 50.
     #[serde(default)]
     pub windows: Option<Vec<Window>>,
-    /// Local dates on which nobody is called, as `2027-12-25`; at most 366.
+    /// Local dates on which nobody is called, such as `2027-12-25`; at most 366.
     #[serde(default)]
     pub blackout_dates: Vec<NaiveDate>,
-    /// What happens to a contact whose number tells no zone.
+    /// What happens to a contact whose number does not tell its time zone.
     #[serde(default)]
     pub on_unknown_timezone: OnUnknownTimezone,
 }
@@ -75,13 +75,13 @@ impl TryFrom<GivenWindow> for Window {
     fn try_from(GivenWindow { mut days, start, end }: GivenWindow) -> Result<Self, String> {
         if start >= end {
             return Err(format!(
-                "`start` {start} must be before `end` {end}: write a window over midnight as two"
+                "`start` {start} must be before `end` {end}: split a window that spans midnight into two"
             ));
         }
         days.sort();
         days.dedup();
         if days.is_empty() {
-            return Err("`days` is empty: name some, or leave it out for all".into());
+            return Err("`days` is empty: list some, or leave it out for all".into());
         }
         Ok(Window { days, start, end })
     }

@@ -84,26 +84,26 @@ pub enum Evaluator {
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(24))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// The conversation came to its end.
+    /// The conversation came to an end.
     Completed,
     /// Somebody else took it over.
     Transferred,
-    /// Nobody said anything any more.
+    /// Nobody said anything for too long.
     SilenceTimeout,
     /// Ended by its maximum duration.
     MaxDuration,
-    /// Nothing came from the other side's end any more.
+    /// Nothing more came from the other side.
     MediaTimeout,
     /// The other side does not want to be called again.
     OptOut,
     /// The other side does not want to be recorded.
     ConsentRefused,
-    /// Rang in vain.
+    /// Rang, but nobody answered.
     NoAnswer,
     /// Turned down by hand.
     Declined,
     Busy,
-    /// A machine picked up, and was told nothing to its end.
+    /// A machine picked up, and no message was left in full.
     Voicemail,
     /// A message was left.
     VoicemailLeft,
@@ -118,7 +118,7 @@ pub enum EndReason {
     CarrierRejected,
     /// A fault of the agent's own.
     AgentError,
-    /// What the agent thinks with did not answer.
+    /// The agent's model provider did not answer.
     ProviderError,
     /// Ended by the API, by a shutdown, or because no slot became free in time.
     Canceled,

@@ -47,7 +47,8 @@ impl E164 {
             return Ok(E164(text.to_owned()));
         }
         let country = if text.starts_with('+') { None } else { Some(country.0) };
-        let number = phonenumber::parse(country, text).map_err(|error| format!("is not a phone number ({error})"))?;
+        let number = phonenumber::parse(country, text)
+            .map_err(|_| "is not a phone number; write it with + and its country code, as +14155550100".to_owned())?;
         let mut digits = format!("+{}{}", number.code().value(), number.national());
         // Mexico's mobile phones had a 1 behind the country's code until 2019, and still have it in many lists.
         if digits.len() == 14 && digits.starts_with("+521") {

@@ -71,7 +71,7 @@ impl<const MIN: i32, const MAX: i32> Bounded<MIN, MAX> {
     pub fn new(value: i64) -> Result<Self, String> {
         match i32::try_from(value) {
             Ok(value) if (MIN..=MAX).contains(&value) => Ok(Bounded(value)),
-            _ => Err(format!("{value} is out of range: {MIN} to {MAX}")),
+            _ => Err(format!("must be from {MIN} to {MAX}, not {value}")),
         }
     }
     pub fn get(self) -> i32 {
@@ -130,7 +130,7 @@ impl Variables {
         let map = BTreeMap::<String, serde_json::Value>::deserialize(deserializer)?;
         if let Some((key, _)) = map.iter().find(|(_, value)| value.is_array() || value.is_object()) {
             return Err(de::Error::custom(format!(
-                "`{key}` must be a text, a number, true, false or null"
+                "`{key}` must be a string, a number, true, false or null"
             )));
         }
         let lengths = map

@@ -16,7 +16,7 @@ pub struct WebhookUrl(String);
 impl WebhookUrl {
     pub fn parse(text: &str) -> Result<Self, String> {
         check_written(text)?;
-        let url = Url::parse(text).map_err(|error| format!("is no URL ({error}); write https://host/path"))?;
+        let url = Url::parse(text).map_err(|_| "is not a URL; write https://host/path".to_owned())?;
         if !matches!(url.scheme(), "https" | "http") {
             return Err(format!("scheme `{}` is not allowed; use https", url.scheme()));
         }
@@ -56,7 +56,7 @@ fn check_written(text: &str) -> Result<(), String> {
         return Err("must not contain a backslash; write https://host/path".into());
     }
     let Some((_, rest)) = text.split_once("://") else {
-        return Err("is no URL; write https://host/path".into());
+        return Err("is not a URL; write https://host/path".into());
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() {

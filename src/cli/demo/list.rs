@@ -20,13 +20,14 @@ fn parse(bytes: &[u8]) -> Result<Vec<Value>, String> {
     // A byte-order mark, as some spreadsheets write it, is no part of the first column's name.
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
-    let header = reader.headers().map_err(|error| error.to_string())?.clone();
+    let header = reader.headers().map_err(|_| "the first row is not UTF-8")?.clone();
     if !header.iter().any(|name| name.trim() == "phone_number") {
         return Err("needs a header with a column `phone_number`".into());
     }
     let mut contacts = Vec::new();
     for row in reader.records() {
-        let row = row.map_err(|error| error.to_string())?;
+        let row =
+            row.map_err(|error| format!("line {} is not UTF-8", error.position().map_or(0, csv::Position::line)))?;
         let (mut contact, mut variables) = (Map::new(), Map::new());
         for (name, value) in header.iter().map(str::trim).zip(&row) {
             let value = value.trim();

@@ -27,7 +27,7 @@ use std::{
 
 #[derive(Args)]
 pub struct Demo {
-    /// Your own list: CSV with a header and a column phone_number [default: the 200 rows of examples/contacts.csv]
+    /// Your own list: a CSV file with a header and a column phone_number [default: the 200 rows of examples/contacts.csv]
     #[arg(long, value_name = "FILE.csv")]
     contacts: Option<PathBuf>,
     /// Calls started per second

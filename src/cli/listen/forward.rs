@@ -97,7 +97,7 @@ impl Forward {
             _ if client::is_refused(error) => format!("nothing listens at {url}"),
             "timeout" => format!("no complete answer from {url} in {} s", TIMEOUT.as_secs()),
             "dns_failed" => format!("the name {} is not known: {why}", url.host_str().unwrap_or_default()),
-            "tls_failed" => format!("no TLS with {url}: {why}"),
+            "tls_failed" => format!("TLS with {url} failed: {why}"),
             "connect_failed" => format!("{url} cannot be reached: {why}"),
             _ => format!("{url} broke off, or does not speak HTTP: {why}"),
         }
@@ -109,7 +109,7 @@ fn refused(status: u16) -> Option<String> {
     let hint = match status {
         200..=299 => return None,
         300..=399 => "; redirects are not followed",
-        401 | 403 => "; has it the secret of this command?",
+        401 | 403 => "; does it use the secret of this command?",
         404 => "; is the path of --forward-to right?",
         405 => "; does it take POST?",
         _ => "",

@@ -26,7 +26,7 @@ use std::{io::Write, time::Duration};
 
 #[derive(Args)]
 pub struct Listen {
-    /// Where your program listens, as http://127.0.0.1:9000/hook
+    /// Where your program listens, such as http://127.0.0.1:9000/hook
     #[arg(long, value_name = "URL", value_parser = http_url)]
     forward_to: Url,
     /// An API key with the scope webhooks:read; it decides whose events come, and whether test or live
@@ -35,7 +35,7 @@ pub struct Listen {
     /// Where Callboard runs
     #[arg(long, value_name = "URL", env = "CALLBOARD_URL", default_value = "http://127.0.0.1:8080", value_parser = http_url)]
     server: Url,
-    /// Which events, with commas between: `*`, groups as session.*, exact types
+    /// Which events, separated by commas: `*`, groups such as session.*, exact types
     #[arg(long, value_name = "PATTERN", value_delimiter = ',', default_value = "*", value_parser = pattern)]
     events: Vec<String>,
     /// Forward this one event, marked with `X-Webhook-Replay: true`, and end
@@ -54,12 +54,12 @@ struct Event {
 }
 
 fn http_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("{error}; write it as http://127.0.0.1:9000/hook"))?;
+    let url = Url::parse(text).map_err(|_| "is not a URL; write it as http://127.0.0.1:9000/hook".to_owned())?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("only http:// and https:// will do".into());
+        return Err("must start with http:// or https://".into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("a user name and a password do not belong here".into());
+        return Err("must not carry a user name or password".into());
     }
     Ok(url)
 }

@@ -34,7 +34,7 @@ impl Server {
         let key = key.trim();
         // Not shown: it is a secret, whatever else it may be.
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(CannotStart("--key or CALLBOARD_KEY: this is no API key".into()));
+            return Err(CannotStart("--key or CALLBOARD_KEY: this is not an API key".into()));
         }
         Ok(Server {
             client: client::build()?,
@@ -121,7 +121,7 @@ impl Server {
             401 => format!("{answered}: give a valid key with --key or CALLBOARD_KEY; {make}"),
             403 => format!("{answered}: the key needs the scope webhooks:read; {make}"),
             404 => format!("{answered}{said}; {missing}"),
-            300..=399 => format!("{answered}: redirects are not followed, give --server the address itself"),
+            300..=399 => format!("{answered}: redirects are not followed; give --server the final address"),
             _ => format!("{answered}{said}"),
         };
         Err(Refusal::Final(CannotStart(text)))

@@ -219,7 +219,7 @@ async fn what_the_server_refuses_says_what_to_do() {
         (403, "the key needs the scope webhooks:read"),
         (404, "is --server the address of Callboard itself?"),
         (501, "answered 501: so it is"),
-        (302, "give --server the address itself"),
+        (302, "give --server the final address"),
         (422, "answered 422: so it is"),
     ] {
         // A path and a slash at its end belong to the address.
@@ -261,7 +261,7 @@ async fn what_the_receiver_does_stands_in_the_line() {
         (
             format!("{url}/answer/401"),
             401,
-            "has it the secret of this command?".into(),
+            "does it use the secret of this command?".into(),
         ),
         (format!("{url}/answer/302"), 302, "redirects are not followed".into()),
         (nobody.clone(), 0, format!("nothing listens at {nobody}")),
@@ -292,10 +292,13 @@ fn the_command_line_refuses_what_cannot_be_and_names_the_flag() {
         (&["--forward-to", "localhost:9000"][..], "--forward-to"),
         (
             &["--forward-to", "ftp://localhost/"],
-            "only http:// and https:// will do",
+            "must start with http:// or https://",
         ),
         (&["--forward-to", "/hook"], "--forward-to"),
-        (&["--forward-to", "http://me:word@localhost/"], "do not belong here"),
+        (
+            &["--forward-to", "http://me:word@localhost/"],
+            "must not carry a user name",
+        ),
         (
             &["--forward-to", "http://localhost", "--events", "session.end"],
             "session.ended",

@@ -28,7 +28,7 @@ pub fn find(request: &Request, given: &str, secret: &str, times: &[i64]) -> Chec
             only webhook-signature has the decoded bytes for its key";
         Check::wrong("secret", text)
     } else if signed(&format!("{secret}\n"), body) {
-        Check::wrong("secret", "has a line end behind it on the signing side")
+        Check::wrong("secret", "has a line break at its end on the signing side")
     } else if previous.is_some_and(|previous| {
         times
             .iter()
@@ -48,16 +48,16 @@ pub fn find(request: &Request, given: &str, secret: &str, times: &[i64]) -> Chec
 fn variants(body: &[u8]) -> Vec<(Vec<u8>, &'static str)> {
     let mut variants = Vec::new();
     let without = |end: &[u8]| body.strip_suffix(end).map(<[u8]>::to_vec);
-    variants.extend(without(b"\r\n").map(|body| (body, "has a line end (CRLF) behind it that was not signed")));
-    variants.extend(without(b"\n").map(|body| (body, "has a newline behind it that was not signed")));
+    variants.extend(without(b"\r\n").map(|body| (body, "has a line break (CRLF) at its end that was not signed")));
+    variants.extend(without(b"\n").map(|body| (body, "has a newline at its end that was not signed")));
     variants.push(([body, b"\n"].concat(), "has lost the newline at its end"));
-    variants.push(([body, b"\r\n"].concat(), "has lost the line end (CRLF) at its end"));
+    variants.push(([body, b"\r\n"].concat(), "has lost the line break (CRLF) at its end"));
     let lf = replaced(body, b"\r\n", b"\n");
     variants.push((replaced(&lf, b"\n", b"\r\n"), "has LF where CRLF was signed"));
     variants.push((lf, "has CRLF where LF was signed"));
     let parsed = serde_json::from_slice::<Value>(body).ok();
     let compact = parsed.and_then(|parsed| serde_json::to_vec(&parsed).ok());
-    let anew = "was parsed and written anew: without the blanks it matches. Verify the raw bytes, before anything \
+    let anew = "was parsed and serialized again: without the blanks it matches. Verify the raw bytes, before anything \
         parses them";
     variants.extend(compact.map(|compact| (compact, anew)));
     variants
@@ -116,7 +116,7 @@ fn unknown(body: &[u8]) -> String {
     let keys = parsed.as_ref().and_then(Value::as_object).map(|object| object.keys());
     let written_anew = keys.is_some_and(|mut keys| keys.len() > 1 && keys.next().is_some_and(|first| first != "id"));
     if written_anew {
-        format!("{other}; its keys are not in Callboard's order: it was probably parsed and written anew")
+        format!("{other}; its keys are not in Callboard's order: it was probably parsed and serialized again")
     } else {
         other.to_owned()
     }

@@ -55,7 +55,7 @@ fn headers(request: &Request) -> Check {
     let (needed, others) = (missing([TIMESTAMP, SIGNATURE]), missing([ID, EVENT]));
     if !needed.is_empty() {
         let standard = match request.header("webhook-signature") {
-            Some(_) => "; webhook-signature is there, which is for libraries of Standard Webhooks",
+            Some(_) => "; webhook-signature is there, but it is for Standard Webhooks libraries",
             None => "",
         };
         Check::wrong("headers", format!("lack {needed}{standard}"))
@@ -156,7 +156,7 @@ fn form(given: &str) -> (Option<String>, Option<String>) {
         let flaw = if canonical == given {
             None
         } else if !lower.starts_with("sha256=") {
-            Some("has no `sha256=` in front".to_owned())
+            Some("does not start with `sha256=`".to_owned())
         } else {
             Some("has upper-case letters; `sha256=` and lower-case hex are sent".to_owned())
         };
@@ -164,7 +164,7 @@ fn form(given: &str) -> (Option<String>, Option<String>) {
     }
     let is_base64 = |value: &str| STANDARD.decode(value).ok().filter(|bytes| bytes.len() == 32);
     if let Some(bytes) = is_base64(value) {
-        let flaw = "is base64; X-Webhook-Signature is `sha256=` and hex, base64 stands in webhook-signature only";
+        let flaw = "is base64; X-Webhook-Signature is `sha256=` and hex; only webhook-signature is base64";
         let canonical = format!("sha256={}", runtime::keyring::hex(&bytes));
         return (Some(flaw.into()), Some(canonical));
     }

@@ -121,7 +121,7 @@ fn a_secret_that_was_spoiled_here_is_named_and_the_rest_is_checked_with_what_was
     let good = secret();
     for (spoiled, words) in [
         (good.replace("whsec_", ""), "does not start with whsec_"),
-        (format!("{good}\n"), "line end"),
+        (format!("{good}\n"), "line break"),
         (format!("\"{good}\""), "quotes"),
         (good.trim_end_matches('=').into(), "lost the `=`"),
     ] {
@@ -142,7 +142,7 @@ fn a_secret_that_was_spoiled_here_is_named_and_the_rest_is_checked_with_what_was
             ..sent()
         },
         "secret",
-        "24 characters behind whsec_ instead of 44",
+        "24 characters after whsec_ instead of 44",
     );
 }
 
@@ -211,7 +211,7 @@ fn a_signature_in_another_form_is_named_and_its_value_judged() {
         .collect();
     let base64 = STANDARD.encode(bytes);
     for (signature, words) in [
-        (digits.to_owned(), "no `sha256=` in front; its value is right"),
+        (digits.to_owned(), "does not start with `sha256=`; its value is right"),
         (format!("sha256={}", digits.to_uppercase()), "upper-case letters"),
         (good.to_uppercase(), "upper-case letters"),
         (base64.clone(), "is base64"),
@@ -228,7 +228,7 @@ fn a_signature_in_another_form_is_named_and_its_value_judged() {
         signature: digits.replace('a', "b"),
         ..sent()
     };
-    check_refused(&both, "signature", "no `sha256=` in front");
+    check_refused(&both, "signature", "does not start with `sha256=`");
     assert!(!both.checks()[3].message.contains("right"));
 }
 
@@ -244,14 +244,14 @@ fn the_cause_of_a_mismatch_is_found() {
             BODY,
             format!("{BODY}\n"),
             "body",
-            "has a newline behind it",
+            "has a newline at its end",
         ),
         (
             &good,
             BODY,
             format!("{BODY}\r\n"),
             "body",
-            "has a line end (CRLF) behind it",
+            "has a line break (CRLF) at its end",
         ),
         (&good, &format!("{BODY}\n"), BODY.into(), "body", "has lost the newline"),
         (
@@ -259,7 +259,7 @@ fn the_cause_of_a_mismatch_is_found() {
             &format!("{BODY}\r\n"),
             BODY.into(),
             "body",
-            "has lost the line end (CRLF)",
+            "has lost the line break (CRLF)",
         ),
         (
             &good,
@@ -280,7 +280,7 @@ fn the_cause_of_a_mismatch_is_found() {
             BODY,
             pretty.into(),
             "body",
-            "parsed and written anew: without the blanks",
+            "parsed and serialized again: without the blanks",
         ),
         (&good, BODY, sorted.into(), "body", "not in Callboard's order"),
         (&good, BODY, String::new(), "body", "is empty"),
@@ -296,7 +296,7 @@ fn the_cause_of_a_mismatch_is_found() {
             BODY,
             BODY.into(),
             "secret",
-            "has a line end behind it on the signing side",
+            "has a line break at its end on the signing side",
         ),
         (
             &signature::new_secret(),

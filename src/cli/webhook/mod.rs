@@ -33,7 +33,7 @@ pub struct Verify {
     /// The time to compare the timestamp with [default: this machine's clock]
     #[arg(long, value_name = "UNIX_SECONDS")]
     now: Option<i64>,
-    /// How far timestamp and clock may be apart
+    /// How many seconds timestamp and clock may be apart
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     tolerance: u64,
 }

@@ -71,7 +71,7 @@ fn unfinished(rest: &[u8], number: usize) -> String {
     // A body alone is what is pasted most often.
     match header(&String::from_utf8_lossy(rest), number) {
         Err(why) if !rest.is_empty() => why,
-        _ => "has no blank line behind the headers, so there is no body".into(),
+        _ => "has no blank line after the headers, so there is no body".into(),
     }
 }
 

@@ -20,20 +20,20 @@ pub fn flaw(secret: &str) -> Option<Flaw> {
     let message = if bare.is_empty() {
         "is empty".to_owned()
     } else if secret != secret.trim() {
-        "has a blank or a line end before or after it; every byte of it counts".to_owned()
+        "has a blank or a line break before or after it; every byte counts".to_owned()
     } else if bare != secret {
-        "has quotes around it; every byte of it counts".to_owned()
+        "has quotes around it; every byte counts".to_owned()
     } else if !bare.starts_with(PREFIX) {
         format!("does not start with {PREFIX}; the prefix is part of it")
     } else if digits.len() == DIGITS - 1 && !digits.ends_with('=') {
         "has lost the `=` at its end".to_owned()
     } else if digits.len() != DIGITS {
         format!(
-            "has {} characters behind {PREFIX} instead of {DIGITS}",
+            "has {} characters after {PREFIX} instead of {DIGITS}",
             digits.chars().count()
         )
     } else if decoded.is_none_or(|bytes| bytes.len() != 32) {
-        format!("is not the base64 of 32 bytes behind {PREFIX}")
+        format!("is not the base64 of 32 bytes after {PREFIX}")
     } else {
         return None;
     };
@@ -53,7 +53,7 @@ mod tests {
         assert!(flaw(&good).is_none());
         assert!(flaw(&adapters::signature::new_secret()).is_none());
         for (secret, words) in [
-            (format!("{good}\n"), "line end"),
+            (format!("{good}\n"), "line break"),
             (format!(" {good}"), "blank"),
             (format!("\"{good}\""), "quotes"),
             (digits.clone(), "whsec_"),

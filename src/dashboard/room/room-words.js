@@ -3,19 +3,19 @@
 const link = 'Ask whoever sent you the link for a new one.';
 
 export const waitings = {
-  asking: { title: 'May we use your microphone?', text: (agent) => `Your browser asks you now. Choose Allow, so that ${agent} can hear you.` },
+  asking: { title: 'May we use your microphone?', text: (agent) => `Your browser is asking you now. Choose Allow, so that ${agent} can hear you.` },
   connecting: { title: 'Connecting…', text: (agent) => `${agent} is being called. This takes a moment.` },
-  rejoining: { title: 'Joining again…', text: (agent) => `You come back to your talk with ${agent}.` },
+  rejoining: { title: 'Joining again…', text: (agent) => `You are returning to your talk with ${agent}.` },
 };
 
 /** How a talk ended, by the service's words for it. */
 export const endings = {
   you: () => ({ title: 'You hung up', text: 'The talk is over.' }),
   completed: () => ({ title: 'The talk has ended', text: 'Thank you.' }),
-  max_duration: () => ({ title: 'The time is up', text: 'The time that was set for this talk is over.' }),
+  max_duration: () => ({ title: 'The time is up', text: 'The time set for this talk is over.' }),
   silence_timeout: () => ({ title: 'The talk has ended', text: 'Nothing was heard for a while, so the talk was ended.', steps: [`Was your microphone on? ${link}`] }),
   opt_out: () => ({ title: 'The talk has ended', text: 'You asked not to be contacted again. That is noted.' }),
-  consent_refused: () => ({ title: 'The talk has ended', text: 'You did not agree to a recording, so there was no talk.' }),
+  consent_refused: () => ({ title: 'The talk has ended', text: 'You did not agree to be recorded, so the talk was ended.' }),
   ...Object.fromEntries(['agent_error', 'provider_error', 'media_timeout', 'unreachable', 'node_lost', 'credits_depleted', 'canceled'].map((reason) => [
     reason, () => ({ title: 'The talk was cut off', text: 'That was our fault, not yours.', steps: [link] }),
   ])),
@@ -26,7 +26,7 @@ export const failures = {
   denied: (agent) => ({
     title: 'Your microphone is blocked',
     text: `${agent} cannot hear you, because this page was not allowed to use your microphone.`,
-    steps: ['Press the sign beside the address of this page (a lock, sliders or a microphone).', 'Allow the microphone there.', 'Then press Try again.'],
+    steps: ['Press the icon next to the address of this page (a lock, sliders or a microphone).', 'Allow the microphone there.', 'Then press Try again.'],
     retry: 'Try again',
   }),
   no_microphone: () => ({
@@ -43,12 +43,12 @@ export const failures = {
   }),
   insecure: () => ({
     title: 'This page is not safe for a talk',
-    text: 'Browsers lend a microphone only to pages whose address begins with https.',
-    steps: ['Open the link with https:// at its beginning.', `If that does not work: ${lower(link)}`],
+    text: 'Browsers give the microphone only to pages whose address begins with https.',
+    steps: ['Open the link with https:// in front.', `If that does not work: ${lower(link)}`],
   }),
   old_browser: () => ({
     title: 'This browser cannot hold a talk',
-    text: 'It lacks what is needed to speak and to listen.',
+    text: 'It lacks what it takes to speak and listen.',
     steps: ['Update your browser, or open the link in a current Chrome, Edge, Firefox or Safari.'],
   }),
   gone: () => ({
@@ -58,27 +58,27 @@ export const failures = {
   }),
   over: () => ({
     title: 'The talk has ended',
-    text: 'It was over before you were back.',
+    text: 'It ended before you came back.',
     steps: [link],
   }),
   occupied: () => ({
     title: 'Somebody is already in this talk',
     text: 'Only one person at a time can use this link.',
-    steps: ['Is it open in another tab or on another device of yours? Go on there.', `If it was not you: ${lower(link)}`],
+    steps: ['Is it open in another tab or on another of your devices? Continue there.', `If it was not you: ${lower(link)}`],
     retry: 'Try again',
   }),
   elsewhere: () => ({
     title: 'You are in this talk in another tab',
-    text: 'It goes on there. You can close this page.',
+    text: 'It continues there. You can close this page.',
   }),
   full: () => ({
     title: 'All lines are busy',
-    text: 'Too many people are talking at this moment.',
+    text: 'Too many people are talking right now.',
     steps: [`Wait a minute or two, then ${lower(link)}`],
   }),
   too_many_tries: () => ({
     title: 'Too many tries',
-    text: 'There were too many tries in a short time.',
+    text: 'There were too many attempts in a short time.',
     steps: ['Wait a minute, then press Try again.'],
     retry: 'Try again',
   }),
@@ -105,7 +105,7 @@ export const failures = {
   }),
   lost: () => ({
     title: 'The connection is lost',
-    text: 'It was tried for half a minute, without success.',
+    text: 'The page tried to reconnect for half a minute, without success.',
     steps: ['Check that you are online.', 'Then press Try again; if the talk is over by then, ask for a new link.'],
     retry: 'Try again',
   }),

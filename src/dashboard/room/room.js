@@ -234,7 +234,7 @@ async function replaceMicrophone() {
     await line?.speakInto(microphone);
     showMicrophoneTrouble('');
   } catch {
-    if (mine === round) showMicrophoneTrouble(`${agent} cannot hear you: your microphone is gone. Plug one in, or check your browser's settings.`);
+    if (mine === round) showMicrophoneTrouble(`${agent} cannot hear you: your microphone was disconnected. Plug one in, or check your browser's settings.`);
   }
 }
 
@@ -287,7 +287,7 @@ function hangUpOrLeave() {
 function showReady() {
   if (memory.get().participant) {
     byId('ready-title').textContent = 'You are still in this talk';
-    byId('ready-lead').textContent = `${agent} waits for you a short while. Rejoin to go on where you stopped.`;
+    byId('ready-lead').textContent = `${agent} will wait a short while for you. Rejoin to continue where you left off.`;
     byId('join').textContent = 'Rejoin';
     byId('facts').hidden = true;
   }

@@ -3,7 +3,7 @@ use super::super::error::ApiError;
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entities::{page::Page, values::Moment};
-use rules::event::CATALOGUE;
+use rules::{event::CATALOGUE, shape};
 use serde::de::DeserializeOwned;
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use std::{
 };
 use uuid::Uuid;
 
-/// The `{id}` of a path. What is no id is an object that does not exist.
+/// The `{id}` of a path. What is not an id is an object that does not exist.
 pub struct Id<I>(pub I);
 
 impl<I: FromStr> FromRequest for Id<I> {
@@ -22,7 +22,7 @@ impl<I: FromStr> FromRequest for Id<I> {
         let id = request.match_info().get("id").and_then(|text| text.parse().ok());
         ready(
             id.map(Id)
-                .ok_or_else(|| ApiError::not_found("no object has this id; ids are UUIDs")),
+                .ok_or_else(|| ApiError::not_found("there is no object with this id; ids are UUIDs")),
         )
     }
 }
@@ -58,10 +58,8 @@ impl Params {
     /// A value that JSON would hold as a text.
     pub fn text<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, ApiError> {
         let Some(text) = self.take(name) else { return Ok(None) };
-        let value = serde_json::from_value(serde_json::Value::String(text));
-        value
-            .map(Some)
-            .map_err(|error| ApiError::validation(name, error.to_string()))
+        let value = shape::parse_part(serde_json::Value::String(text));
+        value.map(Some).map_err(|why| ApiError::validation(name, why))
     }
 
     /// One of the catalogue's types.
@@ -87,14 +85,20 @@ impl Params {
         let mut page = Page::default();
         if let Some(limit) = self.take("limit") {
             let parsed = limit.parse().ok().filter(|limit| (1..=100).contains(limit));
-            page.limit = parsed
-                .ok_or_else(|| ApiError::validation("limit", format!("`{limit}` must be a number from 1 to 100")))?;
+            page.limit = parsed.ok_or_else(|| {
+                ApiError::validation("limit", format!("must be a number from 1 to 100, not `{limit}`"))
+            })?;
         }
         if let Some(order) = self.take("order") {
             page.newest_first = match order.as_str() {
                 "desc" => true,
                 "asc" => false,
-                _ => return Err(ApiError::validation("order", format!("`{order}` must be asc or desc"))),
+                _ => {
+                    return Err(ApiError::validation(
+                        "order",
+                        format!("must be `asc` or `desc`, not `{order}`"),
+                    ));
+                }
             };
         }
         if let Some(cursor) = self.take("cursor") {

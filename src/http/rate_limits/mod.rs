@@ -290,7 +290,7 @@ impl RateLimits {
             .and_then(|_| self.sign_ins_from_everywhere.check(&email));
         allowed
             .map(drop)
-            .map_err(|not_yet| self.too_many("too many tries; wait a little", &not_yet))
+            .map_err(|not_yet| self.too_many("too many attempts; wait a little", &not_yet))
     }
 
     /// A try to sign in from a browser that has signed in before: counted by itself. `false`: it has used that up.
@@ -303,14 +303,14 @@ impl RateLimits {
         let allowed = self.own_passwords.check(&user);
         allowed
             .map(drop)
-            .map_err(|not_yet| self.too_many("too many tries at this password; wait a little", &not_yet))
+            .map_err(|not_yet| self.too_many("too many attempts at this password; wait a little", &not_yet))
     }
 
     /// Somebody is let in, given another role, or let go.
     pub fn member_change(&self, tenant: TenantId) -> ApiResult<()> {
         let allowed = self.member_changes.check(&tenant);
         allowed.map(drop).map_err(|not_yet| {
-            let message = format!("at most {MEMBER_CHANGES} changes of members an hour");
+            let message = format!("at most {MEMBER_CHANGES} member changes an hour");
             self.too_many(message, &not_yet)
         })
     }
@@ -319,7 +319,7 @@ impl RateLimits {
     pub fn member_sessions(&self, tenant: TenantId, member: UserId) -> ApiResult<()> {
         let allowed = self.member_sessions.check(&(tenant, member));
         allowed.map(drop).map_err(|not_yet| {
-            let message = format!("at most {MEMBER_SESSIONS} changes of one member a day");
+            let message = format!("at most {MEMBER_SESSIONS} changes to one member a day");
             self.too_many(message, &not_yet)
         })
     }
@@ -328,7 +328,7 @@ impl RateLimits {
     pub fn trunk_test(&self, caller: &Caller) -> ApiResult<()> {
         let allowed = self.trunk_tests.check(&caller.tenant_id());
         allowed.map(drop).map_err(|not_yet| {
-            let message = format!("at most {TRUNK_TESTS} tests of trunks a minute");
+            let message = format!("at most {TRUNK_TESTS} trunk tests a minute");
             self.too_many(message, &not_yet)
         })
     }
@@ -347,7 +347,7 @@ impl RateLimits {
         if characters.is_none_or(|n| self.previews.allows(&tenant, n)) {
             Ok(())
         } else {
-            let message = format!("at most {PREVIEW_CHARACTERS} characters of previews a minute");
+            let message = format!("at most {PREVIEW_CHARACTERS} characters of preview text a minute");
             Err(ApiError::TooMany("rate_limited", message, 5))
         }
     }

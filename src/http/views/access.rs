@@ -49,7 +49,7 @@ pub struct WorkspaceView {
     pub name: String,
     /// How numbers without `+` are read.
     pub country: String,
-    /// Where calls are placed whose zone is unknown.
+    /// The time zone for calls whose own is unknown.
     pub timezone: Zone,
 }
 

@@ -55,7 +55,7 @@ impl From<agent_version::Model> for AgentVersionView {
     }
 }
 
-/// How a dry run went.
+/// The result of a dry run.
 #[derive(Serialize, JsonSchema)]
 pub struct SimulationView {
     pub turns: Vec<Turn>,
@@ -97,7 +97,7 @@ impl SimulationView {
     }
 }
 
-/// Everything that happened to a session, in its order.
+/// Everything that happened in a session, in order.
 #[derive(Serialize, JsonSchema)]
 pub struct TimelineView {
     pub session_id: SessionId,

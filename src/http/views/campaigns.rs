@@ -19,11 +19,11 @@ pub struct CampaignView {
     pub env: Env,
     pub status: Status,
     pub pause_reason: Option<campaign::PauseReason>,
-    /// While paused for quiet hours: when it goes on by itself.
+    /// While paused for quiet hours: when it resumes by itself.
     pub next_open_at: Option<Moment>,
     /// Started, and waiting for `schedule.starts_at`.
     pub armed: bool,
-    /// What keeps it from dialling although it runs.
+    /// What keeps it from dialling although it is running.
     pub blocked_by: Vec<BlockedBy>,
     /// It was canceled, or its time is over; calls in flight run to their end.
     pub cancel_requested_at: Option<Moment>,

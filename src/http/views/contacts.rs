@@ -21,7 +21,7 @@ pub struct ContactView {
     pub email: Option<String>,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
-    /// Where the person is, if it was said.
+    /// Where the person is, if given.
     pub timezone: Option<Zone>,
     pub variables: Variables,
     pub priority: i32,

@@ -26,7 +26,7 @@ use serde::Serialize;
 pub struct List<T> {
     pub data: Vec<T>,
     pub has_more: bool,
-    /// Give it as `cursor` to read on; null at the end.
+    /// Pass it as `cursor` to get the next page; null at the end.
     pub next_cursor: Option<String>,
 }
 
@@ -53,14 +53,14 @@ impl<T> List<T> {
 
 #[derive(Serialize, JsonSchema)]
 pub struct ConcurrencyView {
-    /// Calls at once, in this env.
+    /// Concurrent calls, in this env.
     pub limit: i32,
     /// The most that `limit` can be set to.
     pub max_limit: i32,
-    /// Of these, left free by calls that the workspace places, for calls that come in.
+    /// Of these, kept free for incoming calls.
     pub inbound_reserve: i32,
     pub in_use: u64,
-    /// Free slots; calls that come in may take them all.
+    /// Free slots; incoming calls may take them all.
     pub available: u64,
     pub by_source: BySourceView,
     /// Calls started per second, at most.

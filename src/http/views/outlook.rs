@@ -8,21 +8,21 @@ use entities::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is to be expected of a campaign, before it starts or while it runs.
+/// What to expect of a campaign, before it starts or while it runs.
 #[derive(Serialize, JsonSchema)]
 pub struct OutlookView {
     pub campaign_id: CampaignId,
-    /// As of when: those who ask for the same while it is being found out share one answer.
+    /// The moment it describes: requests that arrive while it is worked out share one answer.
     pub generated_at: Moment,
     /// Nothing keeps it from being started.
     pub ready: bool,
     /// What does, and what to do about it.
     pub problems: Vec<ProblemView>,
-    /// Contacts that are not at their end.
+    /// Contacts that have not reached a final status.
     pub contacts: i64,
-    /// Those who will be called, as far as can be told now.
+    /// Those that will be called, as far as is known now.
     pub eligible: i64,
-    /// Those who will be skipped, by reason.
+    /// Those that will be skipped, by reason.
     pub skips: SkipsView,
     /// Numbers that were called as often as the caps allow: they wait, unless `caps.on_cap` says `skip`.
     pub capped: i64,
@@ -67,7 +67,7 @@ impl OutlookView {
             (
                 row.status != Status::Draft || has_agent,
                 "no_agent",
-                "it has no agent: give it one as `agent_id`",
+                "it has no agent: set `agent_id`",
             ),
             (
                 outlook.open > 0,
@@ -77,18 +77,18 @@ impl OutlookView {
             (
                 outlook.eligible > 0,
                 "nobody_eligible",
-                "nobody of its contacts can be called: see `skips`",
+                "none of its contacts can be called: see `skips`",
             ),
             (!ended, "ended", "its `schedule.ends_at` has passed"),
             (
                 has_sender,
                 "not_configured",
-                "nothing is configured by which it could call, or write, in live",
+                "no provider is configured for live calls or messages of its channel",
             ),
             (
                 is_filled,
                 "missing_variables",
-                "its template is missing, or needs a variable that a contact has not",
+                "its template is missing, or needs a variable that a contact does not have",
             ),
         ];
         let problems: Vec<_> = possible

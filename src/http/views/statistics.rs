@@ -11,7 +11,7 @@ use rules::dispatch::limiting::LimitingFactor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How a campaign does.
+/// How a campaign is doing.
 #[derive(Serialize, JsonSchema)]
 pub struct CampaignStatsView {
     pub campaign_id: CampaignId,
@@ -30,16 +30,16 @@ pub struct CampaignStatsView {
     pub hours: Vec<CampaignHourView>,
     /// What keeps it from dialling faster; null unless it runs.
     pub limiting_factor: Option<LimitingFactor>,
-    /// When everybody who is left will have been called, at this pace; null if that is not to be said.
+    /// When all contacts left will have been called, at this pace; null if unknown.
     pub expected_finish_at: Option<Moment>,
     pub started_at: Option<Moment>,
     pub completed_at: Option<Moment>,
 }
-/// Calls at once.
+/// Concurrent calls.
 #[derive(Serialize, JsonSchema)]
 pub struct SlotsView {
     pub in_use: i64,
-    /// The lower one of the campaign's and the workspace's.
+    /// The lower of the campaign's and the workspace's.
     pub limit: i32,
 }
 #[derive(Serialize, JsonSchema)]

@@ -23,7 +23,7 @@ pub struct EndpointView {
     pub max_concurrency: i32,
     pub ordering: webhook_endpoint::Ordering,
     pub status: webhook_endpoint::Status,
-    /// Live deliveries that ended failed since the last success.
+    /// Live deliveries that failed since the last success.
     pub failure_streak: i32,
     /// The last attempt's HTTP status; 0 when no answer came, null before the first.
     pub last_status: Option<i32>,
@@ -33,7 +33,7 @@ pub struct EndpointView {
     pub paused_until: Option<Moment>,
     /// The secret's last four characters.
     pub secret_hint: String,
-    /// Until then the secret before the last rotation signs along.
+    /// Until then the previous secret also signs.
     pub previous_secret_expires_at: Option<Moment>,
     /// The signing secret. Only in the answer to the endpoint's creation and to a rotation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct WebhookTestView {
     pub response_body: Option<String>,
 }
 
-/// What was sent again.
+/// What is sent again.
 #[derive(Serialize, JsonSchema)]
 pub struct RecoveryView {
     pub id: RecoveryId,
@@ -68,7 +68,7 @@ pub struct RecoveryView {
     /// and before this one.
     pub until: Moment,
     pub status: recovery::Status,
-    /// Held deliveries that were let go.
+    /// Held deliveries that were released.
     pub released: i64,
     /// Failed deliveries that are sent again.
     pub replayed: i64,
@@ -92,13 +92,13 @@ impl From<recovery::Model> for RecoveryView {
     }
 }
 
-/// How an endpoint does.
+/// How an endpoint is doing.
 #[derive(Serialize, JsonSchema)]
 pub struct EndpointStatsView {
     pub endpoint_id: EndpointId,
     pub last_24_hours: AttemptsView,
     pub last_7_days: AttemptsView,
-    /// What waits now.
+    /// What is waiting now.
     pub open: WaitingView,
     /// The latest recovery.
     pub recovery: Option<RecoveryView>,
@@ -112,7 +112,7 @@ pub struct AttemptsView {
     pub succeeded: i64,
     /// `succeeded` by `attempts`, from 0 to 1; null without attempts.
     pub success_rate: Option<f64>,
-    /// Deliveries that ended failed.
+    /// Deliveries that failed.
     pub failed_deliveries: i64,
     pub average_duration_ms: Option<i64>,
     pub longest_duration_ms: i64,
@@ -195,7 +195,7 @@ pub struct AttemptView {
     pub signed_at: i64,
     pub duration_ms: i32,
     pub timings: TimingsView,
-    /// Address and port that were connected to.
+    /// The address and port of the connection.
     pub remote_address: Option<String>,
     /// The HTTP status; 0 when no answer came.
     pub status: i32,
@@ -206,13 +206,13 @@ pub struct AttemptView {
     pub response_body: Option<String>,
 }
 
-/// Null where nothing of it happened, as on a connection that was open already.
+/// Null where a step did not happen, as on a connection that was already open.
 #[derive(Serialize, JsonSchema)]
 pub struct TimingsView {
     pub dns_ms: Option<i32>,
     pub connect_ms: Option<i32>,
     pub tls_ms: Option<i32>,
-    /// From the start to the answer's status.
+    /// From the start to the status of the answer.
     pub first_byte_ms: Option<i32>,
 }
 
@@ -239,7 +239,7 @@ impl From<delivery_attempt::Model> for AttemptView {
     }
 }
 
-/// The event envelope: the very bytes that receivers get.
+/// The event envelope: exactly the bytes that receivers get.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct EventView(#[schemars(with = "Envelope")] pub Box<RawValue>);

@@ -36,7 +36,7 @@ use schemars::JsonSchema;
 #[expect(dead_code, reason = "it describes a form, which is read part by part")]
 pub struct CloneForm {
     name: Text<1, 100>,
-    /// BCP 47, as en-US.
+    /// BCP 47, such as en-US.
     language: Option<Text<2, 35>>,
     /// `true`: the person who speaks agrees to be cloned, and you can show it.
     consent_attested: bool,
@@ -194,9 +194,7 @@ impl Asked {
 
     /// Name and language.
     fn settings(self) -> ApiResult<(String, Option<String>)> {
-        let name = self
-            .name
-            .ok_or_else(|| ApiError::validation("name", "missing field `name`"))?;
+        let name = self.name.ok_or_else(|| ApiError::validation("name", "is required"))?;
         let name = Text::<1, 100>::parse(&name).map_err(|why| ApiError::validation("name", why))?;
         let language = self.language.filter(|language| !language.is_empty());
         let language = language.as_deref().map(Text::<2, 35>::parse).transpose();
@@ -271,7 +269,7 @@ impl<'a> Upload<'a> {
                     let known = [texts, &["samples"]].concat().join("`, `");
                     return Err(ApiError::validation(
                         name,
-                        format!("is not a field of this form, which has `{known}`"),
+                        format!("is not a field of this form; its fields are `{known}`"),
                     ));
                 }
             }

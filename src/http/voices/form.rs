@@ -121,7 +121,7 @@ impl Form {
             }));
         }
         let value = String::from_utf8(content).ok().filter(|text| !text.contains('\0'));
-        let value = value.ok_or_else(|| ApiError::validation(name.clone(), "is not text in UTF-8"))?;
+        let value = value.ok_or_else(|| ApiError::validation(name.clone(), "is not UTF-8 text"))?;
         Ok(Some(Part::Text { name, value }))
     }
 
@@ -228,9 +228,13 @@ impl Source {
             return too_much();
         }
         if self.state.unread.get() > MAX_UNREAD {
-            return ApiError::validation("", "a part of the form has a head without an end");
+            return ApiError::validation("", "a part of the form has headers that never end");
         }
-        ApiError::validation("", format!("the form cannot be read: {error}"))
+        tracing::debug!(%error, "a form cannot be read");
+        ApiError::validation(
+            "",
+            "the form cannot be read; send it as multipart/form-data, each part with its name",
+        )
     }
 }
 

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "Where a voice comes from.")]
 pub enum VoiceType {
-    /// The service speaks with it by itself.
+    /// The service speaks with it, without a provider.
     Builtin,
     /// The realtime provider's, in calls of agents with `brain.mode: realtime`.
     Provider,
@@ -45,7 +45,7 @@ pub enum VoiceType {
 
 #[derive(Serialize, JsonSchema)]
 pub struct VoiceView {
-    /// A UUID for a clone, else a name that stays as it is: what agents and campaigns take as `voice_id`.
+    /// A UUID for a clone, else a fixed name: what agents and campaigns take as `voice_id`.
     pub id: String,
     pub name: String,
     pub r#type: VoiceType,
@@ -54,7 +54,7 @@ pub struct VoiceView {
     /// BCP 47; null: any.
     pub language: Option<String>,
     pub status: Status,
-    /// How many a clone has.
+    /// The number of a clone's samples.
     pub samples: i32,
     /// Each of a clone's samples. Only in the answer to GET /v1/voices/{id}.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct VoiceView {
     /// The same in words, with what to do.
     pub error_message: Option<String>,
     pub ready_at: Option<Moment>,
-    /// Null for voices that are simply there.
+    /// Null for built-in voices.
     pub created_at: Option<Moment>,
     pub updated_at: Option<Moment>,
 }
@@ -75,7 +75,7 @@ pub struct SampleView {
     pub bytes: i64,
     /// Of the file, hex.
     pub sha256: String,
-    /// `wav`, `mp3`, `flac` or `ogg`. Null, as what follows, until it was examined.
+    /// `wav`, `mp3`, `flac` or `ogg`. Null, like the following fields, until it has been examined.
     pub format: Option<String>,
     pub duration_seconds: Option<f64>,
     /// Integrated loudness by EBU R 128.
@@ -193,12 +193,12 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<String>) -> ApiR
     }))
 }
 
-/// What can be changed of a clone.
+/// What can be changed about a clone.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub name: Text<1, 100>,
-    /// BCP 47, as en-US.
+    /// BCP 47, such as en-US.
     #[serde(default)]
     pub language: Option<Text<2, 35>>,
 }
@@ -239,7 +239,7 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<String>) -> A
     users.extend(campaigns.iter().map(|name| format!("campaign `{name}`")));
     if !users.is_empty() {
         let (count, users) = (users.len(), users[..users.len().min(10)].join(", "));
-        let why = format!("{count} speak with it: {users}; give them another `voice_id` first");
+        let why = format!("{count} use it: {users}; give them another `voice_id` first");
         return Err(Error::InUse(why).into());
     }
     tell(&state, &voice, Command::Delete).await?;
@@ -247,5 +247,5 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<String>) -> A
 }
 
 fn not_configured() -> Error {
-    Error::NotConfigured("no provider of voices is configured; use a test key for sandbox clones".into())
+    Error::NotConfigured("no voice provider is configured; use a test key for sandbox clones".into())
 }

@@ -46,7 +46,7 @@ async fn say(state: &State, row: &Model, text: String) -> ApiResult<Vec<u8>> {
     let cloner = state.deps.cloning.of(row.provider).ok_or_else(not_configured)?;
     let language = row.language.clone().unwrap_or_else(|| "en-US".into());
     let spoken = cloner.speak(id, text, language).await;
-    Ok(spoken.map_err(|refused| Error::Unavailable(format!("the provider of voices {}", refused.why)))?)
+    Ok(spoken.map_err(|refused| Error::Unavailable(format!("the voice provider {}", refused.why)))?)
 }
 
 fn not_ready(status: Status) -> Error {

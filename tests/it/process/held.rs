@@ -52,7 +52,7 @@ fn paused_and_resumed(backend: Backend) {
         );
         let words = place.run(&["dispatch", "resume"]);
         let words = String::from_utf8_lossy(&words.stdout).into_owned();
-        assert!(words.contains("goes on"), "{words}");
+        assert!(words.contains("resumes"), "{words}");
 
         let clock = run(&["clock", "show"]);
         assert_eq!((&clock["doubt"], clock["gap_ms"].as_i64()), (&Value::Null, Some(0)));

@@ -188,7 +188,7 @@ fn a_start_waits_for_a_file_that_another_program_has_locked() {
         let outside = Database::connect(options).await.unwrap();
         outside.execute_unprepared("BEGIN IMMEDIATE").await.unwrap();
         let mut starting = place.start(&[]);
-        starting.until("the start waits for it");
+        starting.until("startup waits for it");
         outside.execute_unprepared("ROLLBACK").await.unwrap();
         let mut serving = starting.ready();
         serving.kill().unwrap();

@@ -88,7 +88,7 @@ async fn bytes(api: &Api, path: &str, body: Value) -> (u16, Vec<u8>) {
     (response.status().as_u16(), response.bytes().await.unwrap().to_vec())
 }
 
-/// A live key, and a provider of voices.
+/// A live key, and a voice provider.
 async fn live(world: &mut World) -> (Tenant, Api, VoiceServer) {
     let server = VoiceServer::start();
     world.change_setting("voice_provider_api_key", json!(KEY)).await;
@@ -327,7 +327,7 @@ on_both! {
         world.settle().await;
         let found = voice(&api, &id).await;
         assert_eq!((found["status"].as_str(), found["error_code"].as_str()), (Some("failed"), Some("provider_error")));
-        assert_eq!(found["error_message"], "the provider of voices answered 422: the key [key] may not clone");
+        assert_eq!(found["error_message"], "the voice provider answered 422: the key [key] may not clone");
         server.answer_with(Adding::Make);
         api.post(&format!("/v1/voices/{id}/train"), json!({})).await.ok();
         world.settle().await;

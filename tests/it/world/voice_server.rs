@@ -1,4 +1,4 @@
-//! A real local provider of voices, in the shape of ElevenLabs: `POST /v1/voices/add`, `GET /v1/voices`,
+//! A real local voice provider, in the shape of ElevenLabs: `POST /v1/voices/add`, `GET /v1/voices`,
 //! `DELETE /v1/voices/{id}`, `POST /v1/text-to-speech/{id}`. Reads forms with its own few lines, not with the service's.
 use actix_web::{
     App, HttpRequest, HttpResponse, HttpServer,

@@ -46,7 +46,7 @@ impl Deliveries {
         });
         match self.counts.entry(event).or_default().get_mut(at) {
             Some(count) if fact["replay_of"].is_null() => *count = count.saturating_add(1),
-            Some(_) | None => self.strange.push(format!("delivery {} is nobody's wish", fact["id"])),
+            Some(_) | None => self.strange.push(format!("nobody asked for delivery {}", fact["id"])),
         }
     }
 

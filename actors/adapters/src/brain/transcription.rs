@@ -65,7 +65,7 @@ impl Provider {
         let body = read(response, MAX_BODY, &mut patience).await;
         let body = body.map_err(|why| self.0.failure(&why))?;
         let heard: Result<Transcription, _> = serde_json::from_slice(&body);
-        let heard = heard.map_err(|_| self.0.failure("its answer is no JSON with a `text`"))?;
+        let heard = heard.map_err(|_| self.0.failure("its answer is not JSON with a `text`"))?;
         Ok(guard::clean(&heard.text, guard::MAX_WORDS).trim().to_owned())
     }
 }

@@ -94,9 +94,8 @@ pub async fn keep(folder: &Path, name: &str, message: &Message) -> Result<String
 }
 
 pub fn mailbox(from: &str) -> Result<Mailbox, String> {
-    from.parse().map_err(|error| {
-        format!("`{from}` is not an e-mail address ({error}); write `Callboard <callboard@example.com>`")
-    })
+    from.parse()
+        .map_err(|_| format!("`{from}` is not an e-mail address; write `Callboard <callboard@example.com>`"))
 }
 
 /// The same bytes at each attempt, so that a second copy can be told by its Message-ID.

@@ -66,14 +66,16 @@ const LOGIN: [u16; 4] = [530, 534, 535, 538];
 impl Server {
     /// `smtp://` (STARTTLS when the server has it), `smtps://`; with `user:password@` if the server asks for it.
     pub fn parse(url: &str) -> Result<Self, String> {
-        let url = url::Url::parse(url)
-            .map_err(|error| format!("is no URL ({error}); write smtps://user:password@host:465"))?;
+        let url = url::Url::parse(url).map_err(|_| "is not a URL; write smtps://user:password@host:465".to_owned())?;
         let host = url.host_str().ok_or("names no host")?.to_owned();
         let asked = url
             .query_pairs()
             .find(|(name, _)| name == "tls")
             .map(|(_, value)| value.into_owned());
-        let parameters = || TlsParameters::new(host.clone()).map_err(|error| format!("cannot be used ({error})"));
+        let parameters = || {
+            TlsParameters::new(host.clone())
+                .map_err(|_| format!("names the host `{host}`, to which no TLS connection can be made"))
+        };
         let local = matches!(host.as_str(), "127.0.0.1" | "localhost" | "[::1]");
         let (tls, port) = match (url.scheme(), asked.as_deref()) {
             ("smtps", _) => (Tls::Wrapped(parameters()?), 465),

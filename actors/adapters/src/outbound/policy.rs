@@ -33,7 +33,9 @@ impl std::str::FromStr for AllowedTarget {
                 host.trim_matches(['[', ']']).to_lowercase(),
                 port,
             )),
-            _ => Err(format!("`{text}` is neither host:port nor a network as 10.0.0.0/8")),
+            _ => Err(format!(
+                "`{text}` is neither host:port nor a network such as 10.0.0.0/8"
+            )),
         }
     }
 }

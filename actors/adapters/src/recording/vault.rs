@@ -86,7 +86,9 @@ impl Vault {
         // Also after a failure, for a write may have come to pass.
         let erased = self.remove(&name).await;
         if read? != probe {
-            return Err(Failure::Store("it gave back something else than was put".to_owned()));
+            return Err(Failure::Store(
+                "it returned something other than what was stored".to_owned(),
+            ));
         }
         erased
     }

@@ -64,7 +64,7 @@ fn a_wrong_place_is_refused_in_words() {
     assert!(!format!("{half:?}").contains("hunter2"));
     let refusal = Vault::open("s3://bucket", half, [0; 32], Vec::new()).unwrap_err();
     assert!(
-        refusal.contains("come together") && !refusal.contains("hunter2"),
+        refusal.contains("given together") && !refusal.contains("hunter2"),
         "{refusal}"
     );
     let plain = S3Options {

@@ -50,14 +50,13 @@ const MAX_ANSWER: usize = 64 * 1024;
 impl Twilio {
     /// Fails, in words for an operator, on what cannot be used; each begins with its setting's name.
     pub fn new(url: &str, account_sid: &str, auth_token: &str, from: &str) -> Result<Self, String> {
-        let base =
-            Url::parse(url).map_err(|error| format!("sms_url: is no URL ({error}); write https://api.twilio.com"))?;
+        let base = Url::parse(url).map_err(|_| "sms_url: is not a URL; write https://api.twilio.com".to_owned())?;
         let plain = base.username().is_empty() && base.password().is_none() && base.query().is_none();
         if !matches!(base.scheme(), "http" | "https") || !plain {
             return Err("sms_url: is not of the form https://host".into());
         }
         if account_sid.is_empty() || !account_sid.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return Err("sms_account_sid: letters and digits, as ACxxxxxxxx".into());
+            return Err("sms_account_sid: must be letters and digits, such as ACxxxxxxxx".into());
         }
         if auth_token.is_empty() {
             return Err("sms_auth_token: is needed with sms_account_sid".into());
@@ -69,7 +68,7 @@ impl Twilio {
             }
             number => From::Number(number.parse().map_err(|_| {
                 format!(
-                    "sms_from: `{number}` is neither a number as +12025550123 nor a messaging service as MGxxxxxxxx"
+                    "sms_from: `{number}` is neither a number such as +12025550123 nor a messaging service such as MGxxxxxxxx"
                 )
             })?),
         };
@@ -143,7 +142,7 @@ impl Provider for Twilio {
                     why: Fault::new("provider_unavailable", unreachable_words(error)),
                 },
                 Err(error) => Outcome::Lost(format!(
-                    "no answer of the provider: {}",
+                    "no answer from the provider: {}",
                     with_cause(&error.without_url())
                 )),
             };

@@ -61,7 +61,8 @@ pub enum Failure {
 impl Stripe {
     /// Fails, in words for an operator, on an address or a key that cannot be used. rustls must have its provider by then.
     pub fn new(url: &str, secret_key: &str) -> Result<Self, String> {
-        let mut sessions = Url::parse(url).map_err(|error| format!("stripe_url: is no URL ({error})"))?;
+        let mut sessions =
+            Url::parse(url).map_err(|_| "stripe_url: is not a URL; write https://api.stripe.com".to_owned())?;
         let plain = sessions.username().is_empty() && sessions.password().is_none();
         if !plain || sessions.query().is_some() || sessions.fragment().is_some() || !is_safe(&sessions) {
             return Err(
@@ -137,7 +138,7 @@ impl Stripe {
         };
         if status.is_success() {
             let json = serde_json::from_slice(&body);
-            return json.map_err(|_| Failure::Passing("its answer is no JSON".into()));
+            return json.map_err(|_| Failure::Passing("its answer is not JSON".into()));
         }
         let words = self.words(&refused(status, &body));
         // A conflict is another request with the same key that is still under way.

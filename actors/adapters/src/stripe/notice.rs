@@ -61,12 +61,13 @@ pub enum Whose {
 
 /// A field that a notice of that kind must have is missing or of another shape.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{0} is missing or has another shape than expected")]
+#[error("{0} is missing or does not have the expected form")]
 pub struct Unreadable(pub &'static str);
 
 impl Notice {
     pub fn parse(body: &[u8]) -> Result<Self, String> {
-        let notice: Notice = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let notice: Notice = serde_json::from_slice(body)
+            .map_err(|_| "it is not JSON with an `id`, a `type` and `data.object`".to_owned())?;
         if notice.id.len() > MAX_ID || notice.kind.len() > MAX_ID {
             return Err("its id or type is too long".into());
         }

@@ -100,7 +100,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<(Message, usize)>, String> {
     let length = match of("content-length") {
         Some(text) => text
             .parse::<usize>()
-            .map_err(|_| "the peer's answer has no sound Content-Length".to_owned())?,
+            .map_err(|_| "the peer's answer has no valid Content-Length".to_owned())?,
         None => 0,
     };
     let end = body_at.saturating_add(length);

@@ -1,4 +1,4 @@
-//! A provider of voices that speaks ElevenLabs' protocol, at an address that the operator names.
+//! A voice provider that speaks ElevenLabs' protocol, at an address that the operator names.
 //!
 //! Voices are labelled with our id and run (`callboard_voice`, `callboard_run`), so that what a crash or a late answer left
 //! there is found. Nothing is ever asked twice: making a voice is not idempotent.
@@ -67,10 +67,10 @@ struct Labels {
 impl Elevenlabs {
     /// `url` as `https://api.elevenlabs.io`. Fails, in words for an operator, on what cannot be used.
     pub fn new(url: &str, api_key: &str) -> Result<Self, String> {
-        let base = Url::parse(url).map_err(|error| format!("is no URL ({error}); write https://api.elevenlabs.io"))?;
+        let base = Url::parse(url).map_err(|_| "is not a URL; write https://api.elevenlabs.io".to_owned())?;
         let plain = base.username().is_empty() && base.password().is_none();
         if !matches!(base.scheme(), "http" | "https") || !plain || base.query().is_some() || base.fragment().is_some() {
-            return Err("is not of the form https://api.elevenlabs.io; the key is set apart from it".into());
+            return Err("is not of the form https://api.elevenlabs.io; the key has a setting of its own".into());
         }
         let api_key = api_key.trim();
         if api_key.is_empty() || !api_key.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -56,7 +56,7 @@ impl From<Refused> for Refusal {
         };
         Refusal {
             code,
-            message: format!("the provider of voices {}", refused.why),
+            message: format!("the voice provider {}", refused.why),
             leftovers: refused.in_doubt,
         }
     }

@@ -50,7 +50,7 @@ impl Offered {
             return Self::accept(rtc, &answer, codec, mux, runtime);
         }
         Err(bad(
-            "the offer's audio knows none of opus, PCMU and PCMA; add one of them",
+            "the offer's audio has none of opus, PCMU and PCMA; add one of them",
         ))
     }
 
@@ -117,15 +117,18 @@ fn check(sdp: &str) -> Result<(), BadOffer> {
         .lines()
         .any(|line| matches!(line.trim_end(), "a=sendonly" | "a=inactive"))
     {
-        return Err(bad(
-            "the offer's audio does not want to hear anything; offer it as sendrecv",
-        ));
+        return Err(bad("the offer's audio cannot receive; offer it as sendrecv"));
     }
     Ok(())
 }
 
 fn answer(sdp: &str, codec: Codec, mux: &Mux) -> Result<(Rtc, String), BadOffer> {
-    let understand = |reason: String| BadOffer(format!("the offer cannot be used: {reason}"));
+    let understand = |reason: String| {
+        tracing::debug!(reason, "an offer cannot be used");
+        bad(
+            "the offer cannot be used; send the SDP of `RTCPeerConnection.createOffer` as it is, with its fingerprint and ICE lines",
+        )
+    };
     let offer = SdpOffer::from_sdp_string(sdp).map_err(|error| understand(error.to_string()))?;
     // Lost sound is not waited for longer than a person would notice.
     let config = Rtc::builder()

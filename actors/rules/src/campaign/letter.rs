@@ -166,12 +166,12 @@ pub enum Filled {
 fn sms(body: &Template, variables: &Variables) -> Result<String, String> {
     let text = body.fill(variables, Escape::No).map_err(why)?;
     if text.trim().is_empty() {
-        return Err("is empty with the contact's variables".into());
+        return Err("is empty once the contact's variables are filled in".into());
     }
     let characters = text.chars().count();
     if characters > MAX_SMS {
         return Err(format!(
-            "is {characters} characters long with the contact's variables; {MAX_SMS} at most"
+            "is {characters} characters long with the contact's variables; at most {MAX_SMS} are allowed"
         ));
     }
     Ok(text)

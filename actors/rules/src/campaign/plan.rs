@@ -9,25 +9,25 @@ use entities::{
 /// Errors: the first field that is wrong, and why. `max_calls_per_second` is the operator's.
 pub fn check(plan: &Plan, max_calls_per_second: f64) -> Result<()> {
     if plan.pacing.calls_per_second.get() > max_calls_per_second {
-        return Err(Error::refused(
+        return Err(Error::invalid(
             "pacing.calls_per_second",
             format!("is more than the operator's maximum of {max_calls_per_second}"),
         ));
     }
     if plan.from_numbers.len() > 100 {
-        return Err(Error::refused("from_numbers", "has more than 100 entries"));
+        return Err(Error::invalid("from_numbers", "has more than 100 entries"));
     }
     if plan.retry.rules.values().any(|rule| rule.delays_minutes.len() > 10) {
-        return Err(Error::refused("retry.rules", "a rule has more than 10 delays"));
+        return Err(Error::invalid("retry.rules", "a rule has more than 10 delays"));
     }
     check_windows(&plan.schedule)?;
     if plan
         .session_type
         .is_some_and(|kind| kind != plan.channel.session_type())
     {
-        return Err(Error::refused(
+        return Err(Error::invalid(
             "session_type",
-            "does not go with the channel: `phone` for phone, `none` for sms and email; leave it out",
+            "does not match the channel: `phone` for phone, `none` for sms and email; leave it out",
         ));
     }
     // A draft may still lack its template; its start needs it.
@@ -41,8 +41,8 @@ pub fn check(plan: &Plan, max_calls_per_second: f64) -> Result<()> {
 
 fn check_windows(schedule: &Schedule) -> Result<()> {
     match &schedule.windows {
-        Some(windows) if windows.len() > 50 => Err(Error::refused("schedule.windows", "has more than 50 entries")),
-        Some(windows) if windows.is_empty() => Err(Error::refused(
+        Some(windows) if windows.len() > 50 => Err(Error::invalid("schedule.windows", "has more than 50 entries")),
+        Some(windows) if windows.is_empty() => Err(Error::invalid(
             "schedule.windows",
             "is empty: nobody could ever be called; leave it out for the default",
         )),
@@ -52,12 +52,12 @@ fn check_windows(schedule: &Schedule) -> Result<()> {
 
 fn check_dates(schedule: &Schedule) -> Result<()> {
     if schedule.blackout_dates.len() > 366 {
-        return Err(Error::refused("schedule.blackout_dates", "has more than 366 entries"));
+        return Err(Error::invalid("schedule.blackout_dates", "has more than 366 entries"));
     }
     if let (Some(starts_at), Some(ends_at)) = (schedule.starts_at, schedule.ends_at)
         && starts_at >= ends_at
     {
-        return Err(Error::refused("schedule.ends_at", "must be later than `starts_at`"));
+        return Err(Error::invalid("schedule.ends_at", "must be later than `starts_at`"));
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ mod tests {
         ];
         for (fields, field) in refused {
             match checked(&fields) {
-                Err(Error::Refused { field: found, .. } | Error::Invalid { field: found, .. }) => {
+                Err(Error::Invalid { field: found, .. }) => {
                     assert_eq!(found, field, "{fields}");
                 }
                 other => panic!("{fields}: {other:?}"),

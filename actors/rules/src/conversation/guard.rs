@@ -134,8 +134,8 @@ fn object(arguments: &str) -> Result<Map<String, Value>, String> {
     }
     match serde_json::from_str(arguments) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("the arguments are no JSON object".into()),
-        Err(_) => Err("the arguments are no JSON".into()),
+        Ok(_) => Err("the arguments are not a JSON object".into()),
+        Err(_) => Err("the arguments are not JSON".into()),
     }
 }
 

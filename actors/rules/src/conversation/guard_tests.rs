@@ -215,10 +215,10 @@ fn arguments_are_an_object_of_16_kib_at_most() {
         .unwrap_err();
     assert_eq!(why, "the arguments are larger than 16 KiB");
     for (arguments, why) in [
-        ("7", "the arguments are no JSON object"),
-        ("null", "the arguments are no JSON object"),
-        ("{", "the arguments are no JSON"),
-        ("end the call", "the arguments are no JSON"),
+        ("7", "the arguments are not a JSON object"),
+        ("null", "the arguments are not a JSON object"),
+        ("{", "the arguments are not JSON"),
+        ("end the call", "the arguments are not JSON"),
         (r#"{"now":true}"#, "`now` is not an argument of this tool"),
     ] {
         assert_eq!(refusal(tools::END, arguments), why, "{arguments}");

@@ -7,7 +7,11 @@ mod weigh;
 
 pub use sample::sample;
 
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use crate::shape;
+use jsonschema::{
+    PatternOptions, ValidationError, Validator,
+    error::{TypeKind, ValidationErrorKind},
+};
 use serde_json::{Map, Value};
 
 /// Bytes, serialised: of a schema, and of the arguments.
@@ -64,7 +68,13 @@ impl Parameters {
             .with_format("regex", |_: &str| true)
             .offline()
             .build(&without_id(keywords))
-            .map_err(|error| sentence(error.instance_path().as_str(), &error.to_string()))?;
+            .map_err(|error| match error.kind() {
+                ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+                    let why = "is not a valid value of this keyword; see JSON Schema";
+                    sentence(error.instance_path().as_str(), why)
+                }
+                _ => explain(&error, "the schema"),
+            })?;
         Ok(Parameters {
             validator: std::sync::Arc::new(validator),
             weight,
@@ -82,7 +92,7 @@ impl Parameters {
         }
         let mut sentences: Vec<String> = Vec::new();
         for error in self.validator.iter_errors(&value) {
-            let sentence = explain(&error);
+            let sentence = explain(&error, "the arguments object");
             if !sentences.contains(&sentence) {
                 sentences.push(sentence);
             }
@@ -105,8 +115,8 @@ fn object(arguments: &str) -> Result<Value, String> {
     if arguments.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    let value: Value =
-        serde_json::from_str(arguments).map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
+    let value: Value = serde_json::from_str(arguments)
+        .map_err(|error| format!("the arguments are not valid JSON: {}", shape::not_json(&error)))?;
     if !value.is_object() {
         return Err("the arguments must be a JSON object".into());
     }
@@ -145,12 +155,64 @@ fn count(value: &Value) -> u64 {
     }
 }
 
-fn explain(error: &ValidationError<'_>) -> String {
-    // What the model wrote is not repeated to it: it may be long, and it may be somebody's words.
-    sentence(
-        error.instance_path().as_str(),
-        &error.masked_with("the value").to_string(),
-    )
+/// `whole` names the value that has no path.
+fn explain(error: &ValidationError<'_>, whole: &str) -> String {
+    let (path, fault) = (error.instance_path().as_str(), fault(error.kind()));
+    let names_itself = matches!(error.kind(), ValidationErrorKind::Required { .. });
+    if path.is_empty() && !names_itself {
+        sentence(path, &format!("{whole} {fault}"))
+    } else {
+        sentence(path, &fault)
+    }
+}
+
+/// What is wrong, in our words. What the model wrote is not repeated to it, but for names of properties: it may be long, and it
+/// may be somebody's words.
+fn fault(kind: &ValidationErrorKind) -> String {
+    use ValidationErrorKind as Kind;
+    match kind {
+        Kind::Required { property } => format!("{property} is required"),
+        Kind::Type {
+            kind: TypeKind::Single(one),
+        } => format!("must be of the type \"{one}\""),
+        Kind::Type {
+            kind: TypeKind::Multiple(several),
+        } => {
+            let several: Vec<String> = several.iter().map(|one| format!("\"{one}\"")).collect();
+            format!("must be of one of the types {}", several.join(", "))
+        }
+        Kind::Enum { options } => format!("must be one of {options}"),
+        Kind::Constant { expected_value } => format!("must be {expected_value}"),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let unexpected: Vec<String> = unexpected.iter().map(|name| format!("\"{name}\"")).collect();
+            format!(
+                "has properties that the schema does not allow: {}",
+                unexpected.join(", ")
+            )
+        }
+        Kind::AdditionalItems { .. } | Kind::UnevaluatedItems { .. } => "has more items than the schema allows".into(),
+        Kind::Minimum { limit } => format!("must be {limit} or more"),
+        Kind::Maximum { limit } => format!("must be {limit} or less"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("must have {limit} characters or more"),
+        Kind::MaxLength { limit } => format!("must have {limit} characters or fewer"),
+        Kind::MinItems { limit } => format!("must have {limit} items or more"),
+        Kind::MaxItems { limit } => format!("must have {limit} items or fewer"),
+        Kind::MinProperties { limit } => format!("must have {limit} properties or more"),
+        Kind::MaxProperties { limit } => format!("must have {limit} properties or fewer"),
+        Kind::UniqueItems => "must not have the same item twice".into(),
+        Kind::Contains => "has no item that `contains` asks for".into(),
+        Kind::PropertyNames { .. } => "has a property whose name the schema does not allow".into(),
+        Kind::Pattern { pattern } => format!("must match the pattern {pattern}"),
+        Kind::Format { format } => format!("must have the format \"{format}\""),
+        Kind::AnyOf { .. } => "fits none of the schemas of `anyOf`".into(),
+        Kind::OneOfNotValid { .. } => "fits none of the schemas of `oneOf`".into(),
+        Kind::OneOfMultipleValid { .. } => "fits more than one of the schemas of `oneOf`".into(),
+        Kind::Not { .. } => "fits the schema of `not`".into(),
+        _ => "does not fit the schema".into(),
+    }
 }
 
 fn sentence(path: &str, text: &str) -> String {

@@ -72,11 +72,13 @@ pub enum Effect {
 /// Why news move nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    #[error("the amount or the currency is not the top-up's")]
+    #[error("the amount or the currency does not match the top-up")]
     Amount,
-    #[error("it is about another payment page than the top-up's")]
+    #[error("it refers to a payment page other than the top-up's")]
     Session,
-    #[error("it is about another payment than the one that settled the top-up, or that payment settled another one")]
+    #[error(
+        "it refers to a payment other than the one that settled the top-up, or that payment settled another top-up"
+    )]
     Payment,
 }
 

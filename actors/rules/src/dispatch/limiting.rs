@@ -12,15 +12,15 @@ pub enum LimitingFactor {
     WorkspaceRate,
     /// The trunk takes fewer calls than it should.
     Trunk,
-    /// The workspace's calls at once.
+    /// The workspace's limit of concurrent calls.
     Concurrency,
     /// Its own `pacing.max_concurrency`.
     CampaignConcurrency,
-    /// As many of its messages as may be are on their way to the provider, or the mail server.
+    /// As many of its messages as allowed are on their way to the provider or the mail server.
     Provider,
-    /// Who is left is in their quiet hours.
+    /// All contacts left are in their quiet hours.
     QuietHours,
-    /// Who is left waits for a time: a retry, a cap, a `not_before`.
+    /// All contacts left wait for a time: a retry, a cap, a `not_before`.
     Waiting,
     /// Its `caps.campaign_per_day`.
     DailyCap,

@@ -59,7 +59,7 @@ impl Outgoing for Email {
     const BLOCKED_FOR_SECONDS: i64 = 48 * 3600;
     const ON_DNC: &'static str = "the address is on the do-not-call list";
     const NOT_CONFIGURED: &'static str = "no mail server is configured";
-    const SENDER_UNVERIFIED: &'static str = "its sender is not verified any more";
+    const SENDER_UNVERIFIED: &'static str = "its sender is no longer verified";
 
     columns!();
 
@@ -93,7 +93,7 @@ impl Outgoing for Email {
         machine::fail(self, Fault::new(UNKNOWN_OUTCOME, why), now)
     }
     fn why_unknown(&self) -> String {
-        "nobody knows whether it was sent: the service was cut off meanwhile".into()
+        "it is not known whether it was sent: the service was interrupted meanwhile".into()
     }
     fn own(mut self, command: Undeliverable, now: Moment) -> (Self, Vec<Effect>) {
         use Phase::*;

@@ -18,7 +18,7 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
     nearest.sort();
     let nearest: Vec<_> = nearest.iter().take(3).map(|(_, name)| *name).collect();
     Err(format!(
-        "`{pattern}` is not an event type; did you mean {}? `*` and groups as `session.*` work too",
+        "`{pattern}` is not an event type; did you mean {}? `*` and groups such as `session.*` work too",
         nearest.join(", ")
     ))
 }

@@ -108,7 +108,7 @@ pub fn transition<M: Outgoing>(row: M, command: Command<M::Own>, now: Moment) ->
         (Scheduled | Queued, Command::Cancel) => Ok(cancel(row, now)),
         (_, Command::Own(own)) => Ok(row.own(own, now)),
         (Sent(_) | Over(..), Command::Taken(answer)) => Ok((row.taken_late(answer), Vec::new())),
-        (Sending, Command::Cancel) => Err(too_late("queued", "is being sent: wait for what becomes of it")),
+        (Sending, Command::Cancel) => Err(too_late("queued", "it is being sent: wait for the outcome")),
         (Sent(who), Command::Cancel) => Err(too_late("sent", who)),
         (Over(state, why), Command::Cancel) => Err(too_late(state, why)),
         (Scheduled | Sending | Sent(_) | Over(..) | Canceled, Command::Begin) => Err(Error::InvalidState {

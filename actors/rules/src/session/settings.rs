@@ -57,7 +57,7 @@ pub fn options(agent: &Definition, asked: Asked<'_>) -> Options {
 
 pub fn check_voicemail(voicemail: &Voicemail) -> Result<()> {
     if voicemail.action == VoicemailAction::LeaveMessage && voicemail.message.is_none() {
-        return Err(Error::refused("voicemail.message", "is needed for `leave_message`"));
+        return Err(Error::invalid("voicemail.message", "is needed for `leave_message`"));
     }
     Ok(())
 }
@@ -67,18 +67,18 @@ pub fn check_sandbox(env: Env, sandbox: Option<&Sandbox>) -> Result<()> {
     let Some(sandbox) = sandbox else { return Ok(()) };
     if env == Env::Live {
         let why = "is for test keys: a live call has a real person";
-        return Err(Error::refused("sandbox", why));
+        return Err(Error::invalid("sandbox", why));
     }
     if sandbox.outcome == Some(SandboxOutcome::Abandoned) {
-        let why = "`abandoned` is for calls that come in";
-        return Err(Error::refused("sandbox.outcome", why));
+        let why = "`abandoned` is for incoming calls only";
+        return Err(Error::invalid("sandbox.outcome", why));
     }
     check_script("sandbox.script", &sandbox.script)
 }
 
 pub fn check_script(field: &str, script: &[Step]) -> Result<()> {
     if script.len() > 100 {
-        return Err(Error::refused(field, "has more than 100 entries"));
+        return Err(Error::invalid(field, "has more than 100 entries"));
     }
     Ok(())
 }
@@ -90,13 +90,13 @@ pub fn check_dispositions(field: &str, dispositions: &[Disposition]) -> Result<(
 /// The `key`s of the entries of `field`: at most 50, each once.
 pub fn unique<'a>(field: &str, key: &str, words: impl ExactSizeIterator<Item = &'a str>) -> Result<()> {
     if words.len() > 50 {
-        return Err(Error::refused(field, "has more than 50 entries"));
+        return Err(Error::invalid(field, "has more than 50 entries"));
     }
     let mut seen = BTreeSet::new();
     for (at, word) in words.enumerate() {
         if !seen.insert(word) {
-            let why = format!("`{word}` is there twice");
-            return Err(Error::refused(format!("{field}[{at}].{key}"), why));
+            let why = format!("`{word}` is listed twice");
+            return Err(Error::invalid(format!("{field}[{at}].{key}"), why));
         }
     }
     Ok(())

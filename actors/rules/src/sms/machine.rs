@@ -114,7 +114,7 @@ impl Outgoing for Sms {
     }
     fn why_unknown(&self) -> String {
         let known = self.error_message.clone();
-        known.unwrap_or_else(|| "nobody knows whether it was sent".into())
+        known.unwrap_or_else(|| "it is not known whether it was sent".into())
     }
     /// Who has told the provider to let nothing through has told us.
     fn heed(&self, fault: &Fault) -> Option<Effect> {

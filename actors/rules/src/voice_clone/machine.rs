@@ -191,11 +191,13 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
         | (Pending | Training, Command::Erased { .. } | Command::EraseFailed { .. })
         | (Ready | Failed | Deleted, Command::Erased { .. })
         | (Pending | Training | Ready | Failed | Deleted, Command::Refused { .. }) => (row, Vec::new()),
-        (Training, Command::Train) => return Err(refused(&row, "be trained", "it is being trained already")),
+        (Training, Command::Train) => return Err(refused(&row, "be trained", "it is already being trained")),
         (Ready, Command::Train) => return Err(refused(&row, "be trained", "it is ready to be used")),
-        (Training, Command::AddSamples(_)) => return Err(refused(&row, "take samples", "wait for the training's end")),
+        (Training, Command::AddSamples(_)) => {
+            return Err(refused(&row, "take samples", "wait until the training has ended"));
+        }
         (Ready, Command::AddSamples(_)) => return Err(refused(&row, "take samples", "create another voice from them")),
-        (Training, Command::Delete) => return Err(refused(&row, "be deleted", "wait for the training's end")),
+        (Training, Command::Delete) => return Err(refused(&row, "be deleted", "wait until the training has ended")),
         (Pending | Training | Ready | Failed, Command::Examined { .. }) => {
             return Err(refused(&row, "be submitted", "that training is over"));
         }

@@ -199,7 +199,7 @@ on_both! {
         let mails = world.mail_files();
         assert_eq!(mails.len(), 1);
         assert!(mails[0].contains(&format!("{}@example.com", first.slug)) && !mails[0].contains(&second.slug), "{}", mails[0]);
-        assert!(mails[0].contains(&format!("{NUMBER} is not verified for live use any more")), "{}", mails[0]);
+        assert!(mails[0].contains(&format!("{NUMBER} is no longer verified for live use")), "{}", mails[0]);
         prove(&a, &provider).await;
         assert_eq!(both().await, are("active", "unverified"), "who answers it can always take it back");
         world.claim_number(second.id, NUMBER).await;

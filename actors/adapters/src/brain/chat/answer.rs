@@ -224,7 +224,9 @@ impl<'a> Answer<'a> {
     }
 
     fn take(&mut self, json: &str) -> Result<(), String> {
-        let garbage = |error| format!("it does not speak the protocol ({error}); check its address");
+        let garbage = |_| {
+            "it does not speak the protocol: its answer is not JSON of the right form; check its address".to_owned()
+        };
         let completion: Completion = serde_json::from_str(json).map_err(garbage)?;
         if let Some(error) = &completion.error {
             return Err(broke_off(error));

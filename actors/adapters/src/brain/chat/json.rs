@@ -71,7 +71,8 @@ async fn ask(
 
 /// The JSON in an answer, and the model's name.
 fn parse(body: &[u8]) -> Result<(Value, Option<String>), String> {
-    let garbage = |error| format!("it does not speak the protocol ({error}); check its address");
+    let garbage =
+        |_| "it does not speak the protocol: its answer is not JSON of the right form; check its address".to_owned();
     let completion: Completion = serde_json::from_slice(body).map_err(garbage)?;
     if let Some(error) = &completion.error {
         return Err(error_message(error).unwrap_or_else(|| error.to_string()));
@@ -82,9 +83,9 @@ fn parse(body: &[u8]) -> Result<(Value, Option<String>), String> {
         return Err(format!("the model refused: {refusal}"));
     }
     let text = delta.text();
-    let value = serde_json::from_str(unfenced(&text)).map_err(|error| match finish.as_deref() {
+    let value = serde_json::from_str(unfenced(&text)).map_err(|_| match finish.as_deref() {
         Some("length") => "the model's answer was cut off at its limit of tokens".to_owned(),
-        _ => format!("the model did not answer in JSON ({error})"),
+        _ => "the model did not answer in JSON".to_owned(),
     })?;
     Ok((value, completion.model.filter(|model| !model.is_empty())))
 }

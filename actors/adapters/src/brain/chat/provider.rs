@@ -66,10 +66,10 @@ impl Provider {
 
     /// For another of its endpoints, in segments after the base.
     pub fn of(url: &str, endpoint_path: &[&str], api_key: Option<&str>, model: &str) -> Result<Self, String> {
-        let base = Url::parse(url).map_err(|error| format!("is no URL ({error}); write https://host/v1"))?;
+        let base = Url::parse(url).map_err(|_| "is not a URL; write https://host/v1".to_owned())?;
         let plain = base.username().is_empty() && base.password().is_none();
         if !matches!(base.scheme(), "http" | "https") || !plain || base.query().is_some() || base.fragment().is_some() {
-            return Err("is not of the form https://host/v1; the key is set apart from it".into());
+            return Err("is not of the form https://host/v1; the key has a setting of its own".into());
         }
         let mut endpoint = base;
         if let Ok(mut path) = endpoint.path_segments_mut() {
@@ -80,7 +80,7 @@ impl Provider {
             !key.bytes()
                 .all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
         }) {
-            return Err("the API key has a character that no key has".into());
+            return Err("the API key has a character that keys cannot have".into());
         }
         if model.trim().is_empty() {
             return Err("the model has no name".into());

@@ -404,7 +404,7 @@ async fn failures_are_in_words_that_help() {
         ),
         (
             Reply::Raw("text/event-stream", "data: <\n\n".into()),
-            "it does not speak the protocol (expected value at line 1 column 1); check its address",
+            "it does not speak the protocol: its answer is not JSON of the right form; check its address",
         ),
         (
             Reply::Raw(

@@ -106,7 +106,7 @@ async fn read(
         };
         let event = match serde_json::from_str(&text) {
             Ok(event) => event,
-            Err(error) => return format!("it sent a frame that is not an event: {error}"),
+            Err(_) => return "it sent a frame that is not a JSON event of the protocol".into(),
         };
         let unheeded = matches!(event, Event::Sound(_) | Event::Words(_) | Event::Other);
         if unheeded && !heeded.load(Ordering::Relaxed) {

@@ -49,8 +49,7 @@ impl Provider {
     /// `url` as `wss://host/v1/realtime`, without the model; `ws://` for a service of one's own, without encryption.
     /// The error reads after the name of the setting: "starts with ..".
     pub fn new(url: &str, api_key: &str, model: &str) -> Result<Self, String> {
-        let url =
-            Url::parse(url).map_err(|error| format!("is no URL ({error}); write wss://api.example.com/v1/realtime"))?;
+        let url = Url::parse(url).map_err(|_| "is not a URL; write wss://api.example.com/v1/realtime".to_owned())?;
         if !matches!(url.scheme(), "wss" | "ws") {
             return Err(format!("starts with `{}`; write wss:// or ws://", url.scheme()));
         }

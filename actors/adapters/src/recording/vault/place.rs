@@ -62,7 +62,8 @@ pub fn open(url: &str, s3: &S3Options) -> Result<(Arc<dyn ObjectStore>, Place), 
         return folder(Path::new(url));
     }
     // The address itself is not shown: it may hold a password.
-    let parsed = Url::parse(url).map_err(|error| format!("the recordings' place is no URL ({error})"))?;
+    let parsed =
+        Url::parse(url).map_err(|_| "the recordings' place is not a URL; write s3://bucket/prefix".to_owned())?;
     if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
         return Err("the recordings' place is an address only; keys have settings of their own".to_owned());
     }
@@ -100,7 +101,8 @@ fn folder(path: &Path) -> Result<(Arc<dyn ObjectStore>, Place), String> {
 fn bucket(url: &Url, s3: &S3Options) -> Result<(Arc<dyn ObjectStore>, Place), String> {
     let name = url.host_str().filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| "write s3://bucket/prefix".to_owned())?;
-    let prefix = ObjectPath::from_url_path(url.path()).map_err(|error| format!("the prefix in the bucket: {error}"))?;
+    let prefix = ObjectPath::from_url_path(url.path())
+        .map_err(|_| "the prefix in the bucket has an empty part or a character that is not allowed".to_owned())?;
     let prefix = match prefix.as_ref() {
         "" => String::new(),
         prefix => format!("{prefix}/"),
@@ -132,7 +134,7 @@ fn client(bucket: &str, s3: &S3Options) -> Result<AmazonS3, String> {
     builder = match (&s3.access_key_id, &s3.secret_access_key) {
         (Some(id), Some(secret)) => builder.with_access_key_id(id).with_secret_access_key(secret),
         (None, None) => builder,
-        _ => return Err("the store's access key id and secret access key come together".to_owned()),
+        _ => return Err("the store's access key id and secret access key must be given together".to_owned()),
     };
     builder
         .build()

@@ -110,7 +110,7 @@ impl Program {
             Speaker::Agent => "slt",
             Speaker::User => "rms",
         };
-        let file = Scratch::new().map_err(|error| format!("there is no place for its output: {error}"))?;
+        let file = Scratch::new().map_err(|error| format!("no file can be made for its output: {error}"))?;
         let mut command = self.command();
         command.args(["-voice", voice, "-f", "-", "-o"]).arg(&file.0);
         self.run(command, text).await?;

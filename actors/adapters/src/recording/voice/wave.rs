@@ -9,7 +9,7 @@ const RATES: std::ops::RangeInclusive<u32> = 4_000..=192_000;
 /// Takes PCM of 8 to 32 bits or floats, of any channels. A WAV that was written to a pipe names no true length: it is
 /// read to its end. Fails on what is no such WAV, and on one without sound.
 pub fn parse(wav: &[u8]) -> Result<Vec<i16>, String> {
-    let reader = WavReader::new(Cursor::new(wav)).map_err(|error| format!("its output is no WAV: {error}"))?;
+    let reader = WavReader::new(Cursor::new(wav)).map_err(|error| format!("its output is not WAV: {error}"))?;
     let spec = reader.spec();
     if !RATES.contains(&spec.sample_rate) || spec.channels == 0 {
         return Err(format!(

@@ -114,7 +114,7 @@ pub(super) fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaig
     if let Some((field, _)) = fixed.into_iter().find(|(_, same)| !same) {
         return Err(Error::invalid(
             field,
-            "is fixed once the campaign was started: duplicate the campaign",
+            "is fixed once the campaign has started: duplicate the campaign",
         ));
     }
     let judged_by = |plan: &Plan| (plan.retry.clone(), plan.caps.clone(), plan.schedule.clone());

@@ -156,7 +156,7 @@ impl<'a> Scale<'a> {
     /// What a `$ref` names: a place in the same schema, and one that [`Self::walk`] comes by.
     fn target(&self, reference: &Value) -> Result<&'a Value, String> {
         let Value::String(reference) = reference else {
-            return Err("must be a text".into());
+            return Err("must be a string".into());
         };
         let Some(pointer) = reference.strip_prefix('#') else {
             return Err("must be local: \"#/$defs/…\"".into());

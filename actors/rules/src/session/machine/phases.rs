@@ -34,7 +34,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Shutdown
         | Lose { .. } => Ok((session, Vec::new())),
 
-        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait for its end")),
+        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Ring
         | Answer { .. }
         | Refuse(_)
@@ -94,7 +94,7 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
             Ok((session, Vec::new()))
         }
 
-        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait for its end")),
+        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Utter(_)
         | Interrupt { .. }
         | Attend { .. }
@@ -166,7 +166,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         | Answer { .. } => Ok((session, Vec::new())),
 
         Refuse(_) => Err(refused("conversing", "be refused", "it was answered")),
-        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait for its end")),
+        Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
     }
 }
 

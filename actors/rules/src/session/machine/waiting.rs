@@ -85,7 +85,7 @@ fn let_go(mut session: Session) -> (Session, Vec<Effect>) {
 pub(super) fn why_barred(bar: Bar) -> &'static str {
     match bar {
         Bar::NotVerified => "the number was no longer verified when a slot became free",
-        Bar::OnDnc => "the number came onto the do-not-call list while the call waited",
+        Bar::OnDnc => "the number was put on the do-not-call list while the call waited",
         Bar::CapReached => "the number was called too often while the call waited",
         Bar::CampaignOver => "its campaign was over before the trunk had room for it",
         Bar::OutsideHours => "the calling hours were over before a slot became free",

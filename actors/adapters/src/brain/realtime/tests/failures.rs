@@ -21,7 +21,7 @@ async fn failures_say_what_is_wrong() {
         (|| Reply::Close, "it closed the connection"),
         (
             || Reply::Garbage,
-            "it sent a frame that is not an event: expected value at line 1 column 1",
+            "it sent a frame that is not a JSON event of the protocol",
         ),
         (
             || {
@@ -217,7 +217,7 @@ fn providers_are_checked() {
             "m",
             Some("starts with `https`; write wss:// or ws://"),
         ),
-        ("api.example.com", "k", "m", Some("is no URL")),
+        ("api.example.com", "k", "m", Some("is not a URL")),
         (
             "wss://user:pass@api.example.com/",
             "k",
