@@ -16,8 +16,26 @@ pub mod user;
 pub mod webhook;
 pub mod workspace;
 
+use crate::error::CannotStart;
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use std::{path::PathBuf, process::ExitCode};
+
+/// The whole program. Here and not in `main.rs`, and not async: what a crate never polls is compiled in the one that does, once more.
+pub fn main() -> ExitCode {
+    // First: several TLS stacks are linked, and the first client must not have to guess.
+    if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
+        unreachable!("nothing has run before");
+    }
+    let cli = Cli::parse();
+    let done = actix_rt::System::new().block_on(cli.command.run(cli.config, cli.json));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("callboard: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 #[derive(Parser)]
 #[command(
@@ -88,4 +106,27 @@ pub enum Command {
     },
     /// Print the OpenAPI 3.1 document
     Openapi,
+}
+
+impl Command {
+    async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        match self {
+            Command::Serve(serve) => serve.run(config).await,
+            Command::Demo(demo) => demo.run(json).await,
+            Command::Listen(listen) => listen.run(json).await,
+            Command::Webhook(command) => command.run(json),
+            Command::Workspace(command) => command.run(config, json).await,
+            Command::User(command) => command.run(config, json).await,
+            Command::Keys(command) => command.run(config, json).await,
+            Command::Tenant(command) => command.run(config, json).await,
+            Command::Credits(command) => command.run(config, json).await,
+            Command::Dispatch(command) => command.run(config, json).await,
+            Command::Clock(command) => command.run(config, json).await,
+            Command::Secrets(command) => command.run(config, json).await,
+            Command::Audit(command) => command.run(config).await,
+            Command::Migrate => commands::migrate(config, json).await,
+            Command::Config { defaults } => commands::config(config, json, defaults),
+            Command::Openapi => commands::openapi(),
+        }
+    }
 }

@@ -12,6 +12,7 @@ pub mod board;
 mod commit;
 mod dial;
 mod message;
+mod opening;
 mod place;
 mod rounds;
 mod state;
@@ -25,7 +26,7 @@ use crate::{
 use actix::prelude::*;
 use entities::{Error, Result, ids::TenantId, values::Moment};
 use rounds::{Next, work};
-use rules::{dispatch::plan::WakeAt, effect::DispatchHint};
+use rules::{dispatch::round::WakeAt, effect::DispatchHint};
 use runtime::{
     clock::{Busy, Clock},
     registry::{Child, Link, Stop, tell_itself},

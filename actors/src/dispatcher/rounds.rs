@@ -15,7 +15,8 @@ use rules::{
     campaign::machine::Command as CampaignCommand,
     commit::Commit,
     dispatch::{
-        plan::{Plan, WakeAt, plan},
+        plan::{Plan, plan},
+        round::WakeAt,
         waiting::Begun,
     },
 };

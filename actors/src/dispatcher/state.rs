@@ -1,5 +1,5 @@
 //! What a dispatcher knows: the snapshot that its rounds are decided from, and whether the rows still say the same.
-use super::{dial::Known, windows};
+use super::{dial::Known, opening};
 use crate::{deps::Deps, holds, holds::state::Hold};
 use entities::{
     Result, campaign as campaigns,
@@ -63,7 +63,7 @@ impl State {
         let mut campaigns = BTreeMap::new();
         for campaign in running.into_iter().filter(|campaign| has_sender(deps, campaign)) {
             let id = campaign.id;
-            let queue = windows::open(deps, campaign, old.remove(&id), row.timezone).await?;
+            let queue = opening::open(deps, campaign, old.remove(&id), row.timezone).await?;
             // It waits, and it alone.
             if queue.lacks_caller() {
                 deps.board.limited(id, LimitingFactor::Trunk);

@@ -16,7 +16,7 @@ use entities::{
 };
 use rules::{
     dispatch::{
-        plan::ROUND,
+        round::ROUND,
         waiting::{self, Admission, Begun, Guards, Ruling},
     },
     eligibility::direct_caps,

@@ -10,6 +10,7 @@ pub mod per_env;
 pub mod plan;
 pub mod queue;
 pub mod room;
+pub mod round;
 pub mod slots;
 pub mod snapshot;
 pub mod trunk;

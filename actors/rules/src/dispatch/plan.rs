@@ -8,6 +8,7 @@ use super::{
     per_env::PerEnv,
     queue::Queue,
     room::Slot,
+    round::{ROUND, WakeAt},
     slots::Slots,
     snapshot::Snapshot,
     usage::Allowance,
@@ -23,22 +24,10 @@ use entities::{
 };
 use std::collections::HashMap;
 
-/// Calls committed together.
-pub const ROUND: usize = 128;
 /// Contacts of one campaign among them that its own caps leave out.
 const CAPPED: usize = 32;
 /// Calls that may be late at their last gate, until no more are planned.
 const MAX_LATE: usize = 64;
-
-/// The moment at which there may be something to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WakeAt(pub Option<Moment>);
-
-impl WakeAt {
-    pub fn no_later_than(&mut self, at: Moment) {
-        self.0 = Some(self.0.map_or(at, |known| known.min(at)));
-    }
-}
 
 /// What one round does, besides the sessions that had their turn before.
 #[derive(Debug, Default, PartialEq)]

@@ -4,9 +4,9 @@ use super::{
     funds::Funds,
     pace::Pace,
     per_env::PerEnv,
-    plan::WakeAt,
     queue::{Circumstances, Queue},
     room::{Room, Slot},
+    round::WakeAt,
     slots::Slots,
     trunk::Trunk,
 };

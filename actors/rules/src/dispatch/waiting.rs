@@ -3,9 +3,9 @@ use super::{
     candidate::Within,
     funds,
     pace::{self, LEAD},
-    plan::{ROUND, WakeAt},
     queue::Queue,
     room::Slot,
+    round::{ROUND, WakeAt},
     slots::Slots,
     snapshot::Snapshot,
 };

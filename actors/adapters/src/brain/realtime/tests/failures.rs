@@ -29,7 +29,7 @@ async fn failures_say_what_is_wrong() {
                     json!({"type": "response.audio.delta", "item_id": "a", "delta": "*"}),
                 ])
             },
-            "its audio is not base64: Invalid symbol 42, offset 0.",
+            "its audio is not base64",
         ),
     ];
     for (reply, expected) in cases {

@@ -1,0 +1,48 @@
+//! A campaign's queue as a dispatcher finds it in the rows.
+use crate::{deps::Deps, session::caller_id};
+use entities::{
+    Result,
+    campaign::{Channel, Model as Campaign},
+    campaign_hour, contact, tally,
+    values::Zone,
+};
+use rules::{
+    dispatch::{
+        queue::{Queue, Rows},
+        usage::Usage,
+    },
+    hours::{self, Rules},
+};
+
+/// A campaign's queue, with nobody in it yet. `old` is the same campaign's queue before: its pace runs on.
+pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone: Zone) -> Result<Queue> {
+    let db = &deps.db.read;
+    let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone);
+    let times = deps.clock.times();
+    // By the clock whose day began earlier, and ends later.
+    let (begins, ends) = hours::day_of(rules.zone, times.earlier());
+    let dialed_today = match campaign.plan.caps.campaign_per_day {
+        Some(_) => campaign_hour::dialed_since(db, campaign.id, begins).await?,
+        None => 0,
+    };
+    let spent_cents = match campaign.plan.caps.budget_cents {
+        Some(_) => tally::load(db, campaign.id).await?.cost_cents,
+        None => 0,
+    };
+    let plan = &mut campaign.plan;
+    if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
+        let default = caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?;
+        plan.from_numbers.extend(default);
+    }
+    let rows = Rows {
+        zones: contact::fresh_zones(db, campaign.id).await?,
+        usage: Usage {
+            dialed_today,
+            day_ends: ends.plus_millis(times.behind_ms().max(0)),
+            spent_cents,
+            reserved_cents: 0,
+        },
+        campaign,
+    };
+    Queue::new(rows, rules, old, &deps.limits, times.behind_ms())
+}
