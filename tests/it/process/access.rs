@@ -101,7 +101,7 @@ fn given_and_taken_back(backend: Backend) {
         assert!(place.run_with("a third password\n", &add).status.success());
         let again = place.run_with("a third password\n", &add);
         assert!(
-            !again.status.success() && stderr(&again).contains("is a member of acme already"),
+            !again.status.success() && stderr(&again).contains("is already a member of acme"),
             "{}",
             stderr(&again)
         );
