@@ -1,7 +1,7 @@
 //! Commits what a round has decided, and hands over what then stands.
 use super::{
     dial::Dial,
-    message::Letters,
+    message::MessageIntent,
     place::{at_its_moment, place, undecided},
     rounds::Intents,
     state::State,
@@ -41,21 +41,21 @@ impl State {
                 },
             )
             .unzip();
-        let (letters, written): (Vec<_>, Vec<_>) = intents
-            .letters
+        let (messages, written): (Vec<_>, Vec<_>) = intents
+            .messages
             .into_iter()
-            .map(|(letters, permit)| {
-                let Letters {
+            .map(|(intent, permit)| {
+                let MessageIntent {
                     message,
                     at,
                     commit,
                     effects,
-                } = letters;
+                } = intent;
                 ((message, permit, at, effects), deps.writer.commit(commit))
             })
             .unzip();
         let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
-        for (outcome, (message, permit, at, effects)) in written.into_iter().zip(letters) {
+        for (outcome, (message, permit, at, effects)) in written.into_iter().zip(messages) {
             if let Err(error) = outcome {
                 if !matches!(error, Error::Stale) {
                     message.undecided(deps);

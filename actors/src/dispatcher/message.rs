@@ -60,7 +60,7 @@ impl Message {
 }
 
 /// A message that is ready to be committed.
-pub struct Letters {
+pub struct MessageIntent {
     pub message: Message,
     pub at: Moment,
     pub commit: Commit,
@@ -94,7 +94,7 @@ async fn sender(deps: &Deps, owner: (TenantId, Env), asked: Option<E164>) -> Res
 }
 
 /// The intent to write to a contact, as it was planned.
-pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMessage) -> Result<Letters> {
+pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMessage) -> Result<MessageIntent> {
     let now = deps.clock.now();
     let PlannedMessage {
         turn,
@@ -199,7 +199,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
     });
     facts::contact_moved(&mut commit, contact, after, &events);
-    Ok(Letters {
+    Ok(MessageIntent {
         message,
         at,
         commit,

@@ -1,7 +1,7 @@
 //! One round of a dispatcher: read what its plan needs, plan, build the intents, commit them, hand them over.
 use super::{
     dial::{self, Dial},
-    message::{self, Letters},
+    message::{self, MessageIntent},
     state::{State, funds},
 };
 use crate::{credits::fall_short, deps::Deps, holds};
@@ -34,14 +34,14 @@ pub enum Next {
 #[derive(Default)]
 pub struct Intents {
     pub dials: Vec<Dial>,
-    pub letters: Vec<(Letters, Permit)>,
+    pub messages: Vec<(MessageIntent, Permit)>,
     /// Contacts that are not called at all, or not now.
     pub settled: Vec<Commit>,
 }
 
 impl Intents {
     fn is_empty(&self) -> bool {
-        self.dials.is_empty() && self.letters.is_empty() && self.settled.is_empty()
+        self.dials.is_empty() && self.messages.is_empty() && self.settled.is_empty()
     }
 }
 
@@ -124,8 +124,8 @@ impl State {
             let queue = of(planned.campaign)?;
             match message::enter(deps, self.known.tenant, queue) {
                 Some(permit) => {
-                    let letters = message::write(deps, self.known, queue, planned).await?;
-                    intents.letters.push((letters, permit));
+                    let intent = message::write(deps, self.known, queue, planned).await?;
+                    intents.messages.push((intent, permit));
                 }
                 // Another of the workspace's messages took the place: its contact is read again.
                 None => self.outdated = true,
