@@ -90,12 +90,13 @@ pub fn sentence(field: &str, reason: &str) -> String {
         "are", "cannot", "carries", "contains", "does", "fits", "has", "holds", "is", "lies", "must", "needs", "nests",
         "takes",
     ];
-    if field.is_empty() || reason.contains(&format!("`{field}`")) {
-        return reason.to_owned();
-    }
     let first = reason.split(' ').next().unwrap_or_default();
-    let colon = if PREDICATES.contains(&first) { "" } else { ":" };
-    format!("`{field}`{colon} {reason}")
+    match PREDICATES.contains(&first) {
+        _ if field.is_empty() => reason.to_owned(),
+        true => format!("`{field}` {reason}"),
+        false if reason.contains(&format!("`{field}`")) => reason.to_owned(),
+        false => format!("`{field}`: {reason}"),
+    }
 }
 
 /// Before a word as it is written.

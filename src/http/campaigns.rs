@@ -71,7 +71,7 @@ fn claimed(caller: &Caller) -> Option<CampaignId> {
 /// The plan's fields and the contacts; each with its own errors.
 fn split(mut body: serde_json::Value) -> ApiResult<(Plan, Vec<serde_json::Value>)> {
     let contacts = body.as_object_mut().and_then(|fields| fields.remove("contacts"));
-    let plan = super::extract::parse_value(body)?;
+    let plan = super::extract::parse_rest(body, "contacts")?;
     match contacts {
         Some(serde_json::Value::Array(contacts)) => Ok((plan, contacts)),
         Some(_) => Err(ApiError::validation("contacts", "must be a list")),

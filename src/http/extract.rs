@@ -238,6 +238,17 @@ pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, A
     shape::parse_value(value).map_err(misshapen)
 }
 
+/// The same for what is left of a body when `taken` was taken out of it, which is allowed, too.
+pub fn parse_rest<T: DeserializeOwned>(rest: serde_json::Value, taken: &str) -> Result<T, ApiError> {
+    parse_value(rest).map_err(|error| match error {
+        ApiError::Frame(status, code, message, param) => {
+            let message = message.replacen("; allowed: ", &format!("; allowed: `{taken}`, "), 1);
+            ApiError::Frame(status, code, message, param)
+        }
+        other => other,
+    })
+}
+
 pub fn misshapen(Misshapen { param, message }: Misshapen) -> ApiError {
     ApiError::validation(param, message)
 }

@@ -157,7 +157,7 @@ pub async fn create(
 /// The number and the rest; each with its own errors.
 fn split(mut body: serde_json::Value) -> ApiResult<(Text<1, 40>, Settings)> {
     let number = body.as_object_mut().and_then(|fields| fields.remove("phone_number"));
-    let settings = extract::parse_value(body)?;
+    let settings = extract::parse_rest(body, "phone_number")?;
     let number = number.ok_or_else(|| ApiError::validation("phone_number", "is required"))?;
     let number = rules::shape::parse_part(number).map_err(|why| ApiError::validation("phone_number", why))?;
     Ok((number, settings))

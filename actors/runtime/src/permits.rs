@@ -46,11 +46,6 @@ impl Permits {
         })
     }
 
-    /// So many more may begin at once, if nobody else does.
-    pub fn free(&self, tenant: TenantId) -> usize {
-        self.of(tenant).available_permits().min(self.all.available_permits())
-    }
-
     /// `None`: as many as may be are on their way.
     pub fn take_now(&self, tenant: TenantId) -> Option<Permit> {
         Some(Permit {

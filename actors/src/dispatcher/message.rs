@@ -20,11 +20,13 @@ use rules::{
         per_env::PerEnv,
         plan::{Doors, PlannedMessage},
         queue::Queue,
+        round::ROUND,
     },
     effect::{Effect, Fact},
     hours,
 };
-use runtime::permits::Permit;
+use runtime::permits::{Permit, Permits};
+use std::collections::BTreeMap;
 
 /// A message whose intent is committed, on its way to who hands it over.
 #[derive(Clone, Debug)]
@@ -68,20 +70,54 @@ pub struct MessageIntent {
     pub effects: Vec<Effect>,
 }
 
-/// So many more messages of the tenant may be on their way now.
-pub fn doors(deps: &Deps, tenant: TenantId) -> Doors {
-    Doors {
-        sms: PerEnv::new(|env| deps.sms.of(env).map_or(0, |door| door.permits.free(tenant))),
-        email: deps.email.permits.free(tenant),
-    }
+/// Leave for messages to be on their way, taken before their intents stand: none waits with the intent to send it committed.
+pub struct Places {
+    sms: PerEnv<Vec<Permit>>,
+    email: Vec<Permit>,
 }
 
-/// Lets one more go, before its intent stands: none waits with the intent to send it committed. `None`: somebody else was faster.
-pub fn enter(deps: &Deps, tenant: TenantId, queue: &Queue) -> Option<Permit> {
-    match queue.plan.channel {
-        campaign::Channel::Phone => None,
-        campaign::Channel::Sms => deps.sms.of(queue.env)?.permits.take_now(tenant),
-        campaign::Channel::Email => deps.email.permits.take_now(tenant),
+impl Places {
+    /// As many as one round can use, of those who hand over what the campaigns write.
+    pub fn take(deps: &Deps, tenant: TenantId, campaigns: &BTreeMap<CampaignId, Queue>) -> Self {
+        let write = |channel, env| {
+            let writes = |queue: &Queue| queue.plan.channel == channel && queue.env == env;
+            campaigns.values().any(writes)
+        };
+        let all = |permits: &Permits| (0..ROUND).map_while(|_| permits.take_now(tenant)).collect();
+        let sms = |env| match deps.sms.of(env) {
+            Some(door) if write(campaign::Channel::Sms, env) => all(&door.permits),
+            Some(_) | None => Vec::new(),
+        };
+        let is_written = [Env::Live, Env::Test]
+            .into_iter()
+            .any(|env| write(campaign::Channel::Email, env));
+        Places {
+            sms: PerEnv::new(sms),
+            email: if is_written {
+                all(&deps.email.permits)
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    pub fn doors(&self) -> Doors {
+        Doors {
+            sms: PerEnv::new(|env| self.sms.get(env).len()),
+            email: self.email.len(),
+        }
+    }
+
+    /// The permits of what was planned; the others are given back.
+    pub fn of(mut self, planned: &[PlannedMessage]) -> Result<Vec<Permit>> {
+        let permit = |message: &PlannedMessage| {
+            let permit = match message.text {
+                Filled::Sms(_) => self.sms.get_mut(message.turn.contact.env).pop(),
+                Filled::Email { .. } => self.email.pop(),
+            };
+            permit.ok_or_else(|| Error::Internal("a message is planned for which there is no place".into()))
+        };
+        planned.iter().map(permit).collect()
     }
 }
 

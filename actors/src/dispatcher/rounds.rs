@@ -1,7 +1,7 @@
 //! One round of a dispatcher: read what its plan needs, plan, build the intents, commit them, hand them over.
 use super::{
     dial::{self, Dial},
-    message::{self, MessageIntent},
+    message::{self, MessageIntent, Places},
     state::{State, funds},
 };
 use crate::{credits::fall_short, deps::Deps, holds};
@@ -66,9 +66,6 @@ pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result
     state.snapshot.grow_trunks(deps.clock.now(), &mut wake_at);
     state.snapshot.funds = funds(deps, tenant).await?;
     let (intents, wake_at) = state.intents(deps, wake_at).await?;
-    if intents.is_empty() && state.outdated {
-        return Ok((state, Next::Again));
-    }
     if intents.is_empty() {
         state.tell_short(deps).await?;
         return Ok((state, Next::Wait(wake_at)));
@@ -91,8 +88,9 @@ impl State {
         };
         let now = deps.clock.now();
         self.fill(deps, &begun.slots, begun.turns == 0, now).await?;
-        let doors = message::doors(deps, self.known.tenant);
-        let plan = plan(&mut self.snapshot, begun, doors, self.gate.waiting(), now);
+        let places = Places::take(deps, self.known.tenant, &self.snapshot.campaigns);
+        let plan = plan(&mut self.snapshot, begun, places.doors(), self.gate.waiting(), now);
+        let permits = places.of(&plan.messages)?;
         for (campaign, limiting) in &plan.limits {
             deps.board.limited(*campaign, *limiting);
         }
@@ -102,11 +100,11 @@ impl State {
             }
         }
         let wake_at = plan.wake_at;
-        self.build(deps, plan, &mut intents).await?;
+        self.build(deps, plan, permits, &mut intents).await?;
         Ok((intents, wake_at))
     }
 
-    async fn build(&mut self, deps: &Deps, plan: Plan, intents: &mut Intents) -> Result<()> {
+    async fn build(&self, deps: &Deps, plan: Plan, permits: Vec<Permit>, intents: &mut Intents) -> Result<()> {
         let campaigns = &self.snapshot.campaigns;
         let of = |campaign: CampaignId| {
             let gone = || Error::Internal("a contact is planned of a campaign that does not run".into());
@@ -120,16 +118,10 @@ impl State {
             let queue = of(call.campaign)?;
             intents.dials.push(dial::dial(deps, self.known, queue, call).await?);
         }
-        for planned in plan.messages {
+        for (planned, permit) in plan.messages.into_iter().zip(permits) {
             let queue = of(planned.campaign)?;
-            match message::enter(deps, self.known.tenant, queue) {
-                Some(permit) => {
-                    let intent = message::write(deps, self.known, queue, planned).await?;
-                    intents.messages.push((intent, permit));
-                }
-                // Another of the workspace's messages took the place: its contact is read again.
-                None => self.outdated = true,
-            }
+            let intent = message::write(deps, self.known, queue, planned).await?;
+            intents.messages.push((intent, permit));
         }
         Ok(())
     }

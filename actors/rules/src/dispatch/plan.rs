@@ -82,15 +82,13 @@ pub struct Doors {
 }
 
 impl Doors {
-    fn enter(&mut self, channel: Channel, env: Env) -> bool {
+    fn left(&mut self, channel: Channel, env: Env) -> Option<&mut usize> {
         let left = match channel {
-            Channel::Phone => return false,
+            Channel::Phone => return None,
             Channel::Sms => self.sms.get_mut(env),
             Channel::Email => &mut self.email,
         };
-        let may = *left > 0;
-        *left = left.saturating_sub(1);
-        may
+        Some(left).filter(|left| **left > 0)
     }
 }
 
@@ -258,11 +256,11 @@ impl Planner<'_> {
         let Some(queue) = campaigns.get_mut(&campaign) else {
             return;
         };
-        if !self.doors.enter(queue.plan.channel, queue.env) {
+        let Some(left) = self.doors.left(queue.plan.channel, queue.env) else {
             // Woken when one of those on their way has been handed over.
             queue.door_is_shut = true;
             return queue.put_back(turn);
-        }
+        };
         let text = queue
             .letter
             .as_ref()
@@ -286,6 +284,7 @@ impl Planner<'_> {
         if !funds.cover(queue.env, price) {
             return queue.wait_for_credits(turn, price);
         }
+        *left -= 1;
         funds.take(queue.env, price);
         queue.one_written(price, at);
         let from_number = match text {

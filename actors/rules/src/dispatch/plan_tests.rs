@@ -81,6 +81,8 @@ struct Tenant {
     live: Vec<(SessionId, Moment)>,
     /// When which campaign called whom.
     calls: Vec<(Moment, CampaignId, ContactId)>,
+    written: Vec<(CampaignId, ContactId)>,
+    doors: usize,
     settled: Vec<(CampaignId, Settlement)>,
     late: usize,
 }
@@ -106,6 +108,8 @@ impl Tenant {
             seconds,
             live: Vec::new(),
             calls: Vec::new(),
+            written: Vec::new(),
+            doors: 0,
             settled: Vec::new(),
             late: 0,
         }
@@ -117,6 +121,7 @@ impl Tenant {
         plan.as_object_mut()
             .unwrap()
             .extend(fields.as_object().unwrap().clone());
+        let is_call = plan.get("channel").is_none();
         let plan: CampaignPlan = serde_json::from_value(plan).unwrap();
         let definition: Definition = serde_json::from_value(json!({ "name": "Ada", "prompt": "Ask." })).unwrap();
         let rules = Rules::new(&plan.schedule, Env::Test, Zone::NEW_YORK);
@@ -127,7 +132,7 @@ impl Tenant {
                 tenant_id: TENANT,
                 env: Env::Test,
                 plan,
-                agent: Some(AgentSnapshot {
+                agent: is_call.then_some(AgentSnapshot {
                     id: AgentId(Uuid::from_u128(3)),
                     version: 1,
                     definition,
@@ -159,7 +164,11 @@ impl Tenant {
         let queue = Queue::new(rows, rules, None, &limits(), 0).unwrap();
         self.snapshot.campaigns.insert(id, queue);
         self.snapshot.ring.keep(self.snapshot.campaigns.keys().copied());
-        let fresh = (0..contacts).map(|contact_n| contact(n, contact_n, zone));
+        let channel = if is_call { Channel::Phone } else { Channel::Sms };
+        let fresh = (0..contacts).map(|contact_n| Contact {
+            channel,
+            ..contact(n, contact_n, zone)
+        });
         self.fresh.insert(id, fresh.collect());
         self
     }
@@ -218,12 +227,20 @@ impl Tenant {
     fn round(&mut self) -> Plan {
         self.fill();
         let doors = Doors {
-            sms: PerEnv::default(),
+            sms: PerEnv::new(|_| self.doors),
             email: 0,
         };
         let begun = Begun::new(&self.snapshot, WakeAt::default());
         let plan = plan(&mut self.snapshot, begun, doors, self.late, self.now);
+        let size = plan.calls.len() + plan.messages.len() + plan.settled.len();
+        assert!(size <= ROUND && plan.messages.len() <= self.doors);
         for call in &plan.calls {
+            assert!(
+                self.now <= call.at && call.at <= self.now.plus(LEAD),
+                "planned too far ahead"
+            );
+            let (first, last) = call.turn.hours.ours;
+            assert!(first <= call.at && call.at <= last, "outside its hours");
             let id = SessionId(Uuid::from_u128(self.calls.len() as u128));
             self.snapshot
                 .live
@@ -231,6 +248,12 @@ impl Tenant {
             self.live.push((id, call.at.plus_seconds(self.seconds)));
             self.calls.push((call.at, call.campaign, call.turn.contact.id));
         }
+        assert!(plan.calls.is_sorted_by_key(|call| call.at));
+        let written = plan
+            .messages
+            .iter()
+            .map(|message| (message.campaign, message.turn.contact.id));
+        self.written.extend(written.clone());
         self.settled.extend(
             plan.settled
                 .iter()
@@ -241,7 +264,7 @@ impl Tenant {
             .settled
             .iter()
             .map(|settled| (settled.campaign, settled.contact.id));
-        for (campaign, id) in called.chain(left_out) {
+        for (campaign, id) in called.chain(written).chain(left_out) {
             self.fresh
                 .get_mut(&campaign)
                 .unwrap()
@@ -356,6 +379,164 @@ fn what_holds_a_campaign_up_is_named() {
 }
 
 #[test]
+fn a_trunk_that_has_no_room_is_named_until_it_has_grown_back() {
+    let fields = json!({ "pacing": { "calls_per_second": 50.0 } });
+    let mut tenant = Tenant::new(room(900, 0), 100.0, 60).with(0, fields, 800, "UTC");
+    for _ in 0..6 {
+        tenant.go_to(tenant.now.plus_seconds(1));
+        tenant
+            .snapshot
+            .hinted(crate::effect::DispatchHint::TrunkCongested(Env::Test), tenant.now);
+    }
+    let mut wake_at = WakeAt::default();
+    tenant.snapshot.grow_trunks(tenant.now, &mut wake_at);
+    assert_eq!(wake_at.0, Some(tenant.now.plus_seconds(5)));
+    tenant.round();
+    let plan = tenant.round();
+    assert_eq!(plan.limits, [(campaign_id(0), LimitingFactor::Trunk)]);
+    for _ in 0..60 {
+        tenant.go_to(tenant.now.plus_seconds(5));
+        tenant.snapshot.grow_trunks(tenant.now, &mut wake_at);
+    }
+    tenant.round();
+    let plan = tenant.round();
+    assert_eq!(plan.limits, [(campaign_id(0), LimitingFactor::Rate)]);
+}
+
+#[test]
+fn a_campaign_rests_until_the_first_of_its_contacts_may_be_called() {
+    let fields = json!({ "schedule": { "windows": [{ "start": "09:00", "end": "17:00" }] } });
+    let mut tenant = Tenant::new(room(9, 0), 100.0, 60).with(0, fields, 3, "Asia/Tokyo");
+    let plan = tenant.round();
+    // It is 21:00 in Tokyo.
+    assert_eq!(plan.resting, [(campaign_id(0), noon().plus_seconds(12 * 3600))]);
+    assert_eq!(plan.wake_at.0, Some(noon().plus_seconds(12 * 3600)));
+}
+
+#[test]
+fn caller_ids_take_turns_over_rounds_and_over_a_new_queue() {
+    let numbers = json!({ "from_numbers": ["+15005550001", "+15005550002"], "pacing": { "calls_per_second": 1.0 } });
+    let mut tenant = Tenant::new(room(9, 0), 100.0, 60).with(0, numbers, 9, "UTC");
+    let mut froms = Vec::new();
+    for _ in 0..4 {
+        let plan = tenant.round();
+        froms.extend(plan.calls.into_iter().filter_map(|call| call.from_number));
+        tenant.go_to(tenant.now.plus_seconds(1));
+    }
+    let froms: Vec<&str> = froms.iter().map(|number| number.as_str()).collect();
+    assert_eq!(froms, ["+15005550001", "+15005550002", "+15005550001", "+15005550002"]);
+}
+
+#[test]
+fn a_day_that_is_used_up_ends_a_campaign_that_does_not_wait() {
+    let caps = json!({ "campaign_per_day": 1, "on_cap": "skip", "per_number_24h": null, "per_number_7d": null });
+    let mut tenant = Tenant::new(room(9, 0), 100.0, 60).with(0, json!({ "caps": caps }), 100, "UTC");
+    let mut sizes = Vec::new();
+    tenant.live_on(|_, plan| sizes.push(plan.settled.len()));
+    assert_eq!((tenant.called(0), tenant.settled.len()), (1, 99));
+    assert!(
+        tenant
+            .settled
+            .iter()
+            .all(|(_, settlement)| *settlement == Settlement::Skip(SkipReason::DailyCapReached))
+    );
+    // Others have their turn in between.
+    assert_eq!(sizes.iter().max(), Some(&CAPPED));
+}
+
+#[test]
+fn what_is_not_covered_waits_for_credits() {
+    let purse = |available, balance| Funds::new(|_| Purse::new(Cents(available), Cents(balance)));
+    // Available, balance: calls of 6 cents each that leave, and of what it is short then.
+    for (available, balance, calls, short) in [
+        (1_000, 1_000, 9, None),
+        (13, 1_000, 3, None),
+        (0, 100, 0, None),
+        (0, 0, 0, Some(1)),
+    ] {
+        let fields = json!({ "pacing": { "calls_per_second": 60.0 } });
+        let mut tenant = Tenant::new(room(90, 0), 1_000.0, 60).with(0, fields, 9, "UTC");
+        tenant.snapshot.funds = purse(available, balance);
+        let (mut held, mut last) = (0, Plan::default());
+        for _ in 0..40 {
+            last = tenant.round();
+            held += last.calls.iter().map(|call| call.hold.0).sum::<i64>();
+            tenant.go_to(tenant.now.plus_millis(20));
+        }
+        assert!(held <= available, "{held} of {available}");
+        assert_eq!(tenant.called(0), calls, "{available} {balance}");
+        assert_eq!(tenant.snapshot.funds.short(Env::Test), short.map(Cents));
+        let expected = if calls == 9 {
+            LimitingFactor::NoneLeft
+        } else {
+            LimitingFactor::Credits
+        };
+        assert_eq!(last.limits, [(campaign_id(0), expected)]);
+        if expected == LimitingFactor::Credits {
+            assert_eq!(
+                last.wake_at.0,
+                Some(tenant.now.plus_millis(-20).plus_seconds(funds::LOOK_SECONDS))
+            );
+        }
+    }
+}
+
+fn texts(body: &str) -> Value {
+    json!({ "channel": "sms", "template": { "body": body }, "pacing": { "calls_per_second": 60.0 } })
+}
+
+#[test]
+fn messages_leave_while_there_is_a_place_for_them() {
+    let mut tenant = Tenant::new(room(1, 0), 1_000.0, 60).with(0, texts("Hello"), 5, "UTC");
+    tenant.doors = 2;
+    let rounds = |tenant: &mut Tenant| {
+        let mut last = tenant.round();
+        for _ in 0..9 {
+            tenant.doors -= last.messages.len();
+            tenant.go_to(tenant.now.plus_millis(20));
+            last = tenant.round();
+        }
+        last
+    };
+    let plan = rounds(&mut tenant);
+    assert_eq!(tenant.written.len(), 2);
+    assert_eq!(plan.limits, [(campaign_id(0), LimitingFactor::Provider)]);
+    tenant.doors = 9;
+    let plan = rounds(&mut tenant);
+    assert_eq!(tenant.written.len(), 5);
+    assert_eq!(plan.limits, [(campaign_id(0), LimitingFactor::NoneLeft)]);
+}
+
+#[test]
+fn a_place_that_nobody_takes_is_there_for_the_next() {
+    // Blank once it is filled: it cannot be written to the first.
+    let mut tenant = Tenant::new(room(1, 0), 1_000.0, 60).with(0, texts("{{first_name| }}"), 2, "UTC");
+    tenant.fresh.get_mut(&campaign_id(0)).unwrap()[1].first_name = Some("Ada".into());
+    tenant.doors = 1;
+    for _ in 0..5 {
+        let plan = tenant.round();
+        tenant.doors -= plan.messages.len();
+        tenant.go_to(tenant.now.plus_millis(20));
+    }
+    let skipped = (campaign_id(0), Settlement::Skip(SkipReason::Invalid));
+    assert_eq!((tenant.written.len(), &tenant.settled[..]), (1, &[skipped][..]));
+
+    // Two segments of 2 cents are not covered, one is.
+    let long = "x".repeat(200);
+    let mut tenant = Tenant::new(room(1, 0), 1_000.0, 60)
+        .with(0, texts(&long), 1, "UTC")
+        .with(1, texts("Hello"), 1, "UTC");
+    tenant.snapshot.funds = Funds::new(|_| Purse::new(Cents(3), Cents(1_000)));
+    tenant.doors = 1;
+    for _ in 0..5 {
+        let plan = tenant.round();
+        tenant.doors -= plan.messages.len();
+        tenant.go_to(tenant.now.plus_millis(20));
+    }
+    assert_eq!(tenant.written, [(campaign_id(1), contact(1, 0, "UTC").id)]);
+}
+
+#[test]
 fn a_suspended_tenants_contacts_are_skipped_when_patience_ends() {
     let mut tenant = Tenant::new(room(9, 0), 100.0, 60).with(0, json!({}), 3, "UTC");
     tenant.snapshot.blocks.push(Block {
@@ -370,6 +551,8 @@ fn a_suspended_tenants_contacts_are_skipped_when_patience_ends() {
     tenant.round();
     let skipped = (campaign_id(0), Settlement::Skip(SkipReason::TenantSuspended));
     assert_eq!(tenant.settled, [skipped; 3]);
+    let after = tenant.round();
+    assert!(after.wake_at.0 > Some(tenant.now), "it would spin");
     assert!(tenant.calls.is_empty());
 }
 

@@ -183,3 +183,7 @@ pub fn ruling(guards: &Guards<'_>, row: &Row, person: &Person, at: Moment) -> Re
     };
     Ok(Ruling::Tell(command))
 }
+
+#[cfg(test)]
+#[path = "waiting_tests.rs"]
+mod tests;

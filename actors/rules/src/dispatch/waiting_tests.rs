@@ -1,0 +1,271 @@
+//! Whether a session that waits has its turn, and whether it may be called then: line by line.
+use super::*;
+use crate::{
+    credits::terms::Terms as Credits,
+    dispatch::{
+        fair::RoundRobin,
+        funds::{Funds, LOOK_SECONDS, Purse},
+        pace::{Pace, planned_from},
+        per_env::PerEnv,
+        room::Room,
+        trunk::Trunk,
+    },
+};
+use entities::{
+    dispatch_block::{Model as Block, Reason},
+    ids::{AgentId, CampaignId, SessionId, TenantId},
+    values::{Bounded, Env},
+};
+use std::collections::{BTreeMap, HashMap};
+use uuid::Uuid;
+
+const TENANT: TenantId = TenantId(Uuid::from_u128(1));
+
+/// Monday, 2 March 2026, noon in UTC.
+fn noon() -> Moment {
+    Moment::from_millis(1_772_452_800_000)
+}
+
+/// A call of the API's that costs 6 cents a minute.
+fn row() -> Row {
+    let id = SessionId(Uuid::from_u128(2));
+    let agent = (AgentId(Uuid::from_u128(3)), 1);
+    Row {
+        price_cents_per_minute: 6,
+        max_duration_seconds: 600,
+        ring_timeout_seconds: 30,
+        ..Row::new((TENANT, Env::Test), id, agent, "+15002345670".parse().unwrap(), noon())
+    }
+}
+
+fn snapshot() -> Snapshot {
+    let purse = Purse::new(Cents(1_000), Cents(1_000));
+    Snapshot {
+        room: Room { limit: 2, reserve: 0 },
+        terms: Credits::default(),
+        pace: Pace::new(1.0),
+        trunks: PerEnv::new(|_| Trunk::new(100.0)),
+        blocks: Vec::new(),
+        funds: Funds::new(|_| purse),
+        campaigns: BTreeMap::new(),
+        ring: RoundRobin::default(),
+        live: HashMap::new(),
+    }
+}
+
+fn live(snapshot: &mut Snapshot, n: u128, env: Env) {
+    let id = SessionId(Uuid::from_u128(n));
+    snapshot.live.insert(id, Slot::outbound(env, None));
+}
+
+#[test]
+fn a_turn_needs_a_slot_a_token_and_credits() {
+    type Made = fn(&mut Snapshot, &mut Begun, &mut Row);
+    let turn = |hold| Admission::Turn {
+        at: noon(),
+        hold: Cents(hold),
+    };
+    let soon = Some(noon().plus_seconds(LOOK_SECONDS));
+    // What is so: what is answered, and when to look again.
+    let table: [(&str, Made, Admission, Option<Moment>); 12] = [
+        ("nothing in its way", |_, _, _| {}, turn(6), None),
+        (
+            "one that has its hold",
+            |_, _, row| row.hold_cents = Cents(5),
+            turn(0),
+            None,
+        ),
+        (
+            "its campaign is paused",
+            |_, _, row| row.campaign_id = Some(CampaignId(Uuid::from_u128(9))),
+            Admission::WithItsCampaign,
+            None,
+        ),
+        (
+            "it is live",
+            |snapshot, _, _| live(snapshot, 2, Env::Test),
+            Admission::Stays,
+            None,
+        ),
+        (
+            "no slot",
+            |_, begun, _| {
+                begun.slots.take(Slot::outbound(Env::Test, None));
+                begun.slots.take(Slot::outbound(Env::Test, None));
+            },
+            Admission::Stays,
+            None,
+        ),
+        (
+            "the other env's slots",
+            |_, begun, _| {
+                begun.slots.take(Slot::outbound(Env::Live, None));
+                begun.slots.take(Slot::outbound(Env::Live, None));
+            },
+            turn(6),
+            None,
+        ),
+        (
+            "no credits",
+            |snapshot, _, _| snapshot.funds = Funds::new(|_| Purse::new(Cents(0), Cents(1_000))),
+            Admission::Stays,
+            soon,
+        ),
+        (
+            "a block",
+            |snapshot, _, _| {
+                snapshot.blocks.push(Block {
+                    tenant_id: TENANT,
+                    env: Env::Test,
+                    reason: Reason::Suspension,
+                    since: noon(),
+                });
+            },
+            Admission::Stays,
+            None,
+        ),
+        (
+            "the other env's block",
+            |snapshot, _, _| {
+                snapshot.blocks.push(Block {
+                    tenant_id: TENANT,
+                    env: Env::Live,
+                    reason: Reason::Suspension,
+                    since: noon(),
+                });
+            },
+            turn(6),
+            None,
+        ),
+        (
+            "a round that is full",
+            |_, begun, _| begun.turns = ROUND,
+            Admission::Stays,
+            None,
+        ),
+        (
+            "no token for a second",
+            |snapshot, _, _| assert!(snapshot.spend(Env::Test, noon())),
+            Admission::NoToken,
+            Some(planned_from(noon().plus_seconds(1))),
+        ),
+        (
+            "a token soon enough to plan for",
+            |snapshot, _, _| {
+                snapshot.pace = Pace::new(20.0);
+                assert!(snapshot.spend(Env::Test, noon()));
+            },
+            Admission::Turn {
+                at: noon().plus_millis(50),
+                hold: Cents(6),
+            },
+            None,
+        ),
+    ];
+    for (what, made, expected, wake_at) in table {
+        let (mut snapshot, mut row) = (snapshot(), row());
+        let mut begun = Begun::new(&snapshot, WakeAt::default());
+        made(&mut snapshot, &mut begun, &mut row);
+        let found = admit(&mut snapshot, &mut begun, &row, false, noon());
+        assert_eq!((found, begun.wake_at.0), (expected, wake_at), "{what}");
+    }
+    let mut snapshot = snapshot();
+    let mut begun = Begun::new(&snapshot, WakeAt::default());
+    let found = admit(&mut snapshot, &mut begun, &row(), true, noon());
+    assert_eq!(found, Admission::Stays, "it was sent back a moment ago");
+}
+
+#[test]
+fn a_turn_takes_what_it_needs_once() {
+    let (mut snapshot, row) = (snapshot(), row());
+    let mut begun = Begun::new(&snapshot, WakeAt::default());
+    assert!(take(&mut snapshot, &mut begun, &row, (noon(), Cents(6))));
+    assert_eq!(begun.turns, 1);
+    assert_eq!(begun.slots.used(Env::Test, None), 1);
+    assert_eq!(snapshot.funds.available(Env::Test), Cents(994));
+    assert!(!take(&mut snapshot, &mut begun, &row, (noon(), Cents(6))), "no token");
+    assert_eq!(begun.turns, 1);
+}
+
+#[test]
+fn the_rules_are_asked_once_more() {
+    let person = |has_number, is_barred, recent: &[i64]| Person {
+        has_number,
+        is_barred,
+        recent: recent.iter().map(|hours| noon().plus_seconds(-3600 * hours)).collect(),
+        not_before: None,
+    };
+    let direct = Caps {
+        per_number_24h: Bounded::new(2).ok(),
+        per_number_7d: Bounded::new(3).ok(),
+        ..Caps::default()
+    };
+    // Zurich at noon is open; New York, at seven in the morning, is not, for live calls.
+    let table = [
+        ("+41443456789", person(true, false, &[]), None, None),
+        (
+            "+41443456789",
+            person(false, false, &[]),
+            None,
+            Some(Command::Bar(Bar::NotVerified)),
+        ),
+        (
+            "+41443456789",
+            person(true, true, &[]),
+            None,
+            Some(Command::Bar(Bar::OnDnc)),
+        ),
+        ("+41443456789", person(true, false, &[30, 2]), None, None),
+        (
+            "+41443456789",
+            person(true, false, &[3, 2]),
+            None,
+            Some(Command::Bar(Bar::CapReached)),
+        ),
+        (
+            "+41443456789",
+            person(true, false, &[80, 50, 30]),
+            None,
+            Some(Command::Bar(Bar::CapReached)),
+        ),
+        (
+            "+12125550100",
+            person(true, false, &[]),
+            None,
+            Some(Command::Bar(Bar::OutsideHours)),
+        ),
+        (
+            "+12125550100",
+            person(true, false, &[]),
+            Some(noon()),
+            Some(Command::Postpone {
+                until: noon().plus_seconds(3600),
+            }),
+        ),
+    ];
+    for (number, person, scheduled_at, expected) in table {
+        let row = Row {
+            env: Env::Live,
+            to_number: Some(number.parse().unwrap()),
+            scheduled_at,
+            ..row()
+        };
+        let guards = Guards {
+            queue: None,
+            direct: &direct,
+            zone: Zone::NEW_YORK,
+            behind_ms: 0,
+        };
+        let found = ruling(&guards, &row, &person, noon()).unwrap();
+        match (found, expected) {
+            (Ruling::Call(hours), None) => {
+                let (first, last) = hours.ours;
+                assert!(first <= noon() && noon() <= last);
+            }
+            (Ruling::Tell(command), Some(expected)) => {
+                assert_eq!(format!("{command:?}"), format!("{expected:?}"), "{number}");
+            }
+            (found, expected) => panic!("{number}: {found:?} instead of {expected:?}"),
+        }
+    }
+}
