@@ -8,7 +8,7 @@ use crate::{
     access,
     error::CannotStart,
     http::{
-        bulkheads::Bulkheads, docs, documents::DOCUMENTS, gate, open_streams::Streams, preflights::Preflights,
+        bulkheads::Bulkheads, docs, documents::DOCUMENTS, middleware, open_streams::Streams, preflights::Preflights,
         rate_limits::RateLimits, routes, streams,
     },
     settings::Settings,
@@ -94,7 +94,7 @@ impl App {
                 .app_data(state.clone())
                 .app_data::<docs::Lazy>(&DOCUMENTS)
                 .configure(|config| routes::configure(config, &state))
-                .wrap(from_fn(gate::frame))
+                .wrap(from_fn(middleware::frame))
         });
         let server = server
             .workers(http_threads())

@@ -1,9 +1,9 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
-    call::in_hand::Calls, carrier::carriers::Carriers, credits::processor::Payments, dispatcher::board::Board,
-    email::door::Emails, evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat, holds::state::Holds,
-    recording::sounds::Studio, router::Router, talk::listeners::Listeners, voice_clone::cloning::Cloning,
-    writer::Writer,
+    call::in_hand::Calls, carrier::carriers::Carriers, conversation::listeners::Listeners,
+    credits::processor::Payments, dispatcher::pacing_report::PacingReport, email::door::Emails,
+    evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat, holds::state::Holds,
+    recording::sounds::Studio, router::Router, voice_clone::cloning::Cloning, writer::Writer,
 };
 use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::doors::Sms};
 use entities::{
@@ -74,7 +74,7 @@ pub struct Shared {
     /// Who listens to live calls.
     pub listeners: Listeners,
     /// What holds each campaign up.
-    pub board: Board,
+    pub pacing_report: PacingReport,
     /// What holds everybody up.
     pub holds: Holds,
     pub limits: Limits,

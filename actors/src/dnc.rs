@@ -3,7 +3,7 @@ use crate::deps::Deps;
 use entities::{
     Result,
     dnc::{self, Channels, DncChannel, Model, Source},
-    ids::{DncId, Owned, SessionId, TenantId},
+    ids::{DncId, SessionId, TenantId, TenantScoped},
     values::Env,
 };
 use rules::{
@@ -21,10 +21,10 @@ pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(M
             Box::pin(async move {
                 let (row, outcome) = place(db, owner, entry, now).await?;
                 let mut commit = Commit::default();
-                if outcome != Outcome::Known {
+                if outcome != DncOutcome::Known {
                     commit.changes.dnc.push(row.clone());
                 }
-                Ok(((row, outcome == Outcome::New), commit))
+                Ok(((row, outcome == DncOutcome::New), commit))
             })
         })
         .await
@@ -32,7 +32,7 @@ pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(M
 
 /// What an entry is to the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DncOutcome {
     New,
     /// Known, and bars more than before, or for longer.
     Wider,
@@ -45,7 +45,7 @@ pub async fn place(
     (tenant_id, env): (TenantId, Env),
     entry: Entry,
     now: entities::values::Moment,
-) -> Result<(Model, Outcome)> {
+) -> Result<(Model, DncOutcome)> {
     let owner = (tenant_id, env);
     let known = match &entry.whom {
         Whom::Number(number) => dnc::of_number(db, owner, number).await?,
@@ -89,7 +89,7 @@ pub async fn place(
         version: 1,
         created_at: now,
     };
-    Ok((row, Outcome::New))
+    Ok((row, DncOutcome::New))
 }
 
 /// An entry that is there, with what another adds to it. A START lifts what a STOP has barred, and nothing else: so whoever
@@ -100,11 +100,11 @@ fn joined(
     source: Source,
     reason: Option<String>,
     session_id: Option<SessionId>,
-) -> (Model, Outcome) {
+) -> (Model, DncOutcome) {
     let all = Channels::of(known.channels.0.iter().copied().chain(channels.0).collect());
     let is_taken_over = known.source == Source::SmsStop && source != Source::SmsStop;
     if all == known.channels && !is_taken_over {
-        return (known, Outcome::Known);
+        return (known, DncOutcome::Known);
     }
     let mut wider = Model {
         channels: all,
@@ -114,11 +114,11 @@ fn joined(
     if is_taken_over {
         (wider.source, wider.reason, wider.session_id) = (source, reason, session_id);
     }
-    (wider, Outcome::Wider)
+    (wider, DncOutcome::Wider)
 }
 
 /// Takes one off the list; the row stays, with the reason.
-pub async fn remove(deps: &Deps, key: Owned<DncId>, reason: String) -> Result<()> {
+pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String) -> Result<()> {
     let now = deps.clock.now();
     deps.writer
         .run(move |db| {
@@ -177,7 +177,7 @@ mod tests {
             // Whatever it bars, the entry is theirs: no START lifts it.
             for channels in [&both[..], &[Sms]] {
                 let (row, outcome) = second(known(Source::SmsStop, &both), channels, source);
-                assert_eq!((outcome, row.source, row.version), (Outcome::Wider, source, 4));
+                assert_eq!((outcome, row.source, row.version), (DncOutcome::Wider, source, 4));
                 assert_eq!(
                     (row.reason.as_deref(), row.channels),
                     (Some("second"), Channels::of(both.to_vec()))
@@ -185,15 +185,15 @@ mod tests {
             }
             // A STOP takes nothing over, but bars more; and nobody takes over from anybody else.
             let (row, outcome) = second(known(source, &both), &both, Source::SmsStop);
-            assert_eq!((outcome, row), (Outcome::Known, known(source, &both)));
+            assert_eq!((outcome, row), (DncOutcome::Known, known(source, &both)));
             let (row, outcome) = second(known(source, &[Phone]), &both, Source::SmsStop);
-            assert_eq!((outcome, row.source, row.version), (Outcome::Wider, source, 4));
+            assert_eq!((outcome, row.source, row.version), (DncOutcome::Wider, source, 4));
             assert_eq!(
                 (row.reason.as_deref(), row.channels),
                 (Some("first"), Channels::of(both.to_vec()))
             );
             for other in others {
-                assert_eq!(second(known(source, &both), &both, other).1, Outcome::Known);
+                assert_eq!(second(known(source, &both), &both, other).1, DncOutcome::Known);
             }
         }
         let again = joined(
@@ -203,6 +203,6 @@ mod tests {
             None,
             None,
         );
-        assert_eq!(again, (known(Source::SmsStop, &both), Outcome::Known));
+        assert_eq!(again, (known(Source::SmsStop, &both), DncOutcome::Known));
     }
 }

@@ -4,7 +4,7 @@ use entities::{
     Error, Result, answer, campaign_hour,
     changes::Guard,
     contact::Status,
-    ids::{ContactId, Owned, SessionId, TenantId},
+    ids::{ContactId, SessionId, TenantId, TenantScoped},
     inbound_call, membership, session, tally, transcript,
 };
 use rules::{
@@ -19,7 +19,7 @@ use rules::{
 };
 
 /// Turns the facts among `effects` into rows of `commit`.
-pub async fn add<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], commit: &mut Commit) -> Result<()> {
+pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect], commit: &mut Commit) -> Result<()> {
     let facts = effects.iter().filter_map(|effect| match effect {
         Effect::Fact(fact) => Some(fact),
         Effect::Work(_) | Effect::Hint(_) => None,
@@ -38,11 +38,11 @@ pub async fn add<I: Copy>(deps: &Deps, owner: Owned<I>, effects: &[Effect], comm
                     source: entities::dnc::Source::OptOutVoice,
                     session_id: Some(*session_id),
                 };
-                bar(deps, owner, entry, commit).await?;
+                add_to_dnc(deps, owner, entry, commit).await?;
             }
             Fact::StopTexts { phone_number } => {
                 let entry = barred::stop(deps.ids.next(), phone_number);
-                bar(deps, owner, entry, commit).await?;
+                add_to_dnc(deps, owner, entry, commit).await?;
             }
             Fact::SaveSend(row) => commit.changes.message_sends.push(row.clone()),
             Fact::SaveAnswers { call, answers, source } => {
@@ -99,10 +99,10 @@ async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut
 }
 
 /// Somebody who does not want to be reached, with the entry's place among all commits.
-async fn bar<I: Copy>(deps: &Deps, owner: Owned<I>, entry: Entry, commit: &mut Commit) -> Result<()> {
+async fn add_to_dnc<I: Copy>(deps: &Deps, owner: TenantScoped<I>, entry: Entry, commit: &mut Commit) -> Result<()> {
     let of = (owner.tenant_id, owner.env);
     let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
-    if outcome != dnc::Outcome::Known {
+    if outcome != dnc::DncOutcome::Known {
         commit.changes.dnc.push(row);
     }
     Ok(())
@@ -128,7 +128,7 @@ fn answer_row(deps: &Deps, call: &session::Model, answered: &Answered, source: a
 
 async fn finish_attempt(
     deps: &Deps,
-    key: Owned<ContactId>,
+    key: TenantScoped<ContactId>,
     attempt: &contact::machine::Attempt,
     commit: &mut Commit,
 ) -> Result<()> {
@@ -141,7 +141,7 @@ async fn finish_attempt(
         Some(kept) => kept,
         None => {
             let contact = entities::contact::load(&deps.db.read, key).await?;
-            let campaign = Owned::new(key.tenant_id, key.env, contact.campaign_id);
+            let campaign = TenantScoped::new(key.tenant_id, key.env, contact.campaign_id);
             let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
             let zone = match row.plan.schedule.timezone {
                 Some(zone) => zone,
@@ -155,7 +155,7 @@ async fn finish_attempt(
             }
         }
     };
-    let campaign = Owned::new(key.tenant_id, key.env, before.campaign_id);
+    let campaign = TenantScoped::new(key.tenant_id, key.env, before.campaign_id);
     let command = contact::machine::Command::Finish(attempt.clone());
     let (after, events) = contact::machine::transition(before.clone(), command, &retry, deps.clock.now())?;
     if after == before {
@@ -193,7 +193,7 @@ pub fn contact_moved(
 ) {
     let tally = commit
         .changes
-        .tally(Owned::new(after.tenant_id, after.env, after.campaign_id));
+        .tally(TenantScoped::new(after.tenant_id, after.env, after.campaign_id));
     *count_of(tally, before.status) -= 1;
     *count_of(tally, after.status) += 1;
     commit

@@ -9,8 +9,8 @@ use crate::{
 use entities::{
     Error, Result, agent,
     campaign::AgentSnapshot,
-    ids::{InboundCallId, NumberId, Owned, SessionId, TenantId},
-    inbound_call::{self, Counts, Outcome},
+    ids::{InboundCallId, NumberId, SessionId, TenantId, TenantScoped},
+    inbound_call::{self, Counts, InboundOutcome},
     number::{self, Model as Number, Otherwise, alarm},
     number_claim,
     session::{self, Sandbox},
@@ -21,7 +21,7 @@ use rules::{
     event::{InboundNumber, NumberAnswerRateDegraded},
     session::{
         machine::Session,
-        settings::{self, Asked},
+        settings::{self, CallOverrides},
     },
 };
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub enum Taken {
     By(Box<session::Model>),
     /// Nobody does; the caller meets this instead.
     Not {
-        outcome: Outcome,
+        outcome: InboundOutcome,
         instead: Otherwise,
         message: Option<String>,
     },
@@ -68,7 +68,7 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SessionId, call: A
 async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId, call: Arriving) -> Result<Taken> {
     let db = &deps.db.read;
     // A repeat of a request whose answer was lost: the call is there, and may even be talking.
-    match session::load(db, Owned::new(tenant, env, id)).await {
+    match session::load(db, TenantScoped::new(tenant, env, id)).await {
         Ok(row) => return Ok(Taken::By(Box::new(row))),
         Err(Error::NotFound(_)) => {}
         Err(error) => return Err(error),
@@ -87,7 +87,7 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         None => None,
     };
     let Some(agent) = agent else {
-        return turn_away(deps, env, &number, &call, id, Outcome::NoAgent).await;
+        return turn_away(deps, env, &number, &call, id, InboundOutcome::NoAgent).await;
     };
     deps.providers.check(&agent.definition, env)?;
     let row = row(deps, (tenant, env), id, &number, &agent, call.clone());
@@ -95,7 +95,7 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
     let hold = terms.hold(row.price_cents_per_minute, row.max_duration_seconds);
     let Some(hold_cents) = credits::set_aside(deps, (tenant, env), hold).await? else {
         credits::fall_short(deps, (tenant, env), terms.least(hold)).await?;
-        return turn_away(deps, env, &number, &call, id, Outcome::Blocked).await;
+        return turn_away(deps, env, &number, &call, id, InboundOutcome::Blocked).await;
     };
     let row = session::Model { hold_cents, ..row };
     let (session, effects) = Session::received(row, deps.base_url.clone(), deps.clock.now());
@@ -126,8 +126,8 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
     };
     match birth::admit(deps, tenant, arrival, effects).await {
         Ok(Admitted::Yes) => Ok(Taken::By(Box::new(row))),
-        Ok(Admitted::NoSlot) => turn_away(deps, env, &number, &call, id, Outcome::NoSlot).await,
-        Ok(Admitted::Blocked) => turn_away(deps, env, &number, &call, id, Outcome::Blocked).await,
+        Ok(Admitted::NoSlot) => turn_away(deps, env, &number, &call, id, InboundOutcome::NoSlot).await,
+        Ok(Admitted::Blocked) => turn_away(deps, env, &number, &call, id, InboundOutcome::Blocked).await,
         Err(error) => Err(error),
     }
 }
@@ -138,7 +138,7 @@ async fn turn_away(
     number: &Number,
     call: &Arriving,
     id: SessionId,
-    outcome: Outcome,
+    outcome: InboundOutcome,
 ) -> Result<Taken> {
     let mut commit = Commit::default();
     commit.changes.inbound_calls.push(inbound_call::Model {
@@ -152,10 +152,10 @@ async fn turn_away(
         created_at: deps.clock.now(),
     });
     deps.writer.commit(commit).await?;
-    watch(deps, Owned::new(number.tenant_id, env, number.id));
+    watch(deps, TenantScoped::new(number.tenant_id, env, number.id));
     let instead = match outcome {
-        Outcome::NoSlot | Outcome::Blocked => number.inbound.without_slot,
-        Outcome::NoAgent | Outcome::Answered | Outcome::Abandoned => number.inbound.without_agent,
+        InboundOutcome::NoSlot | InboundOutcome::Blocked => number.inbound.without_slot,
+        InboundOutcome::NoAgent | InboundOutcome::Answered | InboundOutcome::Abandoned => number.inbound.without_agent,
     };
     let message = number
         .inbound
@@ -178,9 +178,9 @@ fn row(
     call: Arriving,
 ) -> session::Model {
     let definition = &agent.definition;
-    let asked = Asked {
+    let asked = CallOverrides {
         sandbox: Some(call.sandbox),
-        ..Asked::default()
+        ..CallOverrides::default()
     };
     let mut options = settings::options(definition, asked);
     options.number_id = Some(number.id);
@@ -229,7 +229,7 @@ pub fn alarmed(alarm: &alarm::Model, counts: Counts, now: Moment) -> (alarm::Mod
 }
 
 /// Looks at a number's answer rate after a call to it. A look that is lost is made up for by the next call's.
-pub fn watch(deps: &Deps, key: Owned<NumberId>) {
+pub fn watch(deps: &Deps, key: TenantScoped<NumberId>) {
     let (its, busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.spawn(async move {
         let _busy = busy;
@@ -239,7 +239,7 @@ pub fn watch(deps: &Deps, key: Owned<NumberId>) {
     });
 }
 
-async fn look(deps: &Deps, key: Owned<NumberId>) -> Result<()> {
+async fn look(deps: &Deps, key: TenantScoped<NumberId>) -> Result<()> {
     let now = deps.clock.now();
     let number = match number::load(&deps.db.read, key.tenant_id, key.id).await {
         Err(Error::NotFound(_)) => return Ok(()),

@@ -8,7 +8,7 @@ use entities::{
     message_send,
     values::{E164, Env, Moment},
 };
-use rules::eligibility::Person;
+use rules::eligibility::ContactRecord;
 use sea_orm::DatabaseConnection;
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,7 +28,7 @@ pub async fn people(
     whose: People,
     mut addresses: Vec<Address>,
     now: Moment,
-) -> Result<BTreeMap<Address, Person>> {
+) -> Result<BTreeMap<Address, ContactRecord>> {
     let People { owner, channel, itself } = whose;
     addresses.sort();
     addresses.dedup();
@@ -50,7 +50,7 @@ pub async fn people(
         }
     };
     let people = addresses.into_iter().map(|address| {
-        let person = Person {
+        let record = ContactRecord {
             has_number: match (&address, owner.1) {
                 (Address::Number(number), Env::Live) => !number.is_sandbox(),
                 (Address::Number(number), Env::Test) => number.is_sandbox() || verified.contains(number),
@@ -61,7 +61,7 @@ pub async fn people(
             recent: recent.remove(address.as_str()).unwrap_or_default(),
             not_before: None,
         };
-        (address, person)
+        (address, record)
     });
     Ok(people.collect())
 }

@@ -1,11 +1,11 @@
 //! What effects do: their work is begun and their hints are told, after the commit that decided them.
 use crate::{
-    call::leg::Control, campaign, credits, deps::Deps, evaluate, inbound, outgoing, recording::studio, room::house,
+    call::leg::Control, campaign, credits, deps::Deps, evaluate, inbound, outgoing, recording::studio, room::lifecycle,
     router::LaneHint, voice_clone,
 };
 use entities::{
     email_message::Model as Email,
-    ids::{Owned, SessionId},
+    ids::{SessionId, TenantScoped},
     sms_message::Model as Sms,
 };
 use rules::{
@@ -38,7 +38,7 @@ fn begin(deps: &Deps, work: Work) {
         Work::TellSession(session, command) => deps.router.sessions().tell(session, command),
         Work::RoomEnded { room, session } => {
             let reason = session.end_reason.map_or("failed", code);
-            house::close(deps, session.id, reason);
+            lifecycle::close(deps, session.id, reason);
             deps.router.rooms().tell(room, RoomCommand::Follow(session));
         }
         Work::Transfer { session, to } => control(deps, session, Control::Transfer(to)),
@@ -90,6 +90,6 @@ fn tell(deps: &Deps, hint: Hint) {
 }
 
 /// Tells the carrier what to do with a live call; one that is gone needs nothing more.
-fn control(deps: &Deps, session: Owned<SessionId>, control: Control) {
+fn control(deps: &Deps, session: TenantScoped<SessionId>, control: Control) {
     deps.carriers.control(deps, session, control);
 }

@@ -3,7 +3,7 @@
 use crate::call::in_hand::Call;
 use entities::{
     Result, delivery, email_message,
-    ids::{EndpointId, Owned, TenantId},
+    ids::{EndpointId, TenantId, TenantScoped},
     recording, sms_message, webhook_endpoint,
 };
 use futures_util::future::BoxFuture;
@@ -31,7 +31,7 @@ pub trait Router: Send + Sync {
     fn dispatcher(&self, tenant: TenantId, hint: DispatchHint);
     /// A call that has come in, or somebody who joins a room: is there a slot? Then the call is taken.
     fn admit(&self, tenant: TenantId, arrival: Arrival) -> BoxFuture<'_, Result<Admitted>>;
-    fn lane(&self, endpoint: Owned<EndpointId>, hint: LaneHint);
+    fn lane(&self, endpoint: TenantScoped<EndpointId>, hint: LaneHint);
     /// There are mails to users.
     fn mailer(&self);
 
@@ -42,14 +42,14 @@ pub trait Router: Send + Sync {
 /// All actors of one kind: the one with that id is started if it does not run.
 pub trait Mailbox<M: Machine>: Send + Sync {
     /// Nobody awaits what becomes of it: a passing failure is tried again, and what a crash loses is found in the rows.
-    fn tell(&self, id: Owned<M::Key>, command: M::Command);
+    fn tell(&self, id: TenantScoped<M::Key>, command: M::Command);
     /// Tells, and awaits what became of it, however long it takes to find out.
-    fn insist(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>>;
+    fn insist(&self, id: TenantScoped<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>>;
     /// For somebody who decides what a failure means; the outer error is that the entity could not be asked. Entities never ask each
     /// other: they speak by rows and hints.
-    fn ask(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<Result<M>>>;
+    fn ask(&self, id: TenantScoped<M::Key>, command: M::Command) -> BoxFuture<'_, Result<Result<M>>>;
     /// Asks for a caller who does not wait long: after ten seconds the entity is busy.
-    fn request(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>>;
+    fn request(&self, id: TenantScoped<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>>;
     /// A state that has just been committed by somebody else: saves the actor from loading it.
     fn adopt(&self, state: M);
 }

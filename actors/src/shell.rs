@@ -5,7 +5,7 @@ use crate::{
     router::Mailbox,
 };
 use actix::prelude::*;
-use entities::{Error, Result, ids::Owned, values::Moment};
+use entities::{Error, Result, ids::TenantScoped, values::Moment};
 use futures_util::future::BoxFuture;
 use rules::{commit::Commit, effect::Effect, machine::Machine};
 use runtime::{
@@ -16,7 +16,7 @@ use std::{fmt::Debug, time::Duration};
 
 /// A state machine with rows: what binds a [`Machine`] to the shell.
 pub trait Stored: Machine {
-    fn load(deps: &Deps, id: Owned<Self::Key>) -> impl Future<Output = Result<Self>> + Send;
+    fn load(deps: &Deps, id: TenantScoped<Self::Key>) -> impl Future<Output = Result<Self>> + Send;
     /// Adds its row, as the successor of the stored one.
     fn save(&mut self, commit: &mut Commit);
     /// What must happen first when the state was found in the database.
@@ -28,7 +28,7 @@ pub trait Stored: Machine {
         true
     }
     /// A commit met a row that had changed: forget what was kept of it.
-    fn found_stale(_: &Deps, _: Owned<Self::Key>) {}
+    fn found_stale(_: &Deps, _: TenantScoped<Self::Key>) {}
 }
 
 /// The only message an entity actor understands; its protocol is the machine's `Command`.
@@ -159,7 +159,7 @@ impl<M: Stored> Supervised for Shell<M> {
 }
 
 impl<M: Stored> Child for Shell<M> {
-    type Id = Owned<M::Key>;
+    type Id = TenantScoped<M::Key>;
     const KIND: &'static str = M::KIND;
 }
 
@@ -227,16 +227,16 @@ impl<M: Stored> Handler<Do<M>> for Shell<M> {
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl<M: Stored> Mailbox<M> for Registry<Shell<M>> {
-    fn tell(&self, id: Owned<M::Key>, command: M::Command) {
+    fn tell(&self, id: TenantScoped<M::Key>, command: M::Command) {
         Registry::tell(self, id, Do::tell(command, self.clock()));
     }
-    fn insist(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
+    fn insist(&self, id: TenantScoped<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
         Box::pin(async move { self.send(id, Do::tell(command, self.clock())).await? })
     }
-    fn ask(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<Result<M>>> {
+    fn ask(&self, id: TenantScoped<M::Key>, command: M::Command) -> BoxFuture<'_, Result<Result<M>>> {
         Box::pin(self.send(id, Do::ask(command, self.clock())))
     }
-    fn request(&self, id: Owned<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
+    fn request(&self, id: TenantScoped<M::Key>, command: M::Command) -> BoxFuture<'_, Result<M>> {
         Box::pin(async move {
             // An actor that waits for the database keeps others waiting: a caller is told so in time.
             let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(id, command)).await;
@@ -252,7 +252,7 @@ impl<M: Stored> Mailbox<M> for Registry<Shell<M>> {
 /// the state before.
 async fn step<M: Stored>(
     deps: Deps,
-    id: Owned<M::Key>,
+    id: TenantScoped<M::Key>,
     (mut kept, mut memory): (Option<M>, Option<M>),
     command: M::Command,
     persistent: bool,
@@ -301,7 +301,7 @@ async fn step<M: Stored>(
 }
 
 /// Nobody awaits the answer to a command that was told, so nobody else would ever hear that it came to nothing.
-fn lament<M: Stored>(id: Owned<M::Key>, command: &M::Command, error: &Error, tries: u32) {
+fn lament<M: Stored>(id: TenantScoped<M::Key>, command: &M::Command, error: &Error, tries: u32) {
     let (kind, command) = (M::KIND, name(command));
     match error {
         // What it was for is gone.
@@ -329,7 +329,7 @@ fn name(command: &impl Debug) -> String {
 }
 
 /// The state from the database, with whatever a crash has left to do done.
-async fn found<M: Stored>(deps: &Deps, id: Owned<M::Key>) -> Result<M> {
+async fn found<M: Stored>(deps: &Deps, id: TenantScoped<M::Key>) -> Result<M> {
     let state = M::load(deps, id).await?;
     match state.recovery(deps) {
         Some(command) => decide(deps, state, command).await.map_err(|undecided| match undecided {

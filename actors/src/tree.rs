@@ -31,7 +31,7 @@ use actix::ArbiterHandle;
 use entities::{
     Result, delivery,
     email_message::Model as Email,
-    ids::{CampaignId, EndpointId, Owned, TenantId},
+    ids::{CampaignId, EndpointId, TenantId, TenantScoped},
     recording::Model as Recording,
     sms_message::Model as Sms,
     webhook_endpoint::Model as Endpoint,
@@ -190,7 +190,7 @@ impl Router for Tree {
         let admit = Admit::new(arrival, self.dispatchers.clock());
         Box::pin(async move { self.dispatchers.send(tenant, admit).await? })
     }
-    fn lane(&self, endpoint: Owned<EndpointId>, hint: LaneHint) {
+    fn lane(&self, endpoint: TenantScoped<EndpointId>, hint: LaneHint) {
         self.lanes.tell(endpoint, LaneHinted::new(hint, self.lanes.clock()));
     }
     fn mailer(&self) {
@@ -252,12 +252,12 @@ pub struct AfterCommits {
 }
 
 impl AfterCommit for AfterCommits {
-    fn deliveries(&self, endpoint: Owned<EndpointId>, new: Vec<(delivery::Model, Committed)>) {
+    fn deliveries(&self, endpoint: TenantScoped<EndpointId>, new: Vec<(delivery::Model, Committed)>) {
         if let Some(deps) = self.deps.get() {
             deps.router.lane(endpoint, LaneHint::Arrived(new));
         }
     }
-    fn drained(&self, campaign: Owned<CampaignId>) {
+    fn drained(&self, campaign: TenantScoped<CampaignId>) {
         if let Some(deps) = self.deps.get() {
             check_drained(deps.clone(), campaign);
         }

@@ -11,7 +11,7 @@ use crate::{
     campaign::Channel,
     db::Db,
     error::{Error, Result},
-    ids::{CampaignId, ContactId, DeliveryRowId, Owned, SessionId, TenantId},
+    ids::{CampaignId, ContactId, DeliveryRowId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{Country, E164, Env, Moment, Variables, Zone},
 };
@@ -144,8 +144,8 @@ impl Address {
 pub const UNCALLABLE: &str = "!";
 
 impl Model {
-    pub fn key(&self) -> Owned<ContactId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<ContactId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
     /// The session of its last call.
     pub fn last_session_id(&self) -> Option<SessionId> {
@@ -185,14 +185,19 @@ impl Model {
     }
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<ContactId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<ContactId>) -> Result<Model> {
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
     select.one(db).await?.ok_or(Error::NotFound("contact"))
 }
 
-pub async fn list(db: &Db, campaign: Owned<CampaignId>, status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+pub async fn list(
+    db: &Db,
+    campaign: TenantScoped<CampaignId>,
+    status: Option<Status>,
+    page: Page,
+) -> Result<Listed<Model>> {
     let all = Entity::find()
         .filter(Column::CampaignId.eq(campaign.id))
         .filter(Column::TenantId.eq(campaign.tenant_id));

@@ -10,7 +10,7 @@ use crate::{
     db::Db,
     error::Result,
     event,
-    ids::{DeliveryId, EndpointId, EventId, Owned, TenantId},
+    ids::{DeliveryId, EndpointId, EventId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
@@ -150,7 +150,7 @@ pub struct Filter {
 }
 
 /// The delivery log of one endpoint, each with its event's type.
-pub async fn log(db: &Db, endpoint: Owned<EndpointId>, filter: Filter, page: Page) -> Result<Listed<Model>> {
+pub async fn log(db: &Db, endpoint: TenantScoped<EndpointId>, filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = Entity::find()
         .filter(Column::EndpointId.eq(endpoint.id))
         .filter(Column::TenantId.eq(endpoint.tenant_id))

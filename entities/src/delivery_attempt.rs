@@ -118,7 +118,7 @@ pub async fn forget_answers(
 
 /// An attempt without what was said in it.
 #[derive(Clone, Debug, PartialEq, Eq, FromQueryResult)]
-pub struct Outcome {
+pub struct AttemptSummary {
     pub delivery_id: DeliveryId,
     pub n: i32,
     pub started_at: Moment,
@@ -128,7 +128,7 @@ pub struct Outcome {
 }
 
 /// How the attempts of these deliveries went, in order: for the audit.
-pub async fn outcomes(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<Vec<Outcome>> {
+pub async fn outcomes(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<Vec<AttemptSummary>> {
     let select = Entity::find()
         .select_only()
         .columns([

@@ -2,7 +2,7 @@
 use crate::{
     bulk,
     error::{Error, Result},
-    ids::{DncId, Owned, SessionId, TenantId},
+    ids::{DncId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{E164, Env, Moment},
 };
@@ -89,7 +89,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(is_barred())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<DncId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<DncId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("do-not-call entry"))
 }

@@ -1,7 +1,7 @@
 //! E-mails to people outside: one row per message, from its order to its end; its text apart.
 use crate::{
     error::{Error, Result},
-    ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
+    ids::{CampaignId, ContactId, EmailId, TenantId, TenantScoped},
     message::Messages,
     page::{self, Listed, Page},
     values::{Cents, Env, Metadata, Moment},
@@ -135,8 +135,8 @@ impl Messages for Entity {
 }
 
 impl Model {
-    pub fn key(&self) -> Owned<EmailId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<EmailId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 
@@ -146,7 +146,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<EmailId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("message"))
 }
@@ -265,7 +265,7 @@ pub mod content {
         pub content: String,
     }
 
-    pub async fn load(db: &impl ConnectionTrait, key: Owned<EmailId>) -> Result<Model> {
+    pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<EmailId>) -> Result<Model> {
         let found = Entity::find_by_id(key.id).filter(Column::TenantId.eq(key.tenant_id));
         found.one(db).await?.ok_or(Error::NotFound("message"))
     }

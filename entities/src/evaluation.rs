@@ -1,7 +1,7 @@
 //! What is to be found out about a talk after its end: its disposition, and answers that were not noted during it.
 use crate::{
     error::Result,
-    ids::{Owned, SessionId, TenantId},
+    ids::{SessionId, TenantId, TenantScoped},
     page,
     values::{Env, Moment},
 };
@@ -35,8 +35,8 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub fn key(&self) -> Owned<SessionId> {
-        Owned::new(self.tenant_id, self.env, self.session_id)
+    pub fn key(&self) -> TenantScoped<SessionId> {
+        TenantScoped::new(self.tenant_id, self.env, self.session_id)
     }
 }
 

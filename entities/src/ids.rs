@@ -106,13 +106,13 @@ ids! {
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Owned<I> {
+pub struct TenantScoped<I> {
     pub tenant_id: TenantId,
     pub env: Env,
     pub id: I,
 }
-impl<I> Owned<I> {
+impl<I> TenantScoped<I> {
     pub fn new(tenant_id: TenantId, env: Env, id: I) -> Self {
-        Owned { tenant_id, env, id }
+        TenantScoped { tenant_id, env, id }
     }
 }

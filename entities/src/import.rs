@@ -2,7 +2,7 @@
 use crate::{
     bulk::{self, OnConflict},
     error::{Error, Result},
-    ids::{CampaignId, ImportId, Owned, TenantId},
+    ids::{CampaignId, ImportId, TenantId, TenantScoped},
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
@@ -98,8 +98,8 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub fn key(&self) -> Owned<ImportId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<ImportId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 
@@ -119,7 +119,7 @@ mod body {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<ImportId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<ImportId>) -> Result<Model> {
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
@@ -149,7 +149,7 @@ pub async fn body(db: &impl ConnectionTrait, id: ImportId) -> Result<String> {
     row.map(|row| row.body).ok_or(Error::NotFound("import"))
 }
 
-pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<Owned<ImportId>>> {
+pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<TenantScoped<ImportId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -157,7 +157,7 @@ pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<Owned<ImportId>>> 
     let rows: Vec<(TenantId, Env, ImportId)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum InboundOutcome {
     /// An agent took it.
     Answered,
     /// The number has no agent.
@@ -35,7 +35,7 @@ pub struct Model {
     pub number_id: NumberId,
     pub from_number: Option<E164>,
     pub session_id: Option<SessionId>,
-    pub outcome: Outcome,
+    pub outcome: InboundOutcome,
     pub created_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
@@ -69,15 +69,15 @@ pub async fn counts_since(db: &impl ConnectionTrait, number: NumberId, env: Env,
         .filter(Column::Env.eq(env))
         .filter(Column::CreatedAt.gt(since))
         .group_by(Column::Outcome);
-    let rows: Vec<(Outcome, i64)> = select.into_tuple().all(db).await?;
+    let rows: Vec<(InboundOutcome, i64)> = select.into_tuple().all(db).await?;
     let mut counts = Counts::default();
     for (outcome, calls) in rows {
         *match outcome {
-            Outcome::Answered => &mut counts.answered,
-            Outcome::NoAgent => &mut counts.no_agent,
-            Outcome::NoSlot => &mut counts.no_slot,
-            Outcome::Abandoned => &mut counts.abandoned,
-            Outcome::Blocked => &mut counts.blocked,
+            InboundOutcome::Answered => &mut counts.answered,
+            InboundOutcome::NoAgent => &mut counts.no_agent,
+            InboundOutcome::NoSlot => &mut counts.no_slot,
+            InboundOutcome::Abandoned => &mut counts.abandoned,
+            InboundOutcome::Blocked => &mut counts.blocked,
         } = calls;
     }
     Ok(counts)

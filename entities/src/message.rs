@@ -1,7 +1,7 @@
 //! What is asked of SMS and of e-mails alike: their tables have these columns in common.
 use crate::{
     error::Result,
-    ids::{Owned, TenantId},
+    ids::{TenantId, TenantScoped},
     values::{Env, Moment},
 };
 use sea_orm::{
@@ -34,7 +34,7 @@ pub async fn ends_of<M: Messages>(db: &impl ConnectionTrait, ids: &[M::Id]) -> R
 }
 
 /// When it ended; `None`: it has not, or it is not kept any more.
-pub async fn ended_at<M: Messages>(db: &impl ConnectionTrait, key: Owned<M::Id>) -> Result<Option<Moment>> {
+pub async fn ended_at<M: Messages>(db: &impl ConnectionTrait, key: TenantScoped<M::Id>) -> Result<Option<Moment>> {
     let [tenant, env, id] = M::KEY;
     let select = M::find()
         .filter(tenant.eq(key.tenant_id))
@@ -47,7 +47,7 @@ pub async fn ended_at<M: Messages>(db: &impl ConnectionTrait, key: Owned<M::Id>)
 }
 
 /// Messages that have something to do by then.
-pub async fn due<M: Messages>(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<M::Id>>> {
+pub async fn due<M: Messages>(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<M::Id>>> {
     let select = M::find()
         .select_only()
         .columns(M::KEY)
@@ -58,6 +58,6 @@ pub async fn due<M: Messages>(db: &impl ConnectionTrait, by: Moment, limit: u64)
     let rows: Vec<(TenantId, Env, M::Id)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }

@@ -158,7 +158,7 @@ async fn oldest(db: &impl ConnectionTrait, select: sea_orm::Select<Entity>) -> R
 
 /// May the tenant call and text from a number in that env?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Usability {
     /// It is none of the tenant's numbers.
     Foreign,
     /// It is one of them, and not claimed by the tenant, as live use asks for.
@@ -166,12 +166,16 @@ pub enum Standing {
     Usable,
 }
 
-pub async fn standing(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), number: &E164) -> Result<Standing> {
+pub async fn usability(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), number: &E164) -> Result<Usability> {
     if of_number(db, tenant, number).await?.is_none() {
-        return Ok(Standing::Foreign);
+        return Ok(Usability::Foreign);
     }
     let usable = env == Env::Test || number_claim::holds(db, tenant, number).await?;
-    Ok(if usable { Standing::Usable } else { Standing::Unverified })
+    Ok(if usable {
+        Usability::Usable
+    } else {
+        Usability::Unverified
+    })
 }
 
 /// The workspace that is called and texted on it live: it has claimed it, and has it among its numbers.

@@ -2,7 +2,7 @@
 use crate::{
     agent::Channels,
     error::{Error, Result},
-    ids::{Owned, RecordingId, SessionId, TenantId},
+    ids::{RecordingId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
@@ -72,8 +72,8 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub fn key(&self) -> Owned<RecordingId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<RecordingId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 
@@ -83,13 +83,13 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<RecordingId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<RecordingId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("recording"))
 }
 
 /// Whose it is, for a link that carries its own proof.
-pub async fn owner_of(db: &impl ConnectionTrait, id: RecordingId) -> Result<Option<Owned<RecordingId>>> {
+pub async fn owner_of(db: &impl ConnectionTrait, id: RecordingId) -> Result<Option<TenantScoped<RecordingId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
 
@@ -117,7 +117,7 @@ pub async fn list(
 }
 
 /// Recordings that have something to do by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<RecordingId>>> {
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RecordingId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -128,7 +128,7 @@ pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Ve
     let rows: Vec<(TenantId, Env, RecordingId)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }
 

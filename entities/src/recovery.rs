@@ -2,7 +2,7 @@
 use crate::{
     bulk::{self, OnConflict},
     error::Result,
-    ids::{DeliveryId, EndpointId, Owned, RecoveryId, TenantId},
+    ids::{DeliveryId, EndpointId, RecoveryId, TenantId, TenantScoped},
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
@@ -50,8 +50,8 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub fn endpoint(&self) -> Owned<EndpointId> {
-        Owned::new(self.tenant_id, self.env, self.endpoint_id)
+    pub fn endpoint(&self) -> TenantScoped<EndpointId> {
+        TenantScoped::new(self.tenant_id, self.env, self.endpoint_id)
     }
 }
 

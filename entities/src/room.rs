@@ -1,7 +1,7 @@
 //! Rooms: links by which a person talks with an agent in a browser. What is said there is the session's.
 use crate::{
     error::{Error, Result},
-    ids::{AgentId, Owned, ParticipantId, RoomId, SessionId, TenantId},
+    ids::{AgentId, ParticipantId, RoomId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     session,
     values::{Env, Moment},
@@ -101,11 +101,11 @@ impl Model {
             created_at: now,
         }
     }
-    pub fn key(&self) -> Owned<RoomId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<RoomId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
-    pub fn session(&self) -> Owned<SessionId> {
-        Owned::new(self.tenant_id, self.env, self.session_id)
+    pub fn session(&self) -> TenantScoped<SessionId> {
+        TenantScoped::new(self.tenant_id, self.env, self.session_id)
     }
 }
 
@@ -121,7 +121,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<RoomId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<RoomId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("room"))
 }
@@ -153,7 +153,7 @@ pub async fn count_open(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -
 }
 
 /// Rooms of all tenants that must be looked at by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<RoomId>>> {
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RoomId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -164,12 +164,12 @@ pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Ve
     let rows: Vec<(TenantId, Env, RoomId)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }
 
 /// Open rooms whose session has ended: a crash, or a lost hint, kept them from following.
-pub async fn behind(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<(Owned<RoomId>, session::Model)>> {
+pub async fn behind(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<(TenantScoped<RoomId>, session::Model)>> {
     let open = Entity::find()
         .filter(is_open())
         .join(JoinType::InnerJoin, sessions())

@@ -1,7 +1,7 @@
 //! SMS: one row per message, from its order to its end; and what came in.
 use crate::{
     error::{Error, Result},
-    ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
+    ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
     message::Messages,
     page::{self, Listed, Page},
     values::{Cents, E164, Env, Metadata, Moment},
@@ -141,8 +141,8 @@ impl Messages for Entity {
 }
 
 impl Model {
-    pub fn key(&self) -> Owned<SmsId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<SmsId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 
@@ -152,13 +152,13 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<SmsId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<SmsId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("message"))
 }
 
 /// Whose it is, for a provider's report that carries its own proof.
-pub async fn owner_of(db: &impl ConnectionTrait, id: SmsId) -> Result<Option<Owned<SmsId>>> {
+pub async fn owner_of(db: &impl ConnectionTrait, id: SmsId) -> Result<Option<TenantScoped<SmsId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
 

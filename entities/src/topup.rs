@@ -1,7 +1,7 @@
 //! Top-ups: payments for credits. What they moved is in the ledger; here is how they went.
 use crate::{
     error::{Error, Result},
-    ids::{Owned, TenantId, TopupId},
+    ids::{TenantId, TenantScoped, TopupId},
     page::{self, Listed, Page},
     values::{Cents, Env, Moment},
 };
@@ -92,8 +92,8 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub fn key(&self) -> Owned<TopupId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<TopupId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 
@@ -103,7 +103,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<TopupId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<TopupId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("top-up"))
 }
@@ -140,7 +140,7 @@ pub async fn of_payment(db: &impl ConnectionTrait, payment_intent_id: &str) -> R
 }
 
 /// Top-ups of which the processor is to be asked by then, the most overdue first.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<TopupId>>> {
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -151,7 +151,7 @@ pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Ve
     let rows: Vec<(TenantId, Env, TopupId)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }
 

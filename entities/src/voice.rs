@@ -2,7 +2,7 @@
 //! of a clone go to the env in which it was created.
 use crate::{
     error::{Error, Result},
-    ids::{Owned, TenantId, VoiceId},
+    ids::{TenantId, TenantScoped, VoiceId},
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
@@ -76,8 +76,8 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub fn key(&self) -> Owned<VoiceId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<VoiceId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 
@@ -93,7 +93,7 @@ pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: VoiceId) -> R
 }
 
 /// For what follows its deletion.
-pub async fn load_even_deleted(db: &impl ConnectionTrait, key: Owned<VoiceId>) -> Result<Model> {
+pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<VoiceId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
@@ -118,7 +118,7 @@ pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
 }
 
 /// Voices that have something to do by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<Owned<VoiceId>>> {
+pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<VoiceId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -129,7 +129,7 @@ pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Ve
     let rows: Vec<(TenantId, Env, VoiceId)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }
 

@@ -1,7 +1,7 @@
 //! Webhook endpoints: where a tenant's events go.
 use crate::{
     error::{Error, Result},
-    ids::{EndpointId, Owned, TenantId},
+    ids::{EndpointId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{Env, Moment, WebhookUrl},
 };
@@ -104,8 +104,8 @@ impl Model {
         }
     }
 
-    pub fn key(&self) -> Owned<EndpointId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<EndpointId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 
@@ -113,7 +113,7 @@ fn present() -> sea_orm::Select<Entity> {
     Entity::find().filter(Column::DeletedAt.is_null())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<EndpointId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<EndpointId>) -> Result<Model> {
     let select = present()
         .filter(Column::Id.eq(key.id))
         .filter(Column::TenantId.eq(key.tenant_id))
@@ -176,7 +176,7 @@ pub async fn active(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Re
 }
 
 /// Whose these are, deleted ones too.
-pub async fn keys(db: &impl ConnectionTrait, ids: &[EndpointId]) -> Result<Vec<Owned<EndpointId>>> {
+pub async fn keys(db: &impl ConnectionTrait, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
     let mut keys = Vec::with_capacity(ids.len());
     for ids in ids.chunks(1000) {
         let rows = Entity::find()
@@ -189,7 +189,7 @@ pub async fn keys(db: &impl ConnectionTrait, ids: &[EndpointId]) -> Result<Vec<O
 }
 
 /// Endpoints whose previous secret must be forgotten in time.
-pub async fn in_overlap(db: &impl ConnectionTrait) -> Result<Vec<Owned<EndpointId>>> {
+pub async fn in_overlap(db: &impl ConnectionTrait) -> Result<Vec<TenantScoped<EndpointId>>> {
     let select = present().filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));
     Ok(select.all(db).await?.iter().map(Model::key).collect())
 }

@@ -10,7 +10,7 @@ use actors::{
     credits::processor::Payments,
     deps::{Deps, Shared},
     recording::sounds::Studio,
-    room::live_rooms::House,
+    room::live_rooms::LiveRooms,
     tree::{self, AfterCommits, Tree},
     voice_clone::cloning::Cloning,
     writer::{self, Writer},
@@ -92,7 +92,7 @@ pub(super) async fn plant(
         studio: doors.studio,
         cloning: doors.cloning,
         listeners: Default::default(),
-        board: Default::default(),
+        pacing_report: Default::default(),
         holds: Default::default(),
         limits: doors.limits,
         base_url: settings.public_url().into(),
@@ -151,10 +151,10 @@ fn sandbox(settings: &Settings) -> Result<Sandbox, CannotStart> {
         .map_err(|error| CannotStart(format!("sandbox_log: cannot open {} ({error})", settings.sandbox_log)))
 }
 
-fn rooms(settings: &Settings) -> Result<House, CannotStart> {
+fn rooms(settings: &Settings) -> Result<LiveRooms, CannotStart> {
     let media = Media::start(settings.media()?);
     media
-        .map(House::new)
+        .map(LiveRooms::new)
         .map_err(|why| CannotStart(format!("media_bind: {why}")))
 }
 

@@ -20,7 +20,7 @@ use crate::error::CannotStart;
 use clap::{Parser, Subcommand};
 use std::{path::PathBuf, process::ExitCode};
 
-/// The whole program. Here and not in `main.rs`, and not async: what a crate never polls is compiled in the one that does, once more.
+/// The whole program. Here and not in `main.rs`, so that it is compiled once, with the library, and in parallel.
 pub fn main() -> ExitCode {
     // First: several TLS stacks are linked, and the first client must not have to guess.
     if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {

@@ -11,7 +11,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::{call::voice, talk::dry_run::DryRun};
+use actors::{call::voice, conversation::dry_run::DryRun};
 use entities::{
     Error,
     agent::{self, Brain, Definition, Model, Question, QuestionType, Transfer},
@@ -214,7 +214,7 @@ pub async fn simulate(
         functions: asked.functions,
     };
     let _permit = state.bulkheads.outside(caller.tenant_id())?;
-    let session = actors::talk::dry_run::simulate(&state.deps, dry).await?;
+    let session = actors::conversation::dry_run::simulate(&state.deps, dry).await?;
     Ok(web::Json(SimulationView::of(session)))
 }
 

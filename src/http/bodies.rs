@@ -54,7 +54,7 @@ impl Bodies {
 }
 
 /// What one body takes; free again when this is dropped.
-pub struct Room {
+pub struct BodyPermit {
     bodies: Arc<Bodies>,
     owner: Owner,
     /// What its owner is charged at least, for so much was announced.
@@ -70,18 +70,18 @@ fn shared(bytes: usize) -> usize {
     bytes.saturating_sub(LEAST)
 }
 
-impl Room {
+impl BodyPermit {
     /// For a body that begins.
     pub fn begin(bodies: &Arc<Bodies>, owner: Owner) -> ApiResult<Self> {
-        let mut room = Room {
+        let mut permit = BodyPermit {
             bodies: bodies.clone(),
             owner,
             announced: 0,
             bytes: 0,
             arrived: 0,
         };
-        room.set_aside(LEAST, 0)?;
-        Ok(room)
+        permit.set_aside(LEAST, 0)?;
+        Ok(permit)
     }
 
     /// For so many more bytes.
@@ -160,7 +160,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for BodyPermit {
     fn drop(&mut self) {
         self.free();
     }
@@ -168,7 +168,7 @@ impl Drop for Room {
 
 /// Of one request: its body may be read twice.
 #[derive(Default)]
-struct Rooms(Vec<Room>);
+struct Rooms(Vec<BodyPermit>);
 
 #[cfg(test)]
 mod tests {
@@ -179,8 +179,8 @@ mod tests {
     fn what_is_announced_is_charged_to_its_owner_alone_before_it_comes() {
         let bodies = Arc::<Bodies>::default();
         let announce = |owner| {
-            let mut room = Room::begin(&bodies, owner)?;
-            room.announce(10 * MIB).map(|()| room)
+            let mut permit = BodyPermit::begin(&bodies, owner)?;
+            permit.announce(10 * MIB).map(|()| permit)
         };
         let mut rooms: Vec<_> = (0..6).map(|_| announce(workspace(1)).unwrap()).collect();
         assert!(announce(workspace(1)).is_err(), "70 MiB");
@@ -205,11 +205,11 @@ mod tests {
         Owner::Network(std::net::Ipv4Addr::from(n).into())
     }
     /// As a body of a MiB after the other, as long as there is room; all of them are under way.
-    fn fill(bodies: &Arc<Bodies>, owner: Owner) -> (Vec<Room>, ApiError) {
+    fn fill(bodies: &Arc<Bodies>, owner: Owner) -> (Vec<BodyPermit>, ApiError) {
         let mut rooms = Vec::new();
         loop {
-            match Room::begin(bodies, owner).and_then(|mut room| room.take(MIB).map(|()| room)) {
-                Ok(room) => rooms.push(room),
+            match BodyPermit::begin(bodies, owner).and_then(|mut permit| permit.take(MIB).map(|()| permit)) {
+                Ok(permit) => rooms.push(permit),
                 Err(error) => return (rooms, error),
             }
         }
@@ -238,9 +238,12 @@ mod tests {
         assert_eq!((rooms[0].len(), bodies.held()), (4, STRANGERS));
         assert_eq!(fill(&bodies, workspace(1)).0.len(), 64);
         drop(rooms);
-        let empty: Vec<_> = std::iter::repeat_with(|| Room::begin(&bodies, network(1)))
+        let empty: Vec<_> = std::iter::repeat_with(|| BodyPermit::begin(&bodies, network(1)))
             .take(2_000)
             .collect();
-        assert_eq!(empty.iter().filter(|room| room.is_ok()).count(), OF_A_NETWORK / LEAST);
+        assert_eq!(
+            empty.iter().filter(|permit| permit.is_ok()).count(),
+            OF_A_NETWORK / LEAST
+        );
     }
 }

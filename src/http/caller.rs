@@ -3,7 +3,7 @@ use super::error::{ApiError, ApiResult};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload};
 use entities::{
     api_key,
-    ids::{Owned, TenantId, UserId},
+    ids::{TenantId, TenantScoped, UserId},
     tenant, user,
     values::{Env, Role, Scope},
 };
@@ -49,8 +49,8 @@ impl Caller {
         (self.key.tenant_id, self.key.env)
     }
     /// An object of the caller's.
-    pub fn own<I>(&self, id: I) -> Owned<I> {
-        Owned::new(self.key.tenant_id, self.key.env, id)
+    pub fn own<I>(&self, id: I) -> TenantScoped<I> {
+        TenantScoped::new(self.key.tenant_id, self.key.env, id)
     }
     /// The id for a new object: the same one when a request is repeated after a crash.
     pub fn new_id<I: From<uuid::Uuid>>(&self, ids: &Ids) -> I {

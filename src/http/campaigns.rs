@@ -24,7 +24,7 @@ use entities::{
 };
 use rules::{
     campaign::{machine::Command, patch::Patch},
-    dispatch::room::Room,
+    dispatch::concurrency::Concurrency,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -248,10 +248,10 @@ pub async fn stats(
             .pacing
             .max_concurrency
             .map_or(i32::MAX, |max| max.get())
-            .min(Room::of(&tenant, &deps.limits).outbound()),
+            .min(Concurrency::of(&tenant, &deps.limits).outbound()),
         hours,
-        dials_per_second: deps.board.dials_per_second(id, deps.clock.now()),
-        limiting_factor: deps.board.limiting(id).filter(|_| running),
+        dials_per_second: deps.pacing_report.dials_per_second(id, deps.clock.now()),
+        limiting_factor: deps.pacing_report.limiting(id).filter(|_| running),
         finishes_at,
         now: deps.clock.now(),
         row,
@@ -273,7 +273,7 @@ impl Blocked {
         Ok(Blocked {
             workspace: blocks.map(|block| block.reason).collect(),
             is_paused: dispatch_pause::lasts(&state.deps.db.read).await?,
-            board: state.deps.clone(),
+            deps: state.deps.clone(),
         })
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::state::State;
 use actix_web::web::{self, Data};
 use entities::{session, tenant};
-use rules::{commit::Commit, dispatch::room::Room, effect::Hint};
+use rules::{commit::Commit, dispatch::concurrency::Concurrency, effect::Hint};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -48,8 +48,8 @@ pub async fn change(
     }
     let before = tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
     // What is in force: the operator's maximum may have sunk meanwhile.
-    let room = Room::of(&before, &state.deps.limits);
-    let mut settings = serde_json::json!({ "limit": room.limit, "inbound_reserve": room.reserve });
+    let concurrency = Concurrency::of(&before, &state.deps.limits);
+    let mut settings = serde_json::json!({ "limit": concurrency.limit, "inbound_reserve": concurrency.reserve });
     rules::shape::merge(&mut settings, patch);
     let asked: Change = extract::parse_value(settings)?;
     if !(1..=max).contains(&asked.limit) {
@@ -92,7 +92,7 @@ async fn view(state: &State, caller: &Caller) -> ApiResult<ConcurrencyView> {
     let tenant = tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
     let in_use = session::in_use(&state.deps.db.read, caller.tenant_id(), caller.env()).await?;
     let limits = &state.deps.limits;
-    let Room { limit, reserve } = Room::of(&tenant, limits);
+    let Concurrency { limit, reserve } = Concurrency::of(&tenant, limits);
     Ok(ConcurrencyView {
         limit,
         max_limit: limits.max_concurrency,

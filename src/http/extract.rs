@@ -4,7 +4,7 @@ mod params;
 pub use params::{Id, Params, encode_cursor};
 
 use super::{
-    bodies::{MIB, Owner, Room},
+    bodies::{BodyPermit, MIB, Owner},
     caller::Caller,
     error::{ApiError, ApiResult},
     peer::{peer, state_of},
@@ -148,11 +148,11 @@ fn check_json(request: &HttpRequest) -> Result<(), ApiError> {
 }
 
 /// Room for the body of this request.
-pub fn room_for(request: &HttpRequest) -> ApiResult<Room> {
+pub fn room_for(request: &HttpRequest) -> ApiResult<BodyPermit> {
     let state = state_of(request);
     let tenant = request.extensions().get::<Caller>().map(Caller::tenant_id);
     let owner = tenant.map_or_else(|| Owner::Network(peer(&state, request)), Owner::Workspace);
-    Room::begin(&state.bodies, owner)
+    BodyPermit::begin(&state.bodies, owner)
 }
 
 /// The length that the head names; 0 without one.
@@ -174,16 +174,16 @@ pub async fn read(request: &HttpRequest, payload: &mut Payload, limit: usize) ->
     if announced > limit {
         return Err(ApiError::too_large(limit));
     }
-    let mut room = room_for(request)?;
-    room.announce(announced)?;
-    let body = read_into(&mut room, payload, limit, patience).await?;
-    room.keep_for(request);
+    let mut permit = room_for(request)?;
+    permit.announce(announced)?;
+    let body = read_into(&mut permit, payload, limit, patience).await?;
+    permit.keep_for(request);
     Ok(body)
 }
 
 /// `patience`: how long the next bytes are waited for, after so long and so many bytes.
 async fn read_into(
-    room: &mut Room,
+    permit: &mut BodyPermit,
     payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
     limit: usize,
     patience: fn(Duration, usize) -> Duration,
@@ -199,7 +199,7 @@ async fn read_into(
         if body.len() + chunk.len() > limit {
             return Err(ApiError::too_large(limit));
         }
-        room.take(chunk.len())?;
+        permit.take(chunk.len())?;
         body.extend_from_slice(&chunk);
     }
 }

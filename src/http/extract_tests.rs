@@ -51,18 +51,18 @@ async fn a_body_holds_room_while_it_comes_and_none_when_its_sender_is_gone() {
         let bytes = Bytes::from(vec![b'x'; MIB]);
         stream::iter([Ok(bytes)]).chain(stream::pending())
     };
-    let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
-    let reading = read_into(&mut room, &mut payload, 10 * MIB, patience).now_or_never();
+    let (mut permit, mut payload) = (BodyPermit::begin(&bodies, owner).unwrap(), half());
+    let reading = read_into(&mut permit, &mut payload, 10 * MIB, patience).now_or_never();
     assert!(reading.is_none(), "it waits for the rest");
     assert!(bodies.held() >= MIB);
-    drop(room);
+    drop(permit);
     assert_eq!(bodies.held(), 0);
-    let (mut room, mut payload) = (Room::begin(&bodies, owner).unwrap(), half());
-    let late = read_into(&mut room, &mut payload, 10 * MIB, |_, _| Duration::ZERO).await;
+    let (mut permit, mut payload) = (BodyPermit::begin(&bodies, owner).unwrap(), half());
+    let late = read_into(&mut permit, &mut payload, 10 * MIB, |_, _| Duration::ZERO).await;
     let status = actix_web::ResponseError::status_code(&late.unwrap_err());
     assert_eq!(status.as_u16(), 408);
     let mut payload = half();
-    let large = read_into(&mut room, &mut payload, MIB - 1, patience).await;
+    let large = read_into(&mut permit, &mut payload, MIB - 1, patience).await;
     assert_eq!(actix_web::ResponseError::status_code(&large.unwrap_err()).as_u16(), 413);
 }
 

@@ -11,7 +11,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::talk::functions::{self, Occasion};
+use actors::conversation::functions::{self, Occasion};
 use adapters::signature;
 use entities::{
     Error, agent,
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 /// What the user decides about a function.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct FunctionSettings {
     /// Unique in its workspace; letters, digits, `_` and `-`. What the model calls it.
     pub name: FunctionName,
     /// When to call it and what it answers: the model reads this.
@@ -95,7 +95,11 @@ pub struct Test {
 const MAX_FUNCTIONS: u64 = 200;
 
 /// POST /v1/functions
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settings>) -> ApiResult<HttpResponse> {
+pub async fn create(
+    state: Data<State>,
+    caller: Caller,
+    Json(asked): Json<FunctionSettings>,
+) -> ApiResult<HttpResponse> {
     let db = &state.deps.db.read;
     // A repeat of a request whose answer was lost: the secret it never showed is shown now.
     if let Some(id) = caller.object_id
@@ -172,7 +176,7 @@ pub async fn change(
     if let Some(parameters) = parameters {
         settings["parameters"] = parameters;
     }
-    let asked: Settings = extract::parse_value(settings)?;
+    let asked: FunctionSettings = extract::parse_value(settings)?;
     check(&state, &caller, &asked, Some(id)).await?;
     let after = Model {
         name: asked.name.to_string(),
@@ -256,7 +260,7 @@ pub async fn test(
     }))
 }
 
-fn definition(asked: Settings) -> Definition {
+fn definition(asked: FunctionSettings) -> Definition {
     Definition {
         name: asked.name,
         description: asked.description,
@@ -267,7 +271,7 @@ fn definition(asked: Settings) -> Definition {
     }
 }
 
-async fn check(state: &State, caller: &Caller, asked: &Settings, id: Option<FunctionId>) -> ApiResult<()> {
+async fn check(state: &State, caller: &Caller, asked: &FunctionSettings, id: Option<FunctionId>) -> ApiResult<()> {
     if tools::BUILT_IN.contains(&&*asked.name) {
         let why = format!("`{}` is the name of a built-in tool; choose another", &*asked.name);
         return Err(ApiError::validation("name", why));

@@ -10,7 +10,7 @@ use actix_web::{HttpResponse, web::Data};
 use actors::inbound::{self, Arriving, Taken};
 use entities::{
     ids::{InboundCallId, SessionId},
-    inbound_call::Outcome,
+    inbound_call::InboundOutcome,
     number::Otherwise,
     session::{Sandbox, SandboxOutcome, Step},
     values::{E164, Env},
@@ -40,7 +40,7 @@ pub struct InboundCall {
 pub struct InboundCallView {
     pub id: InboundCallId,
     /// `answered` when an agent takes it: its `session` rings.
-    pub outcome: Outcome,
+    pub outcome: InboundOutcome,
     /// The call, if an agent takes it.
     pub session: Option<SessionView>,
     /// What the caller gets instead.
@@ -77,7 +77,7 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
     Ok(HttpResponse::Created().json(match taken {
         Taken::By(row) => InboundCallView {
             id,
-            outcome: Outcome::Answered,
+            outcome: InboundOutcome::Answered,
             session: Some(SessionView::of(*row, &state.deps.base_url)),
             instead: None,
             message: None,

@@ -33,13 +33,13 @@ pub struct Create {
     /// However it is typed; without `+` it is read in the workspace's country.
     pub phone_number: Text<1, 40>,
     #[serde(flatten)]
-    pub settings: Settings,
+    pub settings: NumberSettings,
 }
 
 /// What can be changed about a number.
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct NumberSettings {
     #[serde(default)]
     pub label: Option<Text<1, 200>>,
     /// The SIP trunk for its incoming and outgoing calls; null: none.
@@ -155,7 +155,7 @@ pub async fn create(
 }
 
 /// The number and the rest; each with its own errors.
-fn split(mut body: serde_json::Value) -> ApiResult<(Text<1, 40>, Settings)> {
+fn split(mut body: serde_json::Value) -> ApiResult<(Text<1, 40>, NumberSettings)> {
     let number = body.as_object_mut().and_then(|fields| fields.remove("phone_number"));
     let settings = extract::parse_rest(body, "phone_number")?;
     let number = number.ok_or_else(|| ApiError::validation("phone_number", "is required"))?;
@@ -198,7 +198,7 @@ pub async fn change(
         "label": before.label, "trunk_id": before.trunk_id, "agent_id": before.agent_id, "inbound": before.inbound,
     });
     rules::shape::merge(&mut settings, patch);
-    let asked: Settings = extract::parse_value(settings)?;
+    let asked: NumberSettings = extract::parse_value(settings)?;
     check(&state, &caller, &asked).await?;
     let after = Model {
         label: asked.label.map(Text::into_string),
@@ -258,7 +258,7 @@ pub async fn stats(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> 
     }))
 }
 
-async fn check(state: &State, caller: &Caller, asked: &Settings) -> ApiResult<()> {
+async fn check(state: &State, caller: &Caller, asked: &NumberSettings) -> ApiResult<()> {
     if let Some(id) = asked.agent_id {
         match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
             Err(Error::NotFound(_)) => {

@@ -3,7 +3,7 @@
 //!
 //! A request that is given up is dropped where it stands, as when its client goes away. What it had handed to the writer by then
 //! may still be written: its claim of an `Idempotency-Key` stays open, and a repeat finds what stands.
-use super::{caller::Access, error::ApiError, gate};
+use super::{caller::Access, error::ApiError, middleware};
 use actix_web::{
     Error as ActixError, HttpMessage, ResponseError,
     body::{BoxBody, MessageBody},
@@ -33,10 +33,10 @@ pub async fn answered(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     if lasts.is_some() {
-        return gate::gate(access, request, next).await;
+        return middleware::admit(access, request, next).await;
     }
     let (http, body) = (request.request().clone(), OnTheWay::of(&mut request));
-    match in_time(PATIENCE, &body, gate::gate(access, request, next)).await {
+    match in_time(PATIENCE, &body, middleware::admit(access, request, next)).await {
         Some(answer) => answer,
         None => Ok(ServiceResponse::new(http, too_late().error_response())),
     }

@@ -4,7 +4,7 @@ use super::{
     caller::Caller,
     error::ApiResult,
     extract::{Id, Nothing},
-    preflights::{Outcome, Subject},
+    preflights::{PreflightOutcome, Subject},
     views::OutlookView,
 };
 use crate::state::State;
@@ -40,7 +40,7 @@ pub async fn preflight(
     Ok(HttpResponse::Ok().json(&*looking.await?))
 }
 
-async fn look(state: Data<State>, caller: Caller, row: Model, permit: Permit) -> Outcome {
+async fn look(state: Data<State>, caller: Caller, row: Model, permit: Permit) -> PreflightOutcome {
     let now = state.deps.clock.now();
     let outlook = outlook::look(&state.deps, &row).await?;
     let has_agent = holds(plan::agent_of(&state.deps, caller.tenant_id(), &row.plan).await)?;

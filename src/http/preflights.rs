@@ -27,12 +27,12 @@ pub struct Subject {
     pub minute: i64,
 }
 
-pub type Outcome = Result<Arc<OutlookView>, Error>;
+pub type PreflightOutcome = Result<Arc<OutlookView>, Error>;
 
 pub type Looking<T> = Shared<BoxFuture<'static, T>>;
 
 /// The preflights that run. Those who wait for one keep it running; held here weakly, it ends with the last of them.
-pub struct Preflights<T: Clone = Outcome>(Mutex<HashMap<TenantId, Running<T>>>);
+pub struct Preflights<T: Clone = PreflightOutcome>(Mutex<HashMap<TenantId, Running<T>>>);
 
 struct Running<T: Clone> {
     subject: Subject,

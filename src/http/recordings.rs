@@ -17,7 +17,7 @@ use adapters::recording::vault::{self, RangeAsked};
 use entities::{
     Error,
     agent::Channels,
-    ids::{ApiKeyId, Owned, RecordingId, SessionId},
+    ids::{ApiKeyId, RecordingId, SessionId, TenantScoped},
     recording::{self as store, Filter, Model, PurgeReason, Status, read},
     values::Moment,
 };
@@ -151,7 +151,7 @@ fn later_seconds(state: &State) -> i64 {
     state.deps.clock.times().later().millis().div_euclid(1000)
 }
 
-fn signed_link(state: &State, key: Owned<RecordingId>) -> String {
+fn signed_link(state: &State, key: TenantScoped<RecordingId>) -> String {
     let expires = later_seconds(state) + LINK_SECONDS;
     let url = studio::url(&state.deps.base_url, key.id);
     let secret = state.deps.links.signing(purpose::RECORDING_LINK);
@@ -159,7 +159,7 @@ fn signed_link(state: &State, key: Owned<RecordingId>) -> String {
 }
 
 /// Bound to the recording, its owner and its time.
-fn proof(secret: &[u8; 32], key: Owned<RecordingId>, expires: i64) -> String {
+fn proof(secret: &[u8; 32], key: TenantScoped<RecordingId>, expires: i64) -> String {
     let text = format!("{}.{}.{}", key.tenant_id, key.env, key.id);
     let signature = adapters::signature::sign(&runtime::keyring::hex(secret), expires, text.as_bytes());
     signature.trim_start_matches("sha256=").to_owned()
@@ -199,7 +199,7 @@ pub async fn audio(
 
 fn check_link(
     state: &State,
-    owner: Owned<RecordingId>,
+    owner: TenantScoped<RecordingId>,
     expires: Option<String>,
     signature: Option<String>,
 ) -> Option<()> {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use entities::{
     Error, Result, campaign,
     contact::{self, Model as Contact},
-    ids::{CampaignId, ContactId, Owned, SessionId},
+    ids::{CampaignId, ContactId, SessionId, TenantScoped},
     recording,
     session::{self, Model as Session},
 };
@@ -89,7 +89,7 @@ pub async fn campaign(
 struct Progress {
     _permit: Permit,
     deps: Deps,
-    key: Owned<CampaignId>,
+    key: TenantScoped<CampaignId>,
     after: Option<ContactId>,
     header: bool,
     ended: bool,

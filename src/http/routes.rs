@@ -66,10 +66,10 @@ table! {
     POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
     POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a conversation in text, with stubbed functions: nothing is stored, called or billed.", lasts "a talk of up to 120 s", takes agents::Simulate, gives views::SimulationView, 200;
 
-    POST "/v1/functions" Needs(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::Settings, gives functions::FunctionView, 201;
+    POST "/v1/functions" Needs(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::FunctionSettings, gives functions::FunctionView, 201;
     GET "/v1/functions" Needs(FunctionsRead), functions::list, "List functions.", gives views::List<functions::FunctionView>, 200;
     GET "/v1/functions/{id}" Needs(FunctionsRead), functions::get, "Get a function.", gives functions::FunctionView, 200;
-    PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Live calls keep the old one.", takes super::patch::Patch<functions::Settings>, gives functions::FunctionView, 200;
+    PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Live calls keep the old one.", takes super::patch::Patch<functions::FunctionSettings>, gives functions::FunctionView, 200;
     DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
     POST "/v1/functions/{id}/rotate_secret" Needs(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
     POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", lasts "a function of up to 120 s", takes functions::Test, gives functions::FunctionTestView, 200;
@@ -77,7 +77,7 @@ table! {
     GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; filter by `type` and `status`.", gives views::List<voices::VoiceView>, 200;
     POST "/v1/voices/clones" Needs(VoicesWrite), voices::create, "Clone a voice from samples (`multipart/form-data`); finishes later.", takes voices::CloneForm, gives voices::VoiceView, 202;
     GET "/v1/voices/{id}" Needs(VoicesRead), voices::get, "Get a voice; a clone comes with its samples.", gives voices::VoiceView, 200;
-    PATCH "/v1/voices/{id}" Needs(VoicesWrite), voices::change, "Rename a clone (JSON merge patch).", takes super::patch::Patch<voices::Settings>, gives voices::VoiceView, 200;
+    PATCH "/v1/voices/{id}" Needs(VoicesWrite), voices::change, "Rename a clone (JSON merge patch).", takes super::patch::Patch<voices::VoiceSettings>, gives voices::VoiceView, 200;
     DELETE "/v1/voices/{id}" Needs(VoicesWrite), voices::delete, "Delete a clone that no agent or campaign uses; its samples and the provider's copy are deleted too.", 204;
     POST "/v1/voices/{id}/preview" Needs(VoicesWrite), voices::preview, "Hear a voice say something, as `audio/wav`.", lasts "speech, here or at the provider", takes voices::Preview, 200;
     POST "/v1/voices/{id}/samples" Needs(VoicesWrite), voices::add_samples, "Add samples to a clone whose training failed (`multipart/form-data`).", takes voices::SamplesForm, gives voices::VoiceView, 200;
@@ -86,13 +86,13 @@ table! {
     POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number and the agent that answers it. It works with test keys at once, and live once it is verified.", takes numbers::Create, gives numbers::NumberView, 201;
     GET "/v1/numbers" Needs(NumbersRead), numbers::list, "List numbers.", gives views::List<numbers::NumberView>, 200;
     GET "/v1/numbers/{id}" Needs(NumbersRead), numbers::get, "Get a number.", gives numbers::NumberView, 200;
-    PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::patch::Patch<numbers::Settings>, gives numbers::NumberView, 200;
+    PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::patch::Patch<numbers::NumberSettings>, gives numbers::NumberView, 200;
     DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number, and give up its claim for live use.", 204;
     GET "/v1/numbers/{id}/stats" Needs(NumbersRead), numbers::stats, "Calls to a number in the last 24 hours, and its answer rate.", gives numbers::NumberStatsView, 200;
-    POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes sip_trunks::Settings, gives sip_trunks::TrunkView, 201;
+    POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes sip_trunks::TrunkSettings, gives sip_trunks::TrunkView, 201;
     GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<sip_trunks::TrunkView>, 200;
     GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives sip_trunks::TrunkView, 200;
-    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is left out is kept.", takes super::patch::Patch<sip_trunks::Settings>, gives sip_trunks::TrunkView, 200;
+    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is left out is kept.", takes super::patch::Patch<sip_trunks::TrunkSettings>, gives sip_trunks::TrunkView, 200;
     DELETE "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::delete, "Delete a SIP trunk that no number uses.", 204;
     POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Check that the peer of a SIP trunk answers (SIP OPTIONS); the result is in the answer.", lasts "the peer", gives sip_trunks::TrunkTestView, 200;
 
@@ -182,10 +182,10 @@ table! {
     GET "/u/{token}" Public, unsubscribe::page, "The page behind a marketing mail's link (`text/html`).", 200;
     POST "/u/{token}" Public, unsubscribe::press, "Unsubscribe, from that page or a mail program (RFC 8058); answers `text/html`.", 200;
 
-    POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::Settings, gives views::EndpointView, 201;
+    POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::EndpointSettings, gives views::EndpointView, 201;
     GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;
     GET "/v1/webhook_endpoints/{id}" Needs(WebhooksRead), webhook_endpoints::get, "Get a webhook endpoint.", gives views::EndpointView, 200;
-    PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::patch::Patch<webhook_endpoints::Settings>, gives views::EndpointView, 200;
+    PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::patch::Patch<webhook_endpoints::EndpointSettings>, gives views::EndpointView, 200;
     DELETE "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::delete, "Delete a webhook endpoint. Its open deliveries are cancelled.", 204;
     POST "/v1/webhook_endpoints/{id}/test" Needs(WebhooksWrite), endpoint_deliveries::test, "Send a `webhook.test` event once; the result is in the answer.", lasts "a receiver of up to 30 s", gives views::WebhookTestView, 200;
 
@@ -224,7 +224,7 @@ table! {
     POST "/v1/_internal/password" SignedIn, account::change_password, "Change the password. The user's other sessions end.", takes account::ChangePassword, 204;
     GET "/v1/_internal/countries" Public, workspace::countries, "The countries that a workspace can be in, each with its time zone.", gives views::List<workspace::CountryView>, 200;
     GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings.", gives views::WorkspaceView, 200;
-    PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::Settings>, gives views::WorkspaceView, 200;
+    PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::WorkspaceSettings>, gives views::WorkspaceView, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
     POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add an existing user as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;

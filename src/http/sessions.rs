@@ -13,7 +13,7 @@ use actix_web::{
 use actors::session::{self, New, intake::IfClosed};
 use entities::{
     Error, agent_version,
-    ids::{AgentId, Owned, SessionId},
+    ids::{AgentId, SessionId, TenantScoped},
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail},
     values::{Bounded, E164, Metadata, Moment, Text, Variables, Zone},
 };
@@ -36,7 +36,7 @@ pub struct Create {
     #[serde(default)]
     pub voice_id: Option<Text<1, 100>>,
     #[serde(default)]
-    pub contact: Person,
+    pub contact: Recipient,
     #[serde(default, deserialize_with = "Variables::limited")]
     pub variables: Variables,
     /// Echoed in the session's last event.
@@ -78,7 +78,8 @@ fn half_a_minute() -> Bounded<15, 60> {
 /// Who is called.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Person {
+#[schemars(rename = "Person")]
+pub struct Recipient {
     #[serde(default)]
     pub email: Option<Text<1, 254>>,
     #[serde(default)]
@@ -92,7 +93,7 @@ pub struct Person {
 
 impl Create {
     fn into_new(self, id: Option<SessionId>) -> New {
-        let Person {
+        let Recipient {
             email,
             first_name,
             last_name,
@@ -287,7 +288,7 @@ pub async fn erase(state: &State, row: &Model) -> ApiResult<()> {
             .deps
             .router
             .recordings()
-            .request(Owned::new(row.tenant_id, row.env, recording), erase)
+            .request(TenantScoped::new(row.tenant_id, row.env, recording), erase)
             .await
         {
             Ok(_) | Err(Error::NotFound(_)) => {}

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 /// What the user decides about a trunk.
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct TrunkSettings {
     pub name: Text<1, 200>,
     /// The peer: a name or an address, and a port if it is not 5060 (5061 with TLS): `sip.example.com`, `[2001:db8::1]:5080`.
     /// A public address; the port is 443, or 1024 or more.
@@ -104,7 +104,7 @@ pub struct TrunkTestError {
 const MAX_TRUNKS: u64 = 100;
 
 /// POST /v1/sip_trunks
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settings>) -> ApiResult<HttpResponse> {
+pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<TrunkSettings>) -> ApiResult<HttpResponse> {
     let db = &state.deps.db.read;
     // A repeat of a request whose answer was lost.
     if let Some(id) = caller.object_id
@@ -256,7 +256,7 @@ pub async fn test(
 }
 
 /// The parts, each as it is stored.
-fn check(state: &State, asked: Settings) -> ApiResult<(Definition, Option<Text<1, 255>>)> {
+fn check(state: &State, asked: TrunkSettings) -> ApiResult<(Definition, Option<Text<1, 255>>)> {
     // They travel in headers.
     for (param, value) in [("username", &asked.username), ("password", &asked.password)] {
         if value.as_ref().is_some_and(|value| value.chars().any(char::is_control)) {

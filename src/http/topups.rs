@@ -20,7 +20,7 @@ use entities::{
     topup::{self as store, Model, Processor, Status},
     values::{Cents, Env, Moment},
 };
-use rules::credits::topup::Asked;
+use rules::credits::topup::NewTopup;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         let why = "no payment processor is configured: the operator sets CALLBOARD_STRIPE_SECRET_KEY; test keys use the sandbox";
         return Err(Error::NotConfigured(why.into()).into());
     }
-    let asked = Asked {
+    let asked = NewTopup {
         id: caller.new_id(&state.deps.ids),
         owner: (caller.tenant_id(), caller.env()),
         amount_cents: Cents(asked.amount_cents),

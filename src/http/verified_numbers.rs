@@ -11,7 +11,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::verify::{self, Answered, Asked, Confirmed};
+use actors::verify::{self, Answered, Confirmed, VerificationRequest};
 use entities::{
     Error,
     ids::VerifiedNumberId,
@@ -75,7 +75,7 @@ pub struct VerifiedNumberView {
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
     let country = tenant::country(&state.deps.db.read, caller.tenant_id()).await?;
     let number = E164::parse(&asked.phone_number, country);
-    let asked = Asked {
+    let asked = VerificationRequest {
         phone_number: number.map_err(|why| ApiError::validation("phone_number", why))?,
         method: asked.method,
         label: asked.label,

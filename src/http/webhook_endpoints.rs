@@ -31,7 +31,7 @@ use std::{collections::HashMap, time::Duration};
 /// What the user decides about an endpoint.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct EndpointSettings {
     /// `https://` and a public address.
     pub url: WebhookUrl,
     /// `*`, groups such as `session.*`, or exact types; at most 50.
@@ -68,7 +68,11 @@ fn active() -> Switch {
 const MAX_ENDPOINTS: u64 = 100;
 
 /// POST /v1/webhook_endpoints
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settings>) -> ApiResult<HttpResponse> {
+pub async fn create(
+    state: Data<State>,
+    caller: Caller,
+    Json(asked): Json<EndpointSettings>,
+) -> ApiResult<HttpResponse> {
     check(&state, &asked)?;
     if store::count(&state.deps.db.read, caller.tenant_id(), caller.env()).await? >= MAX_ENDPOINTS {
         return Err(Error::PlanLimit(format!(
@@ -81,7 +85,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Settin
     Ok(HttpResponse::Created().json(with_secret(&state, endpoint).await?))
 }
 
-fn new(state: &State, caller: &Caller, asked: Settings) -> Model {
+fn new(state: &State, caller: &Caller, asked: EndpointSettings) -> Model {
     let now = state.deps.clock.now();
     let (sealed_secret, secret_hint) = new_secret(state);
     let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);
@@ -163,7 +167,7 @@ pub async fn change(
         .unwrap_or_default();
     let named = |name: &str| names.iter().any(|given| given == name);
     rules::shape::merge(&mut settings, patch);
-    let asked: Settings = extract::parse_value(settings)?;
+    let asked: EndpointSettings = extract::parse_value(settings)?;
     check(&state, &asked)?;
     let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);
     // Only what was named is written, so that two changes at once of different fields both stand.
@@ -249,7 +253,7 @@ pub async fn revoke_previous_secret(
     Ok(web::Json(shown(&state, endpoint).await?))
 }
 
-fn check(state: &State, asked: &Settings) -> ApiResult<()> {
+fn check(state: &State, asked: &EndpointSettings) -> ApiResult<()> {
     target::check_url(state, &asked.url)?;
     if asked.event_types.is_empty() || asked.event_types.len() > 50 {
         return Err(ApiError::validation(
@@ -281,9 +285,9 @@ fn headers_of(state: &State, endpoint: &Model) -> Result<Headers, Error> {
     serde_json::from_str(&text).map_err(corrupt)
 }
 
-fn settings_of(state: &State, endpoint: &Model) -> ApiResult<Settings> {
+fn settings_of(state: &State, endpoint: &Model) -> ApiResult<EndpointSettings> {
     let bad = |why: String| Error::Internal(why);
-    Ok(Settings {
+    Ok(EndpointSettings {
         url: endpoint.url.clone(),
         event_types: endpoint.event_types.0.clone(),
         description: endpoint

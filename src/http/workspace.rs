@@ -46,8 +46,7 @@ pub async fn get(member: Member) -> ApiResult<web::Json<WorkspaceView>> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "WorkspaceSettings")]
-pub struct Settings {
+pub struct WorkspaceSettings {
     pub name: Text<1, 100>,
     /// ISO 3166-1 alpha-2: how numbers without `+` are read.
     pub country: String,
@@ -65,7 +64,7 @@ pub async fn change(
     let mut settings =
         serde_json::json!({ "name": before.name, "country": before.country, "timezone": before.timezone });
     rules::shape::merge(&mut settings, patch);
-    let asked: Settings = extract::parse_value(settings)?;
+    let asked: WorkspaceSettings = extract::parse_value(settings)?;
     let country: Country = asked
         .country
         .parse()

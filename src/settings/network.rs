@@ -35,7 +35,7 @@ impl Settings {
     }
 
     /// Where browsers send their sound.
-    pub fn media(&self) -> Result<media::webrtc::Settings, BadSetting> {
+    pub fn media(&self) -> Result<media::webrtc::MediaSettings, BadSetting> {
         let bind = if self.media_bind.is_empty() {
             SocketAddr::new(self.socket_address()?.ip(), 0)
         } else {
@@ -73,7 +73,7 @@ impl Settings {
                 "turn_secret: is not set; give the relay's `static-auth-secret`, from which each page gets a login of its own".into(),
             ));
         }
-        Ok(media::webrtc::Settings { bind, addresses })
+        Ok(media::webrtc::MediaSettings { bind, addresses })
     }
 
     /// What pages are given to reach this service through a relay: each a login that is good for a while. Source: coturn's

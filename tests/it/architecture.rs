@@ -280,6 +280,58 @@ fn no_circle_of_files() {
     }
 }
 
+/// Files have one subject and functions fit a screen; tables, migrations and whatever else is long because it is a list are the
+/// few that may be longer.
+#[test]
+fn files_and_functions_stay_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = CRATES.iter().chain(&["migration/src"]);
+    let sources = folders.flat_map(|folder| rust_files(&root.join(folder)));
+    let of_ours: Vec<(String, String)> = sources
+        .filter(|(path, _)| !is_test(&path[root.display().to_string().len()..]))
+        .collect();
+    let mut lengths: Vec<(usize, &String)> = of_ours
+        .iter()
+        .map(|(path, text)| (text.lines().count(), path))
+        .collect();
+    lengths.sort();
+    let at = |share: f64| lengths[(lengths.len() as f64 * share) as usize].0;
+    assert!(lengths.len() > 400, "{} files were read", lengths.len());
+    assert!(at(0.5) <= 150 && at(0.9) <= 310, "{} and {}", at(0.5), at(0.9));
+    let longest = lengths[lengths.len() - 1];
+    assert!(longest.0 <= 500, "{longest:?}");
+    let long: Vec<String> = of_ours
+        .iter()
+        .flat_map(|(path, text)| long_functions(path, text))
+        .collect();
+    assert!(long.len() <= 10, "{long:#?}");
+    let map = fs::read_to_string(root.join("docs/ARCHITECTURE.md")).unwrap();
+    assert!(map.lines().count() <= 250, "ARCHITECTURE.md is no map any more");
+}
+
+/// Those of more than 70 lines: from the line that begins one to the brace below it.
+fn long_functions(path: &str, text: &str) -> Vec<String> {
+    let (mut begun, mut long) = (None, Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        let words = code.split(' ').take_while(|word| *word != "fn").collect::<Vec<_>>();
+        let is_head = code.contains("fn ") && words.iter().all(|word| word.starts_with("pub") || *word == "async");
+        if is_head {
+            begun = Some((number, indent));
+        } else if let Some((first, of)) = begun
+            && indent == of
+            && code == "}"
+        {
+            if number - first > 70 {
+                long.push(format!("{path}:{}", first + 1));
+            }
+            begun = None;
+        }
+    }
+    long
+}
+
 /// What stands in backticks in the documents, as `a::b`, is in the sources: whoever looks for it finds it.
 #[test]
 fn every_name_in_the_documents_exists() {

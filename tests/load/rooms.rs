@@ -10,7 +10,7 @@ use super::{
 };
 use futures_util::{StreamExt, stream};
 use media::webrtc::{
-    Codec, Media, Settings,
+    Codec, Media, MediaSettings,
     peer::{Peer, View},
 };
 use runtime::clock::Clock;
@@ -233,7 +233,7 @@ pub fn row(what: &str, value: String) {
 
 /// What answering an offer costs, in this process, which may be built otherwise than the service.
 fn offers(codec: Codec) {
-    let settings = Settings {
+    let settings = MediaSettings {
         bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         addresses: Vec::new(),
     };

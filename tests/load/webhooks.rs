@@ -7,7 +7,7 @@ use actors::deps::Deps;
 use entities::{
     campaign::{Channel, SessionType},
     delivery,
-    ids::{Owned, TenantId},
+    ids::{TenantId, TenantScoped},
     values::Env,
 };
 use rules::{
@@ -227,7 +227,9 @@ fn event(deps: &Deps, tenant: TenantId) -> Commit {
         session_type: SessionType::Phone,
     });
     let mut commit = Commit::default();
-    commit.events.push(event.draft(Owned::new(tenant, Env::Test, ())));
+    commit
+        .events
+        .push(event.draft(TenantScoped::new(tenant, Env::Test, ())));
     commit
 }
 

@@ -1,5 +1,5 @@
 //! Sound in browsers: WebRTC, who speaks, and the bridge between a connection and a talk.
-pub mod ear;
-pub mod heard;
+pub mod bridge;
+pub mod mic;
+pub mod vad;
 pub mod webrtc;
-pub mod wire;

@@ -1,5 +1,5 @@
 //! What is to be written, all or nothing.
-use crate::event::Draft;
+use crate::event::EventDraft;
 use entities::{changes::Changes, event as stored};
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Commit {
     pub changes: Changes,
-    pub events: Vec<Draft>,
+    pub events: Vec<EventDraft>,
 }
 
 impl Commit {

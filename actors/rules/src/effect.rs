@@ -13,8 +13,8 @@ use entities::{
     changes::{Guard, Queue},
     evaluation,
     ids::{
-        CampaignId, ContactId, EmailId, EndpointId, NumberId, Owned, RecordingId, RoomId, SessionId, SmsId, TenantId,
-        VoiceId,
+        CampaignId, ContactId, EmailId, EndpointId, NumberId, RecordingId, RoomId, SessionId, SmsId, TenantId,
+        TenantScoped, VoiceId,
     },
     inbound_call,
     ledger::Movement,
@@ -102,21 +102,21 @@ pub enum Fact {
     CountInbound {
         call: Arc<session::Model>,
         number_id: NumberId,
-        outcome: inbound_call::Outcome,
+        outcome: inbound_call::InboundOutcome,
     },
     /// What was said, and answered, is removed.
     Forget {
-        session: Owned<SessionId>,
+        session: TenantScoped<SessionId>,
         recording: Option<RecordingId>,
     },
     /// The contact's move at the end of one call to it.
     FinishAttempt {
-        contact: Owned<ContactId>,
+        contact: TenantScoped<ContactId>,
         attempt: contact::machine::Attempt,
     },
     /// What becomes of all that this endpoint has not received.
     Deliveries {
-        endpoint: Owned<EndpointId>,
+        endpoint: TenantScoped<EndpointId>,
         queue: Queue,
     },
     /// An e-mail to each owner of the workspace.
@@ -134,23 +134,23 @@ pub enum Fact {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     HangUp {
-        session: Owned<SessionId>,
+        session: TenantScoped<SessionId>,
     },
     /// What a room's end makes of its session. May be lost: whoever finds the two out of step does it again.
-    TellSession(Owned<SessionId>, SessionCommand),
+    TellSession(TenantScoped<SessionId>, SessionCommand),
     /// A room's session has ended: the page is told, and the room follows, as it does when this is lost.
     RoomEnded {
-        room: Owned<RoomId>,
+        room: TenantScoped<RoomId>,
         session: Box<session::Model>,
     },
     /// Hands a call over to somebody else.
     Transfer {
-        session: Owned<SessionId>,
+        session: TenantScoped<SessionId>,
         to: E164,
     },
     /// A call that was to be handed over stays with its agent.
     TransferEnded {
-        session: Owned<SessionId>,
+        session: TenantScoped<SessionId>,
     },
     /// A live call has used up what is set aside for it: more is asked for.
     ExtendHold {
@@ -158,27 +158,27 @@ pub enum Work {
         started_at: Moment,
     },
     /// Hands a message over, once.
-    SendSms(Owned<SmsId>),
-    SendEmail(Owned<EmailId>),
+    SendSms(TenantScoped<SmsId>),
+    SendEmail(TenantScoped<EmailId>),
     /// What is to be found out about a talk.
     Evaluate(evaluation::Model),
     /// The sounds of a recorded talk, by the places of their turns: kept in memory until they are stored.
     KeepSounds {
-        recording: Owned<RecordingId>,
+        recording: TenantScoped<RecordingId>,
         sounds: Vec<(usize, Bytes)>,
     },
-    StoreSound(Owned<RecordingId>),
-    EraseSound(Owned<RecordingId>),
-    TrainVoice(Owned<VoiceId>),
+    StoreSound(TenantScoped<RecordingId>),
+    EraseSound(TenantScoped<RecordingId>),
+    TrainVoice(TenantScoped<VoiceId>),
     /// Of a deleted voice everything; else what its provider has and nobody uses.
-    EraseVoice(Owned<VoiceId>),
+    EraseVoice(TenantScoped<VoiceId>),
     /// Puts away what a campaign has not called, in slices: it was canceled, or its time is over.
     PutAwayContacts {
-        campaign: Owned<CampaignId>,
+        campaign: TenantScoped<CampaignId>,
         reason: CompletedReason,
     },
     /// Judges anew, in slices, who waits: the campaign's rules have changed.
-    ReviewContacts(Owned<CampaignId>),
+    ReviewContacts(TenantScoped<CampaignId>),
 }
 
 /// To other actors. May be lost; the receiver finds the same thing in its rows.
@@ -187,9 +187,9 @@ pub enum Hint {
     /// What the tenant's campaigns are has changed.
     CampaignsChanged(TenantId),
     /// Who is in a campaign, or may be called, has changed.
-    ContactsChanged(Owned<CampaignId>),
+    ContactsChanged(TenantScoped<CampaignId>),
     /// A contact that was not reached may be due again before its campaign wakes up.
-    ContactWaits(Owned<ContactId>),
+    ContactWaits(TenantScoped<ContactId>),
     /// A session waits for a slot.
     SessionQueued(TenantId),
     /// A call has ended and its slot is free.
@@ -198,7 +198,7 @@ pub enum Hint {
         session_id: SessionId,
     },
     /// A campaign's message has ended.
-    MessageEnded(Owned<CampaignId>),
+    MessageEnded(TenantScoped<CampaignId>),
     /// A trunk had no room for a call.
     TrunkCongested {
         tenant_id: TenantId,
@@ -213,11 +213,11 @@ pub enum Hint {
     },
     OverheardEnd(SessionId),
     /// A call to this number was counted: its answer rate may be alarming.
-    InboundCounted(Owned<NumberId>),
+    InboundCounted(TenantScoped<NumberId>),
     /// A campaign may have nothing left to do.
-    CheckDrained(Owned<CampaignId>),
+    CheckDrained(TenantScoped<CampaignId>),
     /// An endpoint's settings have changed.
-    EndpointChanged(Owned<EndpointId>),
+    EndpointChanged(TenantScoped<EndpointId>),
     /// A mail to users waits.
     MailQueued,
 }

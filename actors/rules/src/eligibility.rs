@@ -12,7 +12,7 @@
 //!
 //! Somebody who was called before is not skipped but has failed. Pure; the dispatcher, the preflight, the eligibility of one
 //! contact and direct calls ask the same rules.
-use crate::{hours::Standing, limits::Limits, session::machine::PLACED_WITHIN_MS};
+use crate::{hours::CallingHours, limits::Limits, session::machine::PLACED_WITHIN_MS};
 use entities::{
     campaign::{Caps, OnCap},
     contact::SkipReason,
@@ -23,7 +23,7 @@ use serde::Serialize;
 
 /// What is known of somebody who may be called.
 #[derive(Clone, Debug, Default)]
-pub struct Person {
+pub struct ContactRecord {
     /// There is a number, and calls to it are allowed.
     pub has_number: bool,
     pub is_barred: bool,
@@ -78,21 +78,27 @@ pub enum Verdict {
 }
 
 /// What one rule says.
-pub fn ask(rule: Rule, person: &Person, standing: &Standing, terms: &Terms<'_>, now: Moment) -> Verdict {
+pub fn ask(
+    rule: Rule,
+    record: &ContactRecord,
+    calling_hours: &CallingHours,
+    terms: &Terms<'_>,
+    now: Moment,
+) -> Verdict {
     match rule {
-        Rule::Number => match standing {
-            Standing::Hours(_) if person.has_number => Verdict::Yes,
-            Standing::Hours(_) | Standing::Uncallable => Verdict::Never(SkipReason::Invalid),
+        Rule::Number => match calling_hours {
+            CallingHours::Hours(_) if record.has_number => Verdict::Yes,
+            CallingHours::Hours(_) | CallingHours::Uncallable => Verdict::Never(SkipReason::Invalid),
         },
-        Rule::Dnc if person.is_barred => Verdict::Never(SkipReason::DncBlocked),
+        Rule::Dnc if record.is_barred => Verdict::Never(SkipReason::DncBlocked),
         Rule::Suspension => suspension(terms, now),
         Rule::Credits if terms.credits_gone => Verdict::Wait(None),
-        Rule::NotBefore => match person.not_before {
+        Rule::NotBefore => match record.not_before {
             Some(at) if at > now => Verdict::Wait(Some(at)),
             Some(_) | None => Verdict::Yes,
         },
-        Rule::Caps => capped(person, terms, now),
-        Rule::Hours => hours(standing, terms, now),
+        Rule::Caps => capped(record, terms, now),
+        Rule::Hours => hours(calling_hours, terms, now),
         Rule::Dnc | Rule::Credits => Verdict::Yes,
     }
 }
@@ -100,14 +106,14 @@ pub fn ask(rule: Rule, person: &Person, standing: &Standing, terms: &Terms<'_>, 
 /// The first rule that does not say yes.
 pub fn first_no(
     rules: &[Rule],
-    person: &Person,
-    standing: &Standing,
+    record: &ContactRecord,
+    calling_hours: &CallingHours,
     terms: &Terms<'_>,
     now: Moment,
 ) -> Option<(Rule, Verdict)> {
     rules
         .iter()
-        .map(|rule| (*rule, ask(*rule, person, standing, terms, now)))
+        .map(|rule| (*rule, ask(*rule, record, calling_hours, terms, now)))
         .find(|(_, verdict)| *verdict != Verdict::Yes)
 }
 
@@ -138,11 +144,11 @@ fn suspension(terms: &Terms<'_>, now: Moment) -> Verdict {
     }
 }
 
-fn capped(person: &Person, terms: &Terms<'_>, now: Moment) -> Verdict {
+fn capped(record: &ContactRecord, terms: &Terms<'_>, now: Moment) -> Verdict {
     let caps = terms.caps;
     let behind_ms = terms.behind_ms.max(0);
     let wall = now.plus_millis(-behind_ms);
-    let frees = |cap: Option<i32>, days: i64| cap.and_then(|cap| frees_at(&person.recent, cap, days, wall));
+    let frees = |cap: Option<i32>, days: i64| cap.and_then(|cap| frees_at(&record.recent, cap, days, wall));
     let until =
         frees(caps.per_number_24h.map(|cap| cap.get()), 1).max(frees(caps.per_number_7d.map(|cap| cap.get()), 7));
     let until = until.map(|until| until.plus_millis(behind_ms));
@@ -165,8 +171,8 @@ fn frees_at(recent: &[Moment], cap: i32, days: i64, now: Moment) -> Option<Momen
     counted.get(last).map(|at| at.plus_seconds(span))
 }
 
-fn hours(standing: &Standing, terms: &Terms<'_>, now: Moment) -> Verdict {
-    let Standing::Hours(hours) = standing else {
+fn hours(calling_hours: &CallingHours, terms: &Terms<'_>, now: Moment) -> Verdict {
+    let CallingHours::Hours(hours) = calling_hours else {
         return Verdict::Never(SkipReason::Invalid);
     };
     if terms.ends_at.is_some_and(|end| now >= end) {

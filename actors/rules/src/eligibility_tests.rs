@@ -9,14 +9,14 @@ const HOUR: i64 = 3600;
 fn now() -> Moment {
     Moment::from_millis(NOW)
 }
-fn called(hours_ago: &[i64]) -> Person {
-    Person {
+fn called(hours_ago: &[i64]) -> ContactRecord {
+    ContactRecord {
         has_number: true,
         recent: hours_ago
             .iter()
             .map(|hours| now().plus_seconds(-hours * HOUR))
             .collect(),
-        ..Person::default()
+        ..ContactRecord::default()
     }
 }
 fn caps(day: i64, week: i64, on_cap: OnCap) -> Caps {
@@ -37,8 +37,8 @@ fn terms(caps: &Caps) -> Terms<'_> {
         behind_ms: 0,
     }
 }
-fn always() -> Standing {
-    Standing::Hours(Hours::new(Vec::new()))
+fn always() -> CallingHours {
+    CallingHours::Hours(Hours::new(Vec::new()))
 }
 
 #[test]
@@ -50,11 +50,11 @@ fn each_rule_by_its_real_cause() {
     let closed = Rules::new(&closed, Env::Test, Zone::NEW_YORK).of("America/New_York");
     let in_hours = |hours: i64| now().plus_seconds(hours * HOUR);
     let fine = called(&[]);
-    let barred = Person {
+    let barred = ContactRecord {
         is_barred: true,
         ..fine.clone()
     };
-    let later = Person {
+    let later = ContactRecord {
         not_before: Some(in_hours(1)),
         ..fine.clone()
     };
@@ -72,14 +72,14 @@ fn each_rule_by_its_real_cause() {
     };
     let table = [
         (
-            Person::default(),
+            ContactRecord::default(),
             always(),
             terms(&defer),
             Some((Rule::Number, Verdict::Never(SkipReason::Invalid))),
         ),
         (
             fine.clone(),
-            Standing::Uncallable,
+            CallingHours::Uncallable,
             terms(&defer),
             Some((Rule::Number, Verdict::Never(SkipReason::Invalid))),
         ),
@@ -165,8 +165,8 @@ fn each_rule_by_its_real_cause() {
             Some((Rule::Hours, Verdict::Never(SkipReason::QuietHoursExpired))),
         ),
     ];
-    for (row, (person, standing, terms, expected)) in table.into_iter().enumerate() {
-        let found = first_no(&Rule::ALL, &person, &standing, &terms, now());
+    for (row, (record, calling_hours, terms, expected)) in table.into_iter().enumerate() {
+        let found = first_no(&Rule::ALL, &record, &calling_hours, &terms, now());
         assert_eq!(found, expected, "row {row}");
     }
 }

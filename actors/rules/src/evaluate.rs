@@ -7,7 +7,7 @@ mod denials;
 mod meanings;
 mod values;
 
-pub use answers::{Found, Kind, Question, answers};
+pub use answers::{FoundAnswer, Kind, Question, answers};
 
 use crate::conversation::phrases::words;
 use std::collections::{HashMap, HashSet};
@@ -51,7 +51,7 @@ const LEAST: u32 = 2;
 /// The code that fits best, and a note of at most 200 characters that says why. Without any code: empty.
 pub fn disposition(turns: &[Turn<'_>], language: &str, codes: &[Choice<'_>]) -> (String, String) {
     let codes = codes.get(..MAX_CODES).unwrap_or(codes);
-    let talk = Talk::of(turns, language);
+    let talk = Dialogue::of(turns, language);
     let mut best: Option<(u32, &Choice<'_>, Option<&str>)> = None;
     for choice in codes {
         let (score, evidence) = talk.score(choice);
@@ -74,7 +74,7 @@ pub fn disposition(turns: &[Turn<'_>], language: &str, codes: &[Choice<'_>]) -> 
 }
 
 /// A talk, its words counted once.
-struct Talk<'a> {
+struct Dialogue<'a> {
     turns: Vec<Turn<'a>>,
     /// By stem, the first turn of the callee in which it was said.
     user: HashMap<String, usize>,
@@ -84,7 +84,7 @@ struct Talk<'a> {
     is_silent: bool,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Dialogue<'a> {
     fn of(turns: &[Turn<'a>], language: &str) -> Self {
         let turns: Vec<Turn<'a>> = turns.iter().take(MAX_TURNS).map(|turn| bounded(*turn)).collect();
         let (mut user, mut agent) = (HashMap::new(), HashSet::new());
@@ -102,7 +102,7 @@ impl<'a> Talk<'a> {
             .filter(|(_, turn)| !turn.content.trim().is_empty())
             .map(|(at, turn)| (at, meanings::heard(turn.content, language)))
             .collect();
-        Talk {
+        Dialogue {
             is_silent: heard.is_empty(),
             heard,
             turns,

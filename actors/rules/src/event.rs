@@ -6,14 +6,14 @@ mod draft;
 mod pattern;
 mod schema;
 
-pub use draft::{Draft, envelope};
+pub use draft::{EventDraft, envelope};
 pub use pattern::check_pattern;
 
 use entities::{
     agent::Channels,
     campaign::{Channel, SessionType},
     contact::SkipReason,
-    ids::{CampaignId, ContactId, EndpointId, FunctionId, Owned, ParticipantId, RecordingId, RoomId, SessionId},
+    ids::{CampaignId, ContactId, EndpointId, FunctionId, ParticipantId, RecordingId, RoomId, SessionId, TenantScoped},
     recording, room,
     session::{EndReason, Evaluator, Status},
     transcript::{Invocation, Turn},
@@ -48,9 +48,9 @@ macro_rules! catalogue { ($($(#[doc = $when:literal])* $name:literal $variant:id
         /// The specification's name for it.
         pub fn event_type(&self) -> &'static str { match self { $(Event::$variant(_) => $name),* } }
         fn subject_id(&self) -> Uuid { match self { $(Event::$variant(event) => event.$subject.clone().into()),* } }
-        pub fn draft<I>(&self, owner: Owned<I>) -> Draft {
+        pub fn draft<I>(&self, owner: TenantScoped<I>) -> EventDraft {
             let data = serde_json::to_string(self).unwrap_or_else(|_| unreachable!("plain structs have no map keys that fail"));
-            Draft { id: None, tenant_id: owner.tenant_id, env: owner.env, event_type: self.event_type(), subject_id: self.subject_id(), data }
+            EventDraft { id: None, tenant_id: owner.tenant_id, env: owner.env, event_type: self.event_type(), subject_id: self.subject_id(), data }
         }
     }
     /// All types, in the specification's order.
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn an_envelope_is_the_specifications() {
-        let owner = Owned::new(TenantId(Uuid::nil()), Env::Test, ());
+        let owner = TenantScoped::new(TenantId(Uuid::nil()), Env::Test, ());
         let event = Event::from(CampaignStarted {
             campaign_id: CampaignId(Uuid::nil()),
             started_at: Moment::from_millis(0),

@@ -1,6 +1,6 @@
 //! What a state machine is: pure, so that whoever lives it decides when, and what becomes of what it decides.
 use crate::effect::Effect;
-use entities::{Result, ids::Owned, values::Moment};
+use entities::{Result, ids::TenantScoped, values::Moment};
 use std::{fmt::Debug, hash::Hash};
 
 /// A state machine of one entity: each `machine.rs` is one.
@@ -10,7 +10,7 @@ pub trait Machine: Clone + PartialEq + Unpin + Send + 'static {
     const KIND: &'static str;
     const TICK: Self::Command;
 
-    fn owner(&self) -> Owned<Self::Key>;
+    fn owner(&self) -> TenantScoped<Self::Key>;
     fn transition(self, command: Self::Command, now: Moment) -> Result<(Self, Vec<Effect>)>;
     /// The next moment at which a tick can matter.
     fn next_deadline(&self) -> Option<Moment>;

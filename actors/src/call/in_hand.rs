@@ -57,7 +57,7 @@ impl Calls {
     pub fn count(&self) -> usize {
         self.lock().len()
     }
-    pub fn sessions(&self) -> Vec<entities::ids::Owned<SessionId>> {
+    pub fn sessions(&self) -> Vec<entities::ids::TenantScoped<SessionId>> {
         self.lock().values().map(|held| held.call.leg.session()).collect()
     }
     /// Places a call that is still in hand, once. Nobody takes it out of hand meanwhile: whoever ends it hangs up after.

@@ -1,7 +1,7 @@
 //! A call as its carrier has it, and what it can be told.
 use entities::{
     campaign::AgentSnapshot,
-    ids::{Owned, SessionId},
+    ids::{SessionId, TenantScoped},
     session,
     values::E164,
 };
@@ -16,7 +16,7 @@ pub struct Leg {
 }
 
 impl Leg {
-    pub fn session(&self) -> Owned<SessionId> {
+    pub fn session(&self) -> TenantScoped<SessionId> {
         self.call.key()
     }
     /// Who is called; a room has no number.

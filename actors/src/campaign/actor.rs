@@ -5,7 +5,7 @@ use entities::{
     campaign::{CompletedReason, Retry},
     contact::{SkipReason, Status, WaitReason},
     dispatch_block::Reason,
-    ids::{CampaignId, ContactId, Owned},
+    ids::{CampaignId, ContactId, TenantScoped},
     values::Moment,
 };
 use rules::{
@@ -13,14 +13,14 @@ use rules::{
     commit::Commit,
     contact::machine as contact,
     eligibility::RING_MS,
-    hours::{Rules, Standing},
-    session::command::{Bar, Command as SessionCommand},
+    hours::{CallingHours, Rules},
+    session::command::{Command as SessionCommand, RejectReason},
 };
 use sea_orm::DatabaseTransaction;
 use std::sync::Arc;
 
 impl Stored for Campaign {
-    async fn load(deps: &Deps, id: Owned<CampaignId>) -> Result<Self> {
+    async fn load(deps: &Deps, id: TenantScoped<CampaignId>) -> Result<Self> {
         Campaign::from_row(entities::campaign::load(&deps.db.read, id).await?)
     }
     fn save(&mut self, commit: &mut Commit) {
@@ -30,7 +30,7 @@ impl Stored for Campaign {
 }
 
 /// Tells a campaign if it has nothing left to do.
-pub fn check_drained(deps: Deps, campaign: Owned<CampaignId>) {
+pub fn check_drained(deps: Deps, campaign: TenantScoped<CampaignId>) {
     let busy = deps.clock.busy();
     deps.runtime.clone().spawn(async move {
         match entities::tally::load(&deps.db.read, campaign.id).await {
@@ -46,7 +46,7 @@ pub fn check_drained(deps: Deps, campaign: Owned<CampaignId>) {
 }
 
 /// Somebody who was being reached when their campaign went to rest may be due again before it wakes up.
-pub fn wake_for(deps: Deps, contact: Owned<ContactId>) {
+pub fn wake_for(deps: Deps, contact: TenantScoped<ContactId>) {
     let busy = deps.clock.busy();
     deps.runtime.clone().spawn(async move {
         match awake(&deps, contact).await {
@@ -62,20 +62,20 @@ pub fn wake_for(deps: Deps, contact: Owned<ContactId>) {
 }
 
 /// The contact's campaign, if it rests, and when the contact may be reached again.
-async fn awake(deps: &Deps, key: Owned<ContactId>) -> Result<Option<(Owned<CampaignId>, Moment)>> {
+async fn awake(deps: &Deps, key: TenantScoped<ContactId>) -> Result<Option<(TenantScoped<CampaignId>, Moment)>> {
     let db = &deps.db.read;
     let contact = entities::contact::load(db, key).await?;
     let Some(due) = contact.next_attempt_at.filter(|_| contact.status == Status::Waiting) else {
         return Ok(None);
     };
-    let campaign = Owned::new(key.tenant_id, key.env, contact.campaign_id);
+    let campaign = TenantScoped::new(key.tenant_id, key.env, contact.campaign_id);
     let row = entities::campaign::load_even_deleted(db, campaign).await?;
     if row.next_open_at.is_none() {
         return Ok(None);
     }
     let tenant = entities::tenant::load(db, key.tenant_id).await?;
     let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
-    let Standing::Hours(hours) = rules.of(&contact.zone) else {
+    let CallingHours::Hours(hours) = rules.of(&contact.zone) else {
         return Ok(None);
     };
     let from = hours.next_opening(due.max(deps.clock.now()), RING_MS);
@@ -87,7 +87,7 @@ const MOST: usize = 250;
 
 /// Puts away what the campaign has not called, slice by slice, then looks whether it is over. One does it, however often it is
 /// asked for.
-pub fn put_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReason) {
+pub fn put_away(deps: &Deps, campaign: TenantScoped<CampaignId>, reason: CompletedReason) {
     let work = {
         let deps = deps.clone();
         async move {
@@ -100,7 +100,7 @@ pub fn put_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReaso
     deps.jobs.run(&deps.closings, campaign.id, "campaign's end", work);
 }
 
-async fn put_all_away(deps: &Deps, campaign: Owned<CampaignId>, reason: CompletedReason) -> Result<()> {
+async fn put_all_away(deps: &Deps, campaign: TenantScoped<CampaignId>, reason: CompletedReason) -> Result<()> {
     // A campaign that is over keeps its plan: what a slice need not read, nobody waits for.
     let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
     let (retry, mut slices) = (Arc::new(row.plan.retry), Slices::new(MOST));
@@ -120,11 +120,11 @@ async fn put_all_away(deps: &Deps, campaign: Owned<CampaignId>, reason: Complete
 }
 
 /// Calls that a trunk sent back are not placed any more.
-async fn end_sent_back(deps: &Deps, campaign: Owned<CampaignId>) {
+async fn end_sent_back(deps: &Deps, campaign: TenantScoped<CampaignId>) {
     match entities::session::sent_back(&deps.db.read, campaign).await {
         Ok(sessions) => {
             for session in sessions {
-                let command = SessionCommand::Bar(Bar::CampaignOver);
+                let command = SessionCommand::Reject(RejectReason::CampaignOver);
                 deps.router.sessions().tell(session, command);
             }
         }
@@ -134,7 +134,7 @@ async fn end_sent_back(deps: &Deps, campaign: Owned<CampaignId>) {
 }
 
 /// Why a contact was not called before its campaign's time was over.
-async fn too_late(db: &DatabaseTransaction, campaign: Owned<CampaignId>) -> Result<SkipReason> {
+async fn too_late(db: &DatabaseTransaction, campaign: TenantScoped<CampaignId>) -> Result<SkipReason> {
     let blocks = entities::dispatch_block::of(db, campaign.tenant_id).await?;
     let is_suspension =
         |block: &entities::dispatch_block::Model| block.env == campaign.env && block.reason == Reason::Suspension;
@@ -148,7 +148,7 @@ async fn too_late(db: &DatabaseTransaction, campaign: Owned<CampaignId>) -> Resu
 async fn slice(
     deps: &Deps,
     db: &DatabaseTransaction,
-    (campaign, retry): (Owned<CampaignId>, &Retry),
+    (campaign, retry): (TenantScoped<CampaignId>, &Retry),
     reason: CompletedReason,
     rows: usize,
 ) -> Result<(usize, Commit)> {

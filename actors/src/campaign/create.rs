@@ -9,13 +9,13 @@ use entities::{
     Error, Result,
     campaign::{self as store, AgentSnapshot, Plan},
     contact,
-    ids::{CampaignId, Owned, TenantId},
+    ids::{CampaignId, TenantId, TenantScoped},
     tenant,
     values::{Env, Moment, Text},
 };
 use rules::campaign::{
-    letter::Letter,
     machine::{self, Campaign, Command},
+    message_template::MessageTemplate,
 };
 use sea_orm::DatabaseTransaction;
 use std::sync::Arc;
@@ -26,29 +26,34 @@ pub async fn create(
     owner: (TenantId, Env),
     id: Option<CampaignId>,
     plan: Plan,
-) -> Result<Owned<CampaignId>> {
+) -> Result<TenantScoped<CampaignId>> {
     plan::check(deps, owner, &plan).await?;
     draft(deps, owner, id, plan).await
 }
 
-async fn draft(deps: &Deps, owner: (TenantId, Env), id: Option<CampaignId>, plan: Plan) -> Result<Owned<CampaignId>> {
+async fn draft(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    id: Option<CampaignId>,
+    plan: Plan,
+) -> Result<TenantScoped<CampaignId>> {
     let key = key(deps, owner, id);
     let (campaign, effects) = Campaign::draft(key, plan, deps.clock.now());
     birth::create_or_find(deps, Birth::of(campaign, effects)).await?;
     Ok(key)
 }
 
-fn key(deps: &Deps, (tenant, env): (TenantId, Env), id: Option<CampaignId>) -> Owned<CampaignId> {
-    Owned::new(tenant, env, id.unwrap_or_else(|| deps.ids.next()))
+fn key(deps: &Deps, (tenant, env): (TenantId, Env), id: Option<CampaignId>) -> TenantScoped<CampaignId> {
+    TenantScoped::new(tenant, env, id.unwrap_or_else(|| deps.ids.next()))
 }
 
 /// Makes a draft with the settings of another one, and no contacts. `name`: else the same with `(copy)`.
 pub async fn duplicate(
     deps: &Deps,
-    of: Owned<CampaignId>,
+    of: TenantScoped<CampaignId>,
     id: Option<CampaignId>,
     name: Option<Text<1, 200>>,
-) -> Result<Owned<CampaignId>> {
+) -> Result<TenantScoped<CampaignId>> {
     let mut plan = store::load(&deps.db.read, of).await?.plan;
     let copy = || Text::parse(&format!("{} (copy)", &plan.name.chars().take(190).collect::<String>()));
     plan.name = match name {
@@ -76,7 +81,7 @@ pub struct Run {
 const MAX_CONTACTS: usize = 10_000;
 
 /// Makes a campaign with its contacts, and starts it, all in one transaction.
-pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Owned<CampaignId>, Added)> {
+pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(TenantScoped<CampaignId>, Added)> {
     let Run {
         id,
         plan,
@@ -90,7 +95,7 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Own
     plan::check_sender(deps, owner.1, &plan)?;
     plan::check_caller(deps, owner, &plan).await?;
     // It starts at once: it must have what it writes.
-    Letter::check(&plan)?;
+    MessageTemplate::check(&plan)?;
     let agent = plan::agent_of(deps, owner.0, &plan).await?;
     let key = key(deps, owner, id);
     let reading = Reading::of(&plan, tenant::country(&deps.db.read, owner.0).await?)?;
@@ -128,7 +133,7 @@ fn none_of(rejected: &[Rejected]) -> Error {
 /// Inside the transaction: what was added is what counts.
 async fn started(
     db: &DatabaseTransaction,
-    key: Owned<CampaignId>,
+    key: TenantScoped<CampaignId>,
     (plan, agent): (Plan, Option<AgentSnapshot>),
     rows: &[contact::Model],
     now: Moment,

@@ -8,7 +8,7 @@ use entities::{
     tally,
     values::Env,
 };
-use rules::campaign::{letter::Letter, plan};
+use rules::campaign::{message_template::MessageTemplate, plan};
 
 /// All that holds before it starts, too. Errors: the first field that is wrong.
 pub async fn check(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<()> {
@@ -125,10 +125,10 @@ pub async fn agent_of(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<Opti
 /// Has every contact what the template needs? Its settings may have changed since the contacts came in. Reads the whole list,
 /// where there is something to look for.
 pub async fn check_variables(deps: &Deps, id: CampaignId, plan: &Plan) -> Result<()> {
-    let Some(letter) = Letter::check(plan)? else {
+    let Some(template) = MessageTemplate::check(plan)? else {
         return Ok(());
     };
-    let needs = letter.needs(plan);
+    let needs = template.needs(plan);
     if needs.is_empty() {
         return Ok(());
     }

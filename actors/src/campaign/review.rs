@@ -7,7 +7,7 @@ use entities::{
     campaign::{self, Channel, Model as Campaign, Plan},
     contact::Model as Contact,
     email_message,
-    ids::{ContactId, EmailId, Owned, SessionId, SmsId, TenantId},
+    ids::{ContactId, EmailId, SessionId, SmsId, TenantId, TenantScoped},
     message, session, sms_message,
     values::Moment,
 };
@@ -52,7 +52,7 @@ pub fn begin(deps: &Deps, tenant: TenantId) {
 
 async fn review(deps: &Deps, campaign: Campaign) -> Result<()> {
     let Some(of) = campaign.review_of else { return Ok(()) };
-    let key = Owned::new(campaign.tenant_id, campaign.env, campaign.id);
+    let key = TenantScoped::new(campaign.tenant_id, campaign.env, campaign.id);
     let campaign = Arc::new(campaign);
     let mut slices = Slices::new(MOST);
     let mut after = None;

@@ -23,7 +23,7 @@ pub struct Options {
 
 pub struct Sandbox {
     pub(super) speed: f64,
-    pub(super) room: Option<Mutex<Room>>,
+    pub(super) rate: Option<Mutex<RateWindow>>,
     pub(super) log: Arc<Log>,
     pub(super) live: Arc<Mutex<Live>>,
 }
@@ -42,13 +42,13 @@ pub struct Entry {
 pub const INBOX: usize = 16;
 
 /// Calls of the current second.
-pub struct Room {
+pub struct RateWindow {
     pub(super) per_second: f64,
     pub(super) second: i64,
     pub(super) calls: f64,
 }
 
-impl Room {
+impl RateWindow {
     pub(super) fn take(&mut self, now: Moment) -> bool {
         let second = now.millis().div_euclid(1000);
         if second != self.second {
@@ -61,21 +61,21 @@ impl Room {
 
 impl Sandbox {
     pub fn new(options: Options) -> std::io::Result<Self> {
-        let room = Room {
+        let rate = RateWindow {
             per_second: options.calls_per_second,
             second: 0,
             calls: 0.0,
         };
         Ok(Sandbox {
             speed: options.speed,
-            room: (options.calls_per_second > 0.0).then_some(Mutex::new(room)),
+            rate: (options.calls_per_second > 0.0).then_some(Mutex::new(rate)),
             log: Arc::new(Log::open(&options.log)?),
             live: Arc::default(),
         })
     }
 
     pub(super) fn has_room(&self, now: Moment) -> bool {
-        let Some(room) = &self.room else { return true };
-        room.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+        let Some(rate) = &self.rate else { return true };
+        rate.lock().unwrap_or_else(PoisonError::into_inner).take(now)
     }
 }

@@ -27,11 +27,17 @@ impl Log {
     }
 
     /// `outcome`: `never_accepted`, if the carrier had no room for it.
-    pub fn ended(&self, session: entities::ids::Owned<SessionId>, to: Option<&E164>, outcome: Option<&str>) {
+    pub fn ended(&self, session: entities::ids::TenantScoped<SessionId>, to: Option<&E164>, outcome: Option<&str>) {
         self.line("ended", session, to, outcome);
     }
 
-    fn line(&self, what: &str, session: entities::ids::Owned<SessionId>, to: Option<&E164>, outcome: Option<&str>) {
+    fn line(
+        &self,
+        what: &str,
+        session: entities::ids::TenantScoped<SessionId>,
+        to: Option<&E164>,
+        outcome: Option<&str>,
+    ) {
         let Some(file) = &self.0 else { return };
         let mut line = serde_json::json!({
             "at": micros(),

@@ -1,8 +1,8 @@
 //! Who connects calls. One trait; the sandbox is its implementation for test keys.
+mod callee;
 pub mod carriers;
 pub mod lines;
 mod log;
-mod person;
 mod sandbox;
 
 use crate::{
@@ -14,7 +14,7 @@ pub use lines::{Options as SandboxOptions, Sandbox};
 use crate::deps::Deps;
 use entities::{
     Error, Result,
-    ids::{Owned, SessionId},
+    ids::{SessionId, TenantScoped},
     values::Env,
 };
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Carriers {
     }
 
     /// `false`: there is no such call, or it has been told too much already.
-    pub fn control(&self, deps: &Deps, session: Owned<SessionId>, control: Control) -> bool {
+    pub fn control(&self, deps: &Deps, session: TenantScoped<SessionId>, control: Control) -> bool {
         match self.rooms.control(session.id, control.clone()) {
             Some(told) => told,
             None => self

@@ -13,16 +13,16 @@
 //! | 9 | busy on the first attempt, then a talk |
 //! | 0 | a talk: completed |
 //!
-//! The person is played ([`super::person`]); the agent, its functions and everything around the talk are the real ones.
+//! The person is played ([`super::callee`]); the agent, its functions and everything around the talk are the real ones.
 use super::{
     Carrier,
+    callee::SandboxCallee,
     lines::{Entry, INBOX, Live, Sandbox},
-    person::Person,
 };
 use crate::{
     call::leg::{Control, Leg},
+    conversation::{Broken, Conversation, Place},
     deps::Deps,
-    talk::{Broken, Place, Talk},
 };
 use entities::{
     ids::SessionId,
@@ -56,7 +56,7 @@ impl Carrier for Sandbox {
         let (_, inbox) = mpsc::channel(INBOX);
         let mut line = SandboxCall::new(deps, self.speed, leg, inbox, Arc::default());
         deps.runtime.spawn(async move {
-            line.person.wait(50).await;
+            line.callee.wait(50).await;
             line.tell(Command::Refuse(Refusal::Congested));
         });
     }
@@ -115,7 +115,7 @@ impl Sandbox {
 struct SandboxCall {
     deps: Deps,
     leg: Arc<Leg>,
-    person: Person,
+    callee: SandboxCallee,
 }
 
 impl SandboxCall {
@@ -126,16 +126,16 @@ impl SandboxCall {
         inbox: mpsc::Receiver<(Control, Option<Busy>)>,
         listens: Arc<AtomicBool>,
     ) -> Self {
-        let person = Person::new(deps, speed, inbox, listens);
+        let callee = SandboxCallee::new(deps, speed, inbox, listens);
         let deps = deps.clone();
-        SandboxCall { deps, leg, person }
+        SandboxCall { deps, leg, callee }
     }
 
     async fn run(mut self) {
         match outcome(&self.leg.call) {
             SandboxOutcome::Busy => self.refuse_after(400, Refusal::Busy).await,
             SandboxOutcome::NoAnswer => {
-                self.person.wait(300).await;
+                self.callee.wait(300).await;
                 self.tell(Command::Ring);
                 let seconds = u64::try_from(self.leg.call.ring_timeout_seconds).unwrap_or(0);
                 self.refuse_after(seconds * 1000, Refusal::NoAnswer).await;
@@ -170,13 +170,13 @@ impl SandboxCall {
     }
 
     async fn ring(&mut self, ms: u64) {
-        self.person.wait(300).await;
+        self.callee.wait(300).await;
         self.tell(Command::Ring);
-        self.person.wait(ms).await;
+        self.callee.wait(ms).await;
     }
 
     async fn refuse_after(&mut self, ms: u64, refusal: Refusal) {
-        self.person.wait(ms).await;
+        self.callee.wait(ms).await;
         self.tell(Command::Refuse(refusal));
     }
 
@@ -218,14 +218,14 @@ impl SandboxCall {
     }
 
     /// Everything that a talk needs.
-    async fn conversation(mut self, played: SandboxOutcome) -> Result<Talk<Person>, Broken> {
+    async fn conversation(mut self, played: SandboxOutcome) -> Result<Conversation<SandboxCallee>, Broken> {
         match &self.leg.call.options.sandbox {
-            Some(sandbox) if !sandbox.script.is_empty() => self.person.follow(&sandbox.script),
-            Some(_) | None => self.person.play(played),
+            Some(sandbox) if !sandbox.script.is_empty() => self.callee.follow(&sandbox.script),
+            Some(_) | None => self.callee.play(played),
         }
-        let SandboxCall { deps, leg, person } = self;
+        let SandboxCall { deps, leg, callee } = self;
         let operator = E164::parse(SANDBOX_OPERATOR, Country::US).ok();
-        Talk::of(&deps, &leg, person, Place::Phone { operator }).await
+        Conversation::of(&deps, &leg, callee, Place::Phone { operator }).await
     }
 
     fn tell(&self, command: Command) {

@@ -11,7 +11,7 @@ use entities::{
     contact::{self as store, Model as Contact, Status, UNCALLABLE, WaitReason},
     dispatch_block::{self, Reason},
     email_message,
-    ids::{CampaignId, ContactId, Owned},
+    ids::{CampaignId, ContactId, TenantScoped},
     message, session, sms_message, tenant,
     values::{Country, Moment, Text},
 };
@@ -19,7 +19,7 @@ use rules::{
     commit::Commit,
     contact::machine::{self, Command},
     eligibility::{self, RING_MS, Rule, Terms, Verdict},
-    hours::{Rules, Standing},
+    hours::{CallingHours, Rules},
 };
 use sea_orm::DatabaseTransaction;
 use uuid::Uuid;
@@ -27,13 +27,13 @@ use uuid::Uuid;
 /// A contact and the campaign that it must be in.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    pub contact: Owned<ContactId>,
+    pub contact: TenantScoped<ContactId>,
     pub campaign: CampaignId,
 }
 
 impl Target {
-    fn campaign(self) -> Owned<CampaignId> {
-        Owned::new(self.contact.tenant_id, self.contact.env, self.campaign)
+    fn campaign(self) -> TenantScoped<CampaignId> {
+        TenantScoped::new(self.contact.tenant_id, self.contact.env, self.campaign)
     }
 
     pub async fn load(self, db: &impl sea_orm::ConnectionTrait) -> Result<Contact> {
@@ -246,9 +246,17 @@ async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &Campaign) -
     };
     let (tenant, env) = (contact.tenant_id, contact.env);
     let ended_at = match contact.channel {
-        Channel::Phone => session::load(db, Owned::new(tenant, env, last.into())).await?.ended_at,
-        Channel::Sms => message::ended_at::<sms_message::Entity>(db, Owned::new(tenant, env, last.into())).await?,
-        Channel::Email => message::ended_at::<email_message::Entity>(db, Owned::new(tenant, env, last.into())).await?,
+        Channel::Phone => {
+            session::load(db, TenantScoped::new(tenant, env, last.into()))
+                .await?
+                .ended_at
+        }
+        Channel::Sms => {
+            message::ended_at::<sms_message::Entity>(db, TenantScoped::new(tenant, env, last.into())).await?
+        }
+        Channel::Email => {
+            message::ended_at::<email_message::Entity>(db, TenantScoped::new(tenant, env, last.into())).await?
+        }
     };
     let gap = i64::from(row.plan.retry.min_gap_minutes.get()) * 60;
     Ok(ended_at.map(|ended_at| ended_at.plus_seconds(gap)))
@@ -285,10 +293,10 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         itself: None,
     };
     let people = people(deps, &deps.db.read, whose, at.iter().cloned().collect(), now).await?;
-    let mut person = at.and_then(|at| people.get(&at).cloned()).unwrap_or_default();
-    person.not_before = contact.next_attempt_at.max(contact.not_before);
+    let mut record = at.and_then(|at| people.get(&at).cloned()).unwrap_or_default();
+    record.not_before = contact.next_attempt_at.max(contact.not_before);
     let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone);
-    let standing = rules.of(&contact.zone);
+    let calling_hours = rules.of(&contact.zone);
     let terms = Terms {
         caps: &campaign.plan.caps,
         ends_at: rules.ends_at,
@@ -297,11 +305,11 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         credits_gone: since(Reason::Credits).is_some(),
         behind_ms: deps.clock.times().behind_ms(),
     };
-    let verdicts = Rule::ALL.map(|rule| (rule, eligibility::ask(rule, &person, &standing, &terms, now)));
+    let verdicts = Rule::ALL.map(|rule| (rule, eligibility::ask(rule, &record, &calling_hours, &terms, now)));
     Ok(Eligibility {
-        next_opening: match &standing {
-            Standing::Hours(hours) => hours.next_opening(now, RING_MS),
-            Standing::Uncallable => None,
+        next_opening: match &calling_hours {
+            CallingHours::Hours(hours) => hours.next_opening(now, RING_MS),
+            CallingHours::Uncallable => None,
         },
         zones: if contact.zone == UNCALLABLE {
             Vec::new()

@@ -7,10 +7,10 @@ use entities::{
     campaign::{self, Channel, Plan},
     contact::{self as store, Model, Status, UNCALLABLE, WaitReason},
     error::sentence,
-    ids::{CampaignId, ContactId, Owned},
+    ids::{CampaignId, ContactId, TenantScoped},
     values::{Bounded, Country, E164, Moment, Text, Variables, Zone},
 };
-use rules::{campaign::letter::Letter, commit::Commit, hours, shape};
+use rules::{campaign::message_template::MessageTemplate, commit::Commit, hours, shape};
 use schemars::JsonSchema;
 use sea_orm::DatabaseTransaction;
 use serde::{Deserialize, Serialize};
@@ -82,20 +82,20 @@ pub struct Reading {
 impl Reading {
     pub fn of(plan: &Plan, country: Country) -> Result<Self> {
         // A draft may still lack its template; its start looks at every contact.
-        let letter = match plan.template {
-            Some(_) => Letter::read(plan)?,
+        let template = match plan.template {
+            Some(_) => MessageTemplate::read(plan)?,
             None => None,
         };
         Ok(Reading {
             channel: plan.channel,
             country,
-            needs: letter.map(|letter| letter.needs(plan)).unwrap_or_default(),
+            needs: template.map(|template| template.needs(plan)).unwrap_or_default(),
         })
     }
 }
 
 /// Reads entries; those that cannot be read are refused, each with its reason.
-pub fn sort(deps: &Deps, key: Owned<CampaignId>, reading: &Reading, given: Vec<serde_json::Value>) -> Sorted {
+pub fn sort(deps: &Deps, key: TenantScoped<CampaignId>, reading: &Reading, given: Vec<serde_json::Value>) -> Sorted {
     let mut sorted = Sorted {
         rows: Vec::new(),
         duplicates: 0,
@@ -159,7 +159,7 @@ fn taken(index: usize, message: &str) -> Rejected {
 /// The field that is wrong, and why.
 type Wrong = (String, String);
 
-fn row(deps: &Deps, key: Owned<CampaignId>, reading: &Reading, given: Given) -> Result<Model, Wrong> {
+fn row(deps: &Deps, key: TenantScoped<CampaignId>, reading: &Reading, given: Given) -> Result<Model, Wrong> {
     let place = Place::of(deps, reading.channel, &given, reading.country)?;
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
     let now = deps.clock.now();
@@ -285,7 +285,11 @@ pub struct Added {
 }
 
 /// Inside a transaction: what is new is added, and counted.
-pub async fn insert(db: &DatabaseTransaction, key: Owned<CampaignId>, sorted: &Sorted) -> Result<(Added, Commit)> {
+pub async fn insert(
+    db: &DatabaseTransaction,
+    key: TenantScoped<CampaignId>,
+    sorted: &Sorted,
+) -> Result<(Added, Commit)> {
     let row = campaign::load(db, key).await?;
     let closed = match (row.status, row.cancel_requested_at) {
         (campaign::Status::Completed, _) => Some("completed"),

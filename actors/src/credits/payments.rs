@@ -10,13 +10,13 @@ use adapters::stripe::{
 };
 use entities::{
     Error, Result,
-    ids::{Owned, TopupId},
+    ids::{TenantScoped, TopupId},
     topup::{self as store, Model as Topup, Status},
     values::Moment,
 };
 use rules::{
     commit::Commit,
-    credits::topup::{self, Asked, Command, Effect, Misfit, News},
+    credits::topup::{self, Command, Effect, Misfit, NewTopup, News},
 };
 use sea_orm::DatabaseTransaction;
 
@@ -40,8 +40,8 @@ const QUESTIONS: u64 = 20;
 
 /// Begins a top-up; with test keys the sandbox settles it in the same transaction. A repeat of the same request finds the
 /// one it began.
-pub async fn begin(deps: &Deps, asked: Asked) -> Result<Topup> {
-    let key = Owned::new(asked.owner.0, asked.owner.1, asked.id);
+pub async fn begin(deps: &Deps, asked: NewTopup) -> Result<Topup> {
+    let key = TenantScoped::new(asked.owner.0, asked.owner.1, asked.id);
     match store::load(&deps.db.read, key).await {
         Err(Error::NotFound(_)) => {}
         known => return known,
@@ -139,7 +139,7 @@ async fn hear_one(db: &DatabaseTransaction, story: Story, now: Moment) -> Result
 }
 
 /// One command to one top-up; answers how it is then, and what is to be done.
-async fn command_one(deps: &Deps, key: Owned<TopupId>, command: Command) -> Result<(Topup, Vec<Effect>)> {
+async fn command_one(deps: &Deps, key: TenantScoped<TopupId>, command: Command) -> Result<(Topup, Vec<Effect>)> {
     let clock = deps.clock.clone();
     let moved = deps.writer.run(move |db| {
         let (command, now) = (command.clone(), clock.now());
@@ -192,7 +192,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
 }
 
 /// The tick says whether to ask, and puts the next question off: a processor that does not answer is asked again then.
-async fn ask(deps: Deps, key: Owned<TopupId>) -> Result<()> {
+async fn ask(deps: Deps, key: TenantScoped<TopupId>) -> Result<()> {
     let (_, effects) = command_one(&deps, key, Command::Tick).await?;
     let Some(stripe) = &deps.payments.stripe else {
         return Ok(());

@@ -4,7 +4,7 @@ use entities::{
     Result,
     changes::Changes,
     dispatch_block::{self, Reason},
-    ids::{Owned, TenantId},
+    ids::{TenantId, TenantScoped},
     ledger::{self, Movement, What, account},
     values::{Env, Moment},
 };
@@ -14,7 +14,7 @@ use rules::{
         machine::{self, Turn},
         terms::Terms,
     },
-    event::Draft,
+    event::EventDraft,
 };
 use runtime::ids::Ids;
 use sea_orm::ConnectionTrait;
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct Booked {
     pub changes: Changes,
-    pub events: Vec<Draft>,
+    pub events: Vec<EventDraft>,
     /// Tenants that may dispatch more, or no more, than before.
     pub turned: Vec<TenantId>,
 }
@@ -85,7 +85,7 @@ impl Booking<'_> {
     }
 
     fn post(&self, account: account::Model, movement: &Movement, booked: &mut Booked) -> Result<account::Model> {
-        let owner = Owned::new(movement.tenant_id, movement.env, ());
+        let owner = TenantScoped::new(movement.tenant_id, movement.env, ());
         let posted = machine::post(account, movement, self.terms, self.now)?;
         let mut account = posted.account;
         for entry in posted.entries {

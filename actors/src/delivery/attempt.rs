@@ -16,7 +16,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use rules::{
     commit::Commit,
     delivery::{
-        machine::{Outcome, Schedule, Verdict},
+        machine::{AttemptOutcome, Schedule, Verdict},
         report::Report,
     },
     event::{Event, WebhookTest},
@@ -128,11 +128,11 @@ async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin
     let body = Bytes::copy_from_slice(event.body.as_bytes());
     let exchange = deps.outbound.post(&target.url, headers, body, target.timeout).await;
     let outcome = match exchange.outcome {
-        Ok(status) => Outcome::Answered {
+        Ok(status) => AttemptOutcome::Answered {
             status,
             retry_after: retry_after(&exchange.headers, deps.clock.now()),
         },
-        Err(failure) => Outcome::Failed(failure),
+        Err(failure) => AttemptOutcome::Failed(failure),
     };
     metrics::histogram!("callboard_delivery_attempt_seconds").record(exchange.timings.total_us as f64 / 1e6);
     let result = match outcome.verdict() {

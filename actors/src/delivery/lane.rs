@@ -13,7 +13,7 @@ use actix::prelude::*;
 use entities::{
     Error,
     delivery::{Model as Delivery, Origin},
-    ids::{EndpointId, Owned},
+    ids::{EndpointId, TenantScoped},
     values::Moment,
 };
 use rules::delivery::{
@@ -126,7 +126,7 @@ impl Lane {
             let lag = self.deps.clock.now().since(event.created_at);
             metrics::histogram!("callboard_delivery_lag_seconds").record(lag.as_secs_f64());
         }
-        metrics::histogram!("callboard_delivery_lane_width").record(self.state.width() as f64);
+        metrics::histogram!("callboard_delivery_lane_width").record(self.state.concurrency() as f64);
         let (deps, lane) = (self.deps.clone(), ctx.address());
         self.deps.runtime.spawn(async move {
             let in_flight = InFlight::count();
@@ -143,18 +143,27 @@ impl Lane {
     }
 
     fn commit(&self, tried: Vec<Tried>, ctx: &mut Context<Self>) {
-        let (deps, standing, busy) = (self.deps.clone(), self.state.standing().clone(), self.deps.clock.busy());
+        let (deps, endpoint_state, busy) = (
+            self.deps.clone(),
+            self.state.endpoint_state().clone(),
+            self.deps.clock.busy(),
+        );
         let committed = async move {
-            let settled = settling::commit(&deps, standing, &tried).await;
+            let settled = settling::commit(&deps, endpoint_state, &tried).await;
             (settled, tried, busy)
         };
         ctx.spawn(committed.into_actor(self).map(|(settled, tried, busy), lane, ctx| {
             let event = match settled {
                 Ok(Settled {
-                    deliveries, standing, ..
+                    deliveries,
+                    endpoint_state,
+                    ..
                 }) => {
                     count_ended(&deliveries);
-                    LaneEvent::Committed { deliveries, standing }
+                    LaneEvent::Committed {
+                        deliveries,
+                        endpoint_state,
+                    }
                 }
                 Err(error) => {
                     let outcomes = tried.len();
@@ -225,7 +234,7 @@ impl Supervised for Lane {
 }
 
 impl Child for Lane {
-    type Id = Owned<EndpointId>;
+    type Id = TenantScoped<EndpointId>;
     const KIND: &'static str = "lane";
 }
 

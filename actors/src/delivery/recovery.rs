@@ -13,7 +13,7 @@ use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
     event,
-    ids::{DeliveryId, EndpointId, Owned, RecoveryId},
+    ids::{DeliveryId, EndpointId, RecoveryId, TenantScoped},
     recovery::{self, Model as Recovery, Status},
     values::Moment,
     webhook_endpoint::{self as endpoint, Status as EndpointStatus},
@@ -29,7 +29,7 @@ const MOST: usize = 500;
 pub async fn start(
     deps: &Deps,
     id: RecoveryId,
-    endpoint: Owned<EndpointId>,
+    endpoint: TenantScoped<EndpointId>,
     (since, until): (Moment, Option<Moment>),
 ) -> Result<Recovery> {
     let now = deps.clock.now();
@@ -85,7 +85,7 @@ async fn check(db: &DatabaseTransaction, job: &Recovery) -> Result<()> {
 }
 
 /// Works a job off, in the background. What stops it is taken up again by the reconcile.
-pub fn run(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) {
+pub fn run(deps: &Deps, id: RecoveryId, endpoint: TenantScoped<EndpointId>) {
     let work = {
         let deps = deps.clone();
         async move { slices(&deps, id, endpoint).await }
@@ -94,7 +94,7 @@ pub fn run(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) {
 }
 
 /// Looks at the log with a reader, slice by slice; the writer gets only what there is to do.
-async fn slices(deps: &Deps, id: RecoveryId, endpoint: Owned<EndpointId>) -> Result<()> {
+async fn slices(deps: &Deps, id: RecoveryId, endpoint: TenantScoped<EndpointId>) -> Result<()> {
     let Some(job) = recovery::load(&deps.db.read, id).await? else {
         return Ok(());
     };

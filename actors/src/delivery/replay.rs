@@ -4,7 +4,7 @@ use entities::{
     Error, Result,
     delivery::{self, Model as Delivery, Origin},
     event,
-    ids::{DeliveryId, EndpointId, Owned},
+    ids::{DeliveryId, EndpointId, TenantScoped},
     values::Moment,
     webhook_endpoint::{self as endpoint, Status},
 };
@@ -59,7 +59,7 @@ async fn receivers(deps: &Deps, event: &event::Model, to: Option<EndpointId>) ->
         }
         return Ok(subscribed);
     };
-    let endpoint = endpoint::load(&deps.db.read, Owned::new(event.tenant_id, event.env, id)).await?;
+    let endpoint = endpoint::load(&deps.db.read, TenantScoped::new(event.tenant_id, event.env, id)).await?;
     match endpoint.status {
         Status::Active => Ok(vec![endpoint]),
         Status::Suspended => Err(refused("suspended", "POST …/enable first")),

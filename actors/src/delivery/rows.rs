@@ -6,15 +6,15 @@ use entities::{
     changes::Queue as QueueChange,
     delivery::{self, Model as Delivery},
     endpoint_health, event,
-    ids::{DeliveryId, EndpointId, Owned},
+    ids::{DeliveryId, EndpointId, TenantScoped},
     webhook_endpoint::{self as endpoint, Status},
 };
 use rules::{
     commit::{Commit, Committed},
     delivery::{
-        lane::{Due, Settings},
+        lane::{Due, LaneSettings},
         queue::{Item, WINDOW_BYTES},
-        settle::Standing,
+        settle::EndpointState,
     },
 };
 use runtime::at_rest;
@@ -24,13 +24,13 @@ use std::{
 };
 
 /// The endpoint as it is now.
-pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings<Arc<Target>>> {
-    let mut standing = Standing::new(id.id);
-    standing.endpoint = settling::found(endpoint::load(&deps.db.read, id).await)?;
+pub async fn settings(deps: &Deps, id: TenantScoped<EndpointId>) -> Result<LaneSettings<Arc<Target>>> {
+    let mut endpoint_state = EndpointState::new(id.id);
+    endpoint_state.endpoint = settling::found(endpoint::load(&deps.db.read, id).await)?;
     if let Some(health) = endpoint_health::find(&deps.db.read, id.id).await? {
-        standing.health = health;
+        endpoint_state.health = health;
     }
-    let active = standing
+    let active = endpoint_state
         .endpoint
         .as_ref()
         .filter(|endpoint| endpoint.status == Status::Active);
@@ -41,12 +41,12 @@ pub async fn settings(deps: &Deps, id: Owned<EndpointId>) -> Result<Settings<Arc
     if target.is_none() {
         put_away(deps, id).await?;
     }
-    Ok(Settings { target, standing })
+    Ok(LaneSettings { target, endpoint_state })
 }
 
 /// Deliveries that are open although their endpoint is not active: the rest of a queue that was too long for the transaction
 /// that stopped it, or what a crash left. Slice by slice, each with a look at what the endpoint is by then.
-async fn put_away(deps: &Deps, id: Owned<EndpointId>) -> Result<()> {
+async fn put_away(deps: &Deps, id: TenantScoped<EndpointId>) -> Result<()> {
     loop {
         let endpoint = settling::found(endpoint::load(&deps.db.read, id).await)?;
         let left = delivery::has_open(&deps.db.read, id.id).await?

@@ -4,14 +4,14 @@ use entities::{
     Error, Result,
     webhook_endpoint::{self, Model as Endpoint},
 };
-use rules::delivery::settle::{Settled, Standing, Tried, settle};
+use rules::delivery::settle::{EndpointState, Settled, Tried, settle};
 
 /// Commits the outcomes, and performs what follows from them.
-pub async fn commit(deps: &Deps, mut standing: Standing, tried: &[Tried]) -> Result<Settled> {
+pub async fn commit(deps: &Deps, mut endpoint_state: EndpointState, tried: &[Tried]) -> Result<Settled> {
     let mut tries = 0;
     loop {
-        let mut settled = settle(standing, tried, &deps.limits, deps.clock.now(), rand::random())?;
-        if let Some(endpoint) = &settled.standing.endpoint {
+        let mut settled = settle(endpoint_state, tried, &deps.limits, deps.clock.now(), rand::random())?;
+        if let Some(endpoint) = &settled.endpoint_state.endpoint {
             facts::add(deps, endpoint.key(), &settled.effects, &mut settled.commit).await?;
         }
         match deps.writer.commit(std::mem::take(&mut settled.commit)).await {
@@ -22,8 +22,8 @@ pub async fn commit(deps: &Deps, mut standing: Standing, tried: &[Tried]) -> Res
             // Its user changed the endpoint meanwhile: count on what it is now.
             Err(Error::Stale) if tries < 5 => {
                 tries += 1;
-                standing = settled.standing;
-                standing.endpoint = match standing.endpoint {
+                endpoint_state = settled.endpoint_state;
+                endpoint_state.endpoint = match endpoint_state.endpoint {
                     Some(endpoint) => found(webhook_endpoint::load(&deps.db.read, endpoint.key()).await)?,
                     None => None,
                 };

@@ -2,7 +2,7 @@
 use super::state::{self, State};
 use crate::{call::in_hand::Call, deps::Deps, router::Admitted};
 use entities::{Error, Result, changes::Guard};
-use rules::{commit::Commit, dispatch::room::Slot, session::machine::Session};
+use rules::{commit::Commit, dispatch::concurrency::Slot, session::machine::Session};
 
 impl State {
     /// A call that has come in takes a slot, if one is free, and is answered.

@@ -9,7 +9,7 @@ use super::{
 use crate::deps::Deps;
 use entities::{Error, Result};
 use futures_util::future::join_all;
-use rules::dispatch::room::Slot;
+use rules::dispatch::concurrency::Slot;
 
 impl State {
     /// Commits the intents, all at once, and hands the calls over at their moments. Answers whether all rows were as
@@ -66,10 +66,10 @@ impl State {
             deps.router.perform(effects);
             let campaign = message.campaign();
             if let Some(campaign) = campaign {
-                deps.board.dialed(campaign, at);
+                deps.pacing_report.dialed(campaign, at);
             }
             let rate = campaign.and_then(|id| Some((id, self.snapshot.campaigns.get(&id)?.pace.rate())));
-            at_its_moment(deps, self.gate.clone(), rate, at, move |deps, _| {
+            at_its_moment(deps, self.limiter.clone(), rate, at, move |deps, _| {
                 message.send(deps, permit)
             });
         }
@@ -88,10 +88,10 @@ impl State {
             self.snapshot.live.insert(id, Slot::of(&session));
             let campaign = session.call.campaign_id;
             if let Some(campaign) = campaign {
-                deps.board.dialed(campaign, at);
+                deps.pacing_report.dialed(campaign, at);
             }
             let rate = campaign.and_then(|id| Some((id, self.snapshot.campaigns.get(&id)?.pace.rate())));
-            at_its_moment(deps, self.gate.clone(), rate, at, move |deps, late| {
+            at_its_moment(deps, self.limiter.clone(), rate, at, move |deps, late| {
                 place(deps, session, at, late)
             });
         }

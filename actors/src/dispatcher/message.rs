@@ -7,13 +7,13 @@ use entities::{
     changes::{Guard, Writable},
     contact::Address,
     email_message::{self, Kind},
-    ids::{CampaignId, DeliveryRowId, EmailId, Owned, SmsId, TenantId},
+    ids::{CampaignId, DeliveryRowId, EmailId, SmsId, TenantId, TenantScoped},
     message_send::Channel,
     sms_message,
     values::{E164, Env, Moment},
 };
 use rules::{
-    campaign::letter::Filled,
+    campaign::message_template::Filled,
     commit::Commit,
     contact,
     dispatch::{
@@ -228,7 +228,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
     );
     effects.push(Fact::Require(Guard::Free(known.tenant, contact.env, known.version)).into());
     effects.push(Fact::Require(Guard::Dispatchable(queue.id, queue.version)).into());
-    let key = Owned::new(contact.tenant_id, contact.env, row);
+    let key = TenantScoped::new(contact.tenant_id, contact.env, row);
     facts::add(deps, key, &effects, &mut commit).await?;
     commit.changes.campaign_hours.push(campaign_hour::Model {
         dialed: 1,

@@ -8,11 +8,11 @@
 //! campaign and the tenant are still as they were known, and that the do-not-call list, the caps and the hours allow it. Only
 //! after its commit is the call placed, at the moment that was planned for it.
 mod admission;
-pub mod board;
 mod commit;
 mod dial;
 mod message;
 mod opening;
+pub mod pacing_report;
 mod place;
 mod rounds;
 mod state;

@@ -1,12 +1,12 @@
 //! The last step of a dispatch: a call, or a message, that is committed leaves at its moment, or not at all.
 use crate::deps::Deps;
 use entities::{
-    ids::{CampaignId, Owned, SessionId},
+    ids::{CampaignId, SessionId, TenantScoped},
     session as sessions,
     values::Moment,
 };
 use rules::{
-    dispatch::gate::Gate,
+    dispatch::last_second::LastSecondLimiter,
     session::{
         command::Command as SessionCommand,
         machine::{PLACED_WITHIN_MS, Session},
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Hands a committed call, or message, over at its moment; and says whether that has passed too long ago for a call.
 pub fn at_its_moment(
     deps: &Deps,
-    gate: Arc<Gate>,
+    limiter: Arc<LastSecondLimiter>,
     campaign: Option<(CampaignId, f64)>,
     at: Moment,
     hand_over: impl FnOnce(&Deps, bool) + Send + 'static,
@@ -27,11 +27,11 @@ pub fn at_its_moment(
     let wall_at = at.plus_millis(-deps.clock.times().behind_ms());
     deps.runtime.clone().spawn(async move {
         busy = deps.clock.busy_until(at, busy).await;
-        gate.begin_to_wait();
-        while let Err(free_at) = gate.pass(campaign, deps.clock.now()) {
+        limiter.begin_to_wait();
+        while let Err(free_at) = limiter.pass(campaign, deps.clock.now()) {
             busy = deps.clock.busy_until(free_at, busy).await;
         }
-        gate.end_to_wait();
+        limiter.end_to_wait();
         deps.fence.pass(&deps.db).await;
         // The last look at the clock: what stalled the process has stalled everything above.
         let times = deps.clock.times();
@@ -60,7 +60,7 @@ pub fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
 
 /// The intent to call may stand all the same, though its commit was given up. Nothing was placed: the call stays in hand until that
 /// is known, and then waits for its turn again, with the same attempt.
-pub fn undecided(deps: &Deps, key: Owned<SessionId>, at: Moment) {
+pub fn undecided(deps: &Deps, key: TenantScoped<SessionId>, at: Moment) {
     let (its, busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.spawn(async move {
         let _busy = busy;

@@ -7,7 +7,7 @@ use super::{
 use crate::{credits::fall_short, deps::Deps, holds};
 use entities::{
     Error, Result,
-    ids::{CampaignId, Owned, TenantId},
+    ids::{CampaignId, TenantId, TenantScoped},
     tally,
     values::{Env, Moment},
 };
@@ -89,10 +89,10 @@ impl State {
         let now = deps.clock.now();
         self.fill(deps, &begun.slots, begun.turns == 0, now).await?;
         let places = Places::take(deps, self.known.tenant, &self.snapshot.campaigns);
-        let plan = plan(&mut self.snapshot, begun, places.doors(), self.gate.waiting(), now);
+        let plan = plan(&mut self.snapshot, begun, places.doors(), self.limiter.waiting(), now);
         let permits = places.of(&plan.messages)?;
         for (campaign, limiting) in &plan.limits {
-            deps.board.limited(*campaign, *limiting);
+            deps.pacing_report.limited(*campaign, *limiting);
         }
         if intents.is_empty() && plan.is_empty() {
             for (campaign, next_open_at) in &plan.resting {
@@ -139,7 +139,7 @@ impl State {
             version: queue.version,
         };
         if tally.pending + tally.waiting > 0 {
-            let campaign = Owned::new(self.known.tenant, queue.env, campaign);
+            let campaign = TenantScoped::new(self.known.tenant, queue.env, campaign);
             deps.router.campaigns().tell(campaign, command);
         }
         Ok(())

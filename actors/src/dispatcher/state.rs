@@ -11,13 +11,13 @@ use entities::{
 };
 use rules::{
     dispatch::{
+        concurrency::{Concurrency, Slot},
         fair::RoundRobin,
         funds::{Funds, Purse},
-        gate::Gate,
+        last_second::LastSecondLimiter,
         limiting::LimitingFactor,
         pace::Pace,
         per_env::PerEnv,
-        room::{Room, Slot},
         snapshot::Snapshot,
         trunk::Trunk,
     },
@@ -31,7 +31,7 @@ pub struct State {
     /// The workspace's.
     pub zone: Zone,
     pub snapshot: Snapshot,
-    pub gate: Arc<Gate>,
+    pub limiter: Arc<LastSecondLimiter>,
     /// Are there sessions in the queue that were not looked at?
     pub queued: bool,
     /// The rows must be read again.
@@ -48,14 +48,18 @@ impl State {
         let running = campaigns::dispatchable(db, tenant).await?;
         let live = sessions::live(db, tenant).await?;
         let most = deps.limits.max_calls_per_second;
-        let (mut old, pace, gate, trunks, mut ring) = match known {
-            Some(State { snapshot, gate, .. }) => {
-                (snapshot.campaigns, snapshot.pace, gate, snapshot.trunks, snapshot.ring)
-            }
+        let (mut old, pace, limiter, trunks, mut ring) = match known {
+            Some(State { snapshot, limiter, .. }) => (
+                snapshot.campaigns,
+                snapshot.pace,
+                limiter,
+                snapshot.trunks,
+                snapshot.ring,
+            ),
             None => (
                 BTreeMap::new(),
                 Pace::new(most),
-                Arc::new(Gate::new(most)),
+                Arc::new(LastSecondLimiter::new(most)),
                 PerEnv::new(|_| Trunk::new(most)),
                 RoundRobin::default(),
             ),
@@ -66,25 +70,25 @@ impl State {
             let queue = opening::open(deps, campaign, old.remove(&id), row.timezone).await?;
             // It waits, and it alone.
             if queue.lacks_caller() {
-                deps.board.limited(id, LimitingFactor::Trunk);
+                deps.pacing_report.limited(id, LimitingFactor::Trunk);
             } else {
                 campaigns.insert(id, queue);
             }
         }
         for gone in old.into_keys() {
-            deps.board.forget(gone);
+            deps.pacing_report.forget(gone);
         }
         ring.keep(campaigns.keys().copied());
-        gate.keep(|id| campaigns.contains_key(id), deps.clock.now());
+        limiter.keep(|id| campaigns.contains_key(id), deps.clock.now());
         Ok(State {
             known: Known {
                 tenant,
                 version: row.version,
             },
             zone: row.timezone,
-            gate,
+            limiter,
             snapshot: Snapshot {
-                room: Room::of(&row, &deps.limits),
+                concurrency: Concurrency::of(&row, &deps.limits),
                 terms: deps.limits.credits.clone(),
                 pace,
                 trunks,
@@ -128,7 +132,7 @@ impl State {
     pub fn held(&mut self, deps: &Deps, hold: Hold) {
         for queue in self.snapshot.campaigns.values_mut() {
             queue.held();
-            deps.board.limited(queue.id, hold.into());
+            deps.pacing_report.limited(queue.id, hold.into());
         }
     }
 }

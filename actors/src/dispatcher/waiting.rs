@@ -74,7 +74,7 @@ impl State {
             itself: Some(row.id),
         };
         let people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
-        let person = people.get(&whom).cloned().unwrap_or_default();
+        let record = people.get(&whom).cloned().unwrap_or_default();
         let queue = row.campaign_id.and_then(|id| self.snapshot.campaigns.get(&id));
         let guards = Guards {
             queue,
@@ -82,7 +82,7 @@ impl State {
             zone: self.zone,
             behind_ms: deps.clock.times().behind_ms(),
         };
-        let hours = match waiting::ruling(&guards, &row, &person, at)? {
+        let hours = match waiting::ruling(&guards, &row, &record, at)? {
             Ruling::Call(hours) => hours,
             Ruling::Tell(command) => {
                 deps.router.sessions().tell(row.key(), command);

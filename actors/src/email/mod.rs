@@ -16,7 +16,7 @@ use entities::{
         Kind, Model, Phase,
         content::{self, Attachments},
     },
-    ids::{CampaignId, ContactId, EmailId, Owned, TenantId},
+    ids::{CampaignId, ContactId, EmailId, TenantId, TenantScoped},
     values::{Cents, Env, Metadata, Moment},
 };
 
@@ -112,6 +112,6 @@ pub async fn create(deps: &Deps, (row, content): (Model, content::Model)) -> Res
 }
 
 /// Nothing was handed over, whatever has become of its intent.
-pub fn undecided(deps: &Deps, key: Owned<EmailId>) {
+pub fn undecided(deps: &Deps, key: TenantScoped<EmailId>) {
     outgoing::undecided::<Model>(deps, key);
 }

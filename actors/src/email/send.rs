@@ -11,14 +11,14 @@ use entities::{
     Result,
     db::Db,
     email_message::{self, Model, content},
-    ids::{EmailId, Owned},
+    ids::{EmailId, TenantScoped},
     values::Env,
 };
 use lettre::{Message, message::Mailbox as Address};
 use rules::{
     commit::Commit,
     email::machine::{Command, Undeliverable},
-    message::{Bar, Fault},
+    message::{Fault, MessageRejectReason},
 };
 use runtime::{job::Running, permits::Permits};
 
@@ -26,7 +26,7 @@ impl Sendable for Model {
     /// As it travels.
     type Made = Message;
 
-    async fn load(db: &Db, key: Owned<EmailId>) -> Result<Self> {
+    async fn load(db: &Db, key: TenantScoped<EmailId>) -> Result<Self> {
         email_message::load(&db.read, key).await
     }
     fn rows(commit: &mut Commit) -> &mut Vec<Self> {
@@ -44,7 +44,7 @@ impl Sendable for Model {
     fn check_configured(deps: &Deps, env: Env) -> Result<()> {
         super::check_configured(deps, env)
     }
-    async fn barred(&self, _: &Deps) -> Result<Option<Bar>> {
+    async fn barred(&self, _: &Deps) -> Result<Option<MessageRejectReason>> {
         Ok(None)
     }
     async fn made(&self, deps: &Deps) -> Result<Result<Message, Command>> {

@@ -2,13 +2,13 @@
 use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
-    ids::{EndpointId, Owned},
+    ids::{EndpointId, TenantScoped},
     webhook_endpoint::Model as Endpoint,
 };
 use rules::commit::Commit;
 
 impl Stored for Endpoint {
-    async fn load(deps: &Deps, id: Owned<EndpointId>) -> Result<Self> {
+    async fn load(deps: &Deps, id: TenantScoped<EndpointId>) -> Result<Self> {
         entities::webhook_endpoint::load(&deps.db.read, id).await
     }
     fn save(&mut self, commit: &mut Commit) {

@@ -2,13 +2,13 @@
 use super::{Outcomes, advance, rows::Slice, unreadable};
 use crate::{
     deps::Deps,
-    dnc::{self, Outcome},
+    dnc::{self, DncOutcome},
     slices::Slices,
 };
 use entities::{
     Error, Result,
     dnc::{Channels, DncChannel, Source},
-    ids::{ImportId, Owned},
+    ids::{ImportId, TenantScoped},
     import::Rejection,
     values::{Country, E164},
 };
@@ -22,7 +22,7 @@ use std::{collections::HashMap, sync::Arc};
 pub(super) async fn entries(
     deps: &Deps,
     size: &mut Slices,
-    key: Owned<ImportId>,
+    key: TenantScoped<ImportId>,
     country: Country,
     slice: Slice,
 ) -> Result<()> {
@@ -61,9 +61,9 @@ pub(super) async fn entries(
                     outcomes.duplicates += 1;
                     continue;
                 }
-                outcomes.accepted += i64::from(outcome == Outcome::New);
-                outcomes.duplicates += i64::from(outcome != Outcome::New);
-                if outcome != Outcome::Known {
+                outcomes.accepted += i64::from(outcome == DncOutcome::New);
+                outcomes.duplicates += i64::from(outcome != DncOutcome::New);
+                if outcome != DncOutcome::Known {
                     written.insert(entry.whom.clone(), commit.changes.dnc.len());
                     commit.changes.dnc.push(row);
                 }

@@ -12,7 +12,7 @@ use crate::{contact::intake, deps::Deps, slices::Slices};
 use columns::Columns;
 use entities::{
     Error, Result,
-    ids::{CampaignId, ImportId, Owned},
+    ids::{CampaignId, ImportId, TenantScoped},
     import::{self, ImportStatus, Kind, Model, Rejection, Rejections},
     values::Country,
 };
@@ -39,7 +39,7 @@ pub struct New {
 }
 
 /// Stores the job and starts it. A file that cannot be read at all is refused.
-pub async fn start<I>(deps: &Deps, owner: Owned<I>, new: New) -> Result<Model> {
+pub async fn start<I>(deps: &Deps, owner: TenantScoped<I>, new: New) -> Result<Model> {
     let columns = Columns::read(new.kind, &new.body)?;
     file::check_quotes(&new.body, columns.delimiter).map_err(|why| Error::invalid("", why))?;
     let row = Model {
@@ -88,7 +88,7 @@ pub async fn start<I>(deps: &Deps, owner: Owned<I>, new: New) -> Result<Model> {
 }
 
 /// Works a job off, in the background.
-pub fn run(deps: &Deps, key: Owned<ImportId>) {
+pub fn run(deps: &Deps, key: TenantScoped<ImportId>) {
     let work = {
         let deps = deps.clone();
         async move {
@@ -102,7 +102,7 @@ pub fn run(deps: &Deps, key: Owned<ImportId>) {
     deps.jobs.run(&deps.imports, key.id, "import", work);
 }
 
-async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
+async fn slices(deps: &Deps, key: TenantScoped<ImportId>) -> Result<()> {
     let db = &deps.db.read;
     let job = import::load(db, key).await?;
     if job.status != ImportStatus::Running {
@@ -127,7 +127,7 @@ async fn slices(deps: &Deps, key: Owned<ImportId>) -> Result<()> {
         let (ends, is_last) = (slice.ends, slice.is_last);
         match (job.kind, job.campaign_id) {
             (Kind::Contacts, Some(campaign)) => {
-                let campaign = Owned::new(key.tenant_id, key.env, campaign);
+                let campaign = TenantScoped::new(key.tenant_id, key.env, campaign);
                 contacts(deps, &mut size, key, campaign, country, slice).await?;
             }
             (Kind::Contacts, None) => return Err(Error::NotFound("campaign")),
@@ -151,7 +151,7 @@ struct Outcomes {
 /// Stores how far the job is, in the transaction that reads the slice in; false: somebody else has been here.
 async fn advance(
     db: &DatabaseTransaction,
-    key: Owned<ImportId>,
+    key: TenantScoped<ImportId>,
     slice: &Slice,
     outcomes: Outcomes,
     now: entities::values::Moment,
@@ -190,8 +190,8 @@ fn unreadable(rows: &[(u64, Result<Value, String>)]) -> Vec<Rejection> {
 async fn contacts(
     deps: &Deps,
     size: &mut Slices,
-    key: Owned<ImportId>,
-    campaign: Owned<CampaignId>,
+    key: TenantScoped<ImportId>,
+    campaign: TenantScoped<CampaignId>,
     country: Country,
     slice: Slice,
 ) -> Result<()> {
@@ -238,7 +238,7 @@ async fn contacts(
 }
 
 /// It cannot go on: what was read in stays, and the job says why.
-async fn give_up(deps: &Deps, key: Owned<ImportId>, error: &Error) -> Result<()> {
+async fn give_up(deps: &Deps, key: TenantScoped<ImportId>, error: &Error) -> Result<()> {
     let (why, now) = (error.to_string(), deps.clock.now());
     if matches!(error, Error::Internal(_) | Error::Corrupt { .. }) {
         tracing::error!(%error, import = %key.id, "an import failed");

@@ -1,11 +1,11 @@
 //! The shell's bindings for SMS and e-mails.
 use super::Sendable;
 use crate::{birth::Born, deps::Deps, router::Mailbox, shell::Stored};
-use entities::{Result, ids::Owned};
+use entities::{Result, ids::TenantScoped};
 use rules::commit::Commit;
 
 impl<M: Sendable> Stored for M {
-    async fn load(deps: &Deps, key: Owned<M::Id>) -> Result<Self> {
+    async fn load(deps: &Deps, key: TenantScoped<M::Id>) -> Result<Self> {
         <M as Sendable>::load(&deps.db, key).await
     }
     fn save(&mut self, commit: &mut Commit) {

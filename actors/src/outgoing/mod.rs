@@ -12,14 +12,14 @@ use entities::{
     db::Db,
     dispatch_block::{self, Reason},
     dnc,
-    ids::{CampaignId, Owned, TenantId},
+    ids::{CampaignId, TenantId, TenantScoped},
     values::{Cents, Env, Moment},
 };
 use rules::{
     commit::Commit,
     effect::DispatchHint,
     message::{
-        Bar, Block,
+        Block, MessageRejectReason,
         machine::Command,
         outgoing::{Outgoing, Seen},
     },
@@ -36,7 +36,7 @@ pub trait Sendable: Outgoing + Sync {
     /// What is handed over, where that must be made first.
     type Made: Send + 'static;
 
-    fn load(db: &Db, key: Owned<Self::Id>) -> impl Future<Output = Result<Self>> + Send;
+    fn load(db: &Db, key: TenantScoped<Self::Id>) -> impl Future<Output = Result<Self>> + Send;
     fn rows(commit: &mut Commit) -> &mut Vec<Self>;
     fn mailbox(deps: &Deps) -> &dyn Mailbox<Self>;
     /// Messages that are being handed over.
@@ -46,7 +46,7 @@ pub trait Sendable: Outgoing + Sync {
     /// Can messages of that env be sent at all?
     fn check_configured(deps: &Deps, env: Env) -> Result<()>;
     /// What else keeps it from being sent at all.
-    fn barred(&self, deps: &Deps) -> impl Future<Output = Result<Option<Bar>>> + Send;
+    fn barred(&self, deps: &Deps) -> impl Future<Output = Result<Option<MessageRejectReason>>> + Send;
     /// Makes what is handed over; or what there is to say of it where that cannot be.
     fn made(&self, deps: &Deps) -> impl Future<Output = Result<Result<Self::Made, Command<Self::Own>>>> + Send;
     /// Hands it over, once, and tells what came of it.
@@ -57,7 +57,7 @@ pub trait Sendable: Outgoing + Sync {
 
 /// What keeps a campaign's message from being handed over once more.
 enum Obstacle {
-    Bar(Bar),
+    Reject(MessageRejectReason),
     Wait(Block),
 }
 
@@ -70,14 +70,14 @@ async fn of_campaign(
 ) -> Result<Option<Obstacle>> {
     let Some(id) = campaign else { return Ok(None) };
     if send_by.is_some_and(|at| deps.clock.times().later() > at) {
-        return Ok(Some(Obstacle::Bar(Bar::TooLate)));
+        return Ok(Some(Obstacle::Reject(MessageRejectReason::TooLate)));
     }
-    let row = match campaign::load_even_deleted(&deps.db.read, Owned::new(tenant, env, id)).await {
-        Err(Error::NotFound(_)) => return Ok(Some(Obstacle::Bar(Bar::CampaignOver))),
+    let row = match campaign::load_even_deleted(&deps.db.read, TenantScoped::new(tenant, env, id)).await {
+        Err(Error::NotFound(_)) => return Ok(Some(Obstacle::Reject(MessageRejectReason::CampaignOver))),
         found => found?,
     };
     Ok(match (row.status, row.cancel_requested_at) {
-        (Status::Completed, _) | (_, Some(_)) => Some(Obstacle::Bar(Bar::CampaignOver)),
+        (Status::Completed, _) | (_, Some(_)) => Some(Obstacle::Reject(MessageRejectReason::CampaignOver)),
         (Status::Paused, None) => Some(Obstacle::Wait(Block::Pause)),
         (Status::Running | Status::Draft, None) => None,
     })

@@ -1,16 +1,16 @@
 //! Handing a message over: look, commit the intent, then hand it over once, and tell what came of it.
 use super::{Obstacle, Sendable, check_blocks, freed, is_on_dnc, of_campaign};
 use crate::{credits, deps::Deps, holds};
-use entities::{Error, Result, ids::Owned, values::Cents};
+use entities::{Error, Result, ids::TenantScoped, values::Cents};
 use rules::message::{
-    Bar, Block, Fault, TOO_LATE, UNDECIDED,
+    Block, Fault, MessageRejectReason, TOO_LATE, UNDECIDED,
     machine::Command,
     outgoing::{Seen, Stage},
 };
 use runtime::permits::Permit;
 
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
-pub fn send<M: Sendable>(deps: &Deps, key: Owned<M::Id>) {
+pub fn send<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) {
     let its = deps.clone();
     deps.jobs.run(M::running(deps), key.id, "message", async move {
         hand_over::<M>(&its, key).await
@@ -36,7 +36,7 @@ pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit) {
 
 /// The intent to send it may stand all the same, though its commit was given up. Nothing was handed over, so it is as if there had
 /// been no room; where the intent does not stand, that changes nothing.
-pub fn undecided<M: Sendable>(deps: &Deps, key: Owned<M::Id>) {
+pub fn undecided<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) {
     let (its, busy) = (deps.clone(), deps.clock.busy());
     deps.runtime.spawn(async move {
         let _busy = busy;
@@ -46,9 +46,9 @@ pub fn undecided<M: Sendable>(deps: &Deps, key: Owned<M::Id>) {
     });
 }
 
-async fn hand_over<M: Sendable>(deps: &Deps, key: Owned<M::Id>) -> Result<()> {
+async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result<()> {
     let Some(permits) = M::permits(deps, key.env) else {
-        M::mailbox(deps).tell(key, Command::Bar(Bar::NotConfigured));
+        M::mailbox(deps).tell(key, Command::Bar(MessageRejectReason::NotConfigured));
         return Ok(());
     };
     // It waits in the queue: its lease ends, and it is looked at again.
@@ -117,12 +117,12 @@ async fn obstacle<M: Sendable>(deps: &Deps, row: &M) -> Result<Option<Command<M:
     } = row.seen();
     let owner = (key.tenant_id, key.env);
     match of_campaign(deps, owner, campaign_id, send_by).await? {
-        Some(Obstacle::Bar(bar)) => return Ok(Some(Command::Bar(bar))),
+        Some(Obstacle::Reject(bar)) => return Ok(Some(Command::Bar(bar))),
         Some(Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
         None => {}
     }
     if M::check_configured(deps, key.env).is_err() {
-        return Ok(Some(Command::Bar(Bar::NotConfigured)));
+        return Ok(Some(Command::Bar(MessageRejectReason::NotConfigured)));
     }
     match check_blocks(deps, owner).await {
         Ok(()) => {}
@@ -134,7 +134,7 @@ async fn obstacle<M: Sendable>(deps: &Deps, row: &M) -> Result<Option<Command<M:
         return Ok(Some(Command::Bar(bar)));
     }
     if is_on_dnc(deps, row).await? {
-        return Ok(Some(Command::Bar(Bar::Dnc)));
+        return Ok(Some(Command::Bar(MessageRejectReason::Dnc)));
     }
     if held_cents == Cents(0) && !credits::cover(deps, owner, price_cents).await? {
         credits::fall_short(deps, owner, price_cents).await?;

@@ -2,13 +2,13 @@
 use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
-    ids::{Owned, RecordingId},
+    ids::{RecordingId, TenantScoped},
     recording::{self, Model},
 };
 use rules::commit::Commit;
 
 impl Stored for Model {
-    async fn load(deps: &Deps, id: Owned<RecordingId>) -> Result<Self> {
+    async fn load(deps: &Deps, id: TenantScoped<RecordingId>) -> Result<Self> {
         recording::load(&deps.db.read, id).await
     }
     fn save(&mut self, commit: &mut Commit) {

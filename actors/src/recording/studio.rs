@@ -4,7 +4,7 @@
 //! its time, by the service's own voice; of what was really heard, in rooms and of an agent that speaks by itself, the sound
 //! is kept.
 use super::sounds::AT_ONCE;
-use crate::{deps::Deps, room::hearing::UNKNOWN};
+use crate::{deps::Deps, room::speech_input::UNKNOWN};
 use adapters::{
     brain::realtime::sound,
     recording::{
@@ -17,7 +17,7 @@ use entities::{
     Error, Result,
     agent::Channels,
     agent_version,
-    ids::{Owned, RecordingId},
+    ids::{RecordingId, TenantScoped},
     recording::{self, Model as Recording},
     session,
     transcript::{self, Speaker, Turn},
@@ -26,7 +26,7 @@ use rules::recording::machine::{Command, Stored};
 use std::sync::Arc;
 
 /// Where a recording lies in the vault.
-pub fn name(key: Owned<RecordingId>) -> String {
+pub fn name(key: TenantScoped<RecordingId>) -> String {
     format!("{}/{}.wav", key.tenant_id, key.id)
 }
 
@@ -36,7 +36,7 @@ pub fn url(base_url: &str, id: RecordingId) -> String {
 }
 
 /// Makes and stores a recording; its actor is told what came of it.
-pub fn store(deps: &Deps, key: Owned<RecordingId>) {
+pub fn store(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
     deps.jobs.run(&deps.studio.running, key.id, "recording", async move {
         let command = match make(&its, key).await {
@@ -49,7 +49,7 @@ pub fn store(deps: &Deps, key: Owned<RecordingId>) {
 }
 
 /// Erases a recording; its actor is told what came of it.
-pub fn erase(deps: &Deps, key: Owned<RecordingId>) {
+pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
     deps.jobs.run(&deps.studio.running, key.id, "purge", async move {
         let command = match its.studio.vault.erase(&name(key)).await {
@@ -66,16 +66,16 @@ pub fn erase(deps: &Deps, key: Owned<RecordingId>) {
     });
 }
 
-fn tell(deps: &Deps, key: Owned<RecordingId>, command: Command) {
+fn tell(deps: &Deps, key: TenantScoped<RecordingId>, command: Command) {
     deps.router.recordings().tell(key, command);
 }
 
-async fn make(deps: &Deps, key: Owned<RecordingId>) -> Result<Stored> {
+async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Stored> {
     let studio = &deps.studio;
     let closed = |_| Error::Unavailable("the service is shutting down".into());
     let db = &deps.db.read;
     let row = recording::load(db, key).await?;
-    let call = session::load_even_deleted(db, Owned::new(key.tenant_id, key.env, row.session_id)).await?;
+    let call = session::load_even_deleted(db, TenantScoped::new(key.tenant_id, key.env, row.session_id)).await?;
     let quarters = (1 + call.duration_seconds / 900).clamp(1, AT_ONCE as i32);
     let permits = studio.permits.acquire_many(quarters.unsigned_abs());
     let _permits = permits.await.map_err(closed)?;

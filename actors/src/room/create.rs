@@ -7,7 +7,7 @@ use crate::{
 };
 use entities::{
     Error, Result, agent,
-    ids::{AgentId, Owned, RoomId, TenantId},
+    ids::{AgentId, RoomId, TenantId, TenantScoped},
     room::{self as store, Model},
     session::{self, Direction},
     values::{Env, Metadata, Moment, Variables},
@@ -17,7 +17,7 @@ use rules::{
     room::machine::Room,
     session::{
         machine::Session,
-        settings::{self, Asked, RecordingOverride},
+        settings::{self, CallOverrides, RecordingOverride},
     },
 };
 
@@ -52,7 +52,7 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
     let id = new.id.unwrap_or_else(|| deps.ids.next());
     // A repeat of a request whose answer was lost.
     if new.id.is_some()
-        && let Ok(row) = store::load(db, Owned::new(tenant, env, id)).await
+        && let Ok(row) = store::load(db, TenantScoped::new(tenant, env, id)).await
     {
         let call = session::load_even_deleted(db, row.session()).await?;
         return Ok((row, call));
@@ -93,9 +93,9 @@ fn rows(
     let definition = &agent.definition;
     let most = definition.max_duration_seconds.get();
     let chosen = [new.voice_id.as_deref(), definition.voice_id.as_deref()];
-    let asked = Asked {
+    let asked = CallOverrides {
         recording: new.recording,
-        ..Asked::default()
+        ..CallOverrides::default()
     };
     let call = session::Model {
         phase: session::Phase::Scheduled,

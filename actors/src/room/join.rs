@@ -1,5 +1,5 @@
 //! Somebody joins a room: its participant is settled, its session gets a slot and its credits, and the browser is connected.
-use super::house;
+use super::lifecycle;
 use crate::{
     birth,
     call::{in_hand::Call, leg::Leg},
@@ -50,7 +50,7 @@ pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: 
         // Its time was over at this very moment.
         Phase::Open | Phase::Ended { .. } => return Err(Error::NotFound("room")),
     };
-    if is_connecting && !deps.carriers.rooms.holds(row.session_id) {
+    if is_connecting && !deps.carriers.rooms.contains(row.session_id) {
         admit(deps, &room, participant).await?;
     }
     connect(deps, &room, participant, offered)
@@ -68,8 +68,8 @@ async fn answer(deps: &Deps, sdp: String) -> Result<Offered> {
 
 fn connect(deps: &Deps, room: &Room, participant: ParticipantId, offered: Offered) -> Result<Joining> {
     let answer = offered.answer().to_owned();
-    if house::connect(deps, room.made.session_id, offered) {
-        house::fetch_agent(deps, room.made.session_id);
+    if lifecycle::connect(deps, room.made.session_id, offered) {
+        lifecycle::fetch_agent(deps, room.made.session_id);
         Ok(Joining { participant, answer })
     } else {
         // It has ended at this very moment.
@@ -88,9 +88,9 @@ async fn admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Result<(
             Err(Error::Stale) if tries < TRIES => tries += 1,
             Ok(Some(refused)) | Err(refused) => break refused,
         }
-        house::close(deps, room.made.session_id, "failed");
+        lifecycle::close(deps, room.made.session_id, "failed");
     };
-    house::close(deps, room.made.session_id, "failed");
+    lifecycle::close(deps, room.made.session_id, "failed");
     let code = match &refused {
         Error::InsufficientCredits => Some(ErrorCode::InsufficientCredits),
         Error::ConcurrencyFull { .. } => Some(ErrorCode::ConcurrencyFull),
@@ -170,7 +170,7 @@ async fn try_admit(deps: &Deps, room: &Room, participant: ParticipantId) -> Resu
 
 async fn no_slot(deps: &Deps, room: &Room) -> Result<Error> {
     let tenant = tenant::load(&deps.db.read, room.made.tenant_id).await?;
-    let limit = rules::dispatch::room::Room::of(&tenant, &deps.limits).limit;
+    let limit = rules::dispatch::concurrency::Concurrency::of(&tenant, &deps.limits).limit;
     Ok(Error::ConcurrencyFull { limit })
 }
 

@@ -1,10 +1,10 @@
 //! The rooms that somebody is in, or is joining, in this process.
 use crate::call::leg::{Control, Leg};
-use entities::ids::{Owned, ParticipantId, RoomId, SessionId};
+use entities::ids::{ParticipantId, RoomId, SessionId, TenantScoped};
 use media::{
-    heard::Heard,
+    bridge::MediaBridge,
+    mic::MicEvent,
     webrtc::{Connection, Media},
-    wire::Wire,
 };
 use runtime::clock::Busy;
 use std::{
@@ -19,16 +19,16 @@ use tokio::{
 /// What a talk can be told before it listens.
 const INBOX: usize = 16;
 
-pub struct House {
+pub struct LiveRooms {
     pub media: Media,
-    held: Mutex<HashMap<SessionId, Held>>,
+    rooms: Mutex<HashMap<SessionId, LiveRoom>>,
 }
 
-pub struct Held {
+pub struct LiveRoom {
     pub(super) leg: Arc<Leg>,
-    pub(super) room: Owned<RoomId>,
+    pub(super) room: TenantScoped<RoomId>,
     pub(super) participant: ParticipantId,
-    pub(super) wire: Arc<Wire>,
+    pub(super) bridge: Arc<MediaBridge>,
     pub(super) inbox: mpsc::Sender<(Control, Option<Busy>)>,
     /// Taken by the talk.
     pub(super) ways: Option<Ways>,
@@ -42,31 +42,31 @@ pub struct Held {
     pub(super) is_there: watch::Sender<bool>,
 }
 
-impl House {
+impl LiveRooms {
     pub fn new(media: Media) -> Self {
-        House {
+        LiveRooms {
             media,
-            held: Mutex::default(),
+            rooms: Mutex::default(),
         }
     }
 
-    pub fn held(&self) -> MutexGuard<'_, HashMap<SessionId, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, LiveRoom>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn holds(&self, session: SessionId) -> bool {
-        self.held().contains_key(&session)
+    pub fn contains(&self, session: SessionId) -> bool {
+        self.lock().contains_key(&session)
     }
 
     /// A room that somebody is joining. Its session has a slot.
-    pub fn open(&self, leg: Arc<Leg>, room: Owned<RoomId>, participant: ParticipantId) {
-        let (wire, heard) = Wire::new();
+    pub fn open(&self, leg: Arc<Leg>, room: TenantScoped<RoomId>, participant: ParticipantId) {
+        let (bridge, heard) = MediaBridge::new();
         let (inbox, told) = mpsc::channel(INBOX);
-        let held = Held {
+        let live = LiveRoom {
             leg: leg.clone(),
             room,
             participant,
-            wire,
+            bridge,
             inbox,
             ways: Some((heard, told)),
             is_joined: false,
@@ -75,17 +75,17 @@ impl House {
             connected: 0,
             is_there: watch::Sender::new(false),
         };
-        self.held().insert(leg.session().id, held);
+        self.lock().insert(leg.session().id, live);
     }
 
     /// `None`: there is no such room here. `false`: it has been told too much already.
     pub fn control(&self, session: SessionId, control: Control) -> Option<bool> {
-        let all = self.held();
-        let held = all.get(&session)?;
+        let all = self.lock();
+        let live = all.get(&session)?;
         // Heard when what is being said is over, which takes its real time: no clock waits for it.
-        Some(held.inbox.try_send((control, None)).is_ok())
+        Some(live.inbox.try_send((control, None)).is_ok())
     }
 }
 
 /// How the talk learns what the participant does, and what others want of it.
-pub type Ways = (mpsc::Receiver<Heard>, mpsc::Receiver<(Control, Option<Busy>)>);
+pub type Ways = (mpsc::Receiver<MicEvent>, mpsc::Receiver<(Control, Option<Busy>)>);

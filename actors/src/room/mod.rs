@@ -1,16 +1,16 @@
 //! Rooms: a person opens a link in a browser and talks with the agent.
 //!
 //! The room's machine ([`rules::room::machine`]) keeps its life, its session ([`crate::session`]) what is said. The browser's sound
-//! comes over one UDP port ([`media::webrtc`]) to a [`media::wire`], at whose other end the agent talks ([`talk`]), as on the
+//! comes over one UDP port ([`media::webrtc`]) to a [`media::bridge`], at whose other end the agent talks ([`conversation`]), as on the
 //! telephone.
 pub mod actor;
+pub mod conversation;
 mod create;
-pub mod hearing;
-pub mod house;
 pub mod join;
-pub mod line;
+pub mod lifecycle;
 pub mod link;
 pub mod live_rooms;
-pub mod talk;
+pub mod speech_input;
+pub mod transport;
 
 pub use create::{New, create};

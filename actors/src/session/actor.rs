@@ -2,18 +2,18 @@
 use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
-    ids::{Owned, SessionId},
+    ids::{SessionId, TenantScoped},
 };
 use rules::{
     commit::Commit,
     session::{
         command::Command,
-        machine::{PLACED_WITHIN_MS, Phase, Session, Talk},
+        machine::{ActiveCall, PLACED_WITHIN_MS, Phase, Session},
     },
 };
 
 impl Stored for Session {
-    async fn load(deps: &Deps, id: Owned<SessionId>) -> Result<Self> {
+    async fn load(deps: &Deps, id: TenantScoped<SessionId>) -> Result<Self> {
         let row = entities::session::load(&deps.db.read, id).await?;
         let mut session = Session::from_row(row, deps.base_url.clone())?;
         // When somebody last spoke is in no row.
@@ -30,7 +30,7 @@ impl Stored for Session {
     /// placed, while everything stood still, goes back to the queue before anybody takes its silence for an answer.
     fn recovery(&self, deps: &Deps) -> Option<Command> {
         match &self.phase {
-            Phase::Dialing { dialed_at: began, .. } | Phase::Conversing(Talk { started_at: began, .. })
+            Phase::Dialing { dialed_at: began, .. } | Phase::Conversing(ActiveCall { started_at: began, .. })
                 if !deps.calls.contains(self.call.id) =>
             {
                 let last_seen = deps.heartbeat.last_seen(*began, deps.clock.now());
@@ -54,7 +54,7 @@ impl Stored for Session {
     fn may_be_adopted(&self, deps: &Deps) -> bool {
         deps.calls.contains(self.call.id)
     }
-    fn found_stale(deps: &Deps, id: Owned<SessionId>) {
+    fn found_stale(deps: &Deps, id: TenantScoped<SessionId>) {
         deps.calls.forget_contact(id.id);
     }
 }

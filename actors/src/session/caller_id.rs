@@ -2,7 +2,7 @@
 use entities::{
     Error, Result,
     ids::TenantId,
-    number::{self, Standing},
+    number::{self, Usability},
     values::{E164, Env},
 };
 use sea_orm::ConnectionTrait;
@@ -37,9 +37,9 @@ pub async fn check(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), nu
     if env == Env::Test {
         return Ok(());
     }
-    let standing = number::standing(db, (tenant, env), number).await?;
-    if standing != Standing::Usable {
-        return Err(Error::invalid("from_number", crate::sms::why_not(standing)));
+    let usability = number::usability(db, (tenant, env), number).await?;
+    if usability != Usability::Usable {
+        return Err(Error::invalid("from_number", crate::sms::why_not(usability)));
     }
     let own = number::of_number(db, tenant, number).await?;
     if own.is_some_and(|own| own.trunk_id.is_some()) {

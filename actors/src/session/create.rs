@@ -10,13 +10,13 @@ use crate::{
 };
 use entities::{
     Error, Result, agent,
-    ids::{AgentId, Owned, SessionId, TenantId},
+    ids::{AgentId, SessionId, TenantId, TenantScoped},
     session::{self as store, Model, Sandbox, Voicemail},
     values::{E164, Env, Metadata, Moment, Variables, Zone},
 };
 use rules::session::{
     machine::Session,
-    settings::{self, Asked, RecordingOverride},
+    settings::{self, CallOverrides, RecordingOverride},
 };
 
 /// A call that is asked for.
@@ -55,7 +55,7 @@ const FURTHEST_SECONDS: i64 = 90 * 24 * 3600;
 pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Result<Model> {
     // A repeat of a request whose answer was lost: its own call must not count against it.
     if let Some(id) = new.id
-        && let Ok(row) = store::load(&deps.db.read, Owned::new(tenant, env, id)).await
+        && let Ok(row) = store::load(&deps.db.read, TenantScoped::new(tenant, env, id)).await
     {
         return Ok(row);
     }
@@ -78,7 +78,7 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
     let if_closed = new.if_closed;
     let row = row(deps, (tenant, env), &agent, new, now).await?;
     let row = intake::check(deps, row, if_closed).await?;
-    intake::check_room(deps, &row).await?;
+    intake::check_capacity(deps, &row).await?;
     let (session, effects) = Session::queued(row, deps.base_url.clone(), now);
     let session = birth::create_or_find(deps, Birth::of(session, effects)).await?;
     Ok(session.row())
@@ -90,7 +90,7 @@ async fn row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, new: New
     let from_number = caller_id::of_call(&deps.db.read, owner, new.from_number).await?;
     let chosen = [new.voice_id.as_deref(), definition.voice_id.as_deref()];
     let most = definition.max_duration_seconds.get();
-    let asked = Asked {
+    let asked = CallOverrides {
         recording: new.recording,
         voicemail: new.voicemail,
         dispositions: &[],

@@ -16,7 +16,7 @@ use entities::{
     values::Env,
 };
 use rules::{
-    dispatch::room::Room,
+    dispatch::concurrency::Concurrency,
     eligibility::{self, Rule, Terms, Verdict, direct_caps, ring_ms},
     hours::{self, Rules},
 };
@@ -56,8 +56,8 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         itself: None,
     };
     let people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
-    let person = people.get(&whom).cloned().unwrap_or_default();
-    if !person.has_number {
+    let record = people.get(&whom).cloned().unwrap_or_default();
+    if !record.has_number {
         return Err(match row.env {
             Env::Test => Error::NumberNotVerified,
             Env::Live => Error::invalid("to_number", "is a sandbox number: use a test key"),
@@ -82,7 +82,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         return Err(Error::InsufficientCredits);
     }
     let rules = Rules::direct(row.env, tenant.timezone);
-    let standing = rules.of(&hours::group(to_number, row.timezone));
+    let calling_hours = rules.of(&hours::group(to_number, row.timezone));
     let caps = direct_caps(&deps.limits);
     let terms = Terms {
         caps: &caps,
@@ -99,8 +99,8 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
     let starts = row.scheduled_at.map_or(now, |at| at.max(now));
     match eligibility::first_no(
         &[Rule::Dnc, Rule::Caps, Rule::Hours],
-        &person,
-        &standing,
+        &record,
+        &calling_hours,
         &terms,
         starts,
     ) {
@@ -120,14 +120,14 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
 
 /// Is there a slot for a call that does not want to wait, and room in the queue for one that does? One that is to leave now is
 /// refused while nothing may leave.
-pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
+pub async fn check_capacity(deps: &Deps, row: &Model) -> Result<()> {
     if row.scheduled_at.is_none() {
         holds::check(deps).await?;
     }
     let db = &deps.db.read;
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let room = Room::of(&tenant, &deps.limits);
-    let limit = room.limit;
+    let concurrency = Concurrency::of(&tenant, &deps.limits);
+    let limit = concurrency.limit;
     if store::count_queued(db, row.tenant_id, row.env).await? >= MAX_QUEUED {
         return Err(Error::ConcurrencyFull { limit });
     }
@@ -135,7 +135,7 @@ pub async fn check_room(deps: &Deps, row: &Model) -> Result<()> {
         let in_use = store::in_use(db, row.tenant_id, row.env).await?;
         let before = store::count_in_line(db, row.tenant_id, row.env).await?;
         let count = |calls: u64| i64::try_from(calls + before).unwrap_or(i64::MAX);
-        if !room.has_for_outbound(count(in_use.total()), count(in_use.outbound())) {
+        if !concurrency.has_for_outbound(count(in_use.total()), count(in_use.outbound())) {
             return Err(Error::ConcurrencyFull { limit });
         }
     }

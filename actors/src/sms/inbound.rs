@@ -1,7 +1,7 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
 use crate::{
     deps::Deps,
-    dnc::{Outcome, place},
+    dnc::{DncOutcome, place},
     verify,
 };
 use entities::{
@@ -99,7 +99,7 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                         let entry = stop(entry, person);
                         let (row, outcome) = place(db, owner, entry, now).await?;
                         let can_return = row.source == Source::SmsStop;
-                        (outcome != Outcome::Known).then(|| {
+                        (outcome != DncOutcome::Known).then(|| {
                             commit.changes.dnc.push(row);
                             if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned()
                         })

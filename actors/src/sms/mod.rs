@@ -12,8 +12,8 @@ use crate::{
 };
 use entities::{
     Error, Result,
-    ids::{CampaignId, ContactId, Owned, SmsId, TenantId},
-    number::{self, Standing},
+    ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
+    number::{self, Usability},
     sms_message::{Direction, Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
@@ -41,8 +41,8 @@ pub async fn from_number(deps: &Deps, (tenant, env): (TenantId, Env), asked: Opt
     let default = deps.sms.provider(env)?.default_from();
     match asked {
         Some(number) if Some(&number) == default => Ok(Some(number)),
-        Some(number) => match number::standing(db, (tenant, env), &number).await? {
-            Standing::Usable => Ok(Some(number)),
+        Some(number) => match number::usability(db, (tenant, env), &number).await? {
+            Usability::Usable => Ok(Some(number)),
             unusable => Err(Error::invalid("from_number", why_not(unusable))),
         },
         None => Ok(number::default_of(db, tenant, env).await?.or_else(|| default.cloned())),
@@ -50,13 +50,13 @@ pub async fn from_number(deps: &Deps, (tenant, env): (TenantId, Env), asked: Opt
 }
 
 /// Why a number is no sender, for the end of a sentence.
-pub fn why_not(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Foreign => "is not a number of the workspace: see GET /v1/numbers",
-        Standing::Unverified => {
+pub fn why_not(usability: Usability) -> &'static str {
+    match usability {
+        Usability::Foreign => "is not a number of the workspace: see GET /v1/numbers",
+        Usability::Unverified => {
             "is not verified for live use: POST it to /v1/verified_numbers with a live key and confirm the code, or ask the operator"
         }
-        Standing::Usable => "can be used",
+        Usability::Usable => "can be used",
     }
 }
 
@@ -135,6 +135,6 @@ pub async fn create(deps: &Deps, row: Model) -> Result<Model> {
 }
 
 /// Nothing was handed over, whatever has become of its intent.
-pub fn undecided(deps: &Deps, key: Owned<SmsId>) {
+pub fn undecided(deps: &Deps, key: TenantScoped<SmsId>) {
     outgoing::undecided::<Model>(deps, key);
 }

@@ -6,7 +6,7 @@ use crate::{
     router::Mailbox,
 };
 use adapters::sms::{
-    provider::{Outcome, Outgoing, Sent},
+    provider::{Outgoing, Sent, SmsOutcome},
     twilio::status_url,
 };
 use entities::{
@@ -14,20 +14,20 @@ use entities::{
     changes::{Guard, Reachable},
     db::Db,
     dnc::{self, DncChannel},
-    ids::{Owned, SmsId, TenantId},
+    ids::{SmsId, TenantId, TenantScoped},
     message_send::{self, Channel},
     number_claim,
     sms_message::{self, Model},
     values::{E164, Env},
 };
-use rules::{commit::Commit, message::Bar, sms::machine::Command};
+use rules::{commit::Commit, message::MessageRejectReason, sms::machine::Command};
 use runtime::{job::Running, permits::Permits};
 use std::time::Duration;
 
 impl Sendable for Model {
     type Made = ();
 
-    async fn load(db: &Db, key: Owned<SmsId>) -> Result<Self> {
+    async fn load(db: &Db, key: TenantScoped<SmsId>) -> Result<Self> {
         sms_message::load(&db.read, key).await
     }
     fn rows(commit: &mut Commit) -> &mut Vec<Self> {
@@ -46,12 +46,12 @@ impl Sendable for Model {
         super::check_configured(deps, env)
     }
     /// A message may have been scheduled weeks ago, and its sender be another workspace's by now.
-    async fn barred(&self, deps: &Deps) -> Result<Option<Bar>> {
+    async fn barred(&self, deps: &Deps) -> Result<Option<MessageRejectReason>> {
         if let (Env::Live, Some(from)) = (self.env, &self.from_number)
             && !deps.sms.is_shared(from)
             && !number_claim::holds(&deps.db.read, self.tenant_id, from).await?
         {
-            return Ok(Some(Bar::Sender));
+            return Ok(Some(MessageRejectReason::Sender));
         }
         Ok(None)
     }
@@ -143,7 +143,7 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
         done => done?,
     }
     let message = Outgoing {
-        key: Owned::new(tenant_id, env, id),
+        key: TenantScoped::new(tenant_id, env, id),
         to,
         from,
         body,
@@ -152,12 +152,12 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
     };
     deps.fence.pass(&deps.db).await;
     match door.provider.send(message).await.outcome {
-        Outcome::Taken(_) => Ok(()),
-        Outcome::Refused(fault) => Err(Error::invalid(
+        SmsOutcome::Taken(_) => Ok(()),
+        SmsOutcome::Refused(fault) => Err(Error::invalid(
             "phone_number",
             format!("takes no text: {}", fault.message),
         )),
-        Outcome::Busy { why, .. } => Err(Error::Unavailable(why.message)),
-        Outcome::Lost(why) => Err(Error::Unavailable(why)),
+        SmsOutcome::Busy { why, .. } => Err(Error::Unavailable(why.message)),
+        SmsOutcome::Lost(why) => Err(Error::Unavailable(why)),
     }
 }

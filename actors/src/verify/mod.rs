@@ -28,7 +28,7 @@ use zeroize::Zeroizing;
 
 /// A number that shall be verified.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct VerificationRequest {
     pub phone_number: E164,
     pub method: Method,
     /// None: as it was.
@@ -56,7 +56,7 @@ pub enum Confirmed {
 
 /// What the writer's transaction came to.
 #[derive(Clone)]
-enum Outcome {
+enum CodeOutcome {
     /// A repeat of a request whose answer was lost: its code is on its way.
     Known(Box<Model>),
     Made(Box<Model>, Zeroizing<String>),
@@ -69,7 +69,12 @@ enum Outcome {
 const MAX_NUMBERS: u64 = 1_000;
 
 /// Makes a code for a number and sends it on its way; a new number gets this id.
-pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumberId, asked: Asked) -> Result<Answered> {
+pub async fn ask(
+    deps: &Deps,
+    (tenant, env): (TenantId, Env),
+    id: VerifiedNumberId,
+    asked: VerificationRequest,
+) -> Result<Answered> {
     check_number(deps, env, &asked.phone_number)?;
     check_way(deps, env, asked.method)?;
     let its = deps.clone();
@@ -83,7 +88,7 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                 if let Some(known) = &known
                     && known.id == id
                 {
-                    return Ok((Outcome::Known(Box::new(known.clone())), Commit::default()));
+                    return Ok((CodeOutcome::Known(Box::new(known.clone())), Commit::default()));
                 }
                 let claims = env == Env::Live && !number_claim::holds(db, tenant, &asked.phone_number).await?;
                 let known_phase = known.as_ref().map(phase).transpose()?;
@@ -95,7 +100,7 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                 let since = now.plus_seconds(-machine::WINDOW_SECONDS);
                 let (of_number, of_tenant) = codes::since(db, tenant, &asked.phone_number, since).await?;
                 if let Some(until) = machine::too_many(&of_number, &of_tenant, now) {
-                    return Ok((Outcome::TooMany { until }, Commit::default()));
+                    return Ok((CodeOutcome::TooMany { until }, Commit::default()));
                 }
                 let code = new_code(env);
                 let fresh = Model {
@@ -123,20 +128,20 @@ pub async fn ask(deps: &Deps, (tenant, env): (TenantId, Env), id: VerifiedNumber
                     created_at: now,
                 };
                 codes::note(db, made, since).await?;
-                Ok((Outcome::Made(Box::new(row), code), Commit::default()))
+                Ok((CodeOutcome::Made(Box::new(row), code), Commit::default()))
             })
         })
         .await?;
     match making {
-        Outcome::Known(row) => Ok(Answered::Made(row)),
-        Outcome::Made(row, code) => {
+        CodeOutcome::Known(row) => Ok(Answered::Made(row)),
+        CodeOutcome::Made(row, code) => {
             // It goes on also when nobody waits for the answer any more: the code counts.
             let (its, to) = (deps.clone(), row.clone());
             let sending = deps.runtime.spawn(async move { deliver(&its, &to, &code).await });
             sending.await.map_err(|error| Error::Internal(error.to_string()))??;
             Ok(Answered::Made(row))
         }
-        Outcome::TooMany { until } => Ok(Answered::TooMany { until }),
+        CodeOutcome::TooMany { until } => Ok(Answered::TooMany { until }),
     }
 }
 

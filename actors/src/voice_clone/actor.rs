@@ -2,13 +2,13 @@
 use crate::{deps::Deps, shell::Stored};
 use entities::{
     Result,
-    ids::{Owned, VoiceId},
+    ids::{TenantScoped, VoiceId},
     voice,
 };
 use rules::{commit::Commit, voice_clone::machine::Voice};
 
 impl Stored for Voice {
-    async fn load(deps: &Deps, id: Owned<VoiceId>) -> Result<Self> {
+    async fn load(deps: &Deps, id: TenantScoped<VoiceId>) -> Result<Self> {
         Ok(Voice {
             row: voice::load_even_deleted(&deps.db.read, id).await?,
             training_seconds: deps.cloning.training_seconds,

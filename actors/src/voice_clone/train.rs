@@ -9,7 +9,7 @@ use adapters::voice_clone::{
 use bytes::{Bytes, BytesMut};
 use entities::{
     Error, Result,
-    ids::{Owned, VoiceId},
+    ids::{TenantScoped, VoiceId},
     tenant,
     voice::{
         self, Maker, Model as Row, Status,
@@ -22,14 +22,14 @@ use rules::voice_clone::machine::{Code, Command, Refusal, Voice};
 pub const FEWEST_SAMPLES: usize = 3;
 
 /// Trains a voice, or takes up its training again, unless somebody is at it.
-pub fn train(deps: &Deps, key: Owned<VoiceId>) {
+pub fn train(deps: &Deps, key: TenantScoped<VoiceId>) {
     let its = deps.clone();
     deps.jobs.run(&deps.cloning.trainings, key.id, "training", async move {
         work(&its, key).await
     });
 }
 
-async fn work(deps: &Deps, key: Owned<VoiceId>) -> Result<()> {
+async fn work(deps: &Deps, key: TenantScoped<VoiceId>) -> Result<()> {
     let row = voice::load_even_deleted(&deps.db.read, key).await?;
     if row.status != Status::Training {
         return Ok(());
@@ -61,12 +61,12 @@ fn refuse(row: &Row, refusal: Refusal, samples: Vec<Sample>) -> Command {
     }
 }
 
-fn tell(deps: &Deps, key: Owned<VoiceId>, command: Command) {
+fn tell(deps: &Deps, key: TenantScoped<VoiceId>, command: Command) {
     deps.router.voices().tell(key, command);
 }
 
 /// None: the run is over.
-async fn ask(deps: &Deps, key: Owned<VoiceId>, command: Command) -> Result<Option<Row>> {
+async fn ask(deps: &Deps, key: TenantScoped<VoiceId>, command: Command) -> Result<Option<Row>> {
     match deps.router.voices().request(key, command).await {
         Ok(Voice { row, .. }) => Ok(Some(row)),
         Err(Error::InvalidState { .. } | Error::NotFound(_)) => Ok(None),
@@ -220,7 +220,7 @@ async fn look_up(deps: &Deps, row: &Row) -> Result<Command> {
 }
 
 /// Erases what nobody uses: of a deleted voice everything, else what earlier runs have left with the provider.
-pub fn erase(deps: &Deps, key: Owned<VoiceId>) {
+pub fn erase(deps: &Deps, key: TenantScoped<VoiceId>) {
     let its = deps.clone();
     deps.jobs
         .run(&deps.cloning.erasures, key.id, "erasure of a voice", async move {

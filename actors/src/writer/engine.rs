@@ -6,13 +6,13 @@ use entities::{
     changes::{Applied, Changes, Guard},
     delivery::{self, Origin},
     event as stored,
-    ids::{EndpointId, Owned, TenantId},
+    ids::{EndpointId, TenantId, TenantScoped},
     meta,
 };
 use futures_util::FutureExt;
 use rules::{
     commit::{Commit, Committed},
-    event::{self, Draft},
+    event::{self, EventDraft},
 };
 use runtime::{at_rest, supervise::panic_text};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
@@ -46,11 +46,11 @@ pub(super) struct Engine {
 }
 
 /// A batch on its way: what is written, and what follows once it is.
-struct Draught {
+struct Batch {
     subscriptions: Arc<Subscriptions>,
     next_seq: i64,
     events: Vec<Committed>,
-    deliveries: Vec<(Owned<EndpointId>, delivery::Model, Committed)>,
+    deliveries: Vec<(TenantScoped<EndpointId>, delivery::Model, Committed)>,
     /// Tenants that may spend more, or less, than before.
     credited: Vec<TenantId>,
 }
@@ -195,7 +195,7 @@ impl Engine {
             self.subscriptions = Arc::new(Subscriptions::load(&transaction).await?);
             self.in_doubt = false;
         }
-        let mut draught = Draught {
+        let mut draught = Batch {
             subscriptions: self.subscriptions.clone(),
             next_seq: self.next_seq,
             events: Vec::new(),
@@ -225,7 +225,7 @@ impl Engine {
     }
 
     /// Books what the batch moves, after all that moves it.
-    async fn book(&self, db: &DatabaseTransaction, changes: &mut Changes, draught: &mut Draught) -> Result<()> {
+    async fn book(&self, db: &DatabaseTransaction, changes: &mut Changes, draught: &mut Batch) -> Result<()> {
         let movements = std::mem::take(&mut changes.movements);
         if movements.is_empty() {
             return Ok(());
@@ -243,7 +243,7 @@ impl Engine {
         Ok(())
     }
 
-    fn add(&self, all: &mut Changes, draught: &mut Draught, changes: &Changes, events: &[Draft]) {
+    fn add(&self, all: &mut Changes, draught: &mut Batch, changes: &Changes, events: &[EventDraft]) {
         for row in &changes.endpoints {
             Arc::make_mut(&mut draught.subscriptions).apply(row);
         }
@@ -291,7 +291,7 @@ impl Engine {
     }
 
     /// Gives the facts whose order counts, and which no event tells, their place among all commits.
-    fn placed(&self, mut changes: Changes, draught: &mut Draught) -> Changes {
+    fn placed(&self, mut changes: Changes, draught: &mut Batch) -> Changes {
         if changes.dials.is_empty()
             && changes.message_sends.is_empty()
             && changes.dnc.is_empty()
@@ -325,7 +325,7 @@ impl Engine {
         changes
     }
 
-    fn committed(&mut self, draught: Draught, applied: Applied) {
+    fn committed(&mut self, draught: Batch, applied: Applied) {
         self.subscriptions = draught.subscriptions;
         self.next_seq = draught.next_seq;
         metrics::counter!("callboard_events_total").increment(draught.events.len() as u64);

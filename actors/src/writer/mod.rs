@@ -18,7 +18,7 @@ use entities::{
     Error, Result,
     db::Db,
     delivery,
-    ids::{CampaignId, EndpointId, Owned, TenantId},
+    ids::{CampaignId, EndpointId, TenantId, TenantScoped},
 };
 use futures_util::future::BoxFuture;
 use health::Vitals;
@@ -51,8 +51,8 @@ struct Item {
 
 /// Told after each commit, on the writer's thread: must be quick.
 pub trait AfterCommit: Send + Sync {
-    fn deliveries(&self, endpoint: Owned<EndpointId>, new: Vec<(delivery::Model, Committed)>);
-    fn drained(&self, campaign: Owned<CampaignId>);
+    fn deliveries(&self, endpoint: TenantScoped<EndpointId>, new: Vec<(delivery::Model, Committed)>);
+    fn drained(&self, campaign: TenantScoped<CampaignId>);
     /// What the tenant may spend is no longer what it was.
     fn credited(&self, tenant: TenantId);
 }

@@ -1,7 +1,7 @@
 //! Who receives what: kept in step by the writer, which alone changes endpoints.
 use entities::{
     Result, event as stored,
-    ids::{EndpointId, Owned, TenantId},
+    ids::{EndpointId, TenantId, TenantScoped},
     values::Env,
     webhook_endpoint as endpoint,
 };
@@ -14,7 +14,7 @@ pub(super) struct Subscriptions(pub HashMap<(TenantId, Env), Vec<Receiver>>);
 /// An endpoint for which deliveries are made.
 #[derive(Clone)]
 pub(super) struct Receiver {
-    pub key: Owned<EndpointId>,
+    pub key: TenantScoped<EndpointId>,
     event_types: Arc<endpoint::Patterns>,
     /// Its deliveries are held.
     pub suspended: bool,
@@ -62,7 +62,7 @@ impl Subscriptions {
             endpoint::Status::Disabled => return,
         };
         self.0.entry((row.tenant_id, row.env)).or_default().push(Receiver {
-            key: Owned::new(row.tenant_id, row.env, row.id),
+            key: TenantScoped::new(row.tenant_id, row.env, row.id),
             event_types: Arc::new(row.event_types),
             suspended,
         });

@@ -10,7 +10,7 @@ pub use schedule::*;
 use crate::{
     agent,
     error::{Error, Result},
-    ids::{AgentId, CampaignId, Owned, TenantId},
+    ids::{AgentId, CampaignId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
@@ -112,7 +112,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<CampaignId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<CampaignId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
         .one(db)
@@ -121,7 +121,7 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<CampaignId>) -> Result<M
 }
 
 /// For what follows the calls of a campaign that was deleted meanwhile.
-pub async fn load_even_deleted(db: &impl ConnectionTrait, key: Owned<CampaignId>) -> Result<Model> {
+pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<CampaignId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
@@ -271,7 +271,7 @@ const TO_REVIEW: &str = "review_of IS NOT NULL";
 
 /// Campaigns whose actor has something to do that only their rows tell: nothing left to call, what remains to be put away,
 /// or a moment that has come.
-pub async fn unattended(db: &impl ConnectionTrait, now: Moment) -> Result<Vec<Owned<CampaignId>>> {
+pub async fn unattended(db: &impl ConnectionTrait, now: Moment) -> Result<Vec<TenantScoped<CampaignId>>> {
     let idle = Expr::cust(
         "status IN ('running', 'paused') AND (cancel_requested_at IS NOT NULL OR (status = 'running' AND NOT EXISTS \
          (SELECT 1 FROM campaign_tallies WHERE campaign_id = campaigns.id AND pending + waiting + dispatched > 0)))",
@@ -282,7 +282,7 @@ pub async fn unattended(db: &impl ConnectionTrait, now: Moment) -> Result<Vec<Ow
     Ok(found)
 }
 
-async fn owners(db: &impl ConnectionTrait, which: Expr) -> Result<Vec<Owned<CampaignId>>> {
+async fn owners(db: &impl ConnectionTrait, which: Expr) -> Result<Vec<TenantScoped<CampaignId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -290,7 +290,7 @@ async fn owners(db: &impl ConnectionTrait, which: Expr) -> Result<Vec<Owned<Camp
     let rows: Vec<(TenantId, Env, CampaignId)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }
 

@@ -153,7 +153,7 @@ pub struct Retry {
     pub min_gap_minutes: Bounded<0, 10_080>,
     /// Exceptions by outcome: `busy`, `no_answer`, `voicemail`, `failed`.
     #[serde(default)]
-    pub rules: BTreeMap<Outcome, RetryRule>,
+    pub rules: BTreeMap<RetryOutcome, RetryRule>,
 }
 impl Default for Retry {
     fn default() -> Self {
@@ -174,7 +174,7 @@ fn half_an_hour() -> Bounded<0, 10_080> {
 /// How a session that reached nobody ended: its final status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RetryOutcome {
     Busy,
     NoAnswer,
     Voicemail,

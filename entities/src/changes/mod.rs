@@ -13,7 +13,7 @@ use crate::{
     email_message, endpoint_health, endpoint_hour,
     error::Result,
     evaluation, event, function,
-    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId, VoiceId},
+    ids::{CampaignId, ContactId, EndpointId, SessionId, TenantId, TenantScoped, VoiceId},
     inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sms_message, tally, tenant,
     topup, transcript, user,
     values::{Env, Times},
@@ -70,7 +70,7 @@ changes! {
         /// Differences, added to the hour's counts.
         campaign_hours: Vec<campaign_hour::Model> => by(campaign_hour::add);
         /// Differences, added up per campaign; counted last.
-        tallies: BTreeMap<Owned<CampaignId>, tally::Model> => elsewhere, key("tally", 0.id);
+        tallies: BTreeMap<TenantScoped<CampaignId>, tally::Model> => elsewhere, key("tally", 0.id);
         /// New events with the deliveries that carry them.
         events: Vec<event::Model> => Fail;
         deliveries: Vec<delivery::Model> => Fail;
@@ -102,12 +102,12 @@ changes! {
 #[derive(Debug, Default)]
 pub struct Applied {
     /// Campaigns of which no contact is left unfinished.
-    pub drained: Vec<Owned<CampaignId>>,
+    pub drained: Vec<TenantScoped<CampaignId>>,
 }
 
 impl Changes {
     /// Counts a contact's move, or a session's end, for the campaign.
-    pub fn tally(&mut self, campaign: Owned<CampaignId>) -> &mut tally::Model {
+    pub fn tally(&mut self, campaign: TenantScoped<CampaignId>) -> &mut tally::Model {
         self.tallies
             .entry(campaign)
             .or_insert_with(|| tally::Model::new(campaign.id))
@@ -139,7 +139,7 @@ mod tests {
         let nil = Uuid::nil();
         let (tenant, campaign, session) = (TenantId(nil), CampaignId(nil), SessionId(nil));
         let mut counted = Changes::default();
-        counted.tally(Owned::new(tenant, Env::Test, campaign)).total = 1;
+        counted.tally(TenantScoped::new(tenant, Env::Test, campaign)).total = 1;
         vec![
             counted,
             Changes {

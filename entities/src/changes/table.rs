@@ -1,6 +1,6 @@
 //! From a table of lists to what holds them: so a list that is added is merged, looked at and written.
 use crate::{
-    ids::{CampaignId, Owned},
+    ids::{CampaignId, TenantScoped},
     tally,
 };
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl<T> Merge for Vec<T> {
     }
 }
 
-impl Merge for BTreeMap<Owned<CampaignId>, tally::Model> {
+impl Merge for BTreeMap<TenantScoped<CampaignId>, tally::Model> {
     fn merge(&mut self, other: Self) {
         for (campaign, by) in other {
             *self.entry(campaign).or_insert_with(|| tally::Model::new(campaign.id)) += by;

@@ -6,7 +6,7 @@ use crate::{
     delivery::{self, PutAway},
     dispatch_block,
     error::Result,
-    ids::{CampaignId, ContactId, EndpointId, Owned, SessionId, TenantId, VoiceId},
+    ids::{CampaignId, ContactId, EndpointId, SessionId, TenantId, TenantScoped, VoiceId},
     tally,
     values::Env,
     voice,
@@ -77,8 +77,8 @@ pub(super) async fn forget_samples(db: &DatabaseTransaction, voices: &[VoiceId])
 pub(super) async fn count(
     db: &DatabaseTransaction,
     campaigns: &[campaign::Model],
-    tallies: &BTreeMap<Owned<CampaignId>, tally::Model>,
-) -> Result<Vec<Owned<CampaignId>>> {
+    tallies: &BTreeMap<TenantScoped<CampaignId>, tally::Model>,
+) -> Result<Vec<TenantScoped<CampaignId>>> {
     // A campaign's first row of counts is born with it.
     let born: Vec<_> = campaigns
         .iter()

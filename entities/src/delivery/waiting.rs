@@ -2,7 +2,7 @@
 use super::{Column, Entity, Model, Status};
 use crate::{
     error::Result,
-    ids::{DeliveryId, EndpointId, Owned},
+    ids::{DeliveryId, EndpointId, TenantScoped},
     values::Moment,
     webhook_endpoint,
 };
@@ -49,7 +49,7 @@ pub async fn next_due_at(db: &impl ConnectionTrait, endpoint: EndpointId, after:
 }
 
 /// Endpoints with something to send: each needs its delivery lane.
-pub async fn endpoints_at_work(db: &impl ConnectionTrait) -> Result<Vec<Owned<EndpointId>>> {
+pub async fn endpoints_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantScoped<EndpointId>>> {
     // The index alone answers this; whose they are the endpoints' own rows tell.
     let select = Entity::find().select_only().column(Column::EndpointId);
     let ids: Vec<EndpointId> = select.filter(is_open()).distinct().into_tuple().all(db).await?;

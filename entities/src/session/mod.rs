@@ -13,7 +13,7 @@ pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, 
 
 use crate::{
     error::{Error, Result},
-    ids::{AgentId, CampaignId, ContactId, Owned, RecordingId, RoomId, SessionId, TenantId},
+    ids::{AgentId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TenantId, TenantScoped},
     values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
 };
 use sea_orm::entity::prelude::*;
@@ -187,8 +187,8 @@ impl Model {
             id: self.id.to_string(),
         })
     }
-    pub fn key(&self) -> Owned<SessionId> {
-        Owned::new(self.tenant_id, self.env, self.id)
+    pub fn key(&self) -> TenantScoped<SessionId> {
+        TenantScoped::new(self.tenant_id, self.env, self.id)
     }
 }
 

@@ -3,13 +3,13 @@ use super::{Column, Direction, Entity, Model, Status, owned};
 use crate::{
     db::Db,
     error::{Error, Result},
-    ids::{CampaignId, ContactId, Owned, RoomId, SessionId, TenantId},
+    ids::{CampaignId, ContactId, RoomId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::Env,
 };
 use sea_orm::{Condition, entity::prelude::*};
 
-pub async fn load(db: &impl ConnectionTrait, key: Owned<SessionId>) -> Result<Model> {
+pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<SessionId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
         .one(db)
@@ -18,7 +18,7 @@ pub async fn load(db: &impl ConnectionTrait, key: Owned<SessionId>) -> Result<Mo
 }
 
 /// For what follows a session that was deleted meanwhile.
-pub async fn load_even_deleted(db: &impl ConnectionTrait, key: Owned<SessionId>) -> Result<Model> {
+pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<SessionId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));

@@ -2,7 +2,7 @@
 use super::{Column, Direction, Entity, Model, owned};
 use crate::{
     error::Result,
-    ids::{CampaignId, Owned, SessionId, TenantId},
+    ids::{CampaignId, SessionId, TenantId, TenantScoped},
     page,
     values::Env,
 };
@@ -49,7 +49,10 @@ pub async fn queued(
 }
 
 /// A campaign's calls that a trunk sent back and that wait for their turn again.
-pub async fn sent_back(db: &impl ConnectionTrait, campaign: Owned<CampaignId>) -> Result<Vec<Owned<SessionId>>> {
+pub async fn sent_back(
+    db: &impl ConnectionTrait,
+    campaign: TenantScoped<CampaignId>,
+) -> Result<Vec<TenantScoped<SessionId>>> {
     let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
     let select = owned(campaign.tenant_id, campaign.env)
         .filter(waits)
@@ -57,12 +60,16 @@ pub async fn sent_back(db: &impl ConnectionTrait, campaign: Owned<CampaignId>) -
         .select_only()
         .column(Column::Id);
     let ids: Vec<SessionId> = select.into_tuple().all(db).await?;
-    let key = |id| Owned::new(campaign.tenant_id, campaign.env, id);
+    let key = |id| TenantScoped::new(campaign.tenant_id, campaign.env, id);
     Ok(ids.into_iter().map(key).collect())
 }
 
 /// Sessions that have not ended, of all tenants, and for which nobody else waits: each should have an actor.
-pub async fn open(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Owned<SessionId>>> {
+pub async fn open(
+    db: &impl ConnectionTrait,
+    after: Option<SessionId>,
+    limit: u64,
+) -> Result<Vec<TenantScoped<SessionId>>> {
     let mut select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -79,7 +86,7 @@ pub async fn open(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u6
         .await?;
     Ok(rows
         .into_iter()
-        .map(|(tenant, env, id)| Owned::new(tenant, env, id))
+        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
         .collect())
 }
 

@@ -72,7 +72,7 @@ pub(super) fn delivery_line(row: &delivery::Model) -> Value {
     })
 }
 
-pub(super) fn attempt_line(attempt: &delivery_attempt::Outcome) -> Value {
+pub(super) fn attempt_line(attempt: &delivery_attempt::AttemptSummary) -> Value {
     json!({
         "kind": "attempt",
         "delivery": attempt.delivery_id,

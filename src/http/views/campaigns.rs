@@ -53,7 +53,7 @@ pub struct Blocked {
     pub workspace: Vec<dispatch_block::Reason>,
     /// The operator has paused all dispatch.
     pub is_paused: bool,
-    pub board: Deps,
+    pub deps: Deps,
 }
 
 impl Blocked {
@@ -73,7 +73,7 @@ impl Blocked {
             all.push(BlockedBy::OperatorPause);
         }
         if row.status == Status::Running {
-            match self.board.board.limiting(row.id) {
+            match self.deps.pacing_report.limiting(row.id) {
                 Some(LimitingFactor::Concurrency) => all.push(BlockedBy::Concurrency),
                 Some(LimitingFactor::Trunk) => all.push(BlockedBy::Trunk),
                 // What is left does not cover one more call.

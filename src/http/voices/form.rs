@@ -1,5 +1,5 @@
 //! Multipart forms with large files, read part by part: never more than one file is in memory.
-use super::super::{bodies::Room, error::ApiError};
+use super::super::{bodies::BodyPermit, error::ApiError};
 use crate::http::extract::room_for;
 use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::{HttpMessage, HttpRequest, error::PayloadError, http::header};
@@ -60,7 +60,7 @@ pub struct Form {
     fingerprint: Fingerprint,
     begun: tokio::time::Instant,
     /// For what is in memory of it: a file at a time.
-    room: Room,
+    permit: BodyPermit,
 }
 
 impl Form {
@@ -91,13 +91,13 @@ impl Form {
             hash,
             fingerprint,
             begun: tokio::time::Instant::now(),
-            room: room_for(request)?,
+            permit: room_for(request)?,
         })
     }
 
     /// None: the end.
     pub async fn next(&mut self) -> Result<Option<Part>, ApiError> {
-        self.room.free();
+        self.permit.free();
         let Some(field) = in_time(self.begun, self.parts.next()).await? else {
             *self.fingerprint.0.borrow_mut() = Some(format!("form:{}", hex(&self.hash.clone().finalize())));
             return Ok(None);
@@ -134,7 +134,7 @@ impl Form {
             if content.len() + chunk.len() > limit {
                 return Err(None);
             }
-            self.room.take(chunk.len())?;
+            self.permit.take(chunk.len())?;
             content.extend_from_slice(&chunk);
         }
         Ok(content)
@@ -157,7 +157,7 @@ impl Form {
     pub async fn drain(self) {
         let mut source = self.source;
         let most = source.state.total.get().saturating_add(MAX_DRAINED);
-        drop((self.parts, self.room));
+        drop((self.parts, self.permit));
         while source.state.total.get() < most
             && let Ok(Some(Ok(_))) = tokio::time::timeout(IDLE, source.next()).await
         {

@@ -196,7 +196,7 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<String>) -> ApiR
 /// What can be changed about a clone.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct VoiceSettings {
     pub name: Text<1, 100>,
     /// BCP 47, such as en-US.
     #[serde(default)]
@@ -213,7 +213,7 @@ pub async fn change(
     let before = find_clone(&state, &caller, &id).await?;
     let mut settings = serde_json::json!({ "name": before.name, "language": before.language });
     rules::shape::merge(&mut settings, patch);
-    let Settings { name, language } = extract::parse_value(settings)?;
+    let VoiceSettings { name, language } = extract::parse_value(settings)?;
     language.as_deref().map_or(Ok(()), check_language)?;
     let command = Command::Rename {
         name: name.into_string(),

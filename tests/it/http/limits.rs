@@ -5,7 +5,7 @@ use crate::{
 };
 use callboard::{
     access::{self, NewKey},
-    http::bodies::{Owner, Room},
+    http::bodies::{BodyPermit, Owner},
     state::State,
 };
 use entities::{
@@ -85,8 +85,8 @@ on_both! {
         let bodies = &state(world).bodies;
         // As by 95 imports of which all but the last byte has come.
         let half_sent = (0..95).map_while(|_| {
-            let mut room = Room::begin(bodies, Owner::Workspace(tenant.id)).ok()?;
-            room.take(9 * MIB).ok().map(|()| room)
+            let mut permit = BodyPermit::begin(bodies, Owner::Workspace(tenant.id)).ok()?;
+            permit.take(9 * MIB).ok().map(|()| permit)
         });
         let half_sent: Vec<_> = half_sent.collect();
         assert_eq!(half_sent.len(), 7);

@@ -1,4 +1,4 @@
-//! The talk of a room, over its wire: the test is the page, which plays what it gets and says what it hears.
+//! The talk of a room, over its bridge: the test is the page, which plays what it gets and says what it hears.
 //!
 //! Time stands still while sound is played: the frames are taken as fast as they come.
 use super::the_call::{agent, call, said, session, told};
@@ -9,16 +9,16 @@ use crate::{
         transcription_server::{Answer, TranscriptionServer},
     },
 };
-use actors::room::talk::RoomTalk;
+use actors::room::conversation::RoomConversation;
 use bytes::Bytes;
 use entities::{
-    ids::{Owned, SessionId},
+    ids::{SessionId, TenantScoped},
     session::AnsweredBy,
     values::Env,
 };
 use media::{
-    heard::Heard,
-    wire::{Note, Wire},
+    bridge::{MediaBridge, Note},
+    mic::MicEvent,
 };
 use rules::session::command::Command;
 use runtime::clock::Clock;
@@ -29,8 +29,8 @@ use tokio::{sync::mpsc, task::JoinHandle};
 /// A page that is connected.
 struct Page {
     id: String,
-    wire: Arc<Wire>,
-    heard: mpsc::Sender<Heard>,
+    bridge: Arc<MediaBridge>,
+    heard: mpsc::Sender<MicEvent>,
     talk: JoinHandle<()>,
     /// What it was shown, as `agent: …` and `user: …`.
     captions: Vec<String>,
@@ -44,22 +44,24 @@ impl Page {
         let id = call(tenant, agent, "+15002345602", json!({})).await;
         world.advance(seconds(1)).await;
         let deps = world.deps();
-        let key = Owned::new(tenant.id, Env::Test, SessionId(id.parse().unwrap()));
+        let key = TenantScoped::new(tenant.id, Env::Test, SessionId(id.parse().unwrap()));
         let answer = Command::Answer {
             by: AnsweredBy::Human,
             recording_id: deps.ids.next(),
         };
         deps.router.sessions().request(key, answer).await.unwrap();
         let leg = deps.calls.leg(key.id).unwrap();
-        let (wire, _) = Wire::new();
+        let (bridge, _) = MediaBridge::new();
         let (heard, listen) = mpsc::channel(64);
         let (_, inbox) = mpsc::channel(16);
         let ways = (listen, inbox);
-        let mut talk = RoomTalk::prepare(deps, &leg, wire.clone(), ways).await.unwrap();
+        let mut talk = RoomConversation::prepare(deps, &leg, bridge.clone(), ways)
+            .await
+            .unwrap();
         talk.begin();
         Page {
             id,
-            wire,
+            bridge,
             heard,
             talk: deps.runtime.spawn(talk.hold()),
             captions: Vec::new(),
@@ -73,7 +75,7 @@ impl Page {
     }
 
     fn look(&mut self) {
-        let (notes, _) = self.wire.notes_from(0);
+        let (notes, _) = self.bridge.notes_from(0);
         let shown = notes.into_iter().filter_map(|note| match note {
             Note::Joined => None,
             Note::Caption { role, text, .. } => Some(format!("{}: {text}", json!(role).as_str().unwrap())),
@@ -85,7 +87,7 @@ impl Page {
     /// Plays until so many captions are shown and the agent is silent again; answers the last.
     async fn play_until(&mut self, captions: usize) -> &str {
         loop {
-            let is_silent = self.wire.next_frame().is_none();
+            let is_silent = self.bridge.next_frame().is_none();
             self.played += usize::from(!is_silent);
             self.look();
             if !is_silent {
@@ -110,7 +112,7 @@ impl Page {
     async fn play(&mut self, frames: usize) {
         let until = self.played + frames;
         while self.played < until {
-            match self.wire.next_frame() {
+            match self.bridge.next_frame() {
                 Some(_) => self.played += 1,
                 None => self.next_moment().await,
             }
@@ -118,18 +120,18 @@ impl Page {
     }
 
     async fn speak(&mut self) {
-        self.heard.send(Heard::Began).await.unwrap();
-        self.heard.send(Heard::Spoke(speech())).await.unwrap();
+        self.heard.send(MicEvent::SpeechStarted).await.unwrap();
+        self.heard.send(MicEvent::SpeechEnded(speech())).await.unwrap();
     }
 
     async fn press(&mut self, keys: &str) {
-        self.heard.send(Heard::Pressed(keys.into())).await.unwrap();
+        self.heard.send(MicEvent::Dtmf(keys.into())).await.unwrap();
     }
 
     /// Plays until the talk is over.
     async fn end(mut self) -> Vec<String> {
         while !self.talk.is_finished() {
-            if self.wire.next_frame().is_none() {
+            if self.bridge.next_frame().is_none() {
                 self.next_moment().await;
             }
         }

@@ -180,7 +180,7 @@ on_both! {
     /// Its client was cut off after the commit: the key is claimed, and no answer was kept for it.
     async fn an_import_that_is_asked_for_again_is_found_and_no_collision(world: &mut World) {
         let tenant = world.tenant().await;
-        let owner = entities::ids::Owned::new(tenant.id, entities::values::Env::Test, ());
+        let owner = entities::ids::TenantScoped::new(tenant.id, entities::values::Env::Test, ());
         let id = world.deps().ids.next();
         let new = || actors::import::New { id, kind: entities::import::Kind::Dnc, campaign: None, body: "phone_number\n+12025550142\n".into() };
         let first = actors::import::start(world.deps(), owner, new()).await.unwrap();

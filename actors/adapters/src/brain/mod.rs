@@ -139,7 +139,7 @@ impl Providers {
                 Some(provider),
                 _,
             ) => {
-                let settings = chat::Settings {
+                let settings = chat::ChatSettings {
                     model: model.as_deref().map(str::to_owned),
                     temperature: temperature.map(|temperature| temperature.get()),
                     max_tokens: max_tokens.and_then(|max| u32::try_from(max.get()).ok()),
@@ -147,7 +147,7 @@ impl Providers {
                 Box::new(chat::Chat::new(provider.clone(), settings, briefing))
             }
             (agent::Brain::Realtime { model }, _, Some(provider)) => {
-                let settings = realtime::Settings {
+                let settings = realtime::RealtimeSettings {
                     model: model.as_deref().map(str::to_owned),
                     pcm: false,
                 };

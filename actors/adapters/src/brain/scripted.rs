@@ -6,7 +6,7 @@ use futures_util::{
     stream::{self, BoxStream, StreamExt},
 };
 use rules::{
-    conversation::{lines, phrases, tools},
+    conversation::{phrases, stock_phrases, tools},
     template::fill,
 };
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ impl Scripted {
         let hears = |reply: &Reply| reply.hear.iter().any(|words| lower.contains(&words.to_lowercase()));
         let found = self.replies.iter().position(hears);
         if found.is_none() && self.can_transfer && phrases::wants_human(heard, &self.language) {
-            let line = lines::of(&self.language).one_moment;
+            let line = stock_phrases::of(&self.language).one_moment;
             return vec![say(line), self.call(tools::TRANSFER, "{}")];
         }
         let found = found.or_else(|| self.replies.iter().position(|reply| reply.hear.is_empty()));
@@ -57,7 +57,10 @@ impl Scripted {
                 }
                 acts
             }
-            None => vec![say(lines::of(&self.language).closing), self.call(tools::END, "{}")],
+            None => vec![
+                say(stock_phrases::of(&self.language).closing),
+                self.call(tools::END, "{}"),
+            ],
         }
     }
 

@@ -1,6 +1,6 @@
 //! Who hands messages over. One trait; the sandbox is its implementation for test keys.
 use entities::{
-    ids::{Owned, SmsId},
+    ids::{SmsId, TenantScoped},
     sms_message::Model,
     values::E164,
 };
@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 /// A message on its way.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    pub key: Owned<SmsId>,
+    pub key: TenantScoped<SmsId>,
     pub to: E164,
     pub from: Option<E164>,
     pub body: String,
@@ -40,7 +40,7 @@ impl Outgoing {
 
 /// What came of handing it over.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum SmsOutcome {
     /// The provider has it; its own id for it, if that could be read.
     Taken(Option<String>),
     /// It was not taken, and may be later.
@@ -51,13 +51,13 @@ pub enum Outcome {
     Lost(String),
 }
 
-impl From<Outcome> for Command {
-    fn from(outcome: Outcome) -> Command {
+impl From<SmsOutcome> for Command {
+    fn from(outcome: SmsOutcome) -> Command {
         match outcome {
-            Outcome::Taken(id) => Command::Taken(id),
-            Outcome::Busy { retry_after, why } => Command::Busy { retry_after, why },
-            Outcome::Refused(fault) => Command::Refused(fault),
-            Outcome::Lost(why) => Command::Lost { why },
+            SmsOutcome::Taken(id) => Command::Taken(id),
+            SmsOutcome::Busy { retry_after, why } => Command::Busy { retry_after, why },
+            SmsOutcome::Refused(fault) => Command::Refused(fault),
+            SmsOutcome::Lost(why) => Command::Lost { why },
         }
     }
 }
@@ -65,13 +65,13 @@ impl From<Outcome> for Command {
 /// What came of handing a message over, and what will be reported of it by whoever reports nothing by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
-    pub outcome: Outcome,
+    pub outcome: SmsOutcome,
     /// How long after, and what.
     pub reports: Vec<(Duration, Report)>,
 }
 
-impl From<Outcome> for Sent {
-    fn from(outcome: Outcome) -> Self {
+impl From<SmsOutcome> for Sent {
+    fn from(outcome: SmsOutcome) -> Self {
         Sent {
             outcome,
             reports: Vec::new(),

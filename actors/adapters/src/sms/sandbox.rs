@@ -3,7 +3,7 @@
 //! delivered · 5 refused, the recipient has opted out · 6 the answer is lost, and half a minute later it is delivered · 7 the
 //! answer is lost for good · 8 reports out of order, and twice · 9 taken, then failed. It keeps nothing: what it has not reported
 //! when the service ends, it never reports.
-use super::provider::{Outcome, Outgoing, Provider, Sent};
+use super::provider::{Outgoing, Provider, Sent, SmsOutcome};
 use entities::values::E164;
 use futures_util::future::BoxFuture;
 use rules::{
@@ -52,7 +52,7 @@ impl Provider for Sandbox {
             9 => (None, vec![(1, Progress::OnItsWay), (2, failed())]),
             _ => (None, delivered()),
         };
-        let outcome = outcome.unwrap_or_else(|| Outcome::Taken(Some(id.clone())));
+        let outcome = outcome.unwrap_or_else(|| SmsOutcome::Taken(Some(id.clone())));
         let reports = reports.into_iter().filter(|_| message.report_to.is_some());
         let reports = reports.map(|(seconds, progress)| {
             let report = Report {
@@ -73,17 +73,17 @@ impl Provider for Sandbox {
     }
 }
 
-fn refused(code: &'static str, words: &str) -> Outcome {
-    Outcome::Refused(Fault::new(code, format!("the sandbox plays: {words}")))
+fn refused(code: &'static str, words: &str) -> SmsOutcome {
+    SmsOutcome::Refused(Fault::new(code, format!("the sandbox plays: {words}")))
 }
 
-fn busy() -> Outcome {
-    Outcome::Busy {
+fn busy() -> SmsOutcome {
+    SmsOutcome::Busy {
         retry_after: None,
         why: Fault::new("provider_unavailable", "the sandbox plays a provider that is busy"),
     }
 }
 
-fn lost() -> Outcome {
-    Outcome::Lost("the sandbox plays an answer that is lost".into())
+fn lost() -> SmsOutcome {
+    SmsOutcome::Lost("the sandbox plays an answer that is lost".into())
 }

@@ -4,7 +4,7 @@
 //! gateway's word about somebody who may have taken it, a 500 that of somebody who fell over, perhaps after taking it; so is
 //! every answer that does not come.
 use super::{
-    provider::{Outcome, Outgoing, Provider, Sent, fault},
+    provider::{Outgoing, Provider, Sent, SmsOutcome, fault},
     signature,
 };
 use crate::brain::chat::with_cause;
@@ -137,11 +137,11 @@ impl Provider for Twilio {
         Box::pin(async move {
             let outcome = match request.send().await {
                 Ok(response) => judge(response).await,
-                Err(error) if error.is_connect() || error.is_builder() => Outcome::Busy {
+                Err(error) if error.is_connect() || error.is_builder() => SmsOutcome::Busy {
                     retry_after: None,
                     why: Fault::new("provider_unavailable", unreachable_words(error)),
                 },
-                Err(error) => Outcome::Lost(format!(
+                Err(error) => SmsOutcome::Lost(format!(
                     "no answer from the provider: {}",
                     with_cause(&error.without_url())
                 )),
@@ -179,7 +179,7 @@ struct Answer {
     message: Option<String>,
 }
 
-async fn judge(response: Response) -> Outcome {
+async fn judge(response: Response) -> SmsOutcome {
     let status = response.status();
     let retry_after = response
         .headers()
@@ -192,7 +192,7 @@ async fn judge(response: Response) -> Outcome {
     let answer: Answer = serde_json::from_slice(&read(response).await).unwrap_or_default();
     if status.is_success() {
         let id = answer.sid.filter(|id| (1..=64).contains(&id.len()));
-        return Outcome::Taken(id);
+        return SmsOutcome::Taken(id);
     }
     let words = match &answer.message {
         Some(message) => format!("the provider answered {}: {message}", status.as_u16()),
@@ -200,7 +200,7 @@ async fn judge(response: Response) -> Outcome {
     };
     let why = |code| fault(answer.code, &words, code);
     match status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Outcome::Busy {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => SmsOutcome::Busy {
             retry_after,
             why: why("provider_unavailable"),
         },
@@ -210,13 +210,13 @@ async fn judge(response: Response) -> Outcome {
                 status = status.as_u16(),
                 "the SMS provider refuses our account; check sms_account_sid and sms_auth_token"
             );
-            Outcome::Busy {
+            SmsOutcome::Busy {
                 retry_after,
                 why: why("provider_unavailable"),
             }
         }
-        status if status.is_server_error() => Outcome::Lost(words),
-        _ => Outcome::Refused(why("provider_rejected")),
+        status if status.is_server_error() => SmsOutcome::Lost(words),
+        _ => SmsOutcome::Refused(why("provider_rejected")),
     }
 }
 

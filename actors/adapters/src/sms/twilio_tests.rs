@@ -24,10 +24,10 @@ async fn every_status_of_an_answer() {
     ] {
         let answer = http::Response::builder().status(status).body("{}").unwrap();
         let found = match judge(answer.into()).await {
-            Outcome::Taken(_) => "taken",
-            Outcome::Busy { .. } => "busy",
-            Outcome::Refused(_) => "refused",
-            Outcome::Lost(_) => "lost",
+            SmsOutcome::Taken(_) => "taken",
+            SmsOutcome::Busy { .. } => "busy",
+            SmsOutcome::Refused(_) => "refused",
+            SmsOutcome::Lost(_) => "lost",
         };
         assert_eq!(found, expected, "{status}");
     }

@@ -1,7 +1,7 @@
 //! Addresses, keys and forms, without a network.
 use super::*;
 use entities::values::{Cents, Env, Moment};
-use rules::credits::topup::{Asked, born};
+use rules::credits::topup::{NewTopup, born};
 use uuid::Uuid;
 
 const KEY: &str = "sk_test_0123456789abcdef";
@@ -61,7 +61,7 @@ fn the_key_is_in_no_text() {
 
 #[test]
 fn the_form_is_the_same_each_time() {
-    let asked = Asked {
+    let asked = NewTopup {
         id: Uuid::from_u128(7).into(),
         owner: (Uuid::from_u128(1).into(), Env::Live),
         amount_cents: Cents(2_500),

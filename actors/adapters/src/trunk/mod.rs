@@ -1,3 +1,3 @@
 //! SIP trunks: is anybody there?
 pub mod ping;
-mod wire;
+mod protocol;

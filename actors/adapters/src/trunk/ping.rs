@@ -2,7 +2,7 @@
 //!
 //! The peer is named by a user, so that it is looked up and checked as a webhook's receiver is, and what it sends is bounded
 //! in bytes, reads and time.
-use super::wire::{self, Answer, Message, Request};
+use super::protocol::{self, Answer, Message, Request};
 use crate::outbound::Outbound;
 use entities::sip_trunk::{Definition, Transport};
 use rules::delivery::failure::Failure;
@@ -141,7 +141,7 @@ impl<'a> Asking<'a> {
             };
             let length = received.map_err(unreachable)?;
             read += length.max(DATAGRAM_BYTES);
-            match wire::read_datagram(&buffer[..length]) {
+            match protocol::read_datagram(&buffer[..length]) {
                 Ok(message) => match self.weigh(message, started) {
                     Some(pong) => return Ok(pong),
                     None if self.heard.is_some() => pause = T2,
@@ -173,7 +173,7 @@ impl<'a> Asking<'a> {
             }
             read += length;
             bytes.extend_from_slice(&piece[..length]);
-            while let Some((message, length)) = wire::read(&bytes).map_err(Failure::BadAnswer)? {
+            while let Some((message, length)) = protocol::read(&bytes).map_err(Failure::BadAnswer)? {
                 bytes.drain(..length);
                 if let Some(pong) = self.weigh(message, started) {
                     return Ok(pong);

@@ -1,8 +1,8 @@
-//! Between the wire's mu-law and what goes over the network.
+//! Between the bridge's mu-law and what goes over the network.
 //!
-//! Opus is encoded at 48 kHz mono, where this encoder is at its cheapest, from the 8 kHz of the wire, and decoded straight
-//! to the ear's 16 kHz. The RTP clock of Opus counts 48 kHz whatever was encoded (RFC 7587, section 4.1).
-use crate::wire::FRAME;
+//! Opus is encoded at 48 kHz mono, where this encoder is at its cheapest, from the 8 kHz of the bridge, and decoded straight
+//! to the detector's 16 kHz. The RTP clock of Opus counts 48 kHz whatever was encoded (RFC 7587, section 4.1).
+use crate::bridge::FRAME;
 use audio_codec::{
     BoxedResampler, Decoder, Encoder, create_opus_decoder, create_opus_encoder,
     opus::OpusApplication,
@@ -15,7 +15,7 @@ use str0m::{
     media::{Frequency, MediaTime},
 };
 
-/// Samples per second of what an ear hears.
+/// Samples per second of what a detector hears.
 const WIDE: usize = 16_000;
 /// Silence that is put in for sound that is missing, at most: 1 s.
 const LONGEST_GAP: u64 = WIDE as u64;
@@ -63,7 +63,7 @@ impl Codec {
 }
 
 /// Encodes what is said.
-pub struct Mouth(Speaks);
+pub struct PayloadEncoder(Speaks);
 
 enum Speaks {
     Opus {
@@ -74,10 +74,10 @@ enum Speaks {
     Pcma,
 }
 
-impl Mouth {
+impl PayloadEncoder {
     /// Fails if the codec cannot be set up.
     pub fn new(codec: Codec) -> Result<Self, String> {
-        Ok(Mouth(match codec {
+        Ok(PayloadEncoder(match codec {
             Codec::Opus => Speaks::Opus {
                 wide: BoxedResampler::new(8_000, 48_000).map_err(|error| format!("{error:?}"))?,
                 encoder: create_opus_encoder(48_000, 1, OpusApplication::Voip),
@@ -100,23 +100,23 @@ impl Mouth {
 }
 
 /// Decodes what is heard.
-pub struct Hearing {
+pub struct PayloadDecoder {
     codec: Codec,
     decoder: Box<dyn Decoder>,
     /// From the 8 kHz of G.711.
     wide: Option<BoxedResampler>,
-    /// Where the next payload begins if none is lost, in samples of the ear.
+    /// Where the next payload begins if none is lost, in samples of the detector.
     next: Option<u64>,
 }
 
-impl Hearing {
+impl PayloadDecoder {
     /// Fails if the codec cannot be set up.
     pub fn new(codec: Codec) -> Result<Self, String> {
         let wide = match codec {
             Codec::Opus => None,
             Codec::Pcmu | Codec::Pcma => Some(BoxedResampler::new(8_000, WIDE).map_err(|error| format!("{error:?}"))?),
         };
-        Ok(Hearing {
+        Ok(PayloadDecoder {
             codec,
             decoder: decoder(codec),
             wide,

@@ -4,12 +4,12 @@
 //! protocols, and the moment at which the browser counts as lost. Without any of them it sleeps until a packet comes.
 use super::{
     Change, Codec,
-    codec::{Hearing, Mouth},
+    codec::{PayloadDecoder, PayloadEncoder},
     data::{self, Data},
     mux::{Datagram, Seat, dropped},
     speech::Speech,
 };
-use crate::wire::Wire;
+use crate::bridge::MediaBridge;
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -77,11 +77,11 @@ impl Drop for Herald {
 pub struct Link {
     rtc: Rtc,
     seat: Seat,
-    wire: Arc<Wire>,
+    bridge: Arc<MediaBridge>,
     herald: Herald,
     /// The first audio of the offer.
     mid: Option<Mid>,
-    hearing: Hearing,
+    decoder: PayloadDecoder,
     speech: Speech,
     data: Data,
     channels: usize,
@@ -98,20 +98,20 @@ impl Link {
     pub fn new(
         rtc: Rtc,
         codec: Codec,
-        mouth: Mouth,
-        hearing: Hearing,
+        encoder: PayloadEncoder,
+        decoder: PayloadDecoder,
         seat: Seat,
-        wire: Arc<Wire>,
+        bridge: Arc<MediaBridge>,
         herald: Herald,
     ) -> Self {
         Link {
             rtc,
             seat,
-            wire,
+            bridge,
             herald,
             mid: None,
-            hearing,
-            speech: Speech::new(codec, mouth),
+            decoder,
+            speech: Speech::new(codec, encoder),
             data: Data::default(),
             channels: 0,
             came_at: Instant::now(),
@@ -122,11 +122,11 @@ impl Link {
 
     /// Until the connection is closed from either side.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Datagram>, mut dropped: oneshot::Receiver<()>) {
-        let mut notes = self.wire.notes();
+        let mut notes = self.bridge.notes();
         while self.rtc.is_alive() {
             let due = self.drain();
             let now = Instant::now();
-            if self.data.tell(&mut self.rtc, &self.wire, now) {
+            if self.data.tell(&mut self.rtc, &self.bridge, now) {
                 self.hang_up();
                 break;
             }
@@ -184,7 +184,7 @@ impl Link {
         if self.heard_at.is_some_and(|at| now >= at + MUTE_AFTER) {
             self.wire_is_deaf();
         }
-        while let Some(frame) = self.speech.next(&self.wire, now) {
+        while let Some(frame) = self.speech.next(&self.bridge, now) {
             if let Some(mid) = self.mid {
                 self.speech.write(&mut self.rtc, mid, frame);
             }
@@ -264,7 +264,7 @@ impl Link {
             }
             Event::MediaData(sound) if Some(sound.mid) == self.mid => {
                 self.heard_at = Some(self.came_at);
-                self.wire.hear(&self.hearing.hear(&sound.data, sound.time));
+                self.bridge.hear(&self.decoder.hear(&sound.data, sound.time));
             }
             Event::ChannelOpen(id, label) => {
                 self.channels += 1;
@@ -277,7 +277,7 @@ impl Link {
                 }
             }
             Event::ChannelData(message) if self.data.is(message.id) && !message.binary => {
-                self.data.hear(&message.data, &self.wire, self.came_at);
+                self.data.hear(&message.data, &self.bridge, self.came_at);
             }
             Event::ChannelClose(id) if self.data.is(id) => self.data.close(),
             // Closed by the page, or all its addresses have been silent for long: it may still come back in the second case.
@@ -293,7 +293,7 @@ impl Link {
 
     fn wire_is_deaf(&mut self) {
         if self.heard_at.take().is_some() {
-            self.wire.hear_no_more();
+            self.bridge.hear_no_more();
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is said in words: captions to the page, keys from it, in the data channel.
 use super::mux::dropped;
-use crate::wire::Wire;
+use crate::bridge::MediaBridge;
 use serde::Deserialize;
 use std::{
     collections::VecDeque,
@@ -34,9 +34,9 @@ pub struct Data {
     /// When it was first asked whether there is something to tell.
     born_at: Option<Instant>,
     opened_at: Option<Instant>,
-    /// The next note of the wire.
+    /// The next note of the bridge.
     place: usize,
-    /// Taken from the wire and not sent yet; filled only when it is empty.
+    /// Taken from the bridge and not sent yet; filled only when it is empty.
     queue: VecDeque<String>,
     /// The talk is over.
     over_at: Option<Instant>,
@@ -69,15 +69,15 @@ impl Data {
     }
 
     /// Sends what there is to tell, as far as the channel takes it. `true`: the talk is over and the page knows, or it is too late.
-    pub fn tell(&mut self, rtc: &mut Rtc, wire: &Wire, now: Instant) -> bool {
+    pub fn tell(&mut self, rtc: &mut Rtc, bridge: &MediaBridge, now: Instant) -> bool {
         self.born_at.get_or_insert(now);
-        if wire.is_over() {
+        if bridge.is_over() {
             self.over_at.get_or_insert(now);
         }
         let channel = self.channel.and_then(|id| rtc.channel(id));
         let told = channel.is_some_and(|mut channel| {
-            // To the wire's end: what was waiting is not the last of it.
-            while let Some(text) = self.next(wire) {
+            // To the bridge's end: what was waiting is not the last of it.
+            while let Some(text) = self.next(bridge) {
                 match channel.write(false, text.as_bytes()) {
                     Ok(true) => {}
                     // It is full for now; the next frame tries again.
@@ -92,10 +92,10 @@ impl Data {
         self.end_at().is_some_and(|end_at| told || now >= end_at)
     }
 
-    /// The next to be sent, from the wire when nothing waits.
-    fn next(&mut self, wire: &Wire) -> Option<&String> {
+    /// The next to be sent, from the bridge when nothing waits.
+    fn next(&mut self, bridge: &MediaBridge) -> Option<&String> {
         if self.queue.is_empty() {
-            let (notes, next) = wire.notes_from(self.place);
+            let (notes, next) = bridge.notes_from(self.place);
             self.place = next;
             let texts = notes.iter().filter_map(|note| serde_json::to_string(note).ok());
             self.queue.extend(texts);
@@ -104,7 +104,7 @@ impl Data {
     }
 
     /// What the page says.
-    pub fn hear(&mut self, text: &[u8], wire: &Wire, now: Instant) {
+    pub fn hear(&mut self, text: &[u8], bridge: &MediaBridge, now: Instant) {
         if self.since.is_none_or(|since| now - since >= Duration::from_secs(1)) {
             self.since = Some(now);
             self.messages = 0;
@@ -114,7 +114,7 @@ impl Data {
             return dropped("message");
         }
         match serde_json::from_slice(text) {
-            Ok(Message::Keys { digits }) if is_keys(&digits) => wire.press(digits),
+            Ok(Message::Keys { digits }) if is_keys(&digits) => bridge.press(digits),
             Ok(Message::Keys { .. }) | Err(_) => dropped("message"),
         }
     }

@@ -1,6 +1,6 @@
 //! The sound of rooms: WebRTC on one UDP port for all of them, on threads of its own.
 //!
-//! A page offers, [`Media::offer`] answers, [`Offered::connect`] ties the connection to a [`Wire`](super::wire::Wire). We are ICE-lite with host
+//! A page offers, [`Media::offer`] answers, [`Offered::connect`] ties the connection to a [`Wire`](super::bridge::MediaBridge). We are ICE-lite with host
 //! candidates: the browser does the checks, and what it sends comes to the one socket. The mux gives each datagram to the
 //! connection it belongs to; each connection is a task (see `connection`). Sound and data go over DTLS-SRTP only.
 mod codec;
@@ -32,7 +32,7 @@ const MOST_THREADS: usize = 4;
 
 /// Where the browsers' packets come in.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct MediaSettings {
     /// Port 0 is any that is free.
     pub bind: SocketAddr,
     /// What browsers are told instead of the bound address, such as the public one before a NAT; the port is the socket's.
@@ -59,7 +59,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Lets the page have the last notes of a wire that was closed; then the connection ends by itself, within seconds.
+    /// Lets the page have the last notes of a bridge that was closed; then the connection ends by itself, within seconds.
     pub async fn finish(mut self) {
         self.hold.closed().await;
     }
@@ -74,7 +74,7 @@ pub struct Media {
 
 impl Media {
     /// Binds the port and starts the threads. Fails with what to do about it.
-    pub fn start(settings: Settings) -> Result<Self, String> {
+    pub fn start(settings: MediaSettings) -> Result<Self, String> {
         let bind = settings.bind;
         let socket = UdpSocket::bind(bind).map_err(|error| {
             format!("the media port udp {bind} cannot be bound ({error}); choose another address or port")

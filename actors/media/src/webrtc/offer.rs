@@ -1,11 +1,11 @@
 //! Reads a page's offer and writes the answer.
 use super::{
     Change, Codec, Connection,
-    codec::{Hearing, Mouth},
+    codec::{PayloadDecoder, PayloadEncoder},
     connection::{Herald, Link},
     mux::Mux,
 };
-use crate::wire::Wire;
+use crate::bridge::MediaBridge;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -30,8 +30,8 @@ pub struct Offered {
     ufrag: String,
     answer: String,
     codec: Codec,
-    mouth: Mouth,
-    hearing: Hearing,
+    encoder: PayloadEncoder,
+    decoder: PayloadDecoder,
     mux: Arc<Mux>,
     runtime: Handle,
 }
@@ -61,8 +61,8 @@ impl Offered {
             rtc,
             answer: in_frames(answer),
             codec,
-            mouth: Mouth::new(codec).map_err(ready)?,
-            hearing: Hearing::new(codec).map_err(ready)?,
+            encoder: PayloadEncoder::new(codec).map_err(ready)?,
+            decoder: PayloadDecoder::new(codec).map_err(ready)?,
             mux,
             runtime,
         })
@@ -79,13 +79,13 @@ impl Offered {
     }
 
     /// From now on the browser's packets are taken. `changed` is called on a thread of media and must not wait; not for what
-    /// the owner does itself, which is dropping the connection or closing the wire. A wire has one connection at a time: drop the
+    /// the owner does itself, which is dropping the connection or closing the bridge. A bridge has one connection at a time: drop the
     /// one before first, or each of them plays half of what is said.
-    pub fn connect(self, wire: Arc<Wire>, changed: impl Fn(Change) + Send + Sync + 'static) -> Connection {
+    pub fn connect(self, bridge: Arc<MediaBridge>, changed: impl Fn(Change) + Send + Sync + 'static) -> Connection {
         let (hold, dropped) = oneshot::channel();
         let (seat, inbox) = self.mux.seat(self.ufrag);
         let herald = Herald::new(Box::new(changed));
-        let link = Link::new(self.rtc, self.codec, self.mouth, self.hearing, seat, wire, herald);
+        let link = Link::new(self.rtc, self.codec, self.encoder, self.decoder, seat, bridge, herald);
         self.runtime.spawn(link.run(inbox, dropped));
         Connection { hold }
     }

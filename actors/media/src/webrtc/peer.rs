@@ -2,8 +2,8 @@
 //!
 //! It runs on a thread of its own, speaks one codec, sends a microphone every 20 ms and keeps what it hears. What its owner
 //! waits for is watched, never polled, and what does not come in time fails the test with what there was instead.
-use super::{Codec, codec::Hearing, data, speech::Speech};
-use crate::wire::Wire;
+use super::{Codec, codec::PayloadDecoder, data, speech::Speech};
+use crate::bridge::MediaBridge;
 use bytes::Bytes;
 use serde_json::Value;
 use std::{
@@ -188,10 +188,10 @@ struct Client {
     server: Option<SocketAddr>,
     mid: Option<Mid>,
     channel: Option<ChannelId>,
-    hearing: Hearing,
+    decoder: PayloadDecoder,
     speech: Speech,
-    /// What it is saying, on a wire of its own.
-    microphone: Arc<Wire>,
+    /// What it is saying, on a bridge of its own.
+    microphone: Arc<MediaBridge>,
     vanished: bool,
     shown: watch::Sender<View>,
     heard: Arc<Mutex<Vec<i16>>>,
@@ -213,9 +213,9 @@ impl Client {
             server: None,
             mid: None,
             channel: None,
-            hearing: Hearing::new(codec)?,
+            decoder: PayloadDecoder::new(codec)?,
             speech: Speech::steady(codec)?,
-            microphone: Wire::new().0,
+            microphone: MediaBridge::new().0,
             vanished: false,
             shown,
             heard,
@@ -379,7 +379,7 @@ impl Client {
                 self.shown.send_modify(|view| view.notes.push(note));
             }
             Event::MediaData(sound) => {
-                let samples = self.hearing.hear(&sound.data, sound.time);
+                let samples = self.decoder.hear(&sound.data, sound.time);
                 let energy: f64 = samples
                     .iter()
                     .map(|sample| (f64::from(*sample) / 32_768.0).powi(2))

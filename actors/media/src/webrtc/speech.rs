@@ -1,6 +1,6 @@
 //! The agent's words on their way out: a frame every 20 ms, on time or not at all.
-use super::{Codec, codec::Mouth};
-use crate::wire::{FRAME, Wire};
+use super::{Codec, codec::PayloadEncoder};
+use crate::bridge::{FRAME, MediaBridge};
 use std::time::{Duration, Instant};
 use str0m::{Rtc, media::Mid};
 
@@ -26,7 +26,7 @@ pub struct Frame {
 
 pub struct Speech {
     codec: Codec,
-    mouth: Mouth,
+    encoder: PayloadEncoder,
     due: Option<Instant>,
     number: u64,
     /// Frames since the agent's last word.
@@ -36,10 +36,10 @@ pub struct Speech {
 }
 
 impl Speech {
-    pub fn new(codec: Codec, mouth: Mouth) -> Self {
+    pub fn new(codec: Codec, encoder: PayloadEncoder) -> Self {
         Speech {
             codec,
-            mouth,
+            encoder,
             due: None,
             number: 0,
             silent: SILENT,
@@ -50,7 +50,7 @@ impl Speech {
     /// A microphone's.
     #[cfg(any(test, feature = "peer"))]
     pub fn steady(codec: Codec) -> Result<Self, String> {
-        let speech = Speech::new(codec, Mouth::new(codec)?);
+        let speech = Speech::new(codec, PayloadEncoder::new(codec)?);
         Ok(Speech { steady: true, ..speech })
     }
 
@@ -64,7 +64,7 @@ impl Speech {
     }
 
     /// The next frame to send now; `None`: nothing is due. Frames that the agent is silent in are passed over.
-    pub fn next(&mut self, wire: &Wire, now: Instant) -> Option<Frame> {
+    pub fn next(&mut self, bridge: &MediaBridge, now: Instant) -> Option<Frame> {
         loop {
             let due = self.due.filter(|due| *due <= now)?;
             let late = now - due;
@@ -73,7 +73,7 @@ impl Speech {
             self.number += 1;
             self.due = Some(due + EVERY);
             let first = self.silent >= SILENT;
-            let sound = match wire.next_frame() {
+            let sound = match bridge.next_frame() {
                 Some(sound) => {
                     self.silent = 0;
                     sound
@@ -109,7 +109,7 @@ impl Speech {
     }
 
     pub fn write(&mut self, rtc: &mut Rtc, mid: Mid, frame: Frame) {
-        let Some(payload) = self.mouth.say(&frame.sound) else {
+        let Some(payload) = self.encoder.say(&frame.sound) else {
             return;
         };
         let Some(writer) = rtc.writer(mid) else {
@@ -137,27 +137,27 @@ mod tests {
 
     struct Stand {
         speech: Speech,
-        wire: std::sync::Arc<Wire>,
+        bridge: std::sync::Arc<MediaBridge>,
         start: Instant,
     }
 
     impl Stand {
         fn new() -> Self {
             let start = Instant::now();
-            let mut speech = Speech::new(Codec::Pcmu, Mouth::new(Codec::Pcmu).unwrap());
+            let mut speech = Speech::new(Codec::Pcmu, PayloadEncoder::new(Codec::Pcmu).unwrap());
             speech.begin(start);
-            let wire = Wire::new().0;
-            Stand { speech, wire, start }
+            let bridge = MediaBridge::new().0;
+            Stand { speech, bridge, start }
         }
 
         fn play(&self, frames: usize) {
-            drop(self.wire.play(Bytes::from(vec![1; frames * FRAME])));
+            drop(self.bridge.play(Bytes::from(vec![1; frames * FRAME])));
         }
 
         /// The numbers of the frames at that time, and whether each comes after a pause.
         fn at(&mut self, ms: u64) -> Vec<(u64, bool)> {
             let now = self.start + Duration::from_millis(ms);
-            std::iter::from_fn(|| self.speech.next(&self.wire, now))
+            std::iter::from_fn(|| self.speech.next(&self.bridge, now))
                 .map(|frame| (frame.number, frame.first))
                 .collect()
         }

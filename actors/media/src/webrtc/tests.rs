@@ -3,7 +3,7 @@ use super::{
     peer::{PATIENCE, Peer, State, purity, tone},
     *,
 };
-use crate::{heard::Heard, wire::Wire};
+use crate::{bridge::MediaBridge, mic::MicEvent};
 use std::net::Ipv4Addr;
 use tokio::sync::mpsc;
 
@@ -16,7 +16,7 @@ const SENTENCE: &[u8] = include_bytes!("../speech/sentence.ulaw");
 
 fn media() -> Media {
     let bind = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    Media::start(Settings {
+    Media::start(MediaSettings {
         bind,
         addresses: vec![],
     })
@@ -38,33 +38,33 @@ struct Call {
     /// What the page was answered.
     answer: String,
     connection: Option<Connection>,
-    wire: Arc<Wire>,
-    heard: Option<mpsc::Receiver<Heard>>,
+    bridge: Arc<MediaBridge>,
+    heard: Option<mpsc::Receiver<MicEvent>>,
     changes: mpsc::UnboundedReceiver<Change>,
 }
 
 impl Call {
-    /// Connected, with a wire of its own.
+    /// Connected, with a bridge of its own.
     async fn new(media: &Media, codec: Codec) -> Self {
-        let (wire, heard) = Wire::new();
-        let mut call = Call::on(media, codec, wire).await;
+        let (bridge, heard) = MediaBridge::new();
+        let mut call = Call::on(media, codec, bridge).await;
         call.heard = Some(heard);
         call
     }
 
-    async fn on(media: &Media, codec: Codec, wire: Arc<Wire>) -> Self {
+    async fn on(media: &Media, codec: Codec, bridge: Arc<MediaBridge>) -> Self {
         let (peer, sdp) = Peer::offer(codec);
         let offered = media.offer(&sdp).unwrap();
         let answer = offered.answer().to_string();
         let (tell, changes) = changes();
-        let connection = Some(offered.connect(wire.clone(), tell));
+        let connection = Some(offered.connect(bridge.clone(), tell));
         peer.connect(&answer);
         peer.connected().await;
         let mut call = Call {
             peer,
             answer,
             connection,
-            wire,
+            bridge,
             heard: None,
             changes,
         };
@@ -79,7 +79,7 @@ impl Call {
             .expect("no change came")
     }
 
-    async fn heard(&mut self) -> Heard {
+    async fn heard(&mut self) -> MicEvent {
         let heard = self.heard.as_mut().unwrap();
         tokio::time::timeout(PATIENCE, heard.recv())
             .await
@@ -90,7 +90,7 @@ impl Call {
     /// The next that is no speech.
     async fn pressed(&mut self) -> String {
         loop {
-            if let Heard::Pressed(keys) = self.heard().await {
+            if let MicEvent::Dtmf(keys) = self.heard().await {
                 return keys;
             }
         }
@@ -99,7 +99,7 @@ impl Call {
     /// Plays a tone and waits until the page has heard half of it.
     async fn is_alive(&self, hertz: f64) {
         let before = self.peer.view().packets;
-        drop(self.wire.play(tone(hertz, 1_000).into()));
+        drop(self.bridge.play(tone(hertz, 1_000).into()));
         self.peer
             .until("it hears a tone", |view| view.packets >= before + 25)
             .await;
@@ -142,7 +142,7 @@ fn browsers_are_told_where_to_send() {
 #[test]
 fn a_port_that_is_taken_is_named() {
     let media = media();
-    let again = Media::start(Settings {
+    let again = Media::start(MediaSettings {
         bind: media.local_addr(),
         addresses: vec![],
     });
@@ -153,7 +153,7 @@ fn a_port_that_is_taken_is_named() {
 #[tokio::test]
 async fn a_socket_of_both_families_serves_ipv4_too() {
     let bind = "[::]:0".parse().unwrap();
-    let Ok(media) = Media::start(Settings {
+    let Ok(media) = Media::start(MediaSettings {
         bind,
         addresses: vec![Ipv4Addr::LOCALHOST.into()],
     }) else {

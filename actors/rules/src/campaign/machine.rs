@@ -16,7 +16,7 @@ use crate::{effect::Effect, event::CampaignCreated, machine::Machine};
 use entities::{
     Error, Result,
     campaign::{AgentSnapshot, CompletedReason, Plan},
-    ids::{CampaignId, Owned},
+    ids::{CampaignId, TenantScoped},
     tally::Model as Tally,
     values::Moment,
 };
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Campaign {
-    pub key: Owned<CampaignId>,
+    pub key: TenantScoped<CampaignId>,
     pub plan: Arc<Plan>,
     /// The agent as it was at the start.
     pub agent: Option<Arc<AgentSnapshot>>,
@@ -114,7 +114,7 @@ pub enum Command {
 }
 
 impl Campaign {
-    pub fn draft(key: Owned<CampaignId>, mut plan: Plan, now: Moment) -> (Self, Vec<Effect>) {
+    pub fn draft(key: TenantScoped<CampaignId>, mut plan: Plan, now: Moment) -> (Self, Vec<Effect>) {
         plan.session_type = Some(plan.session_type());
         let created = CampaignCreated {
             campaign_id: key.id,
@@ -204,7 +204,7 @@ impl Machine for Campaign {
     const KIND: &'static str = "campaign";
     const TICK: Command = Command::Tick;
 
-    fn owner(&self) -> Owned<CampaignId> {
+    fn owner(&self) -> TenantScoped<CampaignId> {
         self.key
     }
     fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {

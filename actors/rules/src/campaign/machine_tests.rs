@@ -18,8 +18,8 @@ fn at(seconds: i64) -> Moment {
     Moment::from_millis(seconds * 1000)
 }
 
-fn key() -> Owned<CampaignId> {
-    Owned::new(TenantId(Uuid::from_u128(1)), Env::Test, CampaignId(Uuid::from_u128(2)))
+fn key() -> TenantScoped<CampaignId> {
+    TenantScoped::new(TenantId(Uuid::from_u128(1)), Env::Test, CampaignId(Uuid::from_u128(2)))
 }
 
 fn plan() -> Plan {

@@ -1,5 +1,5 @@
 //! What a campaign's settings may say, as far as they tell it by themselves.
-use super::letter::Letter;
+use super::message_template::MessageTemplate;
 use crate::session::settings::{check_dispositions, check_voicemail};
 use entities::{
     Error, Result,
@@ -32,7 +32,7 @@ pub fn check(plan: &Plan, max_calls_per_second: f64) -> Result<()> {
     }
     // A draft may still lack its template; its start needs it.
     if plan.template.is_some() {
-        Letter::check(plan)?;
+        MessageTemplate::check(plan)?;
     }
     check_dispositions("dispositions", &plan.dispositions)?;
     check_voicemail(&plan.voicemail)?;

@@ -3,7 +3,7 @@ use super::machine::{Campaign, Cause, Phase, next_deadline};
 use entities::{
     Error, Result,
     campaign::{CompletedReason, Model as Row, PauseReason, Status},
-    ids::Owned,
+    ids::TenantScoped,
 };
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ impl Campaign {
             },
         };
         Ok(Campaign {
-            key: Owned::new(row.tenant_id, row.env, row.id),
+            key: TenantScoped::new(row.tenant_id, row.env, row.id),
             plan: Arc::new(row.plan),
             agent: row.agent.map(Arc::new),
             phase,

@@ -9,7 +9,7 @@ use crate::event::{
 };
 use entities::{
     Error, Result,
-    campaign::{Outcome, Retry},
+    campaign::{Retry, RetryOutcome},
     contact::{Model as Contact, SkipReason, Status, WaitReason},
     ids::DeliveryRowId,
     session::{self, EndReason},
@@ -285,7 +285,7 @@ fn step(mut contact: Contact, status: Status) -> Contact {
 }
 
 /// The rule of retries that an ending falls under; `None`: it is final.
-fn retried_as(ending: Ending) -> Option<Outcome> {
+fn retried_as(ending: Ending) -> Option<RetryOutcome> {
     use session::Status::{Busy, Completed, Failed, InProgress, NoAnswer, Queued, Voicemail};
     match ending {
         // The person may have talked, the number does not exist, or somebody wanted it so.
@@ -294,15 +294,15 @@ fn retried_as(ending: Ending) -> Option<Outcome> {
         | Ending::GivenBack
         | Ending::Arrived
         | Ending::Final => None,
-        Ending::Call(Busy, _) => Some(Outcome::Busy),
-        Ending::Call(NoAnswer, _) => Some(Outcome::NoAnswer),
-        Ending::Call(Voicemail, _) => Some(Outcome::Voicemail),
-        Ending::Call(Failed, _) | Ending::NotArrived => Some(Outcome::Failed),
+        Ending::Call(Busy, _) => Some(RetryOutcome::Busy),
+        Ending::Call(NoAnswer, _) => Some(RetryOutcome::NoAnswer),
+        Ending::Call(Voicemail, _) => Some(RetryOutcome::Voicemail),
+        Ending::Call(Failed, _) | Ending::NotArrived => Some(RetryOutcome::Failed),
     }
 }
 
 /// When a contact is called again whose attempt ended so at that moment; `None`: never.
-fn next_attempt(contact: &Contact, retry: &Retry, outcome: Outcome, ended_at: Moment) -> Option<Moment> {
+fn next_attempt(contact: &Contact, retry: &Retry, outcome: RetryOutcome, ended_at: Moment) -> Option<Moment> {
     let (attempts, most) = (contact.attempts, most_attempts(contact, retry));
     let rule = retry.rules.get(&outcome).cloned().unwrap_or_default();
     let max_attempts = rule.max_attempts.map_or(most, |max| max.get().min(most));

@@ -33,7 +33,7 @@ fn minutes(count: i64) -> Bounded<0, 10_080> {
     Bounded::new(count).unwrap()
 }
 
-fn retry(max_attempts: i64, min_gap_minutes: i64, rules: &[(Outcome, RetryRule)]) -> Retry {
+fn retry(max_attempts: i64, min_gap_minutes: i64, rules: &[(RetryOutcome, RetryRule)]) -> Retry {
     let (max_attempts, min_gap_minutes) = (times(max_attempts), minutes(min_gap_minutes));
     let rules = rules.iter().cloned().collect();
     Retry {
@@ -194,7 +194,7 @@ fn a_message_that_ends_moves_its_contact() {
         3,
         30,
         &[(
-            Outcome::Failed,
+            RetryOutcome::Failed,
             RetryRule {
                 never: true,
                 ..RetryRule::default()
@@ -420,8 +420,14 @@ fn new_rules_are_for_those_who_wait() {
         ("sooner", waiting(), retry(2, 10, &[]), BUSY, Some(10)),
         ("later", waiting(), retry(2, 500, &[]), BUSY, Some(500)),
         ("too often", waiting(), retry(1, 30, &[]), BUSY, None),
-        ("not after that", waiting(), never(Outcome::Busy), BUSY, None),
-        ("after another", waiting(), never(Outcome::Busy), NO_ANSWER, Some(30)),
+        ("not after that", waiting(), never(RetryOutcome::Busy), BUSY, None),
+        (
+            "after another",
+            waiting(),
+            never(RetryOutcome::Busy),
+            NO_ANSWER,
+            Some(30),
+        ),
         ("the cap is asked anew", capped(), twice(), BUSY, Some(30)),
         ("capped, and too often", capped(), retry(1, 30, &[]), BUSY, None),
         ("the hours are asked anew", opening(), twice(), BUSY, Some(30)),
@@ -569,7 +575,7 @@ fn who_turned_the_call_down_is_not_called_again_whatever_the_plan_says() {
         delays_minutes: vec![minutes(1)],
         ..RetryRule::default()
     };
-    let plan = retry(10, 0, &[(Outcome::NoAnswer, every_minute)]);
+    let plan = retry(10, 0, &[(RetryOutcome::NoAnswer, every_minute)]);
     assert_eq!(gaps(&plan, NO_ANSWER).len(), 9);
     assert!(gaps(&plan, DECLINED).is_empty());
     // Somebody may still ask for it by hand.
@@ -625,7 +631,7 @@ fn the_retry_plan_decides_when_and_how_often() {
         delays_minutes,
         ..RetryRule::default()
     };
-    let slowly = [(Outcome::Busy, busy.clone())];
+    let slowly = [(RetryOutcome::Busy, busy.clone())];
     // The first is raised to the least gap, the last one repeats; other outcomes wait for the least gap.
     assert_eq!(gaps(&retry(6, 30, &slowly), BUSY), [30, 60, 90, 90, 90]);
     assert_eq!(gaps(&retry(4, 30, &slowly), NO_ANSWER), [30, 30, 30]);
@@ -635,11 +641,11 @@ fn the_retry_plan_decides_when_and_how_often() {
             max_attempts: Some(times(of_the_rule)),
             ..RetryRule::default()
         };
-        let plan = retry(max_attempts, 10, &[(Outcome::Voicemail, rule)]);
+        let plan = retry(max_attempts, 10, &[(RetryOutcome::Voicemail, rule)]);
         assert_eq!(gaps(&plan, VOICEMAIL), [10]);
     }
     let never = RetryRule { never: true, ..busy };
-    assert!(gaps(&retry(4, 10, &[(Outcome::Failed, never)]), REJECTED).is_empty());
+    assert!(gaps(&retry(4, 10, &[(RetryOutcome::Failed, never)]), REJECTED).is_empty());
     // Unless the plan says otherwise, a contact is called once.
     assert!(gaps(&Retry::default(), BUSY).is_empty());
 }
@@ -776,7 +782,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn plans() -> impl Strategy<Value = Retry> {
-    use Outcome::*;
+    use RetryOutcome::*;
     let outcome = prop::sample::select(vec![Busy, NoAnswer, Voicemail, Failed]);
     let delays = prop::collection::vec((0..=10_080_i64).prop_map(minutes), 0..4);
     let max = prop::option::of((1..=10_i64).prop_map(times));

@@ -5,7 +5,7 @@
 //! model as a result, and stands in the timeline.
 use super::{
     schema::Parameters,
-    tools::{self, Kit},
+    tools::{self, ToolSet},
 };
 use entities::{function::Model as Function, values::E164};
 use serde_json::{Map, Value};
@@ -40,26 +40,32 @@ pub enum Allowed {
 
 /// Counts what a model has asked for in one talk.
 #[derive(Debug, Default)]
-pub struct Guard {
+pub struct ToolPolicy {
     calls: usize,
     /// The agent was told once that a required question is open.
     reminded: bool,
 }
 
-impl Guard {
+impl ToolPolicy {
     /// `Err`: why not, in words for the model and for the timeline.
-    pub fn look(&mut self, kit: &Kit, answered: &[String], name: &str, arguments: &str) -> Result<Allowed, String> {
+    pub fn look(
+        &mut self,
+        tool_set: &ToolSet,
+        answered: &[String],
+        name: &str,
+        arguments: &str,
+    ) -> Result<Allowed, String> {
         self.calls += 1;
         // Whatever it did before: it may always go.
         if self.calls > MAX_CALLS && name != tools::END {
             return Err(format!("more than {MAX_CALLS} tool calls in one talk"));
         }
-        if let Some(function) = kit.functions.iter().find(|function| function.name == name) {
+        if let Some(function) = tool_set.functions.iter().find(|function| function.name == name) {
             let parameters = Parameters::parse(&function.definition.parameters)?;
             let fits = parameters.check(arguments).map_err(|faults| faults.join("; "))?;
             return Ok(Allowed::Function(Box::new(function.clone()), fits));
         }
-        if !kit.tools().iter().any(|tool| tool.name == name) {
+        if !tool_set.tools().iter().any(|tool| tool.name == name) {
             return Err(format!("`{}` is not one of this agent's tools", shown(name)));
         }
         let fields = object(arguments)?;
@@ -67,19 +73,19 @@ impl Guard {
             tools::TRANSFER => {
                 check(&fields, &["target"])?;
                 let target = fields.get("target").map(text).transpose()?;
-                let number = kit
+                let number = tool_set
                     .target(target)
                     .ok_or("`target` is not one of this agent's targets")?;
                 Ok(Allowed::Transfer(number.clone()))
             }
             tools::END => {
                 check(&fields, &[])?;
-                self.may_end(kit, answered)
+                self.may_end(tool_set, answered)
             }
             tools::DISPOSE => {
                 check(&fields, &["code", "note"])?;
                 let code = fields.get("code").map(text).transpose()?.unwrap_or_default();
-                let known = kit.dispositions.iter().find(|one| &*one.code == code);
+                let known = tool_set.dispositions.iter().find(|one| &*one.code == code);
                 let code = known
                     .ok_or("`code` is not one of this agent's dispositions")?
                     .code
@@ -93,7 +99,7 @@ impl Guard {
             tools::ANSWER => {
                 check(&fields, &["key", "value"])?;
                 let key = fields.get("key").map(text).transpose()?.unwrap_or_default();
-                let known = kit.questions.iter().find(|one| &*one.key == key);
+                let known = tool_set.questions.iter().find(|one| &*one.key == key);
                 let question = known.ok_or("`key` is not one of this agent's questions")?;
                 let value = fields.get("value").unwrap_or(&Value::Null);
                 let value = tools::fits(question, value).ok_or("`value` does not fit the question's type")?;
@@ -108,8 +114,8 @@ impl Guard {
     }
 
     /// An agent that forgot a required question is reminded once.
-    fn may_end(&mut self, kit: &Kit, answered: &[String]) -> Result<Allowed, String> {
-        let open = kit
+    fn may_end(&mut self, tool_set: &ToolSet, answered: &[String]) -> Result<Allowed, String> {
+        let open = tool_set
             .questions
             .iter()
             .find(|question| question.required && !answered.iter().any(|key| **key == *question.key));

@@ -42,10 +42,10 @@ fn disposition(code: &str) -> Disposition {
 }
 
 /// One function, two targets, one disposition, and two questions of which `seats` is required.
-fn kit() -> Kit {
+fn tool_set() -> ToolSet {
     let day = json!({ "type": "object", "properties": { "day": { "type": "string" } }, "required": ["day"] });
     let target = |name: &str, number: &str| (name.to_owned(), number.parse().unwrap());
-    Kit {
+    ToolSet {
         functions: vec![function("find_day", day)],
         targets: vec![target("default", "+14155550100"), target("sales", "+14155550199")],
         dispositions: vec![disposition("sold")],
@@ -57,7 +57,7 @@ fn kit() -> Kit {
 }
 
 fn look(name: &str, arguments: &str) -> Result<Allowed, String> {
-    Guard::default().look(&kit(), &[], name, arguments)
+    ToolPolicy::default().look(&tool_set(), &[], name, arguments)
 }
 
 fn refusal(name: &str, arguments: &str) -> String {
@@ -95,13 +95,13 @@ fn only_the_agents_own_tools_are_known() {
         (tools::DISPOSE, r#"{"code":"sold"}"#),
         (tools::ANSWER, r#"{"key":"seats","value":1}"#),
     ] {
-        let why = Guard::default()
-            .look(&Kit::default(), &[], name, arguments)
+        let why = ToolPolicy::default()
+            .look(&ToolSet::default(), &[], name, arguments)
             .unwrap_err();
         assert!(why.ends_with("is not one of this agent's tools"), "{why}");
     }
     assert!(matches!(
-        Guard::default().look(&Kit::default(), &[], tools::END, ""),
+        ToolPolicy::default().look(&ToolSet::default(), &[], tools::END, ""),
         Ok(Allowed::End)
     ));
     // What a model calls it is shown to people: short, and in plain letters.
@@ -204,14 +204,14 @@ fn an_answer_is_kept_as_its_question_wants_it() {
 #[test]
 fn arguments_are_an_object_of_16_kib_at_most() {
     let padded = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));
-    let calm = || Guard::default();
+    let calm = || ToolPolicy::default();
     assert!(
         calm()
-            .look(&Kit::default(), &[], tools::END, &padded(16 * 1024))
+            .look(&ToolSet::default(), &[], tools::END, &padded(16 * 1024))
             .is_ok()
     );
     let why = calm()
-        .look(&Kit::default(), &[], tools::END, &padded(16 * 1024 + 1))
+        .look(&ToolSet::default(), &[], tools::END, &padded(16 * 1024 + 1))
         .unwrap_err();
     assert_eq!(why, "the arguments are larger than 16 KiB");
     for (arguments, why) in [
@@ -227,43 +227,45 @@ fn arguments_are_an_object_of_16_kib_at_most() {
 
 #[test]
 fn an_agent_that_forgot_a_required_question_is_reminded_once() {
-    let kit = kit();
-    let mut guard = Guard::default();
-    let why = guard.look(&kit, &[], tools::END, "").unwrap_err();
+    let tool_set = tool_set();
+    let mut tool_policy = ToolPolicy::default();
+    let why = tool_policy.look(&tool_set, &[], tools::END, "").unwrap_err();
     assert_eq!(why, "ask first: seats? (`seats`)");
     assert!(
-        matches!(guard.look(&kit, &[], tools::END, ""), Ok(Allowed::End)),
+        matches!(tool_policy.look(&tool_set, &[], tools::END, ""), Ok(Allowed::End)),
         "the person may not want to answer"
     );
     // An optional one is nobody's business.
     let answered = ["seats".to_owned()];
     assert!(matches!(
-        Guard::default().look(&kit, &answered, tools::END, ""),
+        ToolPolicy::default().look(&tool_set, &answered, tools::END, ""),
         Ok(Allowed::End)
     ));
     let other = ["colour".to_owned()];
-    assert!(Guard::default().look(&kit, &other, tools::END, "").is_err());
+    assert!(ToolPolicy::default().look(&tool_set, &other, tools::END, "").is_err());
 }
 
 #[test]
 fn a_talk_has_60_tool_calls_refused_ones_count_and_it_may_always_end() {
-    let kit = kit();
-    let mut guard = Guard::default();
+    let tool_set = tool_set();
+    let mut tool_policy = ToolPolicy::default();
     for nth in 0..MAX_CALLS {
         let (name, arguments) = if nth % 2 == 0 {
             ("find_day", r#"{"day":"monday"}"#)
         } else {
             ("nothing", "{}")
         };
-        let outcome = guard.look(&kit, &[], name, arguments);
+        let outcome = tool_policy.look(&tool_set, &[], name, arguments);
         assert_eq!(outcome.is_ok(), nth % 2 == 0, "{nth}: {outcome:?}");
     }
-    let why = guard.look(&kit, &[], "find_day", r#"{"day":"monday"}"#).unwrap_err();
+    let why = tool_policy
+        .look(&tool_set, &[], "find_day", r#"{"day":"monday"}"#)
+        .unwrap_err();
     assert_eq!(why, "more than 60 tool calls in one talk");
     let answered = ["seats".to_owned()];
-    let end = guard.look(&kit, &answered, tools::END, "");
+    let end = tool_policy.look(&tool_set, &answered, tools::END, "");
     assert!(matches!(end, Ok(Allowed::End)), "{end:?}");
-    let why = guard.look(&kit, &answered, tools::DISPOSE, r#"{"code":"sold"}"#);
+    let why = tool_policy.look(&tool_set, &answered, tools::DISPOSE, r#"{"code":"sold"}"#);
     assert!(why.is_err(), "nothing else is: {why:?}");
 }
 

@@ -16,7 +16,7 @@ pub const BUILT_IN: [&str; 4] = [TRANSFER, END, DISPOSE, ANSWER];
 
 /// What one agent may do in one call.
 #[derive(Clone, Debug, Default)]
-pub struct Kit {
+pub struct ToolSet {
     pub functions: Vec<Function>,
     /// Name and number; the first is the default.
     pub targets: Vec<(String, E164)>,
@@ -24,7 +24,7 @@ pub struct Kit {
     pub questions: Vec<Question>,
 }
 
-impl Kit {
+impl ToolSet {
     pub fn new(
         definition: &Definition,
         functions: Vec<Function>,
@@ -47,7 +47,7 @@ impl Kit {
         } else {
             dispositions.to_vec()
         };
-        Kit {
+        ToolSet {
             functions,
             targets,
             dispositions,

@@ -84,7 +84,7 @@ pub enum Misfit {
 
 /// A top-up as it begins.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct NewTopup {
     pub id: TopupId,
     pub owner: (entities::ids::TenantId, Env),
     pub amount_cents: Cents,
@@ -105,7 +105,7 @@ const NOTICE_SECONDS: i64 = 5 * 60;
 const ASKED_DAYS: i64 = 30;
 
 /// Real money with live keys, none with test keys.
-pub fn born(asked: Asked, now: Moment) -> Topup {
+pub fn born(asked: NewTopup, now: Moment) -> Topup {
     let processor = match asked.owner.1 {
         Env::Live => Processor::Stripe,
         Env::Test => Processor::Sandbox,

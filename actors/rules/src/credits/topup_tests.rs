@@ -14,7 +14,7 @@ fn at(seconds: i64) -> Moment {
 
 /// Born at 0, for 25 dollars, with live keys.
 fn new() -> Topup {
-    let asked = Asked {
+    let asked = NewTopup {
         id: Uuid::from_u128(7).into(),
         owner: (Uuid::from_u128(1).into(), Env::Live),
         amount_cents: Cents(AMOUNT),
@@ -381,7 +381,7 @@ fn the_sandbox_pays_all_but_amounts_that_end_in_02() {
         );
         assert!(row.processor_session_id.is_none() && row.ask_at.is_none());
     }
-    let asked = Asked {
+    let asked = NewTopup {
         id: Uuid::from_u128(7).into(),
         owner: (Uuid::from_u128(1).into(), Env::Test),
         amount_cents: Cents(100),

@@ -19,13 +19,13 @@ mod known;
 mod message;
 mod outcomes;
 
-pub use message::{Attempted, Begin, Due, LaneAct, LaneEvent, ReadRows, Settings};
+pub use message::{Attempted, Begin, Due, LaneAct, LaneEvent, LaneSettings, ReadRows};
 
 use super::{
+    concurrency::AdaptiveConcurrency,
     machine::{self, Verdict},
     queue::Queue,
-    settle::Standing,
-    width::Width,
+    settle::EndpointState,
 };
 use crate::limits::Limits;
 use entities::{
@@ -46,11 +46,11 @@ const DOUBT_LOOK: Duration = Duration::from_secs(30);
 /// `T` is what an attempt needs to know of its receiver; the lane only hands it on.
 pub struct Lane<T> {
     /// As of the last read or commit.
-    standing: Standing,
+    endpoint_state: EndpointState,
     known: Known<T>,
     rows: Rows,
     queue: Queue,
-    width: Width,
+    concurrency: AdaptiveConcurrency,
     in_flight: usize,
     outcomes: Outcomes,
     next_due_at: Option<Moment>,
@@ -71,11 +71,11 @@ enum Life {
 impl<T: Clone> Lane<T> {
     pub fn new(endpoint: EndpointId) -> Self {
         Lane {
-            standing: Standing::new(endpoint),
+            endpoint_state: EndpointState::new(endpoint),
             known: Known::Nothing,
             rows: Rows::More,
             queue: Queue::default(),
-            width: Width::new(usize::MAX),
+            concurrency: AdaptiveConcurrency::new(usize::MAX),
             in_flight: 0,
             outcomes: Outcomes::default(),
             next_due_at: None,
@@ -104,8 +104,11 @@ impl<T: Clone> Lane<T> {
                 self.attempted(attempted, now, limits);
                 self.commit(&mut acts);
             }
-            LaneEvent::Committed { deliveries, standing } => {
-                self.settled(&deliveries, standing);
+            LaneEvent::Committed {
+                deliveries,
+                endpoint_state,
+            } => {
+                self.settled(&deliveries, endpoint_state);
                 self.commit(&mut acts);
             }
             LaneEvent::CommitFailed(tried) => {
@@ -129,13 +132,13 @@ impl<T: Clone> Lane<T> {
     }
 
     /// What outcomes are counted on.
-    pub fn standing(&self) -> &Standing {
-        &self.standing
+    pub fn endpoint_state(&self) -> &EndpointState {
+        &self.endpoint_state
     }
 
     /// Attempts at once.
-    pub fn width(&self) -> usize {
-        self.width.get()
+    pub fn concurrency(&self) -> usize {
+        self.concurrency.get()
     }
 
     /// Goes on with whatever can go on.
@@ -146,7 +149,7 @@ impl<T: Clone> Lane<T> {
             }
             return;
         }
-        let runs_low = matches!(self.rows, Rows::More) && self.queue.runs_low(self.width.get());
+        let runs_low = matches!(self.rows, Rows::More) && self.queue.runs_low(self.concurrency.get());
         if runs_low || !self.known.is_current() {
             self.read(times.ours, acts);
         }
@@ -171,7 +174,7 @@ impl<T: Clone> Lane<T> {
                 target: receiver.target.clone(),
                 delivery,
                 event,
-                number: self.width.start(),
+                number: self.concurrency.start(),
             }));
         }
     }
@@ -179,10 +182,10 @@ impl<T: Clone> Lane<T> {
     /// Nothing more is sent while what was sent cannot be written down, nor while outcomes that are not committed yet may
     /// suspend the endpoint.
     fn may_begin(&self, limits: &Limits) -> bool {
-        let endpoint = self.standing.endpoint.as_ref();
+        let endpoint = self.endpoint_state.endpoint.as_ref();
         let streak = endpoint.map_or(0, |endpoint| endpoint.failure_streak);
-        self.in_flight < self.width.get()
-            && !self.outcomes.are_too_many(self.width.get())
+        self.in_flight < self.concurrency.get()
+            && !self.outcomes.are_too_many(self.concurrency.get())
             && !self.outcomes.are_failing()
             && !self.outcomes.may_suspend(streak, limits.suspend_after)
     }
@@ -192,7 +195,10 @@ impl<T: Clone> Lane<T> {
         if times.in_doubt {
             return Some(times.ours.plus(DOUBT_LOOK));
         }
-        self.standing.health.paused_until.filter(|until| *until > times.ours)
+        self.endpoint_state
+            .health
+            .paused_until
+            .filter(|until| *until > times.ours)
     }
 
     fn attempted(&mut self, attempted: Attempted, now: Moment, limits: &Limits) {
@@ -206,13 +212,13 @@ impl<T: Clone> Lane<T> {
         self.in_flight = self.in_flight.saturating_sub(1);
         match report.outcome.verdict() {
             // A refusal was an answer, and a quick one: no reason to send less at once.
-            Verdict::Delivered | Verdict::Refused => self.width.succeeded(),
-            Verdict::TryAgain => self.width.failed(number),
+            Verdict::Delivered | Verdict::Refused => self.concurrency.succeeded(),
+            Verdict::TryAgain => self.concurrency.failed(number),
         }
         // At once, not with the commit: those behind it have only to wait for the attempt.
         self.queue.tried(&delivery, subject);
         let pause = machine::pause_until(&report.outcome, &limits.schedule, now);
-        self.standing.health.paused_until = self.standing.health.paused_until.max(pause);
+        self.endpoint_state.health.paused_until = self.endpoint_state.health.paused_until.max(pause);
         self.outcomes.add(delivery, report, limits, now);
     }
 
@@ -223,18 +229,18 @@ impl<T: Clone> Lane<T> {
         }
     }
 
-    fn settled(&mut self, deliveries: &[Delivery], Standing { endpoint, health }: Standing) {
+    fn settled(&mut self, deliveries: &[Delivery], EndpointState { endpoint, health }: EndpointState) {
         for delivery in deliveries {
             self.queue.settled(delivery.id);
             self.due_at(delivery.next_attempt_at);
         }
         self.outcomes.landed();
         // A reload may have read a newer endpoint than the one that was counted on.
-        if version(endpoint.as_ref()) >= version(self.standing.endpoint.as_ref()) {
-            self.standing.endpoint = endpoint;
+        if version(endpoint.as_ref()) >= version(self.endpoint_state.endpoint.as_ref()) {
+            self.endpoint_state.endpoint = endpoint;
         }
-        self.standing.health = newer(&self.standing.health, health);
-        if !self.standing.is_active() {
+        self.endpoint_state.health = newer(&self.endpoint_state.health, health);
+        if !self.endpoint_state.is_active() {
             self.stop_sending();
         }
     }

@@ -3,10 +3,10 @@ use crate::{
     credits::terms::Terms,
     delivery::{
         failure::Timings,
-        machine::{Outcome, Schedule},
+        machine::{AttemptOutcome, Schedule},
         queue::Item,
         report::Report,
-        settle::Standing,
+        settle::EndpointState,
     },
     limits::{Limits, Retention},
 };
@@ -58,10 +58,10 @@ pub(super) fn endpoint(status: Status, version: i32) -> Endpoint {
     }
 }
 
-pub(super) fn standing(endpoint: Endpoint) -> Standing {
-    Standing {
+pub(super) fn endpoint_state(endpoint: Endpoint) -> EndpointState {
+    EndpointState {
         endpoint: Some(endpoint.clone()),
-        ..Standing::new(endpoint.id)
+        ..EndpointState::new(endpoint.id)
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn item(number: i64, subject: u128, now: Moment) -> Item {
 /// An answer without `Retry-After`.
 pub(super) fn report(status: u16, started_at: Moment) -> Report {
     Report {
-        outcome: Outcome::Answered {
+        outcome: AttemptOutcome::Answered {
             status,
             retry_after: None,
         },

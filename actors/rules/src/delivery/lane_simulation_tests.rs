@@ -1,7 +1,7 @@
 //! What holds for every lane, whatever happens and in whatever order: a database of rows, a receiver and a clock are played
 //! here, and everything that takes time (a read, an attempt, a commit) ends when the steps say so.
 use super::{
-    samples::{at, endpoint, item, limits, report, standing},
+    samples::{at, endpoint, endpoint_state, item, limits, report},
     *,
 };
 use crate::delivery::{
@@ -60,7 +60,7 @@ struct World {
     in_doubt: bool,
     endpoint: Endpoint,
     /// As of the last commit.
-    health: Option<Standing>,
+    health: Option<EndpointState>,
     /// By their events' numbers.
     rows: BTreeMap<i64, Item>,
     /// The read under way; and what it has seen, if it has looked.
@@ -68,7 +68,7 @@ struct World {
     seen: Option<LaneEvent<i32>>,
     attempts: Vec<Attempt>,
     /// The commit under way, and what it counts on; then what the lane will hear of it.
-    committing: Option<(Standing, Vec<Tried>)>,
+    committing: Option<(EndpointState, Vec<Tried>)>,
     landed: Option<LaneEvent<i32>>,
     backing_off: bool,
     timer: Option<Moment>,
@@ -147,8 +147,8 @@ impl World {
             LaneAct::Begin(begin) => self.begin(begin),
             LaneAct::Commit(tried) => {
                 assert!(!tried.is_empty() && self.landed.is_none() && !self.backing_off);
-                let standing = self.lane.standing().clone();
-                let before = self.committing.replace((standing, tried));
+                let endpoint_state = self.lane.endpoint_state().clone();
+                let before = self.committing.replace((endpoint_state, tried));
                 assert!(before.is_none(), "one commit at a time");
             }
             LaneAct::BackOff => self.backing_off = true,
@@ -165,7 +165,7 @@ impl World {
         let is_first = |delivery: &Delivery| delivery.attempts == 0;
 
         assert!(!self.in_doubt, "{number} is begun while the clock is in doubt");
-        let allowed = usize::try_from(begun.target).unwrap().min(self.lane.width());
+        let allowed = usize::try_from(begun.target).unwrap().min(self.lane.concurrency());
         assert!(self.attempts.len() < allowed, "{number} is one too many");
 
         let mut under_way = self.attempts.iter().map(|attempt| &attempt.begun);
@@ -305,15 +305,15 @@ impl World {
             EndpointStatus::Active | EndpointStatus::Suspended | EndpointStatus::Disabled => {}
         }
         let settings = with_settings.then(|| {
-            let known = standing(self.endpoint.clone());
+            let known = endpoint_state(self.endpoint.clone());
             let health = self
                 .health
                 .as_ref()
                 .map_or(known.health.clone(), |it| it.health.clone());
             let is_active = known.is_active();
-            Settings {
+            LaneSettings {
                 target: is_active.then_some(self.endpoint.max_concurrency),
-                standing: Standing { health, ..known },
+                endpoint_state: EndpointState { health, ..known },
             }
         });
         let open: Vec<Item> = self.rows.values().filter(|(row, _)| is_open(row)).cloned().collect();
@@ -367,14 +367,14 @@ impl World {
             if settled.commit.changes.endpoints.is_empty() || !is_stale {
                 break settled;
             }
-            counted_on = Standing {
+            counted_on = EndpointState {
                 endpoint: Some(self.endpoint.clone()),
-                health: settled.standing.health,
+                health: settled.endpoint_state.health,
             };
         };
         let Settled {
             deliveries,
-            standing,
+            endpoint_state,
             commit,
             ..
         } = settled;
@@ -384,12 +384,15 @@ impl World {
                 *row = delivery.clone();
             }
         }
-        self.health = Some(standing.clone());
+        self.health = Some(endpoint_state.clone());
         let was_active = self.endpoint.status == EndpointStatus::Active;
         if let Some(endpoint) = commit.changes.endpoints.into_iter().next() {
             self.endpoint = endpoint;
         }
-        self.landed = Some(LaneEvent::Committed { deliveries, standing });
+        self.landed = Some(LaneEvent::Committed {
+            deliveries,
+            endpoint_state,
+        });
         if was_active && self.endpoint.status == EndpointStatus::Suspended {
             self.put_away(Status::Held);
             self.tell(LaneEvent::Changed);
@@ -419,7 +422,7 @@ impl World {
         self.timer = None;
         let rows = |lane: &Lane<i32>| (std::mem::discriminant(&lane.rows), lane.next_due_at);
         let before = rows(&self.lane);
-        let (is_reading, pause) = (self.lane.is_reading(), self.lane.standing.health.paused_until);
+        let (is_reading, pause) = (self.lane.is_reading(), self.lane.endpoint_state.health.paused_until);
         let acts = self.hear(LaneEvent::Rang);
         let changes = acts > 0 || rows(&self.lane) != before;
         assert!(changes || is_reading || pause == Some(at), "woken in vain");

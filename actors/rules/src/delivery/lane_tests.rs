@@ -2,7 +2,7 @@
 use super::{
     intake::Meanwhile,
     outcomes::Committing,
-    samples::{at, endpoint, item, limits, report, standing},
+    samples::{at, endpoint, endpoint_state, item, limits, report},
     *,
 };
 use crate::delivery::{queue::Item, settle::Tried};
@@ -42,9 +42,9 @@ fn active() -> Option<Endpoint> {
 }
 
 fn read(endpoint: Option<Endpoint>, numbers: &[i64]) -> TestEvent {
-    let settings = endpoint.map(|endpoint| Settings {
+    let settings = endpoint.map(|endpoint| LaneSettings {
         target: (endpoint.status == EndpointStatus::Active).then_some(TARGET),
-        standing: standing(endpoint),
+        endpoint_state: endpoint_state(endpoint),
     });
     let due = Due {
         deliveries: items(numbers),
@@ -107,7 +107,7 @@ fn committed(number: i64, endpoint: Endpoint) -> TestEvent {
     };
     LaneEvent::Committed {
         deliveries: vec![delivery],
-        standing: standing(endpoint),
+        endpoint_state: endpoint_state(endpoint),
     }
 }
 
@@ -120,7 +120,7 @@ fn committed_again(number: i64) -> TestEvent {
     };
     LaneEvent::Committed {
         deliveries: vec![delivery],
-        standing: standing(endpoint(EndpointStatus::Active, 7)),
+        endpoint_state: endpoint_state(endpoint(EndpointStatus::Active, 7)),
     }
 }
 

@@ -50,7 +50,7 @@ impl Schedule {
 
 /// How one attempt went.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     Answered {
         status: u16,
         /// What `Retry-After` asks for.
@@ -62,7 +62,7 @@ pub enum Outcome {
 /// One attempt, as the machine sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     pub started_at: Moment,
     /// A random number from 0 to 1: up to a tenth more waiting, so that what failed together does not come back together.
     pub jitter: f64,
@@ -76,16 +76,16 @@ pub enum Verdict {
     Refused,
 }
 
-impl Outcome {
+impl AttemptOutcome {
     pub fn verdict(&self) -> Verdict {
         match self {
-            Outcome::Answered { status: 200..=299, .. } => Verdict::Delivered,
-            Outcome::Answered {
+            AttemptOutcome::Answered { status: 200..=299, .. } => Verdict::Delivered,
+            AttemptOutcome::Answered {
                 status: 408 | 425 | 429 | 500..=599,
                 ..
             } => Verdict::TryAgain,
-            Outcome::Answered { .. } | Outcome::Failed(Failure::BlockedTarget(_)) => Verdict::Refused,
-            Outcome::Failed(
+            AttemptOutcome::Answered { .. } | AttemptOutcome::Failed(Failure::BlockedTarget(_)) => Verdict::Refused,
+            AttemptOutcome::Failed(
                 Failure::Timeout | Failure::Dns(_) | Failure::Connect(_) | Failure::Tls(_) | Failure::BadAnswer(_),
             ) => Verdict::TryAgain,
         }
@@ -94,15 +94,15 @@ impl Outcome {
     /// The HTTP status; 0 when no answer came.
     pub fn status(&self) -> u16 {
         match self {
-            Outcome::Answered { status, .. } => *status,
-            Outcome::Failed(_) => 0,
+            AttemptOutcome::Answered { status, .. } => *status,
+            AttemptOutcome::Failed(_) => 0,
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Outcome::Answered { retry_after, .. } => *retry_after,
-            Outcome::Failed(_) => None,
+            AttemptOutcome::Answered { retry_after, .. } => *retry_after,
+            AttemptOutcome::Failed(_) => None,
         }
     }
 }
@@ -177,7 +177,7 @@ fn failed(mut delivery: Delivery, reason: FailedReason) -> Delivery {
 }
 
 /// Until when the whole endpoint is left alone: after a 429, or when the receiver says `Retry-After`.
-pub fn pause_until(outcome: &Outcome, schedule: &Schedule, now: Moment) -> Option<Moment> {
+pub fn pause_until(outcome: &AttemptOutcome, schedule: &Schedule, now: Moment) -> Option<Moment> {
     let asked = outcome.retry_after();
     if outcome.verdict() != Verdict::TryAgain || (outcome.status() != 429 && asked.is_none()) {
         return None;

@@ -24,7 +24,7 @@ fn pending() -> Delivery {
 }
 
 /// After an attempt that took no time, by the default plan and without jitter.
-fn after(delivery: Delivery, outcome: Outcome, now: i64) -> Delivery {
+fn after(delivery: Delivery, outcome: AttemptOutcome, now: i64) -> Delivery {
     attempted(delivery, &attempt(outcome, now), &Schedule::default(), at(now))
 }
 
@@ -67,22 +67,22 @@ fn statuses() -> Vec<Status> {
     successors(Some(Pending), next).collect()
 }
 
-fn answer(status: u16) -> Outcome {
-    Outcome::Answered {
+fn answer(status: u16) -> AttemptOutcome {
+    AttemptOutcome::Answered {
         status,
         retry_after: None,
     }
 }
 
-fn asking(status: u16, seconds: u64) -> Outcome {
-    Outcome::Answered {
+fn asking(status: u16, seconds: u64) -> AttemptOutcome {
+    AttemptOutcome::Answered {
         status,
         retry_after: Some(Duration::from_secs(seconds)),
     }
 }
 
 /// Started at this second, without jitter.
-fn attempt(outcome: Outcome, seconds: i64) -> Attempt {
+fn attempt(outcome: AttemptOutcome, seconds: i64) -> Attempt {
     Attempt {
         outcome,
         started_at: at(seconds),
@@ -116,7 +116,7 @@ const ANSWERS: [(RangeInclusive<u16>, Verdict); 11] = [
 
 /// Every way to get no answer.
 #[rustfmt::skip]
-fn failures() -> Vec<(Outcome, Verdict)> {
+fn failures() -> Vec<(AttemptOutcome, Verdict)> {
     let next = |failure: &Failure| Some(match failure {
         Failure::BlockedTarget(_) => Failure::Timeout, Failure::Timeout => Failure::Dns("no such host".into()),
         Failure::Dns(_) => Failure::Connect("refused".into()), Failure::Connect(_) => Failure::Tls("expired".into()),
@@ -125,12 +125,12 @@ fn failures() -> Vec<(Outcome, Verdict)> {
     let all = successors(Some(Failure::BlockedTarget("10.0.0.1 is not public".into())), next);
     all.map(|failure| {
         let closed = matches!(failure, Failure::BlockedTarget(_));
-        (Outcome::Failed(failure), if closed { Verdict::Refused } else { Verdict::TryAgain })
+        (AttemptOutcome::Failed(failure), if closed { Verdict::Refused } else { Verdict::TryAgain })
     }).collect()
 }
 
 /// Every outcome of an attempt, and what it means.
-fn outcomes() -> Vec<(Outcome, Verdict)> {
+fn outcomes() -> Vec<(AttemptOutcome, Verdict)> {
     let answers = ANSWERS
         .into_iter()
         .flat_map(|(codes, verdict)| codes.map(move |code| (answer(code), verdict)));
@@ -179,7 +179,7 @@ fn is_final(status: Status) -> bool {
     }
 }
 
-fn check(delivery: Delivery, outcome: &Outcome, expected: Status) {
+fn check(delivery: Delivery, outcome: &AttemptOutcome, expected: Status) {
     let attempt = attempt(outcome.clone(), 60);
     let after = attempted(delivery.clone(), &attempt, &Schedule::default(), at(61));
     let line = format!("{:?} + {outcome:?}", delivery.status);
@@ -373,7 +373,8 @@ fn a_retry_after_beyond_the_day_ends_it() {
 #[test]
 fn a_retry_after_on_a_final_answer_changes_nothing() {
     for (outcome, verdict) in outcomes() {
-        let (Outcome::Answered { status, .. }, Verdict::Delivered | Verdict::Refused) = (outcome, verdict) else {
+        let (AttemptOutcome::Answered { status, .. }, Verdict::Delivered | Verdict::Refused) = (outcome, verdict)
+        else {
             continue;
         };
         assert_eq!(asking(status, 600).verdict(), verdict);
@@ -384,7 +385,7 @@ fn a_retry_after_on_a_final_answer_changes_nothing() {
 
 /// (outcome, seconds that the whole endpoint is left alone)
 #[rustfmt::skip]
-fn pauses() -> Vec<(Outcome, Option<i64>)> {
+fn pauses() -> Vec<(AttemptOutcome, Option<i64>)> {
     vec![
         // too many requests: always, by the plan's first wait if it does not say how long
         (answer(429), Some(5)),
@@ -459,7 +460,7 @@ fn a_test_is_tried_once() {
 struct Try {
     late_ms: i64,
     takes_ms: i64,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
     jitter: f64,
     suspended: bool,
 }
@@ -585,7 +586,8 @@ fn retry_after() -> impl Strategy<Value = Option<Duration>> {
 
 fn tries() -> impl Strategy<Value = Vec<Try>> {
     let codes = prop_oneof![12 => 500..=599_u16, 3 => Just(429_u16), 1 => 100..=599_u16];
-    let answered = (codes, retry_after()).prop_map(|(status, retry_after)| Outcome::Answered { status, retry_after });
+    let answered =
+        (codes, retry_after()).prop_map(|(status, retry_after)| AttemptOutcome::Answered { status, retry_after });
     let failed = prop::sample::select(failures()).prop_map(|(outcome, _)| outcome);
     let outcome = prop_oneof![10 => answered, 3 => failed];
     // Mostly on time; at times the service was down for hours.
@@ -603,18 +605,18 @@ fn tries() -> impl Strategy<Value = Vec<Try>> {
 }
 
 /// What counts of the seconds that its receiver asked for.
-fn asked_s(outcome: &Outcome) -> i64 {
+fn asked_s(outcome: &AttemptOutcome) -> i64 {
     match outcome {
-        Outcome::Answered { retry_after, .. } => {
+        AttemptOutcome::Answered { retry_after, .. } => {
             let asked = retry_after.unwrap_or_default().as_secs();
             i64::try_from(asked).unwrap_or(i64::MAX).min(6 * HOUR)
         }
-        Outcome::Failed(_) => 0,
+        AttemptOutcome::Failed(_) => 0,
     }
 }
 
 /// One more attempt, some seconds later.
-fn later() -> impl Strategy<Value = (Outcome, i64)> {
+fn later() -> impl Strategy<Value = (AttemptOutcome, i64)> {
     let outcome = prop::sample::select(outcomes()).prop_map(|(outcome, _)| outcome);
     (outcome, 0..2 * DAY)
 }
@@ -679,7 +681,7 @@ proptest! {
     fn it_succeeds_if_and_only_if_its_last_attempt_did(steps in lives()) {
         for Step { attempt, after, .. } in &steps {
             let outcome = attempt.as_ref().map(|attempt| &attempt.outcome);
-            let taken = matches!(outcome, Some(Outcome::Answered { status: 200..=299, .. }));
+            let taken = matches!(outcome, Some(AttemptOutcome::Answered { status: 200..=299, .. }));
             prop_assert_eq!(after.status == Status::Succeeded, taken);
         }
     }

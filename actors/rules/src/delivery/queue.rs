@@ -15,8 +15,12 @@ const LEAST_WINDOW: usize = 16;
 pub const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 
 /// Deliveries that wait in memory at most, in a lane of this width.
-pub fn window(width: usize) -> usize {
-    if width > 1 { WINDOW * width } else { LEAST_WINDOW }
+pub fn window(concurrency: usize) -> usize {
+    if concurrency > 1 {
+        WINDOW * concurrency
+    } else {
+        LEAST_WINDOW
+    }
 }
 
 pub type Item = (Delivery, Committed);
@@ -86,13 +90,13 @@ impl Queue {
         self.len == 0
     }
 
-    pub fn has_room(&self, width: usize) -> bool {
-        self.len < window(width) && self.bytes < WINDOW_BYTES
+    pub fn has_room(&self, concurrency: usize) -> bool {
+        self.len < window(concurrency) && self.bytes < WINDOW_BYTES
     }
 
     /// Is it time to read on?
-    pub fn runs_low(&self, width: usize) -> bool {
-        self.len < window(width) / 2 && self.bytes < WINDOW_BYTES / 2
+    pub fn runs_low(&self, concurrency: usize) -> bool {
+        self.len < window(concurrency) / 2 && self.bytes < WINDOW_BYTES / 2
     }
 
     /// Gives back everything that waits: its rows have it. What was popped stays in hand.

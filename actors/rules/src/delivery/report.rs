@@ -1,7 +1,7 @@
 //! What is known after an attempt to deliver.
 use super::{
     failure::{Failure, Timings},
-    machine::{Outcome, Verdict},
+    machine::{AttemptOutcome, Verdict},
 };
 use entities::{
     delivery::Model as Delivery,
@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 /// What is known after an attempt.
 #[derive(Clone, Debug)]
 pub struct Report {
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     pub started_at: Moment,
     /// Unix seconds in the signature's base.
     pub signed_at: i64,
@@ -27,7 +27,7 @@ impl Report {
     /// For an attempt that ended in a fault of ours.
     pub fn of_fault(at: Moment) -> Self {
         Report {
-            outcome: Outcome::Failed(Failure::BadAnswer("internal fault".into())),
+            outcome: AttemptOutcome::Failed(Failure::BadAnswer("internal fault".into())),
             started_at: at,
             signed_at: 0,
             timings: Timings::default(),
@@ -45,8 +45,8 @@ impl Report {
     pub fn error_code(&self) -> Option<&'static str> {
         match (&self.outcome, self.outcome.verdict()) {
             (_, Verdict::Delivered) => None,
-            (Outcome::Answered { .. }, _) => Some("http_status"),
-            (Outcome::Failed(failure), _) => Some(failure.code()),
+            (AttemptOutcome::Answered { .. }, _) => Some("http_status"),
+            (AttemptOutcome::Failed(failure), _) => Some(failure.code()),
         }
     }
 
@@ -54,14 +54,14 @@ impl Report {
     pub fn error_message(&self) -> Option<String> {
         match (&self.outcome, self.outcome.verdict()) {
             (_, Verdict::Delivered) => None,
-            (Outcome::Answered { status, .. }, _) => {
+            (AttemptOutcome::Answered { status, .. }, _) => {
                 Some(format!("the receiver answered {status}; any 2xx counts as success"))
             }
-            (Outcome::Failed(Failure::Timeout), _) => {
+            (AttemptOutcome::Failed(Failure::Timeout), _) => {
                 Some("no complete answer within the endpoint's timeout_ms".into())
             }
             (
-                Outcome::Failed(
+                AttemptOutcome::Failed(
                     Failure::BlockedTarget(why)
                     | Failure::Dns(why)
                     | Failure::Connect(why)

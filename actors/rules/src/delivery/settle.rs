@@ -24,15 +24,15 @@ pub struct Tried {
 
 /// What a lane knows of its endpoint, as of the last commit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct EndpointState {
     /// `None`: deleted.
     pub endpoint: Option<Endpoint>,
     pub health: Health,
 }
 
-impl Standing {
+impl EndpointState {
     pub fn new(id: EndpointId) -> Self {
-        Standing {
+        EndpointState {
             endpoint: None,
             health: Health {
                 endpoint_id: id,
@@ -56,15 +56,21 @@ impl Standing {
 #[derive(Debug)]
 pub struct Settled {
     pub deliveries: Vec<Delivery>,
-    pub standing: Standing,
+    pub endpoint_state: EndpointState,
     pub commit: Commit,
     pub effects: Vec<Effect>,
 }
 
 /// The rules, in the order of the outcomes. Pure.
-pub fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Moment, jitter: f64) -> Result<Settled> {
-    let before = standing.endpoint.clone();
-    let mut hour = Hour::empty(standing.health.endpoint_id, now);
+pub fn settle(
+    mut endpoint_state: EndpointState,
+    tried: &[Tried],
+    limits: &Limits,
+    now: Moment,
+    jitter: f64,
+) -> Result<Settled> {
+    let before = endpoint_state.endpoint.clone();
+    let mut hour = Hour::empty(endpoint_state.health.endpoint_id, now);
     let (mut commit, mut effects) = (Commit::default(), Vec::new());
     let mut deliveries = Vec::with_capacity(tried.len());
     for (nth, Tried { delivery, report }) in tried.iter().enumerate() {
@@ -73,7 +79,7 @@ pub fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Mom
         let after = match report {
             Some(report) => {
                 let after = attempted(delivery, report, limits, now, jitter);
-                note(&mut standing.health, &mut hour, report, limits, now);
+                note(&mut endpoint_state.health, &mut hour, report, limits, now);
                 let mut log = report.log(&after);
                 // The forgetting of answers has gone past this delivery already.
                 if report.outcome.verdict() == Verdict::Delivered
@@ -89,10 +95,10 @@ pub fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Mom
         hour.failed += i64::from(after.status == Status::Failed);
         // One whose time was over before it was tried again has no answer of its own.
         let last_status = report.as_ref().map_or(0, |report| report.outcome.status());
-        effects.extend(count(&mut standing, &after, last_status, limits, now)?);
+        effects.extend(count(&mut endpoint_state, &after, last_status, limits, now)?);
         deliveries.push(after);
     }
-    if standing.status() == Some(EndpointStatus::Suspended) {
+    if endpoint_state.status() == Some(EndpointStatus::Suspended) {
         // Suspended while these were under way, or by one of them.
         for delivery in deliveries
             .iter_mut()
@@ -102,18 +108,18 @@ pub fn settle(mut standing: Standing, tried: &[Tried], limits: &Limits, now: Mom
             delivery.next_attempt_at = None;
         }
     }
-    if standing.endpoint != before
-        && let Some(endpoint) = &mut standing.endpoint
+    if endpoint_state.endpoint != before
+        && let Some(endpoint) = &mut endpoint_state.endpoint
     {
         endpoint.version += 1;
         commit.changes.endpoints.push(endpoint.clone());
     }
     commit.changes.delivery_updates = deliveries.clone();
-    commit.changes.healths.push(standing.health.clone());
+    commit.changes.healths.push(endpoint_state.health.clone());
     commit.changes.hours.push(hour);
     Ok(Settled {
         deliveries,
-        standing,
+        endpoint_state,
         commit,
         effects,
     })
@@ -147,7 +153,7 @@ fn note(health: &mut Health, hour: &mut Hour, report: &Report, limits: &Limits, 
 
 /// A live delivery that has ended counts for its endpoint's streak.
 fn count(
-    standing: &mut Standing,
+    endpoint_state: &mut EndpointState,
     after: &Delivery,
     last_status: u16,
     limits: &Limits,
@@ -161,11 +167,11 @@ fn count(
         },
         _ => return Ok(Vec::new()),
     };
-    let Some(endpoint) = standing.endpoint.take() else {
+    let Some(endpoint) = endpoint_state.endpoint.take() else {
         return Ok(Vec::new());
     };
     let (endpoint, effects) = endpoint::machine::transition(endpoint, command, now)?;
-    standing.endpoint = Some(endpoint);
+    endpoint_state.endpoint = Some(endpoint);
     Ok(effects)
 }
 

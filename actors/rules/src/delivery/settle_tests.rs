@@ -3,7 +3,7 @@ use super::*;
 use crate::{
     delivery::{
         failure::{Failure, Timings},
-        machine::{Outcome, Schedule},
+        machine::{AttemptOutcome, Schedule},
     },
     effect::Fact,
     event::{Event, WebhookEndpointDisabledNotice},
@@ -58,10 +58,10 @@ fn disabled(failure_streak: i32) -> Endpoint {
 }
 
 /// Nothing is known of its receiver yet.
-fn of(endpoint: Endpoint) -> Standing {
-    Standing {
+fn of(endpoint: Endpoint) -> EndpointState {
+    EndpointState {
         endpoint: Some(endpoint.clone()),
-        ..Standing::new(endpoint.id)
+        ..EndpointState::new(endpoint.id)
     }
 }
 
@@ -99,7 +99,7 @@ fn delivery(number: u128, origin: Origin, attempts: i32) -> Delivery {
     }
 }
 
-fn report(outcome: Outcome) -> Report {
+fn report(outcome: AttemptOutcome) -> Report {
     Report {
         outcome,
         started_at: at(NOW - 1),
@@ -114,25 +114,25 @@ fn report(outcome: Outcome) -> Report {
     }
 }
 
-fn answer(status: u16) -> Outcome {
-    Outcome::Answered {
+fn answer(status: u16) -> AttemptOutcome {
+    AttemptOutcome::Answered {
         status,
         retry_after: None,
     }
 }
 
-fn asking(status: u16, seconds: u64) -> Outcome {
-    Outcome::Answered {
+fn asking(status: u16, seconds: u64) -> AttemptOutcome {
+    AttemptOutcome::Answered {
         status,
         retry_after: Some(Duration::from_secs(seconds)),
     }
 }
 
-fn no_answer() -> Outcome {
-    Outcome::Failed(Failure::Timeout)
+fn no_answer() -> AttemptOutcome {
+    AttemptOutcome::Failed(Failure::Timeout)
 }
 
-fn tried(delivery: Delivery, outcome: Outcome) -> Tried {
+fn tried(delivery: Delivery, outcome: AttemptOutcome) -> Tried {
     Tried {
         delivery,
         report: Some(report(outcome)),
@@ -151,11 +151,11 @@ fn overdue(number: u128, origin: Origin) -> Tried {
 }
 
 /// The first attempts of so many live deliveries.
-fn live(outcomes: impl IntoIterator<Item = Outcome>) -> Vec<Tried> {
+fn live(outcomes: impl IntoIterator<Item = AttemptOutcome>) -> Vec<Tried> {
     first_attempts(Origin::Live, outcomes)
 }
 
-fn first_attempts(origin: Origin, outcomes: impl IntoIterator<Item = Outcome>) -> Vec<Tried> {
+fn first_attempts(origin: Origin, outcomes: impl IntoIterator<Item = AttemptOutcome>) -> Vec<Tried> {
     let numbered = (1..).zip(outcomes);
     numbered
         .map(|(number, outcome)| tried(delivery(number, origin, 0), outcome))
@@ -167,8 +167,8 @@ fn answers(statuses: &[u16]) -> Vec<Tried> {
 }
 
 /// Settled now, the first of them without jitter.
-fn settled(standing: Standing, tried: &[Tried]) -> Settled {
-    settle(standing, tried, &limits(), at(NOW), 0.0).unwrap()
+fn settled(endpoint_state: EndpointState, tried: &[Tried]) -> Settled {
+    settle(endpoint_state, tried, &limits(), at(NOW), 0.0).unwrap()
 }
 
 impl Settled {
@@ -176,7 +176,7 @@ impl Settled {
         self.deliveries.iter().map(|delivery| delivery.status).collect()
     }
     fn endpoint(&self) -> &Endpoint {
-        self.standing.endpoint.as_ref().unwrap()
+        self.endpoint_state.endpoint.as_ref().unwrap()
     }
     fn streak(&self) -> i32 {
         self.endpoint().failure_streak
@@ -380,13 +380,13 @@ fn a_disabled_endpoint_counts_and_is_not_suspended() {
 
 #[test]
 fn attempts_outlive_their_endpoint_in_the_log() {
-    let after = settled(Standing::new(endpoint(0).id), &answers(&[200, 404, 503, 410]));
+    let after = settled(EndpointState::new(endpoint(0).id), &answers(&[200, 404, 503, 410]));
     let numbers: Vec<_> = after.commit.changes.attempts.iter().map(|row| row.status).collect();
     assert_eq!(numbers, [200, 404, 503, 410]);
     use Status::{Failed, Retrying, Succeeded};
     assert_eq!(after.statuses(), [Succeeded, Failed, Retrying, Failed]);
     assert_eq!(
-        (after.row(), after.effects.len(), &after.standing.endpoint),
+        (after.row(), after.effects.len(), &after.endpoint_state.endpoint),
         (None, 0, &None)
     );
 }
@@ -439,19 +439,24 @@ fn one_whose_time_is_over_says_nothing_of_its_receiver() {
         paused_until: Some(at(NOW + 100)),
         ..of(endpoint(0)).health
     };
-    let standing = Standing {
+    let endpoint_state = EndpointState {
         health: known.clone(),
         ..of(endpoint(0))
     };
-    assert_eq!(settled(standing, &[overdue(1, Origin::Live)]).standing.health, known);
+    assert_eq!(
+        settled(endpoint_state, &[overdue(1, Origin::Live)])
+            .endpoint_state
+            .health,
+        known
+    );
 }
 
 /// A 410 says that the receiver is gone when it answers a live delivery; not when it answered another long ago.
 #[test]
 fn one_whose_time_is_over_is_no_410_whatever_was_answered_before() {
-    let mut standing = of(endpoint(0));
-    standing.health.last_status = 410;
-    let after = settled(standing, &[overdue(1, Origin::Live)]);
+    let mut endpoint_state = of(endpoint(0));
+    endpoint_state.health.last_status = 410;
+    let after = settled(endpoint_state, &[overdue(1, Origin::Live)]);
     assert_eq!(
         (after.endpoint().status, after.streak()),
         (EndpointStatus::Active, 1),
@@ -478,17 +483,17 @@ fn its_health_is_what_the_last_attempt_said() {
         (vec![no_answer()], 0, None),
     ] {
         let after = settled(of(endpoint(0)), &live(outcomes));
-        let health = &after.standing.health;
+        let health = &after.endpoint_state.health;
         let seen = (health.last_status, health.last_success_at);
         assert_eq!(seen, (last_status, last_success_at));
         let written = after.commit.changes.healths.iter().collect::<Vec<_>>();
         assert_eq!(written, [health], "the lane knows what was written");
     }
-    let mut standing = of(endpoint(0));
-    standing.health.last_success_at = Some(at(5));
-    let after = settled(standing, &answers(&[404]));
+    let mut endpoint_state = of(endpoint(0));
+    endpoint_state.health.last_success_at = Some(at(5));
+    let after = settled(endpoint_state, &answers(&[404]));
     assert_eq!(
-        after.standing.health.last_success_at,
+        after.endpoint_state.health.last_success_at,
         Some(at(5)),
         "a failure leaves it as it was"
     );
@@ -512,11 +517,14 @@ fn the_longest_pause_counts_until_it_is_over() {
         (Some(-40), vec![answer(503)], None),
         (Some(-40), vec![answer(429)], Some(5)),
     ] {
-        let mut standing = of(endpoint(0));
-        standing.health.paused_until = before.map(|seconds| at(NOW + seconds));
-        let after = settled(standing, &live(outcomes.clone()));
+        let mut endpoint_state = of(endpoint(0));
+        endpoint_state.health.paused_until = before.map(|seconds| at(NOW + seconds));
+        let after = settled(endpoint_state, &live(outcomes.clone()));
         let wanted = wanted.map(|seconds| at(NOW + seconds));
-        assert_eq!(after.standing.health.paused_until, wanted, "{before:?}, {outcomes:?}");
+        assert_eq!(
+            after.endpoint_state.health.paused_until, wanted,
+            "{before:?}, {outcomes:?}"
+        );
     }
 }
 
@@ -563,7 +571,7 @@ fn what_failed_together_does_not_come_back_together() {
 
 /// Outcomes of a group, of any origin, at any attempt.
 fn group() -> impl Strategy<Value = Vec<Tried>> {
-    let closed = Outcome::Failed(Failure::BlockedTarget("closed".into()));
+    let closed = AttemptOutcome::Failed(Failure::BlockedTarget("closed".into()));
     let outcome = prop_oneof![
         4 => Just(answer(200)), 8 => Just(answer(404)), 1 => Just(answer(410)), 3 => Just(answer(503)),
         1 => Just(asking(429, 60)), 2 => Just(no_answer()), 1 => Just(closed),
@@ -578,16 +586,16 @@ fn group() -> impl Strategy<Value = Vec<Tried>> {
     })
 }
 
-fn standing() -> impl Strategy<Value = Standing> {
+fn endpoint_state() -> impl Strategy<Value = EndpointState> {
     let known = prop_oneof![
         4 => (0..10_i32).prop_map(|streak| Some(endpoint(streak))),
         1 => (0..15_i32).prop_map(|streak| Some(suspended(streak))),
         1 => (0..15_i32).prop_map(|streak| Some(disabled(streak))),
         1 => Just(None),
     ];
-    known.prop_map(|known| Standing {
+    known.prop_map(|known| EndpointState {
         endpoint: known,
-        ..Standing::new(endpoint(0).id)
+        ..EndpointState::new(endpoint(0).id)
     })
 }
 
@@ -617,7 +625,7 @@ fn recomputed(endpoint: &Endpoint, after: &Settled, group: &[Tried]) -> (i32, En
 
 proptest! {
     #[test]
-    fn the_streak_recomputed_is_the_streak_stored(before in standing(), group in group(), jitter in 0.0..1.0_f64) {
+    fn the_streak_recomputed_is_the_streak_stored(before in endpoint_state(), group in group(), jitter in 0.0..1.0_f64) {
         let after = settle(before.clone(), &group, &limits(), at(NOW), jitter).unwrap();
         let Some(endpoint) = before.endpoint else { return Ok(()) };
         let stored = (after.streak(), after.endpoint().status);
@@ -625,26 +633,26 @@ proptest! {
     }
 
     #[test]
-    fn one_notice_per_suspension(before in standing(), group in group()) {
+    fn one_notice_per_suspension(before in endpoint_state(), group in group()) {
         let after = settled(before.clone(), &group);
         let was_active = before.is_active();
-        let is_suspended = after.standing.status() == Some(EndpointStatus::Suspended);
+        let is_suspended = after.endpoint_state.status() == Some(EndpointStatus::Suspended);
         prop_assert_eq!(after.notices(), usize::from(was_active && is_suspended));
     }
 
     #[test]
-    fn its_row_is_written_if_and_only_if_it_changed_and_one_version_on(before in standing(), group in group()) {
+    fn its_row_is_written_if_and_only_if_it_changed_and_one_version_on(before in endpoint_state(), group in group()) {
         let after = settled(before.clone(), &group);
-        let changed = after.standing.endpoint != before.endpoint;
-        prop_assert_eq!(after.row(), after.standing.endpoint.as_ref().filter(|_| changed));
+        let changed = after.endpoint_state.endpoint != before.endpoint;
+        prop_assert_eq!(after.row(), after.endpoint_state.endpoint.as_ref().filter(|_| changed));
         prop_assert!(after.row().is_none_or(|row| row.version == 8));
         prop_assert!(changed || after.effects.is_empty());
     }
 
     #[test]
-    fn nothing_is_tried_again_while_it_is_suspended(before in standing(), group in group()) {
+    fn nothing_is_tried_again_while_it_is_suspended(before in endpoint_state(), group in group()) {
         let after = settled(before, &group);
-        let is_suspended = after.standing.status() == Some(EndpointStatus::Suspended);
+        let is_suspended = after.endpoint_state.status() == Some(EndpointStatus::Suspended);
         for delivery in &after.deliveries {
             prop_assert!(!is_suspended || delivery.next_attempt_at.is_none());
             prop_assert_eq!(delivery.next_attempt_at.is_some(), delivery.status == Status::Retrying);
@@ -654,7 +662,7 @@ proptest! {
 
     #[test]
     fn each_attempt_is_logged_and_each_delivery_updated_once(
-        before in standing(), mut group in group(), late in 0..3_u128,
+        before in endpoint_state(), mut group in group(), late in 0..3_u128,
     ) {
         group.extend((0..late).map(|nth| overdue(500 + nth, Origin::Live)));
         let after = settled(before, &group);
@@ -668,7 +676,7 @@ proptest! {
     }
 
     #[test]
-    fn its_hour_counts_what_its_rows_say(before in standing(), group in group()) {
+    fn its_hour_counts_what_its_rows_say(before in endpoint_state(), group in group()) {
         let after = settled(before, &group);
         let [log, rows] = [after.commit.changes.attempts.len(), after.deliveries.len()];
         let in_status = |status| after.deliveries.iter().filter(|delivery| delivery.status == status).count();

@@ -1,7 +1,7 @@
 //! A contact whose turn may come, and what it needs for that.
 use crate::{
     eligibility::{Rule, Verdict},
-    hours::Standing,
+    hours::CallingHours,
 };
 use entities::{
     contact::{Address, Model as Contact, SkipReason, WaitReason},
@@ -69,11 +69,16 @@ pub struct Within {
 
 impl Within {
     /// What starts at `at` and rings for `ring_ms`, while the wall clock is `behind_ms` behind our time.
-    pub fn of(standing: &Standing, at: Moment, ours: (Moment, Moment), (ring_ms, behind_ms): (i64, i64)) -> Self {
-        let wall = match standing {
+    pub fn of(
+        calling_hours: &CallingHours,
+        at: Moment,
+        ours: (Moment, Moment),
+        (ring_ms, behind_ms): (i64, i64),
+    ) -> Self {
+        let wall = match calling_hours {
             _ if behind_ms == 0 => Some(ours),
-            Standing::Hours(hours) => hours.wall_spell(at.plus_millis(-behind_ms), ring_ms),
-            Standing::Uncallable => None,
+            CallingHours::Hours(hours) => hours.wall_window(at.plus_millis(-behind_ms), ring_ms),
+            CallingHours::Uncallable => None,
         };
         // A span that nothing lies in: the guard refuses it, and whoever planned it looks again.
         let never = (at, at.plus_millis(-1));

@@ -2,14 +2,14 @@
 use super::candidate::Candidate;
 use crate::{
     eligibility::RING_MS,
-    hours::{Spell, Standing},
+    hours::{CallingHours, OpenWindow},
 };
 use entities::{contact::SkipReason, values::Moment};
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    standing: Standing,
+    calling_hours: CallingHours,
     /// What is known of its hours, and until when that holds.
     hours: HoursNow,
     pub(super) fresh: VecDeque<Candidate>,
@@ -20,7 +20,7 @@ pub(super) struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HoursNow {
     Unknown,
-    Open(Spell),
+    Open(OpenWindow),
     Closed {
         until: Moment,
     },
@@ -29,9 +29,9 @@ enum HoursNow {
 }
 
 impl Group {
-    pub(super) fn new(standing: Standing) -> Self {
+    pub(super) fn new(calling_hours: CallingHours) -> Self {
         Group {
-            standing,
+            calling_hours,
             hours: HoursNow::Unknown,
             fresh: VecDeque::new(),
             exhausted: false,
@@ -51,11 +51,11 @@ impl Group {
     pub(super) fn look(&mut self, now: Moment, ends_at: Option<Moment>, behind_ms: i64) {
         let known = match self.hours {
             HoursNow::Unknown => false,
-            HoursNow::Open(spell) => now.plus_millis(RING_MS) <= spell.until,
+            HoursNow::Open(open_window) => now.plus_millis(RING_MS) <= open_window.until,
             HoursNow::Closed { until } => now < until,
             HoursNow::Never => true,
         };
-        let Standing::Hours(hours) = &self.standing else {
+        let CallingHours::Hours(hours) = &self.calling_hours else {
             self.hours = HoursNow::Never;
             return;
         };
@@ -65,7 +65,7 @@ impl Group {
         self.hours = match hours.next_opening_by_both(now, RING_MS, behind_ms) {
             Some(at) if ends_at.is_some_and(|end| at >= end) => HoursNow::Never,
             Some(at) if at > now => HoursNow::Closed { until: at },
-            Some(_) => hours.spell(now).map_or(HoursNow::Never, HoursNow::Open),
+            Some(_) => hours.open_window(now).map_or(HoursNow::Never, HoursNow::Open),
             None => HoursNow::Never,
         };
     }
@@ -84,17 +84,19 @@ impl Group {
 
     /// Why none of its contacts can be called any more.
     pub(super) fn ends_as(&self) -> Option<SkipReason> {
-        match (&self.standing, self.hours) {
-            (Standing::Uncallable, _) => Some(SkipReason::Invalid),
-            (Standing::Hours(_), HoursNow::Never) => Some(SkipReason::QuietHoursExpired),
-            (Standing::Hours(_), HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Closed { .. }) => None,
+        match (&self.calling_hours, self.hours) {
+            (CallingHours::Uncallable, _) => Some(SkipReason::Invalid),
+            (CallingHours::Hours(_), HoursNow::Never) => Some(SkipReason::QuietHoursExpired),
+            (CallingHours::Hours(_), HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Closed { .. }) => None,
         }
     }
 
-    /// The open spell in which a call may start at `at` and ring.
-    pub(super) fn spell(&self, at: Moment) -> Option<Spell> {
+    /// The open window in which a call may start at `at` and ring.
+    pub(super) fn open_window(&self, at: Moment) -> Option<OpenWindow> {
         match self.hours {
-            HoursNow::Open(spell) if spell.from <= at && at.plus_millis(RING_MS) <= spell.until => Some(spell),
+            HoursNow::Open(open_window) if open_window.from <= at && at.plus_millis(RING_MS) <= open_window.until => {
+                Some(open_window)
+            }
             HoursNow::Open(_) | HoursNow::Unknown | HoursNow::Closed { .. } | HoursNow::Never => None,
         }
     }

@@ -1,15 +1,15 @@
 //! Who is dispatched next, and when: rates, shares, slots, caps and hours, and the plan of one round that is made of them.
 pub mod candidate;
+pub mod concurrency;
 pub mod fair;
 pub mod funds;
-pub mod gate;
 mod group;
+pub mod last_second;
 pub mod limiting;
 pub mod pace;
 pub mod per_env;
 pub mod plan;
 pub mod queue;
-pub mod room;
 pub mod round;
 pub mod slots;
 pub mod snapshot;

@@ -2,19 +2,19 @@
 //! each campaign, and when to look again. Pure: the same snapshot has the same plan.
 use super::{
     candidate::{Settlement, Turn},
+    concurrency::Slot,
     funds,
     limiting::LimitingFactor,
     pace::{self, LEAD},
     per_env::PerEnv,
     queue::Queue,
-    room::Slot,
     round::{ROUND, WakeAt},
     slots::Slots,
     snapshot::Snapshot,
     usage::Allowance,
     waiting::Begun,
 };
-use crate::{campaign::letter::Filled, eligibility::PATIENCE_SECONDS, sms::segments};
+use crate::{campaign::message_template::Filled, eligibility::PATIENCE_SECONDS, sms::segments};
 use entities::{
     campaign::Channel,
     contact::{Address, Model as Contact, SkipReason},
@@ -232,7 +232,7 @@ impl Planner<'_> {
         };
         let turn = if queue.pace.spend(at) { queue.pop_turn(at) } else { None };
         let Some(turn) = turn else { return };
-        if queue.letter.is_some() {
+        if queue.template.is_some() {
             return self.write(campaign, turn, at);
         }
         // Less than the least is never set aside; it was covered when it was chosen.
@@ -258,13 +258,13 @@ impl Planner<'_> {
         };
         let Some(left) = self.doors.left(queue.plan.channel, queue.env) else {
             // Woken when one of those on their way has been handed over.
-            queue.door_is_shut = true;
+            queue.provider_full = true;
             return queue.put_back(turn);
         };
         let text = queue
-            .letter
+            .template
             .as_ref()
-            .map(|letter| letter.fill(&queue.plan, &turn.contact));
+            .map(|template| template.fill(&queue.plan, &turn.contact));
         let (text, parts) = match (text, &turn.address) {
             (Some(Ok(Filled::Sms(body))), Address::Number(_)) => {
                 let parts = segments::of(&body).1;
@@ -350,11 +350,11 @@ impl Planner<'_> {
         let own = queue.pace.earliest(now);
         if !queue.has_slot(&self.slots) {
             if own <= now {
-                turn_in_vain(queue, plan, now);
+                no_slot_for(queue, plan, now);
             } else if queue.plan.pacing.max_wait_seconds.is_some() {
                 plan.wake_at.no_later_than(own);
             }
-            return Some(match queue.letter {
+            return Some(match queue.template {
                 Some(_) => LimitingFactor::Provider,
                 None if !self.slots.tenant_has_one(env) => LimitingFactor::Concurrency,
                 None => LimitingFactor::CampaignConcurrency,
@@ -390,7 +390,7 @@ fn nobody_has_a_turn(queue: &Queue, plan: &mut Plan, now: Moment) -> LimitingFac
 }
 
 /// The contact whose turn it is finds no slot: it waits, but not longer than its campaign wants.
-fn turn_in_vain(queue: &mut Queue, plan: &mut Plan, now: Moment) {
+fn no_slot_for(queue: &mut Queue, plan: &mut Plan, now: Moment) {
     let Some(max_wait) = queue.plan.pacing.max_wait_seconds else {
         return;
     };

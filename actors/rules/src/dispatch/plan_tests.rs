@@ -4,15 +4,15 @@ use crate::{
     credits::terms::Terms,
     delivery::machine::Schedule,
     dispatch::{
+        concurrency::Concurrency,
         fair::RoundRobin,
         funds::{Funds, Purse},
         pace::{Pace, burst},
         queue::Rows,
-        room::Room,
         trunk::Trunk,
         usage::Usage,
     },
-    eligibility::Person,
+    eligibility::ContactRecord,
     hours::{self, Rules},
     limits::{Limits, Retention},
 };
@@ -89,11 +89,11 @@ struct Tenant {
 
 impl Tenant {
     /// `seconds`: how long each call takes.
-    fn new(room: Room, rate: f64, seconds: i64) -> Self {
+    fn new(concurrency: Concurrency, rate: f64, seconds: i64) -> Self {
         let purse = Purse::new(Cents(1_000_000_000), Cents(1_000_000_000));
         Tenant {
             snapshot: Snapshot {
-                room,
+                concurrency,
                 terms: Terms::default(),
                 pace: Pace::new(rate),
                 trunks: PerEnv::new(|_| Trunk::new(1_000.0)),
@@ -190,11 +190,11 @@ impl Tenant {
             let read = |count: u64| -> Vec<Contact> { rows.iter().take(count as usize).cloned().collect() };
             let judged = |queue: &Queue, contacts: Vec<Contact>| {
                 let people = contacts.iter().filter_map(|contact| {
-                    let person = Person {
+                    let record = ContactRecord {
                         has_number: true,
-                        ..Person::default()
+                        ..ContactRecord::default()
                     };
-                    Some((queue.address_of(contact)?, person))
+                    Some((queue.address_of(contact)?, record))
                 });
                 let people = people.collect();
                 queue.judged(contacts, &people, now, so)
@@ -326,8 +326,8 @@ impl Tenant {
     }
 }
 
-fn room(limit: i32, reserve: i32) -> Room {
-    Room { limit, reserve }
+fn room(limit: i32, reserve: i32) -> Concurrency {
+    Concurrency { limit, reserve }
 }
 
 #[test]
@@ -352,9 +352,9 @@ fn what_holds_a_campaign_up_is_named() {
         (json!({ "schedule": day }), room(9, 0), 100.0, 9, LimitingFactor::QuietHours),
         (json!({ "pacing": { "calls_per_second": 50.0 } }), room(9, 0), 100.0, 2, LimitingFactor::NoneLeft),
     ];
-    for (fields, room, rate, contacts, expected) in table {
+    for (fields, concurrency, rate, contacts, expected) in table {
         // Tokyo sleeps while it is noon in Greenwich.
-        let mut tenant = Tenant::new(room, rate, 60).with(0, fields.clone(), contacts, "Asia/Tokyo");
+        let mut tenant = Tenant::new(concurrency, rate, 60).with(0, fields.clone(), contacts, "Asia/Tokyo");
         let mut last = tenant.round();
         for _ in 0..30 {
             if !last.is_empty() {
@@ -611,13 +611,13 @@ proptest! {
     fn no_limit_is_ever_passed_and_nobody_is_left_behind(
         wishes in proptest::collection::vec(wish(), 1..5), rate in 0.5f64..100.0, limit in 1i32..12, reserve in 0i32..3, seconds in 1i64..90,
     ) {
-        let room = room(limit, reserve.min(limit - 1));
-        let mut tenant = Tenant::new(room, rate, seconds);
+        let concurrency = room(limit, reserve.min(limit - 1));
+        let mut tenant = Tenant::new(concurrency, rate, seconds);
         for (n, wish) in wishes.iter().enumerate() {
             tenant = tenant.with(n, fields(*wish), wish.6, ZONES[wish.7]);
         }
         tenant.live_on(|tenant, _| {
-            assert!(tenant.snapshot.live.len() <= usize::try_from(room.outbound()).unwrap(), "slots");
+            assert!(tenant.snapshot.live.len() <= usize::try_from(concurrency.outbound()).unwrap(), "slots");
             for (n, wish) in wishes.iter().enumerate() {
                 let queue = tenant.queue(n);
                 let live = tenant.snapshot.live.values().filter(|slot| slot.campaign_id == Some(queue.id)).count();

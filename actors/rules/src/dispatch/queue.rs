@@ -15,12 +15,12 @@ use super::{
     usage::{Allowance, Usage},
 };
 use crate::{
-    campaign::letter::Letter,
+    campaign::message_template::MessageTemplate,
     hours::Rules,
     limits::Limits,
     session::{
         machine::cost,
-        settings::{self, Asked},
+        settings::{self, CallOverrides},
     },
 };
 use entities::{
@@ -50,7 +50,7 @@ pub struct Queue {
     /// Who calls; `None`: it writes.
     pub agent: Option<Arc<AgentSnapshot>>,
     /// What it writes; `None`: it calls.
-    pub letter: Option<Arc<Letter>>,
+    pub template: Option<Arc<MessageTemplate>>,
     /// How its calls are handled.
     pub options: session::Options,
     pub rules: Rules,
@@ -64,7 +64,7 @@ pub struct Queue {
     /// The most that one of them costs.
     dearest: Cents,
     /// As many of its messages as may be are on their way.
-    pub(super) door_is_shut: bool,
+    pub(super) provider_full: bool,
     /// Who waits is judged by other rules just now: of them nobody is dispatched until that is done.
     pub(super) in_review: bool,
     /// Since when the contact whose turn it is finds no slot.
@@ -122,8 +122,8 @@ impl Queue {
     pub fn new(rows: Rows, rules: Rules, old: Option<Queue>, limits: &Limits, behind_ms: i64) -> Result<Self> {
         let Rows { campaign, usage, zones } = rows;
         let plan = campaign.plan;
-        let letter = Letter::read(&plan)?;
-        if letter.is_none() && campaign.agent.is_none() {
+        let template = MessageTemplate::read(&plan)?;
+        if template.is_none() && campaign.agent.is_none() {
             return Err(Error::Corrupt {
                 table: "campaigns",
                 column: "agent",
@@ -144,20 +144,20 @@ impl Queue {
             }
             None => (Pace::new(rate), 0, None, Cents(0)),
         };
-        let asked = Asked {
+        let asked = CallOverrides {
             voicemail: plan.voicemail.clone(),
             dispositions: &plan.dispositions,
-            ..Asked::default()
+            ..CallOverrides::default()
         };
         let agent = campaign.agent;
         let options = agent.as_ref().map(|agent| settings::options(&agent.definition, asked));
-        let (hold, least, dearest) = match &letter {
+        let (hold, least, dearest) = match &template {
             // Longer texts with their variables show when they are written.
-            Some(Letter::Sms(_)) => {
+            Some(MessageTemplate::Sms(_)) => {
                 let price = Cents(limits.sms_price_cents_per_segment.into());
                 (price, price, price.max(dearest_yet))
             }
-            Some(Letter::Email(_)) => {
+            Some(MessageTemplate::Email(_)) => {
                 let price = Cents(limits.email_price_cents.into());
                 (price, price, price)
             }
@@ -181,7 +181,7 @@ impl Queue {
             groups: groups.collect(),
             plan,
             agent: agent.map(Arc::new),
-            letter: letter.map(Arc::new),
+            template: template.map(Arc::new),
             options: options.unwrap_or_default(),
             rules,
             rules_version: campaign.rules_version,
@@ -190,7 +190,7 @@ impl Queue {
             hold,
             least,
             dearest,
-            door_is_shut: false,
+            provider_full: false,
             in_review: campaign.review_of.is_some(),
             turn_since,
             behind_ms,
@@ -207,7 +207,7 @@ impl Queue {
 
     /// A live campaign whose last number with a trunk is gone: there is nobody to call as.
     pub fn lacks_caller(&self) -> bool {
-        self.letter.is_none() && self.plan.from_numbers.is_empty()
+        self.template.is_none() && self.plan.from_numbers.is_empty()
     }
 
     pub fn weight(&self) -> i64 {
@@ -238,7 +238,7 @@ impl Queue {
 
     /// The least that must be available for that.
     pub(super) fn least_needed(&self) -> Cents {
-        match self.letter {
+        match self.template {
             Some(_) => self.hold,
             None => self.least,
         }
@@ -246,8 +246,8 @@ impl Queue {
 
     /// A message takes no slot, but a place at the provider.
     pub(super) fn has_slot(&self, slots: &Slots) -> bool {
-        match self.letter {
-            Some(_) => !self.door_is_shut,
+        match self.template {
+            Some(_) => !self.provider_full,
             None => slots.tenant_has_one(self.env) && self.has_slot_of_its_own(slots),
         }
     }

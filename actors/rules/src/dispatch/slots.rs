@@ -1,19 +1,19 @@
 //! Slots in use, and who may have one more.
-use super::room::{Room, Slot};
+use super::concurrency::{Concurrency, Slot};
 use entities::{ids::CampaignId, session::Direction, values::Env};
 use std::collections::HashMap;
 
 #[derive(Clone, Debug)]
 pub struct Slots {
-    room: Room,
+    concurrency: Concurrency,
     in_use: HashMap<(Env, Option<CampaignId>), i64>,
     outbound: HashMap<Env, i64>,
 }
 
 impl Slots {
-    pub fn new(room: Room, live: impl Iterator<Item = Slot>) -> Self {
+    pub fn new(concurrency: Concurrency, live: impl Iterator<Item = Slot>) -> Self {
         let mut slots = Slots {
-            room,
+            concurrency,
             in_use: HashMap::new(),
             outbound: HashMap::new(),
         };
@@ -39,12 +39,12 @@ impl Slots {
     /// For a call that we place.
     pub fn tenant_has_one(&self, env: Env) -> bool {
         let outbound = self.outbound.get(&env).copied().unwrap_or(0);
-        self.room.has_for_outbound(self.used(env, None), outbound)
+        self.concurrency.has_for_outbound(self.used(env, None), outbound)
     }
 
     /// For one that comes in.
     pub fn tenant_has_one_for_inbound(&self, env: Env) -> bool {
-        self.room.has_for_inbound(self.used(env, None))
+        self.concurrency.has_for_inbound(self.used(env, None))
     }
 
     /// `max`: the campaign's own limit.

@@ -1,11 +1,11 @@
 //! What a tenant's next round is decided from: its rates, slots, credits and campaigns, and what is in flight.
 use super::{
+    concurrency::{Concurrency, Slot},
     fair::RoundRobin,
     funds::Funds,
     pace::Pace,
     per_env::PerEnv,
     queue::{Circumstances, Queue},
-    room::{Room, Slot},
     round::WakeAt,
     slots::Slots,
     trunk::Trunk,
@@ -19,7 +19,7 @@ use entities::{
 use std::collections::{BTreeMap, HashMap};
 
 pub struct Snapshot {
-    pub room: Room,
+    pub concurrency: Concurrency,
     pub terms: Terms,
     pub pace: Pace,
     pub trunks: PerEnv<Trunk>,
@@ -85,7 +85,7 @@ impl Snapshot {
     }
 
     pub fn slots(&self) -> Slots {
-        Slots::new(self.room, self.live.values().copied())
+        Slots::new(self.concurrency, self.live.values().copied())
     }
 
     /// When the tenant's next call of that env may start.

@@ -1,18 +1,18 @@
 //! Sessions that wait for a slot: the API's, and those that a trunk sent back. They come before campaigns' contacts.
 use super::{
     candidate::Within,
+    concurrency::Slot,
     funds,
     pace::{self, LEAD},
     queue::Queue,
-    room::Slot,
     round::{ROUND, WakeAt},
     slots::Slots,
     snapshot::Snapshot,
 };
 use crate::{
-    eligibility::{self, Person, Rule, Terms, Verdict, ring_ms},
-    hours::{self, Rules, Standing},
-    session::command::{Bar, Command},
+    eligibility::{self, ContactRecord, Rule, Terms, Verdict, ring_ms},
+    hours::{self, CallingHours, Rules},
+    session::command::{Command, RejectReason},
 };
 use entities::{
     Result,
@@ -149,9 +149,9 @@ pub enum Ruling {
     NotNow,
 }
 
-pub fn ruling(guards: &Guards<'_>, row: &Row, person: &Person, at: Moment) -> Result<Ruling> {
+pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment) -> Result<Ruling> {
     let rules = guards.rules(row);
-    let standing = rules.of(&hours::group(row.callee()?, row.timezone));
+    let calling_hours = rules.of(&hours::group(row.callee()?, row.timezone));
     let ring_ms = ring_ms(row.ring_timeout_seconds);
     let behind_ms = guards.behind_ms;
     let terms = Terms {
@@ -163,23 +163,23 @@ pub fn ruling(guards: &Guards<'_>, row: &Row, person: &Person, at: Moment) -> Re
         behind_ms,
     };
     let asked = [Rule::Number, Rule::Dnc, Rule::Caps, Rule::Hours];
-    let command = match eligibility::first_no(&asked, person, &standing, &terms, at) {
+    let command = match eligibility::first_no(&asked, record, &calling_hours, &terms, at) {
         None => {
-            let Standing::Hours(hours) = &standing else {
+            let CallingHours::Hours(hours) = &calling_hours else {
                 return Ok(Ruling::NotNow);
             };
-            return Ok(hours.spell(at).map_or(Ruling::NotNow, |spell| {
-                let ours = (spell.from, spell.until.plus_millis(-ring_ms));
-                Ruling::Call(Within::of(&standing, at, ours, (ring_ms, behind_ms)))
+            return Ok(hours.open_window(at).map_or(Ruling::NotNow, |open_window| {
+                let ours = (open_window.from, open_window.until.plus_millis(-ring_ms));
+                Ruling::Call(Within::of(&calling_hours, at, ours, (ring_ms, behind_ms)))
             }));
         }
         Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || guards.queue.is_some() => {
             Command::Postpone { until }
         }
-        Some((Rule::Number, _)) if !person.has_number => Command::Bar(Bar::NotVerified),
-        Some((Rule::Dnc, _)) => Command::Bar(Bar::OnDnc),
-        Some((Rule::Caps, _)) => Command::Bar(Bar::CapReached),
-        Some(_) => Command::Bar(Bar::OutsideHours),
+        Some((Rule::Number, _)) if !record.has_number => Command::Reject(RejectReason::NotVerified),
+        Some((Rule::Dnc, _)) => Command::Reject(RejectReason::OnDnc),
+        Some((Rule::Caps, _)) => Command::Reject(RejectReason::CapReached),
+        Some(_) => Command::Reject(RejectReason::OutsideHours),
     };
     Ok(Ruling::Tell(command))
 }

@@ -3,11 +3,11 @@ use super::*;
 use crate::{
     credits::terms::Terms as Credits,
     dispatch::{
+        concurrency::Concurrency,
         fair::RoundRobin,
         funds::{Funds, LOOK_SECONDS, Purse},
         pace::{Pace, planned_from},
         per_env::PerEnv,
-        room::Room,
         trunk::Trunk,
     },
 };
@@ -41,7 +41,7 @@ fn row() -> Row {
 fn snapshot() -> Snapshot {
     let purse = Purse::new(Cents(1_000), Cents(1_000));
     Snapshot {
-        room: Room { limit: 2, reserve: 0 },
+        concurrency: Concurrency { limit: 2, reserve: 0 },
         terms: Credits::default(),
         pace: Pace::new(1.0),
         trunks: PerEnv::new(|_| Trunk::new(100.0)),
@@ -189,7 +189,7 @@ fn a_turn_takes_what_it_needs_once() {
 
 #[test]
 fn the_rules_are_asked_once_more() {
-    let person = |has_number, is_barred, recent: &[i64]| Person {
+    let record = |has_number, is_barred, recent: &[i64]| ContactRecord {
         has_number,
         is_barred,
         recent: recent.iter().map(|hours| noon().plus_seconds(-3600 * hours)).collect(),
@@ -202,48 +202,48 @@ fn the_rules_are_asked_once_more() {
     };
     // Zurich at noon is open; New York, at seven in the morning, is not, for live calls.
     let table = [
-        ("+41443456789", person(true, false, &[]), None, None),
+        ("+41443456789", record(true, false, &[]), None, None),
         (
             "+41443456789",
-            person(false, false, &[]),
+            record(false, false, &[]),
             None,
-            Some(Command::Bar(Bar::NotVerified)),
+            Some(Command::Reject(RejectReason::NotVerified)),
         ),
         (
             "+41443456789",
-            person(true, true, &[]),
+            record(true, true, &[]),
             None,
-            Some(Command::Bar(Bar::OnDnc)),
+            Some(Command::Reject(RejectReason::OnDnc)),
         ),
-        ("+41443456789", person(true, false, &[30, 2]), None, None),
+        ("+41443456789", record(true, false, &[30, 2]), None, None),
         (
             "+41443456789",
-            person(true, false, &[3, 2]),
+            record(true, false, &[3, 2]),
             None,
-            Some(Command::Bar(Bar::CapReached)),
+            Some(Command::Reject(RejectReason::CapReached)),
         ),
         (
             "+41443456789",
-            person(true, false, &[80, 50, 30]),
+            record(true, false, &[80, 50, 30]),
             None,
-            Some(Command::Bar(Bar::CapReached)),
+            Some(Command::Reject(RejectReason::CapReached)),
         ),
         (
             "+12125550100",
-            person(true, false, &[]),
+            record(true, false, &[]),
             None,
-            Some(Command::Bar(Bar::OutsideHours)),
+            Some(Command::Reject(RejectReason::OutsideHours)),
         ),
         (
             "+12125550100",
-            person(true, false, &[]),
+            record(true, false, &[]),
             Some(noon()),
             Some(Command::Postpone {
                 until: noon().plus_seconds(3600),
             }),
         ),
     ];
-    for (number, person, scheduled_at, expected) in table {
+    for (number, record, scheduled_at, expected) in table {
         let row = Row {
             env: Env::Live,
             to_number: Some(number.parse().unwrap()),
@@ -256,7 +256,7 @@ fn the_rules_are_asked_once_more() {
             zone: Zone::NEW_YORK,
             behind_ms: 0,
         };
-        let found = ruling(&guards, &row, &person, noon()).unwrap();
+        let found = ruling(&guards, &row, &record, noon()).unwrap();
         match (found, expected) {
             (Ruling::Call(hours), None) => {
                 let (first, last) = hours.ours;

@@ -13,7 +13,7 @@ use crate::{
 };
 use entities::{
     email_message::{Model as Email, Phase},
-    ids::{EmailId, Owned},
+    ids::{EmailId, TenantScoped},
     message_send::Channel,
     values::Moment,
 };
@@ -37,7 +37,7 @@ impl Outgoing for Email {
     type Own = Undeliverable;
 
     const CHANNEL: Channel = Channel::Email;
-    const HAND_OVER: fn(Owned<EmailId>) -> Work = Work::SendEmail;
+    const HAND_OVER: fn(TenantScoped<EmailId>) -> Work = Work::SendEmail;
     const QUEUED: Phase = Phase::Queued;
     const AGAIN: Phase = Phase::Deferred;
     const SENDING: Phase = Phase::Sending;

@@ -18,7 +18,7 @@ use crate::{
 use entities::{
     Error, Result,
     changes::Queue,
-    ids::{EndpointId, Owned},
+    ids::{EndpointId, TenantScoped},
     values::{Moment, WebhookUrl},
     webhook_endpoint::{Model as Endpoint, Ordering, Patterns, Status},
 };
@@ -257,7 +257,7 @@ impl Machine for Endpoint {
     const KIND: &'static str = "endpoint";
     const TICK: Command = Command::Tick;
 
-    fn owner(&self) -> Owned<EndpointId> {
+    fn owner(&self) -> TenantScoped<EndpointId> {
         self.key()
     }
     fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {

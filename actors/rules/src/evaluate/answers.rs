@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundAnswer {
     pub key: String,
     pub value: Value,
     /// The callee's turn, counted from 0.
@@ -37,7 +37,7 @@ pub struct Found {
 }
 
 /// What is known of the questions after a talk; one that was not asked, or not answered, is left out.
-pub fn answers(turns: &[Turn<'_>], language: &str, questions: &[Question<'_>]) -> Vec<Found> {
+pub fn answers(turns: &[Turn<'_>], language: &str, questions: &[Question<'_>]) -> Vec<FoundAnswer> {
     let turns: Vec<Turn<'_>> = turns.iter().take(MAX_TURNS).map(|turn| bounded(*turn)).collect();
     let asked: Vec<HashSet<String>> = turns.iter().map(words_of_agent).collect();
     let find = |question: &Question<'_>| answer(&turns, &asked, language, question);
@@ -51,7 +51,12 @@ fn words_of_agent(turn: &Turn<'_>) -> HashSet<String> {
     }
 }
 
-fn answer(turns: &[Turn<'_>], asked: &[HashSet<String>], language: &str, question: &Question<'_>) -> Option<Found> {
+fn answer(
+    turns: &[Turn<'_>],
+    asked: &[HashSet<String>],
+    language: &str,
+    question: &Question<'_>,
+) -> Option<FoundAnswer> {
     let wanted = stems(question.text);
     let shared = |turn: &HashSet<String>| wanted.iter().filter(|stem| turn.contains(*stem)).count();
     // The turn that shares the most is where it was asked; asked again, the later answer stands.
@@ -65,7 +70,7 @@ fn answer(turns: &[Turn<'_>], asked: &[HashSet<String>], language: &str, questio
     places.sort_by_key(|(at, count)| (std::cmp::Reverse(*count), std::cmp::Reverse(*at)));
     places.into_iter().find_map(|(at, _)| {
         let (turn, said) = next_of_user(turns, at)?;
-        Some(Found {
+        Some(FoundAnswer {
             key: question.key.to_owned(),
             value: parse(said, language, question)?,
             evidence_turn: turn,

@@ -189,7 +189,7 @@ fn the_answer_is_what_follows_the_question() {
         ("staff", json!(42), 9),
         ("city", json!("Rotterdam, near the harbour."), 4),
     ];
-    let expected = expected.map(|(key, value, evidence_turn)| Found {
+    let expected = expected.map(|(key, value, evidence_turn)| FoundAnswer {
         key: key.into(),
         value,
         evidence_turn,

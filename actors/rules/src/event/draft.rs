@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// An event that is to be emitted; the writer gives it its id, its time and its place in the order.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct EventDraft {
     /// Given by those who must find the event again; else the writer gives one.
     pub id: Option<EventId>,
     pub tenant_id: TenantId,
@@ -20,8 +20,8 @@ pub struct Draft {
 }
 
 /// The stored envelope: the very bytes that are signed and sent.
-pub fn envelope(id: EventId, draft: &Draft, created_at: Moment) -> String {
-    let Draft {
+pub fn envelope(id: EventId, draft: &EventDraft, created_at: Moment) -> String {
+    let EventDraft {
         tenant_id,
         event_type,
         data,

@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, iter, ops::RangeInclusive, sync::Arc};
 
 /// How far ahead `Hours::next_opening` looks.
 pub const HORIZON: TimeDelta = TimeDelta::days(400);
-/// No spell reaches further than this to either side of the moment asked about: a calendar may never close.
+/// No window reaches further than this to either side of the moment asked about: a calendar may never close.
 const REACH: TimeDelta = TimeDelta::days(8);
 /// Dates from that of a moment on which all lies that is within `REACH` of it: a day more for the time of day, another for
 /// clocks that were set by a whole day.
@@ -76,7 +76,7 @@ impl Calendar {
     }
 
     /// The open times in `zone` on these `days` from the date of `at`, in order; none touches another.
-    fn spells(&self, zone: Tz, at: Moment, days: RangeInclusive<i64>) -> impl Iterator<Item = (Moment, Moment)> {
+    fn open_windows(&self, zone: Tz, at: Moment, days: RangeInclusive<i64>) -> impl Iterator<Item = (Moment, Moment)> {
         let today = at.datetime().with_timezone(&zone).date_naive();
         let dates = days.filter_map(move |day| today.checked_add_signed(TimeDelta::days(day)));
         let stretches = joined(dates.flat_map(|date| self.windows(date)));
@@ -91,22 +91,22 @@ impl Calendar {
 
 /// A half-open stretch of time: [from, until).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spell {
+pub struct OpenWindow {
     pub from: Moment,
     pub until: Moment,
 }
 
-impl Spell {
+impl OpenWindow {
     /// Does not reach further than `REACH` from `at`.
     fn around(self, at: Moment) -> Self {
         let reach = REACH.num_milliseconds();
-        Spell {
+        OpenWindow {
             from: self.from.max(at.plus_millis(-reach)),
             until: self.until.min(at.plus_millis(reach)),
         }
     }
 
-    /// May a call that starts at `at`, within the spell, ring for `room_ms`?
+    /// May a call that starts at `at`, within the window, ring for `room_ms`?
     fn has_room(self, at: Moment, room_ms: i64) -> bool {
         at.plus_millis(room_ms) <= self.until
     }
@@ -129,20 +129,20 @@ impl Hours {
         Hours { parts }
     }
 
-    /// The open spell that holds `at`, if it is open then; it reaches at most 8 days to either side of `at`.
-    pub fn spell(&self, at: Moment) -> Option<Spell> {
-        self.spell_within(at, AROUND)
+    /// The open window that holds `at`, if it is open then; it reaches at most 8 days to either side of `at`.
+    pub fn open_window(&self, at: Moment) -> Option<OpenWindow> {
+        self.open_window_within(at, AROUND)
     }
 
-    /// The first moment from `at` on at which a call may start and ring for `room_ms`, all within one open spell; `at`
+    /// The first moment from `at` on at which a call may start and ring for `room_ms`, all within one open window; `at`
     /// itself if it may now. None: not within `HORIZON`. Walks each part's dates once, up to the answer.
     pub fn next_opening(&self, at: Moment, room_ms: i64) -> Option<Moment> {
         let last = at.plus_millis(HORIZON.num_milliseconds());
         let days = *AHEAD.start()..=HORIZON.num_days() + AHEAD.end();
-        self.spells(at, days)
-            .map(|spell| (spell, spell.from.max(at)))
+        self.open_windows(at, days)
+            .map(|open_window| (open_window, open_window.from.max(at)))
             .take_while(|(_, start)| *start <= last)
-            .find(|(spell, start)| spell.around(*start).has_room(*start, room_ms))
+            .find(|(open_window, start)| open_window.around(*start).has_room(*start, room_ms))
             .map(|(_, start)| start)
     }
 
@@ -158,16 +158,16 @@ impl Hours {
     }
 
     /// Between which moments of the wall clock a call may start and ring for `room_ms`, if it may at `at`.
-    pub fn wall_spell(&self, at: Moment, room_ms: i64) -> Option<(Moment, Moment)> {
-        let spell = self.spell(at)?;
-        let closes = spell.until.plus_millis(-wall_ms(room_ms));
-        (at <= closes).then_some((spell.from, closes))
+    pub fn wall_window(&self, at: Moment, room_ms: i64) -> Option<(Moment, Moment)> {
+        let open_window = self.open_window(at)?;
+        let closes = open_window.until.plus_millis(-wall_ms(room_ms));
+        (at <= closes).then_some((open_window.from, closes))
     }
 
-    /// May a call start at `at` and ring for `room_ms`, all within one open spell? More than 8 days never fit.
+    /// May a call start at `at` and ring for `room_ms`, all within one open window? More than 8 days never fit.
     pub fn is_open(&self, at: Moment, room_ms: i64) -> bool {
-        let spell = self.spell_within(at, AHEAD);
-        spell.is_some_and(|spell| spell.has_room(at, room_ms))
+        let open_window = self.open_window_within(at, AHEAD);
+        open_window.is_some_and(|open_window| open_window.has_room(at, room_ms))
     }
 
     pub fn is_always(&self) -> bool {
@@ -175,32 +175,35 @@ impl Hours {
         self.parts.iter().all(|(calendar, _)| **calendar == always)
     }
 
-    /// The open spell that holds `at`, of these `days` from its date.
-    fn spell_within(&self, at: Moment, days: RangeInclusive<i64>) -> Option<Spell> {
-        let spell = self.spells(at, days).next().filter(|spell| spell.from <= at)?;
-        Some(spell.around(at))
+    /// The open window that holds `at`, of these `days` from its date.
+    fn open_window_within(&self, at: Moment, days: RangeInclusive<i64>) -> Option<OpenWindow> {
+        let open_window = self
+            .open_windows(at, days)
+            .next()
+            .filter(|open_window| open_window.from <= at)?;
+        Some(open_window.around(at))
     }
 
     /// The spells in which every part is open, in order, from the first that ends after `at`; each part looks at these
     /// `days` from the date of `at`.
-    fn spells(&self, at: Moment, days: RangeInclusive<i64>) -> impl Iterator<Item = Spell> {
+    fn open_windows(&self, at: Moment, days: RangeInclusive<i64>) -> impl Iterator<Item = OpenWindow> {
         let parts = self.parts.iter();
         let mut parts: Vec<_> = parts
-            .map(|(calendar, zone)| calendar.spells(*zone, at, days.clone()).peekable())
+            .map(|(calendar, zone)| calendar.open_windows(*zone, at, days.clone()).peekable())
             .collect();
         let common = iter::from_fn(move || {
             let (mut from, mut until) = *parts.first_mut()?.peek()?;
             for part in &mut parts {
-                let spell = part.peek()?;
-                (from, until) = (from.max(spell.0), until.min(spell.1));
+                let open_window = part.peek()?;
+                (from, until) = (from.max(open_window.0), until.min(open_window.1));
             }
-            // Whoever closes first goes on to his next spell, the others may still be open then.
+            // Whoever closes first goes on to his next window, the others may still be open then.
             for part in &mut parts {
-                part.next_if(|spell| spell.1 == until);
+                part.next_if(|open_window| open_window.1 == until);
             }
-            Some(Spell { from, until })
+            Some(OpenWindow { from, until })
         });
-        common.filter(move |spell| spell.from < spell.until && spell.until > at)
+        common.filter(move |open_window| open_window.from < open_window.until && open_window.until > at)
     }
 }
 

@@ -266,7 +266,7 @@ fn each_change_of_the_clocks_minute_by_minute() {
 const NEW_YORK: Tz = Tz::America__New_York;
 /// 22:00-24:00 and 00:00-06:00.
 const NIGHT: &[(u16, u16)] = &[(1320, 1440), (0, 360)];
-/// (zone, windows of every day, barred date, moment, the spell then: from, until).
+/// (zone, windows of every day, barred date, moment, the window then: from, until).
 type Line = (
     Tz,
     &'static [(u16, u16)],
@@ -286,7 +286,7 @@ const SPELLS: [Line; 24] = [
     // 01:15-01:45: its end comes before its start
     (NEW_YORK, &[(75, 105)], None, "2026-11-01T05:30", None),
     (NEW_YORK, &[(75, 105)], None, "2026-11-01T06:30", None),
-    // the whole fold within: one spell, an hour longer
+    // the whole fold within: one window, an hour longer
     (NEW_YORK, &[(0, 180)], None, "2026-11-01T06:00", Some(("2026-11-01T04:00", "2026-11-01T08:00"))),
     // 02:00 becomes 03:00; 01:00-02:30 and 02:30-04:00: to and from 03:00; 02:10-02:50 is not that day
     (NEW_YORK, &[(60, 150)], None, "2026-03-08T06:30", Some(("2026-03-08T06:00", "2026-03-08T07:00"))),
@@ -320,12 +320,12 @@ fn spells_of_days_to_remember() {
             barred: barred.map(date).into_iter().collect(),
             ..Sketch::daily(windows)
         };
-        let expected = expected.map(|(from, until)| Spell {
+        let expected = expected.map(|(from, until)| OpenWindow {
             from: at(from),
             until: at(until),
         });
         assert_eq!(
-            sketch.hours(zone).spell(at(moment)),
+            sketch.hours(zone).open_window(at(moment)),
             expected,
             "{zone} {windows:?} {moment}"
         );
@@ -358,12 +358,15 @@ fn hours_in_several_zones_are_open_when_all_are() {
         (sketch.calendar(), Tz::Pacific__Honolulu),
     ]);
     // 09:00 in Honolulu to 20:00 in New York
-    let spell = Spell {
+    let open_window = OpenWindow {
         from: at("2026-07-01T19:00"),
         until: at("2026-07-02T00:00"),
     };
-    assert_eq!(hours.spell(spell.from), Some(spell));
-    assert_eq!(hours.next_opening(at("2026-07-01T12:00"), MINUTE), Some(spell.from));
+    assert_eq!(hours.open_window(open_window.from), Some(open_window));
+    assert_eq!(
+        hours.next_opening(at("2026-07-01T12:00"), MINUTE),
+        Some(open_window.from)
+    );
     // nine to five never meet
     let office = Sketch::daily(&[(540, 1020)]).calendar();
     let never = Hours::new(vec![(office.clone(), Tz::America__New_York), (office, Tz::Asia__Tokyo)]);
@@ -440,7 +443,7 @@ fn no_zone_and_no_year_is_too_strange() {
     for zone in chrono_tz::TZ_VARIANTS {
         let hours = daily.hours(zone);
         for moment in &moments {
-            let open = hours.spell(*moment).is_some();
+            let open = hours.open_window(*moment).is_some();
             assert_eq!(hours.is_open(*moment, 0), open, "{zone} {moment}");
             let next = hours.next_opening(*moment, 0);
             assert_eq!(next == Some(*moment), open, "{zone} {moment}");
@@ -511,9 +514,9 @@ proptest! {
     #[test]
     fn a_spell_holds_its_moment_and_ends_where_it_closes((parts, moment) in worlds()) {
         let hours = hours(&parts);
-        prop_assert_eq!(hours.spell(moment).is_some(), all_open(&parts, moment));
+        prop_assert_eq!(hours.open_window(moment).is_some(), all_open(&parts, moment));
         let Some(moment) = hours.next_opening(moment, 0) else { return Ok(()) };
-        let Spell { from, until } = hours.spell(moment).unwrap();
+        let OpenWindow { from, until } = hours.open_window(moment).unwrap();
         prop_assert!(from <= moment && moment < until);
         prop_assert!(all_open(&parts, from) && all_open(&parts, until.plus_millis(-1)));
         // unless clipped
@@ -550,7 +553,7 @@ proptest! {
         two.iter_mut().for_each(|(sketch, _)| sketch.windows.reverse());
         let two = hours(&two);
         prop_assert_eq!(&one, &two);
-        prop_assert_eq!(one.spell(moment), two.spell(moment));
+        prop_assert_eq!(one.open_window(moment), two.open_window(moment));
         prop_assert_eq!(one.next_opening(moment, room), two.next_opening(moment, room));
         prop_assert_eq!(one.is_open(moment, room), one.next_opening(moment, room) == Some(moment));
     }
@@ -568,8 +571,8 @@ proptest! {
             prop_assert!(hours.is_open(moment, room) && hours.is_always());
             prop_assert_eq!(hours.next_opening(moment, room), Some(moment));
             prop_assert!(!hours.is_open(moment, 8 * DAY + 1) && hours.next_opening(moment, 8 * DAY + 1).is_none());
-            let clipped = Spell { from: moment.plus_millis(-8 * DAY), until: moment.plus_millis(8 * DAY) };
-            prop_assert_eq!(hours.spell(moment), Some(clipped));
+            let clipped = OpenWindow { from: moment.plus_millis(-8 * DAY), until: moment.plus_millis(8 * DAY) };
+            prop_assert_eq!(hours.open_window(moment), Some(clipped));
         }
     }
 }

@@ -4,7 +4,7 @@
 //! dozen groups: a quiet hour costs no row.
 mod calendar;
 
-pub use calendar::{Calendar, Hours, Spell};
+pub use calendar::{Calendar, Hours, OpenWindow};
 
 use crate::zone;
 use chrono::{NaiveDate, TimeDelta, TimeZone, Timelike, Utc};
@@ -49,7 +49,7 @@ pub fn group(number: &E164, explicit: Option<Zone>) -> String {
 
 /// What a group's contacts are in for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Standing {
+pub enum CallingHours {
     Hours(Hours),
     /// There is no number to call, or nobody may say what time it is there.
     Uncallable,
@@ -111,13 +111,13 @@ impl Rules {
     }
 
     /// The hours of a group.
-    pub fn of(&self, group: &str) -> Standing {
+    pub fn of(&self, group: &str) -> CallingHours {
         if group == UNCALLABLE {
-            return Standing::Uncallable;
+            return CallingHours::Uncallable;
         }
         let zones = match self.zones(group) {
             Some(zones) => zones,
-            None => return Standing::Uncallable,
+            None => return CallingHours::Uncallable,
         };
         let windows_in = match self.mode {
             TimezoneMode::Contact => zones.clone(),
@@ -130,7 +130,7 @@ impl Rules {
         if let Some(floor) = &self.floor {
             parts.extend(zones.into_iter().map(|zone| (floor.clone(), zone)));
         }
-        Standing::Hours(Hours::new(parts))
+        CallingHours::Hours(Hours::new(parts))
     }
 
     /// The zones that count for a group; `None`: they cannot be told, and must be.

@@ -63,8 +63,8 @@ fn rules(schedule: serde_json::Value, env: Env) -> Rules {
 }
 fn is_open(rules: &Rules, group: &str, moment: &str) -> bool {
     match rules.of(group) {
-        Standing::Hours(hours) => hours.is_open(at(moment), 30_000),
-        Standing::Uncallable => false,
+        CallingHours::Hours(hours) => hours.is_open(at(moment), 30_000),
+        CallingHours::Uncallable => false,
     }
 }
 
@@ -116,6 +116,6 @@ fn an_unknown_zone_is_what_the_campaign_says() {
         !is_open(&windows("strictest"), "?1", "2027-03-02T09:00:00Z"),
         "night in America"
     );
-    assert_eq!(windows("strictest").of("?881"), Standing::Uncallable);
-    assert_eq!(windows("skip").of("?1"), Standing::Uncallable);
+    assert_eq!(windows("strictest").of("?881"), CallingHours::Uncallable);
+    assert_eq!(windows("skip").of("?1"), CallingHours::Uncallable);
 }

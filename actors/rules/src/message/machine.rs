@@ -5,7 +5,7 @@
 //! `sending` is told as `queued`: the intent is committed, and the message may have left. From there it is never handed over
 //! again unless whoever was to take it did not. It is charged when it was taken.
 use super::{
-    Bar, Block, Fault, UNKNOWN_OUTCOME,
+    Block, Fault, MessageRejectReason, UNKNOWN_OUTCOME,
     outgoing::{Outgoing, Stage},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
-    ids::{DeliveryRowId, Owned},
+    ids::{DeliveryRowId, TenantScoped},
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -34,7 +34,7 @@ pub enum Command<Own> {
     /// The intent to hand it over now: stands only if the recipient may still be written to.
     Begin,
     /// Something keeps it from being sent at all.
-    Bar(Bar),
+    Bar(MessageRejectReason),
     /// Something keeps it from being sent now: the workspace is blocked.
     Wait(Block),
     /// It was taken; the provider's own id for it, or what the mail server said.
@@ -94,7 +94,7 @@ pub fn transition<M: Outgoing>(row: M, command: Command<M::Own>, now: Moment) ->
         }
         (Sent(_), Command::Tick) if is_due(&row, now) => Ok(unreported(row)),
         (Queued, Command::Begin) => Ok(begin_again(row, now)),
-        (Scheduled | Queued, Command::Bar(bar)) => Ok(fail(row, why_barred::<M>(bar), now)),
+        (Scheduled | Queued, Command::Bar(bar)) => Ok(fail(row, why_rejected::<M>(bar), now)),
         (Queued, Command::Wait(block)) => Ok(wait(row, block, now)),
         (Sending, Command::Taken(answer)) => Ok(row.taken(answer, now)),
         (Sending, Command::Busy { retry_after, why }) => Ok(again(row, retry_after, why, now)),
@@ -259,16 +259,16 @@ fn wait<M: Outgoing>(mut row: M, block: Block, now: Moment) -> (M, Vec<Effect>) 
     (row, Vec::new())
 }
 
-fn why_barred<M: Outgoing>(bar: Bar) -> Fault {
+fn why_rejected<M: Outgoing>(bar: MessageRejectReason) -> Fault {
     match bar {
-        Bar::CampaignOver => Fault::new("canceled", "its campaign was over before it could be sent"),
-        Bar::TooLate => Fault::new(
+        MessageRejectReason::CampaignOver => Fault::new("canceled", "its campaign was over before it could be sent"),
+        MessageRejectReason::TooLate => Fault::new(
             "outside_calling_hours",
             "its campaign's hours were over before it could be sent",
         ),
-        Bar::Dnc => Fault::new("recipient_on_dnc", M::ON_DNC),
-        Bar::NotConfigured => Fault::new("not_configured", M::NOT_CONFIGURED),
-        Bar::Sender => Fault::new("sender_unverified", M::SENDER_UNVERIFIED),
+        MessageRejectReason::Dnc => Fault::new("recipient_on_dnc", M::ON_DNC),
+        MessageRejectReason::NotConfigured => Fault::new("not_configured", M::NOT_CONFIGURED),
+        MessageRejectReason::Sender => Fault::new("sender_unverified", M::SENDER_UNVERIFIED),
     }
 }
 
@@ -320,12 +320,12 @@ pub(crate) fn finish_attempt<M: Outgoing>(row: &M) -> Vec<Effect> {
         duration_seconds: 0,
         actual_cost_cents: seen.cost_cents,
     };
-    let contact = Owned::new(tenant, env, contact);
+    let contact = TenantScoped::new(tenant, env, contact);
     let mut effects = vec![Fact::FinishAttempt { contact, attempt }.into()];
     if !arrived {
         effects.push(Hint::ContactWaits(contact).into());
     }
-    effects.push(Hint::MessageEnded(Owned::new(tenant, env, campaign)).into());
+    effects.push(Hint::MessageEnded(TenantScoped::new(tenant, env, campaign)).into());
     effects
 }
 
@@ -338,7 +338,7 @@ impl<M: Outgoing> Machine for M {
     };
     const TICK: Command<M::Own> = Command::Tick;
 
-    fn owner(&self) -> Owned<M::Id> {
+    fn owner(&self) -> TenantScoped<M::Id> {
         self.seen().key
     }
     fn transition(self, command: Command<M::Own>, now: Moment) -> Result<(Self, Vec<Effect>)> {

@@ -76,11 +76,11 @@ fn commands<M: Sample>() -> Vec<(&'static str, Command<M::Own>)> {
     let mut all = vec![
         ("Tick", Command::Tick),
         ("Begin", Command::Begin),
-        ("Bar", Command::Bar(Bar::Dnc)),
-        ("Bar", Command::Bar(Bar::NotConfigured)),
-        ("Bar", Command::Bar(Bar::CampaignOver)),
-        ("Bar", Command::Bar(Bar::TooLate)),
-        ("Bar", Command::Bar(Bar::Sender)),
+        ("Bar", Command::Bar(MessageRejectReason::Dnc)),
+        ("Bar", Command::Bar(MessageRejectReason::NotConfigured)),
+        ("Bar", Command::Bar(MessageRejectReason::CampaignOver)),
+        ("Bar", Command::Bar(MessageRejectReason::TooLate)),
+        ("Bar", Command::Bar(MessageRejectReason::Sender)),
         ("Wait", Command::Wait(Block::Credits)),
         ("Wait", Command::Wait(Block::Suspension)),
         ("Wait", Command::Wait(Block::Pause)),
@@ -278,8 +278,8 @@ fn a_blocked_workspaces_or_a_paused_campaigns_message_waits_for_a_while() {
 /// is told anything else.
 fn told(effects: &[Effect]) -> Option<Attempt> {
     let (tenant, env) = (TenantId(Uuid::from_u128(2)), Env::Live);
-    let contact = Owned::new(tenant, env, ContactId(Uuid::from_u128(9)));
-    let campaign = Owned::new(tenant, env, CampaignId(Uuid::from_u128(8)));
+    let contact = TenantScoped::new(tenant, env, ContactId(Uuid::from_u128(9)));
+    let campaign = TenantScoped::new(tenant, env, CampaignId(Uuid::from_u128(8)));
     let (mut attempts, mut hints) = (Vec::new(), Vec::new());
     for effect in effects {
         match effect {
@@ -314,11 +314,14 @@ fn ends<M: Sample>() -> Vec<(M, Command<M::Own>, Option<Ending>)> {
     ];
     for waiting in [M::of(M::QUEUED), M::tried()] {
         for (command, ending) in [
-            (Command::Bar(Bar::Dnc), Some(Ending::Final)),
-            (Command::Bar(Bar::CampaignOver), Some(Ending::Final)),
-            (Command::Bar(Bar::TooLate), Some(Ending::NotArrived)),
-            (Command::Bar(Bar::Sender), Some(Ending::NotArrived)),
-            (Command::Bar(Bar::NotConfigured), Some(Ending::NotArrived)),
+            (Command::Bar(MessageRejectReason::Dnc), Some(Ending::Final)),
+            (Command::Bar(MessageRejectReason::CampaignOver), Some(Ending::Final)),
+            (Command::Bar(MessageRejectReason::TooLate), Some(Ending::NotArrived)),
+            (Command::Bar(MessageRejectReason::Sender), Some(Ending::NotArrived)),
+            (
+                Command::Bar(MessageRejectReason::NotConfigured),
+                Some(Ending::NotArrived),
+            ),
             (Command::Cancel, Some(Ending::Final)),
             (Command::Begin, None),
             (Command::Wait(Block::Pause), None),

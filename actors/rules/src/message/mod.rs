@@ -26,7 +26,7 @@ pub fn is_final(code: &str) -> bool {
 
 /// Why it is not sent at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bar {
+pub enum MessageRejectReason {
     /// The recipient is on the do-not-call list.
     Dnc,
     /// There is no provider any more.

@@ -5,7 +5,7 @@ use crate::{
     effect::{Effect, Work},
 };
 use entities::{
-    ids::{CampaignId, ContactId, Owned},
+    ids::{CampaignId, ContactId, TenantScoped},
     message_send::Channel,
     values::{Cents, Moment},
 };
@@ -25,7 +25,7 @@ pub trait Outgoing: Clone + PartialEq + Unpin + Send + 'static {
     type Own: Clone + Debug + Send + Unpin + 'static;
 
     const CHANNEL: Channel;
-    const HAND_OVER: fn(Owned<Self::Id>) -> Work;
+    const HAND_OVER: fn(TenantScoped<Self::Id>) -> Work;
     const QUEUED: Self::Phase;
     /// Waits for another try.
     const AGAIN: Self::Phase;
@@ -68,7 +68,7 @@ pub trait Outgoing: Clone + PartialEq + Unpin + Send + 'static {
 
 /// What a row tells, by its columns' names: those that both tables have.
 pub struct Seen<M: Outgoing> {
-    pub key: Owned<M::Id>,
+    pub key: TenantScoped<M::Id>,
     pub phase: M::Phase,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,

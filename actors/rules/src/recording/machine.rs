@@ -9,7 +9,7 @@ use crate::{
 };
 use entities::{
     Result,
-    ids::{Owned, RecordingId},
+    ids::{RecordingId, TenantScoped},
     recording::{Model as Recording, PurgeReason, Status},
     session,
     values::Moment,
@@ -183,7 +183,7 @@ impl Machine for Recording {
     const KIND: &'static str = "recording";
     const TICK: Command = Command::Tick;
 
-    fn owner(&self) -> Owned<RecordingId> {
+    fn owner(&self) -> TenantScoped<RecordingId> {
         self.key()
     }
     fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {

@@ -18,7 +18,7 @@ pub use steps::duration_seconds;
 use crate::{effect::Effect, event::RoomCreated, machine::Machine, session::command::Command as SessionCommand};
 use entities::{
     Error, Result,
-    ids::{Owned, ParticipantId, RoomId},
+    ids::{ParticipantId, RoomId, TenantScoped},
     room::{ErrorCode, Model as Row, Status},
     session::{self, EndedBy},
     values::Moment,
@@ -57,12 +57,12 @@ pub enum Phase {
         at: Moment,
         /// Who had joined, and when.
         joined: Option<(ParticipantId, Moment)>,
-        outcome: Outcome,
+        outcome: RoomOutcome,
     },
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum RoomOutcome {
     Completed,
     Expired,
     Failed { code: ErrorCode, message: String },
@@ -114,7 +114,7 @@ impl Room {
         (room, vec![Effect::emit(created)])
     }
 
-    pub fn key(&self) -> Owned<RoomId> {
+    pub fn key(&self) -> TenantScoped<RoomId> {
         self.made.key()
     }
 
@@ -124,9 +124,9 @@ impl Room {
             Phase::Open | Phase::Connecting { .. } => Status::Created,
             Phase::Joined { .. } => Status::Joined,
             Phase::Ended { outcome, .. } => match outcome {
-                Outcome::Completed => Status::Completed,
-                Outcome::Expired => Status::Expired,
-                Outcome::Failed { .. } => Status::Failed,
+                RoomOutcome::Completed => Status::Completed,
+                RoomOutcome::Expired => Status::Expired,
+                RoomOutcome::Failed { .. } => Status::Failed,
             },
         }
     }
@@ -251,7 +251,7 @@ impl Machine for Room {
     const KIND: &'static str = "room";
     const TICK: Command = Command::Tick;
 
-    fn owner(&self) -> Owned<RoomId> {
+    fn owner(&self) -> TenantScoped<RoomId> {
         self.key()
     }
     fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {

@@ -106,9 +106,9 @@ fn shown(room: &Room) -> String {
         Phase::Joined { lost_at: None, .. } => "Joined".into(),
         Phase::Joined { .. } => "Lost".into(),
         Phase::Ended { outcome, .. } => match outcome {
-            Outcome::Completed => "Completed".into(),
-            Outcome::Expired => "Expired".into(),
-            Outcome::Failed { code, .. } => format!("Failed {code:?}"),
+            RoomOutcome::Completed => "Completed".into(),
+            RoomOutcome::Expired => "Expired".into(),
+            RoomOutcome::Failed { code, .. } => format!("Failed {code:?}"),
         },
     }
 }
@@ -124,7 +124,7 @@ fn told(effects: &[Effect]) -> String {
             )
         }
         Effect::Work(Work::TellSession(_, SessionCommand::Break { reason, .. })) => format!("break {reason:?}"),
-        Effect::Work(Work::TellSession(_, SessionCommand::Attend { .. })) => "attend".to_owned(),
+        Effect::Work(Work::TellSession(_, SessionCommand::UserSpeaking { .. })) => "attend".to_owned(),
         other => format!("{other:?}"),
     });
     words.collect::<Vec<_>>().join(", ")

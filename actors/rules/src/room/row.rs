@@ -1,5 +1,5 @@
 //! A room as it is stored.
-use super::machine::{Outcome, Phase, Room, next_deadline};
+use super::machine::{Phase, Room, RoomOutcome, next_deadline};
 use entities::{
     Error, Result,
     room::{Model as Row, Status},
@@ -26,7 +26,7 @@ impl Room {
                 (row.connect_by, row.lost_at) = (None, None);
                 row.joined_at = joined.map(|(_, at)| at);
                 row.ended_at = Some(*at);
-                if let Outcome::Failed { code, message } = outcome {
+                if let RoomOutcome::Failed { code, message } = outcome {
                     (row.error_code, row.error_message) = (Some(*code), Some(message.clone()));
                 }
             }
@@ -69,9 +69,9 @@ impl Room {
                 at: row.joined_at.ok_or_else(|| missing("joined_at"))?,
                 lost_at: row.lost_at,
             },
-            (Status::Completed, _) => ended(Outcome::Completed)?,
-            (Status::Expired, _) => ended(Outcome::Expired)?,
-            (Status::Failed, _) => ended(Outcome::Failed {
+            (Status::Completed, _) => ended(RoomOutcome::Completed)?,
+            (Status::Expired, _) => ended(RoomOutcome::Expired)?,
+            (Status::Failed, _) => ended(RoomOutcome::Failed {
                 code: row.error_code.ok_or_else(|| missing("error_code"))?,
                 message: row.error_message.clone().unwrap_or_default(),
             })?,

@@ -21,7 +21,7 @@ pub enum Command {
     /// The rules have changed by which it was put off.
     Release,
     /// It may not be called at all.
-    Bar(Bar),
+    Reject(RejectReason),
     /// The other side's phone rings.
     Ring,
     /// Picked up, by a person or by a machine. If it is recorded, the recording gets that id.
@@ -33,7 +33,7 @@ pub enum Command {
     /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
     Interrupt { said: String, played_ms: u64 },
     /// The other side speaks and is listened to, or cannot be heard at the moment; its words come by then at the latest.
-    Attend { until: Moment },
+    UserSpeaking { until: Moment },
     /// The other side agreed to be recorded, or did not.
     Consent(bool),
     /// The other side does not want to be called again; what was recorded is erased after `purge_after`.
@@ -141,7 +141,7 @@ pub enum Refusal {
 
 /// Why a call that waited is not placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bar {
+pub enum RejectReason {
     /// A test key may call it no longer.
     NotVerified,
     OnDnc,

@@ -24,11 +24,11 @@ mod wishes;
 
 pub use ending::code;
 pub use hold::hold_ends_at;
-pub use state::{Course, End, Phase, Session, Talk};
+pub use state::{ActiveCall, CallMode, End, Phase, Session};
 pub use wishes::leaving;
 
 use super::{
-    command::{Abandoned, Bar, Command, Disposition, Evaluated, Refusal, Return, TimedOut},
+    command::{Abandoned, Command, Disposition, Evaluated, Refusal, RejectReason, Return, TimedOut},
     log::{Answered, Log, Utterance},
 };
 use crate::{
@@ -48,7 +48,7 @@ use entities::{
     Error, Result,
     agent::ConsentMode,
     answer, evaluation,
-    ids::{DeliveryRowId, Owned, RecordingId, SessionId},
+    ids::{DeliveryRowId, RecordingId, SessionId, TenantScoped},
     inbound_call,
     ledger::Movement,
     recording::{self, PurgeReason},
@@ -130,7 +130,7 @@ impl Machine for Session {
     const KIND: &'static str = "session";
     const TICK: Command = Command::Tick;
 
-    fn owner(&self) -> Owned<SessionId> {
+    fn owner(&self) -> TenantScoped<SessionId> {
         self.key()
     }
     fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {
@@ -141,7 +141,7 @@ impl Machine for Session {
     }
     /// Ringing and what is being said go with the next step of the call; a crash ends the call anyway.
     fn differs(&self, before: &Self) -> bool {
-        self.course() != before.course() || self.call != before.call
+        self.mode() != before.mode() || self.call != before.call
     }
     fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Awaiting | Phase::Ended(_))
@@ -150,11 +150,11 @@ impl Machine for Session {
     fn carry_over(&mut self, before: &Self) {
         if let (Phase::Conversing(talk), Phase::Conversing(known)) = (&mut self.phase, &before.phase) {
             self.log.clone_from(&before.log);
-            let course = std::mem::replace(&mut talk.course, Course::Talking);
+            let mode = std::mem::replace(&mut talk.mode, CallMode::Talking);
             *talk = known.clone();
             // A wish that was committed after all is not told again.
-            if matches!(course, Course::Leaving { .. } | Course::Transferring { .. }) {
-                talk.course = course;
+            if matches!(mode, CallMode::Leaving { .. } | CallMode::Transferring { .. }) {
+                talk.mode = mode;
             }
             if self.call.consent == Consent::Granted {
                 talk.recorded_from.get_or_insert(known.quiet_from);

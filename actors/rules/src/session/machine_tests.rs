@@ -230,9 +230,9 @@ fn interrupt() -> Command {
     }
 }
 /// The other side speaks, for so long at most.
-fn attend(until: i64) -> Command {
+fn user_speaking(until: i64) -> Command {
     let until = at(until);
-    Command::Attend { until }
+    Command::UserSpeaking { until }
 }
 /// The recording goes at 700 000.
 fn opt_out() -> Command {
@@ -332,15 +332,15 @@ fn commands() -> Vec<Command> {
     use AnsweredBy::*;
     use Command::*;
     use Refusal::*;
-    use crate::session::command::Bar::*;
+    use crate::session::command::RejectReason::*;
     let next = |command: &Command| Some(match command {
-        Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Bar(OnDnc),
-        Bar(OnDnc) => Bar(NotVerified), Bar(NotVerified) => Bar(CapReached), Bar(CapReached) => Bar(OutsideHours), Bar(OutsideHours) => Bar(CampaignOver),
-        Bar(CampaignOver) => Ring, Ring => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
+        Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Reject(OnDnc),
+        Reject(OnDnc) => Reject(NotVerified), Reject(NotVerified) => Reject(CapReached), Reject(CapReached) => Reject(OutsideHours), Reject(OutsideHours) => Reject(CampaignOver),
+        Reject(CampaignOver) => Ring, Ring => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
         Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
         Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
-        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => interrupt(), Interrupt { .. } => attend(61), Attend { .. } => Consent(true),
+        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => interrupt(), Interrupt { .. } => user_speaking(61), UserSpeaking { .. } => Consent(true),
         Consent(true) => Consent(false),
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
@@ -443,7 +443,7 @@ fn before_the_talk() -> Vec<Line> {
     use AnsweredBy::*;
     use Command::*;
     use Refusal::*;
-    use crate::session::command::Bar::*;
+    use crate::session::command::RejectReason::*;
     vec![
         // waits for its time
         (&["scheduled"], Tick, 199, Unchanged),
@@ -451,7 +451,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["scheduled"], End, 20, To("Failed, Canceled by Api", FORGOTTEN)),
         (&["scheduled"], dispatch_at(15), 15, Unchanged),
         (&["scheduled"], postpone_to(400), 20, Unchanged),
-        (&["scheduled"], Bar(OnDnc), 20, Unchanged),
+        (&["scheduled"], Reject(OnDnc), 20, Unchanged),
         (&["scheduled"], Release, 20, Unchanged), // it waits for its own time
         (&["put off"], Release, 30, To("queued", "SessionQueued")),
         (&["awaiting", "queued", "dialing", "ringing", "incoming"], Release, 20, Unchanged),
@@ -465,7 +465,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["awaiting"], expire(), 15, To("NoAnswer, RoomExpired by Api", "session.failed, RoomEnded, SlotFreed, OverheardEnd")),
         (&["awaiting"], End, 15, To("NoAnswer, RoomExpired by Api", "session.failed, RoomEnded, SlotFreed, OverheardEnd")),
         (&["awaiting"], postpone_to(400), 20, Unchanged),
-        (&["awaiting"], Bar(OnDnc), 20, Unchanged),
+        (&["awaiting"], Reject(OnDnc), 20, Unchanged),
         (&["awaiting"], Shutdown, 20, Unchanged),
         (&["awaiting"], lose_at(20), 20, Unchanged),
         (&["joining"], answer_by(Human), 10, To("talking", "session.started")),
@@ -482,11 +482,11 @@ fn before_the_talk() -> Vec<Line> {
         (&["queued"], dispatch_at(21), 20, To("dialing", "Hold")),
         (&["queued"], postpone_to(400), 20, To("scheduled", "")),
         (&["queued"], postpone_to(20), 20, Unchanged), // the hours are open by now
-        (&["queued"], Bar(OnDnc), 20, To("Failed, Canceled by System", UNDIALLED)),
-        (&["queued"], Bar(NotVerified), 20, To("Failed, Canceled by System", UNDIALLED)),
-        (&["queued"], Bar(CapReached), 20, To("Failed, Canceled by System", UNDIALLED)),
-        (&["queued"], Bar(OutsideHours), 20, To("Failed, Canceled by System", UNDIALLED)),
-        (&["queued"], Bar(CampaignOver), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Reject(OnDnc), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Reject(NotVerified), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Reject(CapReached), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Reject(OutsideHours), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Reject(CampaignOver), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], End, 20, To("Failed, Canceled by Api", UNDIALLED)),
         (&["queued"], Shutdown, 20, Unchanged),
         (&["queued"], lose_at(20), 20, Unchanged),
@@ -534,12 +534,12 @@ fn before_the_talk() -> Vec<Line> {
         // what was decided for a call in the queue comes too late for one that is on its way
         (DIALED, dispatch_at(1), 1, Unchanged),
         (DIALED, postpone_to(400), 1, Unchanged),
-        (DIALED, Bar(OnDnc), 1, Unchanged),
+        (DIALED, Reject(OnDnc), 1, Unchanged),
         (CONVERSING, dispatch_at(16), 16, Unchanged),
         (&["scheduled", "awaiting", "queued"], extend_by(5), 16, Unchanged),
         (DIALED, extend_by(5), 1, Unchanged),
         (CONVERSING, postpone_to(400), 16, Unchanged),
-        (CONVERSING, Bar(CapReached), 16, Unchanged),
+        (CONVERSING, Reject(CapReached), 16, Unchanged),
         // a carrier repeats itself
         (CONVERSING, Ring, 16, Unchanged),
         (CONVERSING, answer_by(Human), 16, Unchanged),
@@ -554,7 +554,7 @@ fn in_the_talk() -> Vec<Line> {
         // what is said and done, whatever course the talk takes
         (CONVERSING, said(), 16, Same("Overheard")),
         (CONVERSING, interrupt(), 16, Same("")),
-        (CONVERSING, attend(61), 16, Same("")),
+        (CONVERSING, user_speaking(61), 16, Same("")),
         (CONVERSING, look_up(25), 16, Same("Overheard")),
         (CONVERSING, found(false), 16, Same("Overheard")),
         (CONVERSING, found(true), 16, Same("function.timeout, Overheard")),
@@ -658,10 +658,10 @@ fn out_of_the_talk() -> Vec<Line> {
 #[rustfmt::skip]
 fn after_the_end() -> Vec<Line> {
     use Command::*;
-    use crate::session::command::Bar::*;
+    use crate::session::command::RejectReason::*;
     let late = [
-        dispatch_at(50), extend_by(5), postpone_to(400), Release, Bar(OutsideHours), Ring, answer_by(AnsweredBy::Human),
-        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), attend(61),
+        dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
+        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), user_speaking(61),
         Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
@@ -685,11 +685,11 @@ fn describe(session: &Session) -> String {
         Phase::Queued { .. } => "queued".into(),
         Phase::Dialing { ringing: false, .. } => "dialing".into(),
         Phase::Dialing { ringing: true, .. } => "ringing".into(),
-        Phase::Conversing(talk) => match &talk.course {
-            Course::Talking => "talking".into(),
-            Course::LeavingMessage => "leaving a message".into(),
-            Course::Transferring { .. } => "transferring".into(),
-            Course::Leaving { reason, .. } => format!("leaving for {reason:?}"),
+        Phase::Conversing(talk) => match &talk.mode {
+            CallMode::Talking => "talking".into(),
+            CallMode::LeavingMessage => "leaving a message".into(),
+            CallMode::Transferring { .. } => "transferring".into(),
+            CallMode::Leaving { reason, .. } => format!("leaving for {reason:?}"),
         },
         Phase::Ended(End { status, reason, by, .. }) => format!("{status:?}, {reason:?} by {by:?}"),
     }
@@ -740,12 +740,12 @@ fn every_pair_that_is_not_in_the_table_is_refused() {
     use std::mem::discriminant as of;
     let mut known = Vec::new();
     for (names, command, ..) in table() {
-        known.extend(names.iter().map(|name| (state(name).course(), of(&command))));
+        known.extend(names.iter().map(|name| (state(name).mode(), of(&command))));
     }
     let mut refused = 0;
     for session in STATES.map(state) {
         for command in commands() {
-            if !known.contains(&(session.course(), of(&command))) {
+            if !known.contains(&(session.mode(), of(&command))) {
                 check(session.clone(), command, at(16), Refused);
                 refused += 1;
             }

@@ -1,7 +1,7 @@
 //! A session's row, and the state that a row says.
 use super::{
     log::Log,
-    machine::{Course, End, Phase, Session, Talk, code, cost, hold_ends_at, leaving},
+    machine::{ActiveCall, CallMode, End, Phase, Session, code, cost, hold_ends_at, leaving},
 };
 use entities::{
     Error, Result,
@@ -39,10 +39,10 @@ impl Session {
                 row.dialed_at = Some(*dialed_at);
             }
             Phase::Conversing(talk) => {
-                row.phase = match talk.course {
-                    Course::Talking | Course::Leaving { .. } => StoredPhase::Conversing,
-                    Course::LeavingMessage => StoredPhase::Answered,
-                    Course::Transferring { .. } => StoredPhase::Transferring,
+                row.phase = match talk.mode {
+                    CallMode::Talking | CallMode::Leaving { .. } => StoredPhase::Conversing,
+                    CallMode::LeavingMessage => StoredPhase::Answered,
+                    CallMode::Transferring { .. } => StoredPhase::Transferring,
                 };
                 row.answered_by = Some(talk.answered_by);
                 row.dialed_at = Some(talk.dialed_at);
@@ -94,12 +94,12 @@ impl Session {
             StoredPhase::Answered | StoredPhase::Conversing | StoredPhase::Transferring => {
                 let started_at = row.started_at.ok_or_else(|| missing("started_at"))?;
                 let is_recorded = row.recording_id.is_some() && row.consent != Consent::Pending;
-                Phase::Conversing(Talk {
+                Phase::Conversing(ActiveCall {
                     dialed_at: dialed_at()?,
                     started_at,
                     end_by: started_at.plus_seconds(row.max_duration_seconds.into()),
                     answered_by: row.answered_by.unwrap_or(AnsweredBy::Human),
-                    course: course(&row, started_at),
+                    mode: mode(&row, started_at),
                     quiet_from: started_at,
                     recorded_from: is_recorded.then_some(started_at),
                     hold_ends_at: hold_ends_at(&row, started_at),
@@ -128,19 +128,19 @@ impl Session {
 }
 
 /// A wish that stands in the row stands: it is not told a second time.
-fn course(row: &Row, started_at: Moment) -> Course {
+fn mode(row: &Row, started_at: Moment) -> CallMode {
     match (row.phase, row.opted_out_at, row.consent) {
-        (StoredPhase::Answered, ..) => Course::LeavingMessage,
+        (StoredPhase::Answered, ..) => CallMode::LeavingMessage,
         (_, Some(at), _) => leaving(EndReason::OptOut, at),
         (_, None, Consent::Refused) => leaving(EndReason::ConsentRefused, started_at),
         // To whom is in no row; its time is over, so that the talk is taken back.
         (phase, None, Consent::NotRequired | Consent::Pending | Consent::Granted) => match &row.to_number {
             // To whom is in no row; its time is over, so that the talk is taken back.
-            Some(to) if phase == StoredPhase::Transferring => Course::Transferring {
+            Some(to) if phase == StoredPhase::Transferring => CallMode::Transferring {
                 to: to.clone(),
                 until: started_at,
             },
-            Some(_) | None => Course::Talking,
+            Some(_) | None => CallMode::Talking,
         },
     }
 }

@@ -25,14 +25,14 @@ pub struct RecordingOverride {
 
 /// What is asked for instead of the agent's own settings.
 #[derive(Clone, Debug, Default)]
-pub struct Asked<'a> {
+pub struct CallOverrides<'a> {
     pub recording: RecordingOverride,
     pub voicemail: Voicemail,
     pub dispositions: &'a [Disposition],
     pub sandbox: Option<Sandbox>,
 }
 
-pub fn options(agent: &Definition, asked: Asked<'_>) -> Options {
+pub fn options(agent: &Definition, asked: CallOverrides<'_>) -> Options {
     let own = &agent.recording;
     let recording = asked.recording.enabled.unwrap_or(own.enabled).then(|| Recorded {
         channels: asked.recording.channels.unwrap_or(own.channels),

@@ -13,7 +13,7 @@ use crate::{
     },
 };
 use entities::{
-    ids::{Owned, SmsId},
+    ids::{SmsId, TenantScoped},
     message_send::Channel,
     sms_message::{Model as Sms, Phase},
     values::Moment,
@@ -48,7 +48,7 @@ impl Outgoing for Sms {
     type Own = Report;
 
     const CHANNEL: Channel = Channel::Sms;
-    const HAND_OVER: fn(Owned<SmsId>) -> Work = Work::SendSms;
+    const HAND_OVER: fn(TenantScoped<SmsId>) -> Work = Work::SendSms;
     const QUEUED: Phase = Phase::Queued;
     const AGAIN: Phase = Phase::Queued;
     const SENDING: Phase = Phase::Sending;

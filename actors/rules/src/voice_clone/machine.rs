@@ -21,7 +21,7 @@ use crate::{
 };
 use entities::{
     Error, Result,
-    ids::{Owned, VoiceId},
+    ids::{TenantScoped, VoiceId},
     values::Moment,
     voice::{Maker, Model as Row, Status, sample::Model as Sample},
 };
@@ -384,7 +384,7 @@ impl Machine for Voice {
     const KIND: &'static str = "voice";
     const TICK: Command = Command::Tick;
 
-    fn owner(&self) -> Owned<VoiceId> {
+    fn owner(&self) -> TenantScoped<VoiceId> {
         self.row.key()
     }
     fn transition(self, command: Command, now: Moment) -> Result<(Self, Vec<Effect>)> {

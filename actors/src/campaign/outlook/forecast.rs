@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 use entities::values::Moment;
 use rules::{
     eligibility::RING_MS,
-    hours::{self, Standing},
+    hours::{self, CallingHours},
 };
 use std::{
     cmp::Reverse,
@@ -22,7 +22,7 @@ pub struct Group {
     /// The zones that count; empty: nobody can be called.
     pub zones: Vec<chrono_tz::Tz>,
     pub contacts: i64,
-    pub standing: Standing,
+    pub calling_hours: CallingHours,
     /// When the first of them may be called; `None`: never.
     pub opens_at: Option<Moment>,
 }
@@ -159,14 +159,16 @@ impl<'a> Walk<'a> {
     }
 
     fn hours_of(&self, group: usize, at: Moment) -> Hours {
-        let Standing::Hours(hours) = &self.groups[group].standing else {
+        let CallingHours::Hours(hours) = &self.groups[group].calling_hours else {
             return Hours::Never;
         };
         match hours.next_opening_by_both(at, RING_MS, self.terms.behind_ms) {
             Some(opens) if self.terms.ends_at.is_some_and(|end| opens >= end) => Hours::Never,
             Some(opens) if opens > at => Hours::Closed(opens),
             Some(_) => {
-                let closes = hours.spell(at).map(|spell| spell.until.plus_millis(-RING_MS));
+                let closes = hours
+                    .open_window(at)
+                    .map(|open_window| open_window.until.plus_millis(-RING_MS));
                 closes.map_or(Hours::Never, Hours::Open)
             }
             None => Hours::Never,

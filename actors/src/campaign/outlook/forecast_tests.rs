@@ -17,7 +17,7 @@ fn group(windows: Value) -> Group {
     Group {
         zones: Vec::new(),
         contacts: 0,
-        standing: Rules::new(&schedule, Env::Test, Zone::NEW_YORK).of("America/New_York"),
+        calling_hours: Rules::new(&schedule, Env::Test, Zone::NEW_YORK).of("America/New_York"),
         opens_at: Some(now()),
     }
 }

@@ -16,9 +16,9 @@ use entities::{
 };
 use forecast::{Forecast, Group, Run, foresee};
 use rules::{
-    dispatch::room::Room,
-    eligibility::{self, Person, RING_MS, Rule, Verdict},
-    hours::{self, Rules, Standing},
+    dispatch::concurrency::Concurrency,
+    eligibility::{self, ContactRecord, RING_MS, Rule, Verdict},
+    hours::{self, CallingHours, Rules},
 };
 use std::{
     collections::HashMap,
@@ -90,7 +90,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         open: 0,
     };
     list.read().await?;
-    let calls_per_second = rate(deps, row, Room::of(&tenant, &deps.limits)).await?;
+    let calls_per_second = rate(deps, row, Concurrency::of(&tenant, &deps.limits)).await?;
     let List {
         groups,
         runs,
@@ -170,18 +170,18 @@ impl List<'_> {
         let known = addresses.iter().flatten().cloned().collect();
         let known = people(self.deps, &self.deps.db.reports, whom, known, self.now).await?;
         for (contact, address) in page.into_iter().zip(addresses) {
-            let person = address.and_then(|address| known.get(&address)).cloned();
-            self.add(&contact, person.unwrap_or_default());
+            let record = address.and_then(|address| known.get(&address)).cloned();
+            self.add(&contact, record.unwrap_or_default());
         }
         Ok(())
     }
 
-    fn add(&mut self, contact: &Contact, mut person: Person) {
-        person.not_before = contact.not_before;
+    fn add(&mut self, contact: &Contact, mut record: ContactRecord) {
+        record.not_before = contact.not_before;
         let group = self.group(&contact.zone);
         self.groups[group].contacts += 1;
         self.open += 1;
-        let (fate, is_capped) = self.fate(contact, &person, group);
+        let (fate, is_capped) = self.fate(contact, &record, group);
         self.capped += i64::from(is_capped);
         match fate {
             Fate::Called(due) => self.turn(contact, group, due),
@@ -235,7 +235,7 @@ impl List<'_> {
     }
 
     /// As the dispatcher asks: at the opening of its hours, or when its time has come. And whether a cap has a say in it.
-    fn fate(&self, contact: &Contact, person: &Person, group: usize) -> (Fate, bool) {
+    fn fate(&self, contact: &Contact, record: &ContactRecord, group: usize) -> (Fate, bool) {
         let group = &self.groups[group];
         let mut due = contact.next_attempt_at;
         let (ends_at, mut is_capped) = (self.terms.ends_at, false);
@@ -255,7 +255,8 @@ impl List<'_> {
                 (None, Some(_)) => &Rule::ALL[..6],
                 _ => &Rule::ALL[..],
             };
-            let Some((rule, verdict)) = eligibility::first_no(rules, person, &group.standing, &self.terms, at) else {
+            let Some((rule, verdict)) = eligibility::first_no(rules, record, &group.calling_hours, &self.terms, at)
+            else {
                 break;
             };
             is_capped |= rule == Rule::Caps;
@@ -290,16 +291,16 @@ impl List<'_> {
 }
 
 fn grouped(rules: &Rules, starts: Moment, name: &str, contacts: i64) -> Group {
-    let standing = rules.of(name);
-    let opens_at = match &standing {
-        Standing::Hours(hours) => hours.next_opening(starts, RING_MS),
-        Standing::Uncallable => None,
+    let calling_hours = rules.of(name);
+    let opens_at = match &calling_hours {
+        CallingHours::Hours(hours) => hours.next_opening(starts, RING_MS),
+        CallingHours::Uncallable => None,
     };
     let zones = if name == UNCALLABLE { None } else { rules.zones(name) };
     Group {
         zones: zones.unwrap_or_default(),
         contacts,
-        standing,
+        calling_hours,
         opens_at: opens_at.filter(|at| rules.ends_at.is_none_or(|end| *at < end)),
     }
 }
@@ -352,7 +353,7 @@ pub async fn finishes_at(deps: &Deps, row: &Row, open: i64) -> Result<Option<Mom
         .iter()
         .map(|(name, contacts)| grouped(&rules, starts, name, *contacts))
         .collect();
-    let rate = rate(deps, row, Room::of(&tenant, &deps.limits)).await?;
+    let rate = rate(deps, row, Concurrency::of(&tenant, &deps.limits)).await?;
     let found = forecast(deps, row, &rules, &groups, mixed(&groups), rate).await?;
     Ok(found.finishes_at)
 }
@@ -383,9 +384,9 @@ fn mixed(groups: &[Group]) -> Vec<Run> {
 }
 
 /// Its own pace, the workspace's, and what the slots allow.
-async fn rate(deps: &Deps, row: &Row, room: Room) -> Result<f64> {
+async fn rate(deps: &Deps, row: &Row, concurrency: Concurrency) -> Result<f64> {
     let pacing = &row.plan.pacing;
-    let slots = room.outbound();
+    let slots = concurrency.outbound();
     let slots = pacing.max_concurrency.map_or(slots, |max| max.get().min(slots));
     let hours = campaign_hour::last(&deps.db.read, row.id, 24).await?;
     let (ended, seconds) = hours.iter().fold((0, 0), |(ended, seconds), hour| {

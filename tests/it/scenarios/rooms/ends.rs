@@ -306,7 +306,7 @@ on_both! {
         let tenant = world.tenant().await;
         let (room, _) = room(world, &tenant).await;
         // The session's row is written, in another process as it were, without a word to anybody.
-        let key = entities::ids::Owned::new(tenant.id, entities::values::Env::Test, room["session_id"].as_str().unwrap().parse().unwrap());
+        let key = entities::ids::TenantScoped::new(tenant.id, entities::values::Env::Test, room["session_id"].as_str().unwrap().parse().unwrap());
         let mut row = entities::session::load(&world.deps().db.read, key).await.unwrap();
         row.version += 1;
         (row.phase, row.status) = (entities::session::Phase::Ended, entities::session::Status::Failed);
@@ -321,7 +321,7 @@ on_both! {
         assert_eq!(outcome(&get(&tenant, &room).await), ("expired", ""));
 
         let (room, _) = super::room(world, &tenant).await;
-        let key = entities::ids::Owned::new(tenant.id, entities::values::Env::Test, room["id"].as_str().unwrap().parse().unwrap());
+        let key = entities::ids::TenantScoped::new(tenant.id, entities::values::Env::Test, room["id"].as_str().unwrap().parse().unwrap());
         let mut row = entities::room::load(&world.deps().db.read, key).await.unwrap();
         row.version += 1;
         (row.status, row.ended_at, row.wake_at) = (entities::room::Status::Expired, Some(world.clock.now()), None);

@@ -179,7 +179,7 @@ async fn until_found(world: &World, tenant: &Tenant, room: &Value) {
 }
 async fn until_row(world: &World, tenant: &Tenant, room: &Value, so: impl Fn(&entities::room::Model) -> bool) {
     let id = room["id"].as_str().unwrap().parse().unwrap();
-    let key = entities::ids::Owned::new(tenant.id, entities::values::Env::Test, id);
+    let key = entities::ids::TenantScoped::new(tenant.id, entities::values::Env::Test, id);
     let wall = runtime::clock::Clock::wall();
     for _ in 0..1_000 {
         if so(&entities::room::load(&world.deps().db.read, key).await.unwrap()) {

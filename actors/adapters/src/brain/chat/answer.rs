@@ -2,10 +2,10 @@
 use super::{
     Chat,
     calls::Calls,
+    protocol::{Completion, Request, ToolCall, error_message},
     provider::{MAX_BODY, Patience, Refusal, read, with_cause},
     sentence::Sentences,
     sse::{Event, Parser},
-    wire::{Completion, Request, ToolCall, error_message},
 };
 use crate::brain::{Act, Failure};
 use futures_util::stream::{self, BoxStream, StreamExt};

@@ -1,5 +1,5 @@
 //! Puts the calls of an answer together from their fragments.
-use super::wire::{CallDelta, Function, ToolCall};
+use super::protocol::{CallDelta, Function, ToolCall};
 use rules::conversation::guard;
 
 /// Calls of one answer; more are dropped. One more than a talk makes in a turn, so that it sees that there were too many.

@@ -1,5 +1,5 @@
 //! What was said so far, always in a form that the interface takes: each call is followed by its result.
-use super::wire::{Function, Message, ToolCall};
+use super::protocol::{Function, Message, ToolCall};
 use crate::brain::ToolResult;
 
 /// Messages of a request, the system message among them.

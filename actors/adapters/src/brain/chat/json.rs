@@ -1,7 +1,7 @@
 //! One question with an answer in JSON: for what is decided about a call after it.
 use super::{
+    protocol::{Completion, Message, Request, error_message},
     provider::{Limits, MAX_BODY, Patience, Provider, Refusal, read},
-    wire::{Completion, Message, Request, error_message},
 };
 use crate::brain::Failure;
 use serde_json::{Value, json};

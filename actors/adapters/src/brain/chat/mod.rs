@@ -6,10 +6,10 @@ mod answer;
 mod calls;
 mod history;
 mod json;
+mod protocol;
 mod provider;
 mod sentence;
 mod sse;
-mod wire;
 
 pub use json::complete_json;
 pub use provider::{ApiKey, Limits, Patience, Provider, Refusal, read, with_cause};
@@ -27,7 +27,7 @@ use serde_json::Value;
 const PICKED_UP: &str = "(The call was just answered. You speak first.)";
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
+pub struct ChatSettings {
     /// Instead of the provider's.
     pub model: Option<String>,
     pub temperature: Option<f64>,
@@ -37,7 +37,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Chat {
     provider: Provider,
-    settings: Settings,
+    settings: ChatSettings,
     history: History,
     /// As a request names them.
     tools: Vec<Value>,
@@ -47,12 +47,12 @@ pub struct Chat {
 }
 
 impl Chat {
-    pub fn new(provider: Provider, settings: Settings, briefing: Briefing) -> Self {
+    pub fn new(provider: Provider, settings: ChatSettings, briefing: Briefing) -> Self {
         Chat {
             provider,
             settings,
             history: History::new(briefing.instructions),
-            tools: briefing.tools.iter().map(wire::tool).collect(),
+            tools: briefing.tools.iter().map(protocol::tool).collect(),
             first_message: briefing.first_message.filter(|words| !words.trim().is_empty()),
             invented: 0,
         }

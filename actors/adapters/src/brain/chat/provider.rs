@@ -1,5 +1,5 @@
 //! The other end: where it is, how we ask it, and what is made of its refusals.
-use super::wire::{Request, error_message};
+use super::protocol::{Request, error_message};
 use crate::brain::Failure;
 use reqwest::{RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use std::{fmt, future::pending, sync::Arc, time::Duration};

@@ -36,7 +36,7 @@ fn chat_with(provider: Provider, first_message: Option<&str>) -> Chat {
         language: "en".into(),
         voice: None,
     };
-    Chat::new(provider, Settings::default(), briefing)
+    Chat::new(provider, ChatSettings::default(), briefing)
 }
 
 fn words(text: &str) -> Heard {
@@ -138,7 +138,7 @@ async fn a_request_has_what_the_settings_say() {
     let server = ChatServer::start().await;
     let mut chat = chat(&server);
     think(&mut chat, words("1")).await;
-    chat.settings = Settings {
+    chat.settings = ChatSettings {
         model: Some("big-model".into()),
         temperature: Some(0.5),
         max_tokens: Some(70),

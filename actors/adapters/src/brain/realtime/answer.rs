@@ -1,7 +1,7 @@
 //! One answer of the provider, from its events to what the agent does.
 use super::{
+    protocol::{Event, Item, Response},
     sound::Format,
-    wire::{Event, Item, Response},
 };
 use crate::brain::Act;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};

@@ -1,5 +1,5 @@
 //! An open websocket, in a task of its own, so that pings are answered while nobody thinks.
-use super::{provider::Socket, wire::Event};
+use super::{protocol::Event, provider::Socket};
 use futures_util::{
     SinkExt, StreamExt,
     stream::{SplitSink, SplitStream},
@@ -25,21 +25,25 @@ pub struct Link {
     asks: mpsc::Sender<Message>,
     /// The last one is the reason why there are no more.
     events: mpsc::Receiver<Result<Event, String>>,
-    heeded: Arc<AtomicBool>,
+    is_listening: Arc<AtomicBool>,
 }
 
 impl Link {
     pub fn over(socket: Socket) -> Self {
         let (asks, to_send) = mpsc::channel(QUEUE);
         let (heard, events) = mpsc::channel(QUEUE);
-        let heeded = Arc::new(AtomicBool::new(true));
-        tokio::spawn(run(socket, to_send, heard, heeded.clone()));
-        Link { asks, events, heeded }
+        let is_listening = Arc::new(AtomicBool::new(true));
+        tokio::spawn(run(socket, to_send, heard, is_listening.clone()));
+        Link {
+            asks,
+            events,
+            is_listening,
+        }
     }
 
     /// Does anybody care for sound and words now? If not, they are thrown away as they come.
-    pub fn heed(&self, heeded: bool) {
-        self.heeded.store(heeded, Ordering::Relaxed);
+    pub fn set_listening(&self, is_listening: bool) {
+        self.is_listening.store(is_listening, Ordering::Relaxed);
     }
 
     /// Sent, or at least on its way, when this returns; not at all if it is dropped before. `false`: the link is gone.
@@ -63,13 +67,13 @@ async fn run(
     socket: Socket,
     asks: mpsc::Receiver<Message>,
     events: mpsc::Sender<Result<Event, String>>,
-    heeded: Arc<AtomicBool>,
+    is_listening: Arc<AtomicBool>,
 ) {
     let (mut sink, stream) = socket.split();
     // Both at once: a provider that cannot send does not read either.
     let end = tokio::select! {
         end = write(&mut sink, asks) => end,
-        end = read(stream, &events, &heeded) => end,
+        end = read(stream, &events, &is_listening) => end,
     };
     // It may be gone already, and nobody may want to know.
     let _ = tokio::time::timeout(FAREWELL, sink.close()).await;
@@ -93,7 +97,7 @@ async fn write(sink: &mut SplitSink<Socket, Message>, mut asks: mpsc::Receiver<M
 async fn read(
     mut stream: SplitStream<Socket>,
     events: &mpsc::Sender<Result<Event, String>>,
-    heeded: &AtomicBool,
+    is_listening: &AtomicBool,
 ) -> String {
     loop {
         let text = match stream.next().await {
@@ -108,8 +112,8 @@ async fn read(
             Ok(event) => event,
             Err(_) => return "it sent a frame that is not a JSON event of the protocol".into(),
         };
-        let unheeded = matches!(event, Event::Sound(_) | Event::Words(_) | Event::Other);
-        if unheeded && !heeded.load(Ordering::Relaxed) {
+        let may_be_dropped = matches!(event, Event::Sound(_) | Event::Words(_) | Event::Other);
+        if may_be_dropped && !is_listening.load(Ordering::Relaxed) {
             continue;
         }
         if events.send(Ok(event)).await.is_err() {

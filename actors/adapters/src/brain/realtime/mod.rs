@@ -10,12 +10,12 @@
 //! that have no output get one, for without it the provider would wait for them.
 mod answer;
 mod link;
+mod protocol;
 mod provider;
 pub mod sound;
 #[cfg(test)]
 mod tests;
 mod turn;
-mod wire;
 
 pub use provider::Provider;
 
@@ -27,18 +27,18 @@ use futures_util::{
     stream::{self, BoxStream, StreamExt},
 };
 use link::Link;
+use protocol::{Ask, Event, Named, NewItem, Problem, Text};
 use sound::Format;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use turn::Turn;
-use wire::{Ask, Event, Named, NewItem, Problem, Text};
 
 /// Bytes of one message of the provider.
 const MESSAGE_LIMIT: usize = 1024 * 1024;
 
 /// What an agent's settings say about it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
+pub struct RealtimeSettings {
     /// Instead of the provider's.
     pub model: Option<String>,
     /// 24 kHz PCM instead of mu-law, for compatibles that refuse `audio/pcmu`. One that says so is asked for PCM anyway.
@@ -84,7 +84,7 @@ struct Running {
 #[derive(Debug)]
 pub struct Realtime {
     provider: Provider,
-    settings: Settings,
+    settings: RealtimeSettings,
     briefing: Briefing,
     patience: Patience,
     format: Format,
@@ -101,7 +101,7 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    pub fn new(provider: Provider, settings: Settings, briefing: Briefing) -> Self {
+    pub fn new(provider: Provider, settings: RealtimeSettings, briefing: Briefing) -> Self {
         let format = if settings.pcm { Format::Pcm } else { Format::MuLaw };
         Realtime {
             provider,
@@ -163,7 +163,7 @@ impl Realtime {
     }
 
     async fn propose(&self, link: &Link) {
-        let session = wire::session(&self.briefing, self.format);
+        let session = protocol::session(&self.briefing, self.format);
         // If the link is gone, its last event says why.
         link.send(named("session", Ask::Settle { session })).await;
     }

@@ -1,5 +1,5 @@
 //! Who is asked, and the way there: one websocket per call.
-use super::{MESSAGE_LIMIT, wire::Problem};
+use super::{MESSAGE_LIMIT, protocol::Problem};
 use crate::outbound::system_roots;
 use rustls::{ClientConfig, crypto::aws_lc_rs};
 use serde::Deserialize;

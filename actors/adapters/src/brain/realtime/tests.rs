@@ -35,12 +35,12 @@ fn briefing() -> Briefing {
     }
 }
 
-fn brain_at(url: &str, settings: Settings) -> Realtime {
+fn brain_at(url: &str, settings: RealtimeSettings) -> Realtime {
     Realtime::new(Provider::new(url, KEY, "gpt-realtime").unwrap(), settings, briefing())
 }
 
 fn brain(server: &RealtimeServer) -> Realtime {
-    brain_at(&server.url, Settings::default())
+    brain_at(&server.url, RealtimeSettings::default())
 }
 
 fn words(text: &str) -> Heard {

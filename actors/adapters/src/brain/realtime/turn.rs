@@ -1,6 +1,6 @@
 //! One turn: what was heard goes in, one answer comes out.
 use super::{
-    Answer, Ask, Event, Instant, NewItem, Problem, Realtime, Running, State, Text, sound::SILENCE, wire::Wish,
+    Answer, Ask, Event, Instant, NewItem, Problem, Realtime, Running, State, Text, protocol::Wish, sound::SILENCE,
 };
 use crate::brain::{Act, Failure, Heard, Speech, ToolResult};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -29,7 +29,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.brain.call_off();
         if let State::Open(link) = &self.brain.state {
-            link.heed(false);
+            link.set_listening(false);
         }
     }
 }
@@ -98,7 +98,7 @@ impl Realtime {
     async fn ask(&mut self, heard: Heard) -> Result<(), Failure> {
         self.open().await?;
         if let State::Open(link) = &self.state {
-            link.heed(true);
+            link.set_listening(true);
         }
         self.end_last_answer().await?;
         self.turn += 1;

@@ -110,8 +110,8 @@ async fn broken_packets_do_not_keep_a_page_from_connecting() {
     let offered = media.offer(&sdp).unwrap();
     let answer = offered.answer().to_string();
     let username = format!("{}:{}", value(&answer, "a=ice-ufrag:"), value(&sdp, "a=ice-ufrag:"));
-    let (wire, _heard) = Wire::new();
-    let _connection = offered.connect(wire, |_| {});
+    let (bridge, _heard) = MediaBridge::new();
+    let _connection = offered.connect(bridge, |_| {});
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut chance = Chance(2);
     for _ in 0..200 {
@@ -159,7 +159,7 @@ async fn who_does_not_know_the_secret_steals_no_connection() {
 fn a_decoder_survives_any_payload() {
     let mut chance = Chance(3);
     for codec in Codec::ALL {
-        let mut hearing = super::codec::Hearing::new(codec).unwrap();
+        let mut decoder = super::codec::PayloadDecoder::new(codec).unwrap();
         for frame in 0..3_000 {
             let size = chance.below(200);
             let mut payload = chance.bytes(size);
@@ -167,16 +167,16 @@ fn a_decoder_survives_any_payload() {
                 // Every way of packing, most of them with frames that one packet may carry.
                 *first = chance.below(256) as u8;
             }
-            let samples = hearing.hear(&payload, codec.time(frame));
+            let samples = decoder.hear(&payload, codec.time(frame));
             assert!(samples.len() <= 16_000 + 2 * 1_600, "{}", samples.len());
         }
         // And hears on.
-        let mut mouth = super::codec::Mouth::new(codec).unwrap();
+        let mut encoder = super::codec::PayloadEncoder::new(codec).unwrap();
         let sound = tone(600.0, 400);
         let mut heard = Vec::new();
         for (at, frame) in sound.as_chunks().0.iter().enumerate() {
-            let payload = mouth.say(frame).unwrap();
-            heard.extend(hearing.hear(&payload, codec.time(3_000 + at as u64)));
+            let payload = encoder.say(frame).unwrap();
+            heard.extend(decoder.hear(&payload, codec.time(3_000 + at as u64)));
         }
         assert!(purest(&heard, 600.0) > 0.9, "{codec:?}");
     }
@@ -184,9 +184,9 @@ fn a_decoder_survives_any_payload() {
 
 #[test]
 fn what_is_missing_is_silence() {
-    let mut hearing = super::codec::Hearing::new(Codec::Pcmu).unwrap();
+    let mut decoder = super::codec::PayloadDecoder::new(Codec::Pcmu).unwrap();
     let frame = [0x10; 160];
-    let sizes = [0, 1, 2, 5, 5, 1_000, 3].map(|at| hearing.hear(&frame, Codec::Pcmu.time(at)).len());
+    let sizes = [0, 1, 2, 5, 5, 1_000, 3].map(|at| decoder.hear(&frame, Codec::Pcmu.time(at)).len());
     // In order; two lost; the same again; a second at most of a long pause; back in time.
     assert_eq!(sizes, [320, 320, 320, 960, 320, 16_320, 320]);
 }

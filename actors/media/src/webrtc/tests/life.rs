@@ -6,13 +6,13 @@ async fn a_page_that_vanishes_is_lost_and_comes_back() {
     let media = media();
     let mut call = Call::new(&media, Codec::Opus).await;
     call.peer.say(SENTENCE);
-    assert_eq!(call.heard().await, Heard::Began);
+    assert_eq!(call.heard().await, MicEvent::SpeechStarted);
     call.peer.vanish();
     // What it was saying ends there.
-    assert!(matches!(call.heard().await, Heard::Spoke(_)));
+    assert!(matches!(call.heard().await, MicEvent::SpeechEnded(_)));
     assert_eq!(call.change().await, Some(Change::Lost));
     // The agent's words wait meanwhile.
-    let mut played = call.wire.play(tone(600.0, 500).into());
+    let mut played = call.bridge.play(tone(600.0, 500).into());
     assert_eq!(media.connections(), 1);
     assert!(played.try_recv().is_err());
     call.peer.come_back();
@@ -41,7 +41,7 @@ async fn dropping_a_connection_tells_the_page_and_frees_everything() {
     call.peer.closed().await;
     assert_eq!(call.change().await, None);
     assert_eq!(media.connections(), 0);
-    assert_eq!(Arc::strong_count(&call.wire), 1);
+    assert_eq!(Arc::strong_count(&call.bridge), 1);
 }
 
 #[tokio::test]
@@ -50,9 +50,9 @@ async fn what_is_not_connected_leaves_nothing() {
     let (_peer, sdp) = Peer::offer(Codec::Opus);
     drop(media.offer(&sdp).unwrap());
     assert_eq!(media.connections(), 0);
-    let (wire, _heard) = Wire::new();
+    let (bridge, _heard) = MediaBridge::new();
     let (tell, mut changes) = changes();
-    let nobody_comes = media.offer(&sdp).unwrap().connect(wire, tell);
+    let nobody_comes = media.offer(&sdp).unwrap().connect(bridge, tell);
     assert_eq!(media.connections(), 1);
     drop(nobody_comes);
     assert_eq!(changes.recv().await, None);
@@ -63,10 +63,10 @@ async fn what_is_not_connected_leaves_nothing() {
 async fn a_talk_that_ends_before_its_page_comes_does_not_wait_for_it() {
     let media = media();
     let (_peer, sdp) = Peer::offer(Codec::Opus);
-    let (wire, _heard) = Wire::new();
+    let (bridge, _heard) = MediaBridge::new();
     let (tell, mut changes) = changes();
-    let _connection = media.offer(&sdp).unwrap().connect(wire.clone(), tell);
-    wire.close("completed");
+    let _connection = media.offer(&sdp).unwrap().connect(bridge.clone(), tell);
+    bridge.close("completed");
     assert_eq!(changes.recv().await, None);
     assert_eq!(media.connections(), 0);
 }

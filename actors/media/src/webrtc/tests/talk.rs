@@ -1,6 +1,6 @@
 //! Sound and words, both ways.
 use super::*;
-use crate::wire::Played;
+use crate::bridge::Played;
 use audio_codec::{Decoder, pcmu::PcmuDecoder, resample};
 use entities::transcript::Speaker;
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 async fn speaks_and_hears(codec: Codec) {
     let media = media();
     let mut call = Call::new(&media, codec).await;
-    let played = call.wire.play(tone(600.0, 1_500).into());
+    let played = call.bridge.play(tone(600.0, 1_500).into());
     assert_eq!(played.await, Ok(Played::Whole));
     let view = call
         .peer
@@ -19,8 +19,8 @@ async fn speaks_and_hears(codec: Codec) {
     assert!(purity > 0.9, "{codec:?}: {purity}");
 
     call.peer.say(SENTENCE);
-    assert_eq!(call.heard().await, Heard::Began);
-    let Heard::Spoke(said) = call.heard().await else {
+    assert_eq!(call.heard().await, MicEvent::SpeechStarted);
+    let MicEvent::SpeechEnded(said) = call.heard().await else {
         panic!("not one utterance")
     };
     assert!(
@@ -28,10 +28,10 @@ async fn speaks_and_hears(codec: Codec) {
         "{}",
         said.len()
     );
-    // A steady deep tone is a voice to the ear, which is how it can be measured at this end.
+    // A steady deep tone is a voice to the detector, which is how it can be measured at this end.
     call.peer.say([tone(440.0, 1_500), vec![0xff; 8_000]].concat());
-    assert_eq!(call.heard().await, Heard::Began);
-    let Heard::Spoke(said) = call.heard().await else {
+    assert_eq!(call.heard().await, MicEvent::SpeechStarted);
+    let MicEvent::SpeechEnded(said) = call.heard().await else {
         panic!("not one utterance")
     };
     let samples = resample(&PcmuDecoder::new().decode(&said), 8_000, 16_000);
@@ -58,7 +58,7 @@ async fn a_law_carries_sound_both_ways() {
 async fn a_pause_is_a_pause_in_the_stream_s_time_and_costs_no_packets() {
     let media = media();
     let call = Call::new(&media, Codec::Pcmu).await;
-    let spurt = || call.wire.play(tone(500.0, 400).into());
+    let spurt = || call.bridge.play(tone(500.0, 400).into());
     assert_eq!(spurt().await, Ok(Played::Whole));
     // 20 frames and 10 of silence.
     call.peer
@@ -83,12 +83,12 @@ async fn a_pause_is_a_pause_in_the_stream_s_time_and_costs_no_packets() {
 #[tokio::test]
 async fn the_page_is_told_everything_and_presses_keys() {
     let media = media();
-    let (wire, heard) = Wire::new();
-    wire.caption(0, Speaker::Agent, "Before the page came".into());
-    let mut call = Call::on(&media, Codec::Opus, wire).await;
+    let (bridge, heard) = MediaBridge::new();
+    bridge.caption(0, Speaker::Agent, "Before the page came".into());
+    let mut call = Call::on(&media, Codec::Opus, bridge).await;
     call.heard = Some(heard);
     let long = "word ".repeat(2_000);
-    call.wire.caption(1, Speaker::User, long.clone());
+    call.bridge.caption(1, Speaker::User, long.clone());
     let view = call
         .peer
         .until("it has both captions", |view| view.notes.len() == 2)
@@ -144,8 +144,8 @@ async fn a_page_that_floods_is_heard_no_more_than_twenty_times_a_second() {
 async fn the_end_of_the_talk_ends_the_connection_after_the_page_knows() {
     let media = media();
     let mut call = Call::new(&media, Codec::Pcmu).await;
-    call.wire.caption(0, Speaker::Agent, "Goodbye".into());
-    call.wire.close("completed");
+    call.bridge.caption(0, Speaker::Agent, "Goodbye".into());
+    call.bridge.close("completed");
     let connection = call.connection.take().unwrap();
     connection.finish().await;
     call.peer.closed().await;
@@ -163,8 +163,8 @@ async fn two_pages_talk_at_once_on_the_one_port() {
     let mut second = Call::new(&media, Codec::Pcmu).await;
     assert_eq!(media.connections(), 2);
     drop((
-        first.wire.play(tone(500.0, 2_000).into()),
-        second.wire.play(tone(900.0, 2_000).into()),
+        first.bridge.play(tone(500.0, 2_000).into()),
+        second.bridge.play(tone(900.0, 2_000).into()),
     ));
     first.peer.press("1");
     second.peer.press("2");
@@ -183,9 +183,9 @@ async fn two_pages_talk_at_once_on_the_one_port() {
 async fn a_page_that_comes_again_hears_on_from_where_it_stopped() {
     let media = media();
     let first = Call::new(&media, Codec::Pcmu).await;
-    let wire = first.wire.clone();
-    let played = wire.play([tone(500.0, 2_000), tone(900.0, 1_000)].concat().into());
-    wire.caption(0, Speaker::Agent, "Hello".into());
+    let bridge = first.bridge.clone();
+    let played = bridge.play([tone(500.0, 2_000), tone(900.0, 1_000)].concat().into());
+    bridge.caption(0, Speaker::Agent, "Hello".into());
     first
         .peer
         .until("it hears the beginning", |view| view.packets >= 25)
@@ -193,7 +193,7 @@ async fn a_page_that_comes_again_hears_on_from_where_it_stopped() {
     drop(first.connection);
     first.peer.closed().await;
     let taken = first.peer.view().packets;
-    let second = Call::on(&media, Codec::Opus, wire).await;
+    let second = Call::on(&media, Codec::Opus, bridge).await;
     assert_eq!(played.await, Ok(Played::Whole));
     // All of it and the silence after it, but for what was on its way when the first was closed.
     let rest = 150 + 10 - taken - 10;

@@ -2,7 +2,7 @@
 use super::{
     Lane,
     known::{Known, Receiver, newer},
-    message::{Due, LaneAct, ReadRows, Settings},
+    message::{Due, LaneAct, LaneSettings, ReadRows},
 };
 use crate::delivery::queue::{Item, window};
 use entities::values::Moment;
@@ -35,7 +35,7 @@ impl<T: Clone> Lane<T> {
             // It may have begun before they were there.
             Rows::Reading(Meanwhile::Arrived(kept)) => {
                 kept.extend(new);
-                if kept.len() > window(self.width.get()) {
+                if kept.len() > window(self.concurrency.get()) {
                     self.rows = Rows::Reading(Meanwhile::Missed);
                 }
             }
@@ -47,7 +47,7 @@ impl<T: Clone> Lane<T> {
     /// What has just been committed goes straight to the queue, unless older ones wait in the rows: they come first.
     fn take(&mut self, new: Vec<Item>) {
         for item in new {
-            let has_room = matches!(self.rows, Rows::Drained) && self.queue.has_room(self.width.get());
+            let has_room = matches!(self.rows, Rows::Drained) && self.queue.has_room(self.concurrency.get());
             match self.known.receiver().filter(|_| has_room) {
                 Some(receiver) => self.queue.push(item, receiver.ordering),
                 None => self.rows = Rows::More,
@@ -106,17 +106,19 @@ impl<T: Clone> Lane<T> {
         let in_hand = self.queue.in_hand().clone();
         acts.push(LaneAct::Read(ReadRows {
             with_settings: !self.known.is_current(),
-            limit: window(self.width.get()) + in_hand.len(),
+            limit: window(self.concurrency.get()) + in_hand.len(),
             in_hand,
         }));
     }
 
-    pub(super) fn take_in(&mut self, settings: Option<Settings<T>>, due: Due) {
+    pub(super) fn take_in(&mut self, settings: Option<LaneSettings<T>>, due: Due) {
         let Rows::Reading(meanwhile) = std::mem::replace(&mut self.rows, Rows::More) else {
             return;
         };
         // The endpoint changed meanwhile: read again.
-        let is_older = settings.as_ref().is_some_and(|read| read.is_older_than(&self.standing));
+        let is_older = settings
+            .as_ref()
+            .is_some_and(|read| read.is_older_than(&self.endpoint_state));
         if is_older || matches!(meanwhile, Meanwhile::Outdated) {
             return self.known.outdate();
         }
@@ -137,16 +139,16 @@ impl<T: Clone> Lane<T> {
         }
     }
 
-    fn learn(&mut self, Settings { target, standing }: Settings<T>) {
-        let ordering = standing.endpoint.as_ref().map(|endpoint| endpoint.ordering);
+    fn learn(&mut self, LaneSettings { target, endpoint_state }: LaneSettings<T>) {
+        let ordering = endpoint_state.endpoint.as_ref().map(|endpoint| endpoint.ordering);
         let receiver = target.zip(ordering);
         self.known = Known::Current(receiver.map(|(target, ordering)| Receiver { target, ordering }));
-        if let Some(endpoint) = &standing.endpoint {
-            self.width
+        if let Some(endpoint) = &endpoint_state.endpoint {
+            self.concurrency
                 .set_max(usize::try_from(endpoint.max_concurrency).unwrap_or(1));
         }
-        self.standing.endpoint = standing.endpoint;
-        self.standing.health = newer(&self.standing.health, standing.health);
+        self.endpoint_state.endpoint = endpoint_state.endpoint;
+        self.endpoint_state.health = newer(&self.endpoint_state.health, endpoint_state.health);
     }
 
     pub(super) fn read_failed(&mut self, now: Moment) {

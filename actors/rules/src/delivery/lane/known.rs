@@ -1,6 +1,6 @@
 //! What a lane knows of its endpoint's settings.
-use super::message::Settings;
-use crate::delivery::settle::Standing;
+use super::message::LaneSettings;
+use crate::delivery::settle::EndpointState;
 use entities::{
     endpoint_health::Model as Health,
     webhook_endpoint::{Model as Endpoint, Ordering},
@@ -47,9 +47,10 @@ impl<T> Known<T> {
     }
 }
 
-impl<T> Settings<T> {
-    pub(super) fn is_older_than(&self, known: &Standing) -> bool {
-        let [read, known] = [&self.standing, known].map(|standing| version(standing.endpoint.as_ref()));
+impl<T> LaneSettings<T> {
+    pub(super) fn is_older_than(&self, known: &EndpointState) -> bool {
+        let [read, known] =
+            [&self.endpoint_state, known].map(|endpoint_state| version(endpoint_state.endpoint.as_ref()));
         // One that is deleted has no version, and nothing comes after it.
         read.is_some() && read < known
     }

@@ -4,7 +4,7 @@ use crate::{
     delivery::{
         queue::Item,
         report::Report,
-        settle::{Standing, Tried},
+        settle::{EndpointState, Tried},
     },
 };
 use entities::{delivery::Model as Delivery, ids::DeliveryId, values::Moment};
@@ -23,7 +23,7 @@ pub enum LaneEvent<T> {
     Woken,
     /// A read is over; it has the settings if they were asked for.
     Read {
-        settings: Option<Settings<T>>,
+        settings: Option<LaneSettings<T>>,
         due: Due,
     },
     ReadFailed,
@@ -32,7 +32,7 @@ pub enum LaneEvent<T> {
     /// The commit under way stands; this is what became of its deliveries and of their endpoint.
     Committed {
         deliveries: Vec<Delivery>,
-        standing: Standing,
+        endpoint_state: EndpointState,
     },
     /// It does not stand; the outcomes come back.
     CommitFailed(Vec<Tried>),
@@ -68,10 +68,10 @@ pub enum LaneAct<T> {
 
 /// What a lane must know of its endpoint.
 #[derive(Debug)]
-pub struct Settings<T> {
+pub struct LaneSettings<T> {
     /// `None`: nothing is sent.
     pub target: Option<T>,
-    pub standing: Standing,
+    pub endpoint_state: EndpointState,
 }
 
 /// What is due.

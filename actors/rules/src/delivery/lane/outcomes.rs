@@ -108,8 +108,8 @@ impl Outcomes {
         self.waiting.is_empty() && self.committing == Committing::Idle
     }
 
-    pub(super) fn are_too_many(&self, width: usize) -> bool {
-        self.waiting.len() >= MAX_UNSETTLED.min(UNSETTLED_PER_ATTEMPT * width)
+    pub(super) fn are_too_many(&self, concurrency: usize) -> bool {
+        self.waiting.len() >= MAX_UNSETTLED.min(UNSETTLED_PER_ATTEMPT * concurrency)
     }
 
     /// The last commit failed: until one stands.

@@ -2,7 +2,7 @@
 use super::{Circumstances, Queue, SMALL_WINDOW, WINDOW, Wants};
 use crate::{
     dispatch::{candidate::Candidate, group::Group},
-    eligibility::{self, Person, RING_MS, Rule, Terms, Verdict},
+    eligibility::{self, ContactRecord, RING_MS, Rule, Terms, Verdict},
 };
 use entities::{
     contact::{Address, Model as Contact, Status},
@@ -14,10 +14,10 @@ impl Queue {
     /// A round begins.
     pub fn look(&mut self, now: Moment, behind_ms: i64) {
         self.behind_ms = behind_ms;
-        self.door_is_shut = false;
+        self.provider_full = false;
         self.waiting_zones = None;
         // The hours of who was read may have ended since: they are put off.
-        let is_late = |due: &Candidate| due.is_ready() && self.spell_of(&due.contact.zone, now).is_none();
+        let is_late = |due: &Candidate| due.is_ready() && self.open_window_of(&due.contact.zone, now).is_none();
         if self.due.front().is_some_and(is_late) {
             self.due.clear();
             self.look_for_due = true;
@@ -53,7 +53,7 @@ impl Queue {
 
     /// Of messages the rows know how many are in flight; it matters to a budget.
     pub fn counts_messages(&self) -> bool {
-        self.letter.is_some() && self.plan.caps.budget_cents.is_some()
+        self.template.is_some() && self.plan.caps.budget_cents.is_some()
     }
 
     /// Those whose time has come; `next`: when that of the next comes, if there are none.
@@ -112,7 +112,7 @@ impl Queue {
     pub fn judged(
         &self,
         contacts: Vec<Contact>,
-        people: &BTreeMap<Address, Person>,
+        people: &BTreeMap<Address, ContactRecord>,
         now: Moment,
         so: Circumstances,
     ) -> Vec<Candidate> {
@@ -127,16 +127,16 @@ impl Queue {
         let judged = contacts.into_iter().map(|contact| {
             let address = self.address_of(&contact);
             let known = address.as_ref().and_then(|address| people.get(address));
-            let mut person = known.cloned().unwrap_or_default();
-            person.not_before = contact.not_before;
-            let standing = self.rules.of(&contact.zone);
+            let mut record = known.cloned().unwrap_or_default();
+            record.not_before = contact.not_before;
+            let calling_hours = self.rules.of(&contact.zone);
             // Fresh contacts' hours are their group's; who waits for a time is put off to the next opening.
             let rules = if contact.next_attempt_at.is_some() {
                 &Rule::ALL[..]
             } else {
                 &Rule::ALL[..6]
             };
-            let found = eligibility::first_no(rules, &person, &standing, &terms, now);
+            let found = eligibility::first_no(rules, &record, &calling_hours, &terms, now);
             Candidate {
                 contact,
                 address,

@@ -7,7 +7,7 @@ use crate::{
         usage::Allowance,
     },
     eligibility::{RING_MS, Verdict},
-    hours::{Spell, Standing},
+    hours::{CallingHours, OpenWindow},
 };
 use entities::{
     campaign::OnCap,
@@ -76,14 +76,14 @@ impl Queue {
             .due
             .front()
             .filter(ready)
-            .filter(|due| self.spell_of(&due.contact.zone, at).is_some());
+            .filter(|due| self.open_window_of(&due.contact.zone, at).is_some());
         if due.is_some_and(|due| due.contact.status == Status::Waiting) {
             return Some(Head::Due);
         }
         let fresh = self
             .groups
             .iter()
-            .filter(|(_, group)| group.spell(at).is_some())
+            .filter(|(_, group)| group.open_window(at).is_some())
             .filter_map(|(name, group)| Some((name, group.fresh.front().filter(ready)?)))
             .max_by_key(|(_, candidate)| candidate.rank());
         match (due, fresh) {
@@ -100,20 +100,23 @@ impl Queue {
 
     /// Takes the contact whose turn it is, for a call that starts at `at`.
     pub(in crate::dispatch) fn pop_turn(&mut self, at: Moment) -> Option<Turn> {
-        let (candidate, spell) = match self.head(at)? {
+        let (candidate, open_window) = match self.head(at)? {
             Head::Due => {
-                let spell = self.due.front().and_then(|due| self.spell_of(&due.contact.zone, at))?;
-                (self.due.pop_front()?, spell)
+                let open_window = self
+                    .due
+                    .front()
+                    .and_then(|due| self.open_window_of(&due.contact.zone, at))?;
+                (self.due.pop_front()?, open_window)
             }
             Head::Fresh(name) => {
                 let name = name.to_owned();
                 let group = self.groups.get_mut(&name)?;
-                let spell = group.spell(at)?;
-                (group.fresh.pop_front()?, spell)
+                let open_window = group.open_window(at)?;
+                (group.fresh.pop_front()?, open_window)
             }
         };
         self.turn_since = None;
-        let ours = (spell.from, self.last_start(spell));
+        let ours = (open_window.from, self.last_start(open_window));
         let hours = match self.behind_ms {
             0 => Within { ours, wall: ours },
             behind_ms => Within::of(&self.rules.of(&candidate.contact.zone), at, ours, (RING_MS, behind_ms)),
@@ -125,16 +128,18 @@ impl Queue {
         })
     }
 
-    /// When a call in this spell may start at the latest: all its ringing lies inside, and the campaign has not ended.
-    fn last_start(&self, spell: Spell) -> Moment {
-        let closes = spell.until.plus_millis(-RING_MS);
+    /// When a call in this window may start at the latest: all its ringing lies inside, and the campaign has not ended.
+    fn last_start(&self, open_window: OpenWindow) -> Moment {
+        let closes = open_window.until.plus_millis(-RING_MS);
         self.rules.ends_at.map_or(closes, |end| closes.min(end.plus_millis(-1)))
     }
 
-    pub(super) fn spell_of(&self, zone: &str, at: Moment) -> Option<Spell> {
+    pub(super) fn open_window_of(&self, zone: &str, at: Moment) -> Option<OpenWindow> {
         match self.rules.of(zone) {
-            Standing::Hours(hours) => hours.spell(at).filter(|spell| at.plus_millis(RING_MS) <= spell.until),
-            Standing::Uncallable => None,
+            CallingHours::Hours(hours) => hours
+                .open_window(at)
+                .filter(|open_window| at.plus_millis(RING_MS) <= open_window.until),
+            CallingHours::Uncallable => None,
         }
     }
 
@@ -149,7 +154,7 @@ impl Queue {
         let waiting = self.waiting_zones.as_ref().filter(|_| self.wants_waiting_zones())?;
         let mut opens = self.groups.values().filter_map(Group::opens_at).min();
         for zone in waiting {
-            let Standing::Hours(hours) = self.rules.of(zone) else {
+            let CallingHours::Hours(hours) = self.rules.of(zone) else {
                 return None;
             };
             let at = hours

@@ -1,5 +1,5 @@
 //! What happens at each step of a room: lists, in this order.
-use super::{CONNECT_SECONDS, GRACE_SECONDS, Outcome, Phase, Room};
+use super::{CONNECT_SECONDS, GRACE_SECONDS, Phase, Room, RoomOutcome};
 use crate::{
     effect::{Effect, Work},
     event::{RoomCompleted, RoomExpired, RoomFailed, RoomJoined, RoomLandingViewed},
@@ -52,31 +52,31 @@ pub(super) fn lost(mut room: Room, since: Option<Moment>) -> Result<(Room, Vec<E
         *lost_at = since;
     }
     // Whoever cannot be heard is not silent.
-    let attend = since.map(|at| SessionCommand::Attend {
+    let user_speaking = since.map(|at| SessionCommand::UserSpeaking {
         until: at.plus_seconds(GRACE_SECONDS),
     });
-    let tell = attend.map(|command| Work::TellSession(room.made.session(), command).into());
+    let tell = user_speaking.map(|command| Work::TellSession(room.made.session(), command).into());
     Ok((room, tell.into_iter().collect()))
 }
 
 /// Nobody joins it any more.
 pub(super) fn expire(room: Room, by: EndedBy, now: Moment) -> Result<(Room, Vec<Effect>)> {
-    let tell = parting(&Outcome::Expired, false, by);
-    end(room, Outcome::Expired, now, tell)
+    let tell = parting(&RoomOutcome::Expired, false, by);
+    end(room, RoomOutcome::Expired, now, tell)
 }
 
 pub(super) fn fail(room: Room, code: ErrorCode, message: String, now: Moment) -> Result<(Room, Vec<Effect>)> {
-    let outcome = Outcome::Failed { code, message };
+    let outcome = RoomOutcome::Failed { code, message };
     let tell = parting(&outcome, room.joined().is_some(), EndedBy::System);
     end(room, outcome, now, tell)
 }
 
 /// What a room that ends tells its session.
-pub(super) fn parting(outcome: &Outcome, is_joined: bool, by: EndedBy) -> Option<SessionCommand> {
+pub(super) fn parting(outcome: &RoomOutcome, is_joined: bool, by: EndedBy) -> Option<SessionCommand> {
     let (code, why) = match outcome {
         // Only its session completes a room.
-        Outcome::Completed => return None,
-        Outcome::Expired => {
+        RoomOutcome::Completed => return None,
+        RoomOutcome::Expired => {
             return Some(SessionCommand::Abandon(Abandoned {
                 status: session::Status::NoAnswer,
                 reason: EndReason::RoomExpired,
@@ -84,7 +84,7 @@ pub(super) fn parting(outcome: &Outcome, is_joined: bool, by: EndedBy) -> Option
                 why: None,
             }));
         }
-        Outcome::Failed { code, message } => (code, message.clone()),
+        RoomOutcome::Failed { code, message } => (code, message.clone()),
     };
     let reason = match code {
         ErrorCode::AgentUnreachable => EndReason::ProviderError,
@@ -109,9 +109,9 @@ pub(super) fn parting(outcome: &Outcome, is_joined: bool, by: EndedBy) -> Option
 pub(super) fn follow(room: Room, ended: &session::Model, now: Moment) -> Result<(Room, Vec<Effect>)> {
     let at = ended.ended_at.unwrap_or(now);
     let outcome = match (ended.status, ended.end_reason) {
-        (session::Status::Completed, _) => Outcome::Completed,
-        (_, Some(EndReason::RoomExpired | EndReason::NoAnswer)) => Outcome::Expired,
-        (_, reason) => Outcome::Failed {
+        (session::Status::Completed, _) => RoomOutcome::Completed,
+        (_, Some(EndReason::RoomExpired | EndReason::NoAnswer)) => RoomOutcome::Expired,
+        (_, reason) => RoomOutcome::Failed {
             code: match reason {
                 Some(EndReason::ProviderError | EndReason::AgentError) => ErrorCode::AgentUnreachable,
                 Some(EndReason::Unreachable) => ErrorCode::IceFailed,
@@ -129,20 +129,20 @@ pub(super) fn follow(room: Room, ended: &session::Model, now: Moment) -> Result<
 }
 
 /// What happens when a room ends, whoever ends it.
-fn end(mut room: Room, outcome: Outcome, at: Moment, tell: Option<SessionCommand>) -> Result<(Room, Vec<Effect>)> {
+fn end(mut room: Room, outcome: RoomOutcome, at: Moment, tell: Option<SessionCommand>) -> Result<(Room, Vec<Effect>)> {
     let room_id = room.made.id;
     let joined = room.joined();
     let event = match &outcome {
-        Outcome::Completed => Effect::emit(RoomCompleted {
+        RoomOutcome::Completed => Effect::emit(RoomCompleted {
             room_id,
             completed_at: at,
             duration_seconds: duration_seconds(joined, at),
         }),
-        Outcome::Expired => Effect::emit(RoomExpired {
+        RoomOutcome::Expired => Effect::emit(RoomExpired {
             room_id,
             expired_at: at,
         }),
-        Outcome::Failed { code, message } => Effect::emit(RoomFailed {
+        RoomOutcome::Failed { code, message } => Effect::emit(RoomFailed {
             room_id,
             error_code: *code,
             error_message: message.clone(),

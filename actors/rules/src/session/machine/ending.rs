@@ -97,7 +97,7 @@ pub(super) fn finish(
 
     let mut effects = Vec::new();
     if end.started_at.is_none() {
-        effects.extend(inbound(&session, inbound_call::Outcome::Abandoned));
+        effects.extend(inbound(&session, inbound_call::InboundOutcome::Abandoned));
     }
     let last_event = last_event(&session, &end, &log);
     let attempt = attempt(&call, &end);
@@ -106,14 +106,16 @@ pub(super) fn finish(
     }
     effects.push(last_event);
     effects.extend(session.settled(attempt.actual_cost_cents));
-    let contact = call.contact_id.map(|id| Owned::new(call.tenant_id, call.env, id));
+    let contact = call
+        .contact_id
+        .map(|id| TenantScoped::new(call.tenant_id, call.env, id));
     let may_wait = contact.filter(|_| !attempt.reached);
     effects.extend(contact.map(|contact| Fact::FinishAttempt { contact, attempt }.into()));
     effects.extend(kept(&session, status, log, recording, now));
     if let Some(room) = call.room_id {
         effects.push(
             Work::RoomEnded {
-                room: Owned::new(call.tenant_id, call.env, room),
+                room: TenantScoped::new(call.tenant_id, call.env, room),
                 session: Box::new(session.row()),
             }
             .into(),

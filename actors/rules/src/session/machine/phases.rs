@@ -15,7 +15,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         Release if !is_queued && !is_awaiting && session.call.campaign_id.is_some() => enqueue(session, now),
         Dispatch { at, hold } if is_queued || is_awaiting => dispatch(session, at, hold),
         Postpone { until } if is_queued && until > now => postpone(session, until),
-        Bar(bar) if is_queued => canceled(session, EndedBy::System, Some(why_barred(bar)), now),
+        Reject(reason) if is_queued => canceled(session, EndedBy::System, Some(why_rejected(reason)), now),
         Abandon(abandoned) if is_awaiting => abandon(session, abandoned, now),
         // As if the room had been ended.
         End if is_awaiting && session.call.room_id.is_some() => expire(session, now),
@@ -26,7 +26,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         // Its room is on its way to its end; or it was extended already, or the trunk has sent it back; or it was never placed.
         Dispatch { .. }
         | Postpone { .. }
-        | Bar(_)
+        | Reject(_)
         | Release
         | Abandon(_)
         | Extend { .. }
@@ -40,7 +40,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Refuse(_)
         | Utter(_)
         | Interrupt { .. }
-        | Attend { .. }
+        | UserSpeaking { .. }
         | Consent(_)
         | OptOut { .. }
         | Call { .. }
@@ -90,14 +90,14 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         Lose { last_seen } => lose(session, last_seen, now),
         Label(metadata) => label(session, metadata),
 
-        Tick | Dispatch { .. } | Postpone { .. } | Bar(_) | Release | Extend { .. } | Requeue { .. } => {
+        Tick | Dispatch { .. } | Postpone { .. } | Reject(_) | Release | Extend { .. } | Requeue { .. } => {
             Ok((session, Vec::new()))
         }
 
         Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Utter(_)
         | Interrupt { .. }
-        | Attend { .. }
+        | UserSpeaking { .. }
         | Consent(_)
         | OptOut { .. }
         | Call { .. }
@@ -118,12 +118,12 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
     let Phase::Conversing(talk) = &session.phase else {
         return Ok((session, Vec::new()));
     };
-    let is_transferring = matches!(talk.course, Course::Transferring { .. });
+    let is_transferring = matches!(talk.mode, CallMode::Transferring { .. });
     match command {
         Extend { held, by } if held == session.call.hold_cents && by.0 > 0 => extend(session, by, now),
         Utter(utterance) => utter(session, utterance, now),
         Interrupt { said, played_ms } => interrupt(session, said, played_ms, now),
-        Attend { until } => attend(session, until),
+        UserSpeaking { until } => user_speaking(session, until),
         Consent(granted) if talk.is_heard() => consent(session, granted, now),
         OptOut { purge_after } if talk.is_heard() => opt_out(session, purge_after, now),
         Call { call, own, until } => call_tool(session, (call, own), until, now),
@@ -137,7 +137,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Dispose { code, note } => dispose(session, code, note, now),
         NoteAnswer(answered) => note_answer(session, answered, now),
         Note { kind, detail } => note(session, kind, detail, now),
-        MessageLeft if talk.course == Course::LeavingMessage => {
+        MessageLeft if talk.mode == CallMode::LeavingMessage => {
             let end = (Status::Voicemail, EndReason::VoicemailLeft);
             finish(session, end, EndedBy::Agent, None, now)
         }
@@ -158,7 +158,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Abandon(_)
         | Dispatch { .. }
         | Postpone { .. }
-        | Bar(_)
+        | Reject(_)
         | Release
         | Extend { .. }
         | Requeue { .. }
@@ -192,13 +192,13 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | Extend { .. }
         | Postpone { .. }
         | Release
-        | Bar(_)
+        | Reject(_)
         | Ring
         | Answer { .. }
         | Refuse(_)
         | Utter(_)
         | Interrupt { .. }
-        | Attend { .. }
+        | UserSpeaking { .. }
         | Consent(_)
         | OptOut { .. }
         | Call { .. }
@@ -231,7 +231,7 @@ fn expire(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
 fn hand_over(session: Session, to: E164, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let why_not = match &session.phase {
         _ if session.call.room_id.is_some() => "it is held in a room, which has no telephone line",
-        Phase::Conversing(talk) if talk.course == Course::Talking => return transfer(session, to, now),
+        Phase::Conversing(talk) if talk.mode == CallMode::Talking => return transfer(session, to, now),
         _ => "it is being handed over or ended already",
     };
     Err(refused("conversing", "be transferred", why_not))

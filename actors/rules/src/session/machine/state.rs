@@ -34,18 +34,18 @@ pub enum Phase {
         give_up_at: Moment,
         ringing: bool,
     },
-    Conversing(Talk),
+    Conversing(ActiveCall),
     Ended(End),
 }
 
 /// Somebody, or something, has picked up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Talk {
+pub struct ActiveCall {
     pub dialed_at: Moment,
     pub started_at: Moment,
     pub end_by: Moment,
     pub answered_by: AnsweredBy,
-    pub course: Course,
+    pub mode: CallMode,
     /// Until then somebody speaks, or is waited for: silence begins there.
     pub quiet_from: Moment,
     /// Since when it is recorded.
@@ -55,7 +55,7 @@ pub struct Talk {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Course {
+pub enum CallMode {
     Talking,
     /// A machine is told the message.
     LeavingMessage,
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    pub fn key(&self) -> Owned<SessionId> {
+    pub fn key(&self) -> TenantScoped<SessionId> {
         self.call.key()
     }
 
@@ -176,16 +176,16 @@ impl Session {
     }
 
     /// The part of its phase that is stored.
-    pub fn course(&self) -> (std::mem::Discriminant<Phase>, Option<std::mem::Discriminant<Course>>) {
-        let course = match &self.phase {
-            Phase::Conversing(talk) => Some(std::mem::discriminant(&talk.course)),
+    pub fn mode(&self) -> (std::mem::Discriminant<Phase>, Option<std::mem::Discriminant<CallMode>>) {
+        let mode = match &self.phase {
+            Phase::Conversing(talk) => Some(std::mem::discriminant(&talk.mode)),
             Phase::Scheduled { .. }
             | Phase::Awaiting
             | Phase::Queued { .. }
             | Phase::Dialing { .. }
             | Phase::Ended(_) => None,
         };
-        (std::mem::discriminant(&self.phase), course)
+        (std::mem::discriminant(&self.phase), mode)
     }
 
     /// Does it take one of the tenant's slots?

@@ -1,10 +1,10 @@
 //! What happens while somebody talks.
 use super::*;
 
-impl Talk {
+impl ActiveCall {
     /// The other side's wishes are listened to, also while somebody else is called to take over.
     pub(super) fn is_heard(&self) -> bool {
-        matches!(self.course, Course::Talking | Course::Transferring { .. })
+        matches!(self.mode, CallMode::Talking | CallMode::Transferring { .. })
     }
 
     /// `completed` is for talks with people.
@@ -17,9 +17,9 @@ impl Talk {
 
     /// Why the agent is saying good-bye: whatever ends the call then, that is its reason.
     pub(super) fn farewell(&self) -> Option<EndReason> {
-        match &self.course {
-            Course::Leaving { reason, .. } => Some(*reason),
-            Course::Talking | Course::LeavingMessage | Course::Transferring { .. } => None,
+        match &self.mode {
+            CallMode::Leaving { reason, .. } => Some(*reason),
+            CallMode::Talking | CallMode::LeavingMessage | CallMode::Transferring { .. } => None,
         }
     }
 
@@ -30,11 +30,11 @@ impl Talk {
 
     /// When it ends if nothing happens.
     fn ends_at(&self, call: &Row) -> Moment {
-        match &self.course {
-            Course::Talking => self.silent_at(call).map_or(self.end_by, |at| at.min(self.end_by)),
-            Course::LeavingMessage => self.end_by,
-            Course::Transferring { until, .. } => (*until).min(self.end_by),
-            Course::Leaving { by, .. } => (*by).min(self.end_by),
+        match &self.mode {
+            CallMode::Talking => self.silent_at(call).map_or(self.end_by, |at| at.min(self.end_by)),
+            CallMode::LeavingMessage => self.end_by,
+            CallMode::Transferring { until, .. } => (*until).min(self.end_by),
+            CallMode::Leaving { by, .. } => (*by).min(self.end_by),
         }
     }
 
@@ -53,18 +53,18 @@ pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session
         return look_at_the_hold(session, now);
     }
     let status = talk.status();
-    let reason = match &talk.course {
-        Course::Leaving { reason, .. } => *reason,
+    let reason = match &talk.mode {
+        CallMode::Leaving { reason, .. } => *reason,
         _ if now >= talk.end_by => EndReason::MaxDuration,
-        Course::Transferring { .. } => {
+        CallMode::Transferring { .. } => {
             let (session, mut effects) = take_back(session, "nobody answered in time", now)?;
             effects.push(Work::TransferEnded { session: session.key() }.into());
             let (session, more) = look_at_the_hold(session, now)?;
             effects.extend(more);
             return Ok((session, effects));
         }
-        Course::Talking => EndReason::SilenceTimeout,
-        Course::LeavingMessage => EndReason::MaxDuration,
+        CallMode::Talking => EndReason::SilenceTimeout,
+        CallMode::LeavingMessage => EndReason::MaxDuration,
     };
     finish(session, (status, reason), EndedBy::System, None, now)
 }
@@ -73,10 +73,10 @@ pub(super) fn hang_up(session: Session, by: EndedBy, now: Moment) -> Result<(Ses
     let Phase::Conversing(talk) = &session.phase else {
         return Ok((session, Vec::new()));
     };
-    let reason = match (&talk.course, talk.answered_by) {
-        (Course::Leaving { reason, .. }, _) => *reason,
+    let reason = match (&talk.mode, talk.answered_by) {
+        (CallMode::Leaving { reason, .. }, _) => *reason,
         (_, AnsweredBy::Voicemail) => EndReason::Voicemail,
-        (Course::Talking | Course::LeavingMessage | Course::Transferring { .. }, AnsweredBy::Human) => {
+        (CallMode::Talking | CallMode::LeavingMessage | CallMode::Transferring { .. }, AnsweredBy::Human) => {
             EndReason::Completed
         }
     };
@@ -127,7 +127,7 @@ pub(super) fn interrupt(
     Ok((session, Vec::new()))
 }
 
-pub(super) fn attend(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
+pub(super) fn user_speaking(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
     if let Phase::Conversing(talk) = &mut session.phase {
         talk.quiet_from = talk.quiet_from.max(until);
     }
@@ -191,7 +191,7 @@ pub(super) const TRANSFER_SECONDS: i64 = 45;
 
 pub(super) fn transfer(mut session: Session, to: E164, now: Moment) -> Result<(Session, Vec<Effect>)> {
     if let Phase::Conversing(talk) = &mut session.phase {
-        talk.course = Course::Transferring {
+        talk.mode = CallMode::Transferring {
             to: to.clone(),
             until: now.plus_seconds(TRANSFER_SECONDS),
         };
@@ -219,7 +219,7 @@ pub(super) fn transfer(mut session: Session, to: E164, now: Moment) -> Result<(S
 
 pub(super) fn take_back(mut session: Session, why: &str, now: Moment) -> Result<(Session, Vec<Effect>)> {
     if let Phase::Conversing(talk) = &mut session.phase {
-        talk.course = Course::Talking;
+        talk.mode = CallMode::Talking;
         talk.quiet_from = now;
     }
     session.log.note("transfer_failed", Some(why.to_owned()), now);

@@ -82,13 +82,13 @@ fn let_go(mut session: Session) -> (Session, Vec<Effect>) {
     (session, effects)
 }
 
-pub(super) fn why_barred(bar: Bar) -> &'static str {
-    match bar {
-        Bar::NotVerified => "the number was no longer verified when a slot became free",
-        Bar::OnDnc => "the number was put on the do-not-call list while the call waited",
-        Bar::CapReached => "the number was called too often while the call waited",
-        Bar::CampaignOver => "its campaign was over before the trunk had room for it",
-        Bar::OutsideHours => "the calling hours were over before a slot became free",
+pub(super) fn why_rejected(reason: RejectReason) -> &'static str {
+    match reason {
+        RejectReason::NotVerified => "the number was no longer verified when a slot became free",
+        RejectReason::OnDnc => "the number was put on the do-not-call list while the call waited",
+        RejectReason::CapReached => "the number was called too often while the call waited",
+        RejectReason::CampaignOver => "its campaign was over before the trunk had room for it",
+        RejectReason::OutsideHours => "the calling hours were over before a slot became free",
     }
 }
 
@@ -109,20 +109,20 @@ pub(super) fn answer(
     let Phase::Dialing { dialed_at, .. } = session.phase else {
         return Ok((session, Vec::new()));
     };
-    let course = match (answered_by, session.call.options.voicemail.action) {
-        (AnsweredBy::Human, _) | (AnsweredBy::Voicemail, VoicemailAction::Continue) => Course::Talking,
-        (AnsweredBy::Voicemail, VoicemailAction::LeaveMessage) => Course::LeavingMessage,
+    let mode = match (answered_by, session.call.options.voicemail.action) {
+        (AnsweredBy::Human, _) | (AnsweredBy::Voicemail, VoicemailAction::Continue) => CallMode::Talking,
+        (AnsweredBy::Voicemail, VoicemailAction::LeaveMessage) => CallMode::LeavingMessage,
         (AnsweredBy::Voicemail, VoicemailAction::Hangup) => {
             let end = (Status::Voicemail, EndReason::Voicemail);
             return finish(session, end, EndedBy::System, None, now);
         }
     };
-    let mut talk = Talk {
+    let mut talk = ActiveCall {
         dialed_at,
         started_at: now,
         end_by: now.plus_seconds(session.call.max_duration_seconds.into()),
         answered_by,
-        course,
+        mode,
         quiet_from: now,
         recorded_from: None,
         hold_ends_at: hold_ends_at(&session.call, now),
@@ -148,17 +148,17 @@ pub(super) fn answer(
         started_at: now,
     };
     let mut effects = vec![Effect::emit(started)];
-    effects.extend(inbound(&session, inbound_call::Outcome::Answered));
+    effects.extend(inbound(&session, inbound_call::InboundOutcome::Answered));
     Ok((session, effects))
 }
 
 /// What became of a call to one of the tenant's numbers: its answer rate is counted from it.
-pub(super) fn inbound(session: &Session, outcome: inbound_call::Outcome) -> Vec<Effect> {
+pub(super) fn inbound(session: &Session, outcome: inbound_call::InboundOutcome) -> Vec<Effect> {
     let call = session.call.clone();
     let Some(number_id) = call.options.number_id else {
         return Vec::new();
     };
-    let number = Owned::new(call.tenant_id, call.env, number_id);
+    let number = TenantScoped::new(call.tenant_id, call.env, number_id);
     let counted = Fact::CountInbound {
         call,
         number_id,

@@ -19,7 +19,7 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
     call.consent = Consent::Refused;
     // What was recorded before the objection is not kept either.
     (talk.recorded_from, call.recording_id) = (None, None);
-    let was = std::mem::replace(&mut talk.course, leaving(EndReason::ConsentRefused, now));
+    let was = std::mem::replace(&mut talk.mode, leaving(EndReason::ConsentRefused, now));
     session.log.note("consent_refused", None, now);
     let refused = SessionConsentRefused {
         session_id: session.call.id,
@@ -31,15 +31,15 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
 }
 
 /// Nobody takes over a call whose other side wants none.
-pub(super) fn called_off(session: &Session, was: &Course) -> Option<Effect> {
-    matches!(was, Course::Transferring { .. }).then(|| Effect::Work(Work::TransferEnded { session: session.key() }))
+pub(super) fn called_off(session: &Session, was: &CallMode) -> Option<Effect> {
+    matches!(was, CallMode::Transferring { .. }).then(|| Effect::Work(Work::TransferEnded { session: session.key() }))
 }
 
 /// Long enough for a sentence.
 pub(super) const FAREWELL_SECONDS: i64 = 15;
 
-pub fn leaving(reason: EndReason, now: Moment) -> Course {
-    Course::Leaving {
+pub fn leaving(reason: EndReason, now: Moment) -> CallMode {
+    CallMode::Leaving {
         reason,
         by: now.plus_seconds(FAREWELL_SECONDS),
     }
@@ -62,7 +62,7 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
     let Phase::Conversing(talk) = &mut session.phase else {
         return Ok((session, Vec::new()));
     };
-    let was = std::mem::replace(&mut talk.course, leaving(EndReason::OptOut, now));
+    let was = std::mem::replace(&mut talk.mode, leaving(EndReason::OptOut, now));
     let is_recorded = talk.recorded_from.is_some();
     let call = Arc::make_mut(&mut session.call);
     call.opted_out_at = Some(now);

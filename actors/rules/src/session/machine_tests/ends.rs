@@ -130,7 +130,7 @@ fn a_call_that_came_in_tells_its_caller_as_the_other_party() {
 
 #[test]
 fn a_call_that_came_in_is_counted_once_as_it_went() {
-    use inbound_call::Outcome::{Abandoned, Answered};
+    use inbound_call::InboundOutcome::{Abandoned, Answered};
     let counted = |effects: &[Effect]| -> Vec<_> {
         let outcome = |effect: &Effect| match effect {
             Effect::Fact(Fact::CountInbound { outcome, .. }) => Some(*outcome),
@@ -378,15 +378,15 @@ fn a_machine_that_picks_up_is_an_answer_and_no_talk() {
 
 #[test]
 fn who_waited_in_vain_is_told_why() {
-    for (bar, why) in [
-        (Bar::OnDnc, "do-not-call"),
-        (Bar::CapReached, "too often"),
-        (Bar::OutsideHours, "calling hours"),
-        (Bar::CampaignOver, "campaign was over"),
+    for (reason, why) in [
+        (RejectReason::OnDnc, "do-not-call"),
+        (RejectReason::CapReached, "too often"),
+        (RejectReason::OutsideHours, "calling hours"),
+        (RejectReason::CampaignOver, "campaign was over"),
     ] {
-        let row = after(state("queued"), Command::Bar(bar), 20).row();
+        let row = after(state("queued"), Command::Reject(reason), 20).row();
         assert_eq!((row.error_code.as_deref(), row.dialed_at), (Some("canceled"), None));
-        assert!(row.error_message.unwrap().contains(why), "{bar:?}");
+        assert!(row.error_message.unwrap().contains(why), "{reason:?}");
     }
     for (call, reason, why) in [
         (api_call(), EndReason::Canceled, "no slot"),

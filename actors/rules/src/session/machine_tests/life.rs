@@ -280,8 +280,8 @@ proptest! {
         prop_assert_eq!(row.consent == Consent::Refused, noes == 1);
         let left = life.steps.iter().position(|step| matches!(step.command, Command::OptOut { .. } | Command::Consent(false)) && step.before != step.after);
         for step in life.steps.iter().skip(left.unwrap_or(usize::MAX)) {
-            let course = match &step.after.phase { Phase::Conversing(talk) => Some(&talk.course), _ => None };
-            let is_leaving = course.is_none_or(|course| matches!(course, Course::Leaving { .. }));
+            let mode = match &step.after.phase { Phase::Conversing(talk) => Some(&talk.mode), _ => None };
+            let is_leaving = mode.is_none_or(|mode| matches!(mode, CallMode::Leaving { .. }));
             prop_assert!(is_leaving, "{:?}", step.command);
         }
     }
@@ -326,12 +326,12 @@ proptest! {
     #[test]
     fn who_is_called_to_take_over_takes_over_or_is_called_off(born in born(), steps in steps()) {
         let life = Life::of(born, &steps).until_the_end();
-        let is_transferring = |session: &Session| matches!(&session.phase, Phase::Conversing(Talk { course: Course::Transferring { .. }, .. }));
+        let is_transferring = |session: &Session| matches!(&session.phase, Phase::Conversing(ActiveCall { mode: CallMode::Transferring { .. }, .. }));
         prop_assert_eq!(life.count("session.transfer_initiated"), life.count("Transfer"));
         prop_assert_eq!(life.count("Transfer"), life.moves(|_| true, is_transferring) - life.moves(is_transferring, is_transferring));
-        let is_talking = |session: &Session| matches!(&session.phase, Phase::Conversing(talk) if talk.course == Course::Talking);
+        let is_talking = |session: &Session| matches!(&session.phase, Phase::Conversing(talk) if talk.mode == CallMode::Talking);
         for step in &life.steps {
-            let is_leaving = |session: &Session| matches!(&session.phase, Phase::Conversing(Talk { course: Course::Leaving { .. }, .. }));
+            let is_leaving = |session: &Session| matches!(&session.phase, Phase::Conversing(ActiveCall { mode: CallMode::Leaving { .. }, .. }));
             // Whoever wants no more calls, or no recording, is not handed over either.
             let is_left = is_transferring(&step.before) && is_leaving(&step.after);
             let is_back = is_transferring(&step.before) && is_talking(&step.after);
@@ -516,7 +516,7 @@ proptest! {
             prop_assert_eq!((row.status, row.version), (session.status(), session.version));
             match (&session.phase, &read.phase) {
                 (Phase::Conversing(talk), Phase::Conversing(known)) => {
-                    let times = |talk: &Talk| (talk.dialed_at, talk.started_at, talk.end_by, talk.answered_by);
+                    let times = |talk: &ActiveCall| (talk.dialed_at, talk.started_at, talk.end_by, talk.answered_by);
                     prop_assert_eq!(times(talk), times(known));
                 }
                 (phase, known) => {

@@ -2,7 +2,7 @@
 use super::*;
 use crate::{barred::Whom, event::Event};
 
-fn talk(session: &Session) -> &Talk {
+fn talk(session: &Session) -> &ActiveCall {
     match &session.phase {
         Phase::Conversing(talk) => talk,
         phase => panic!("{phase:?}"),
@@ -20,7 +20,7 @@ fn timeline(session: &Session) -> Vec<&str> {
 #[test]
 fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
     let (phone_number, session_id, purge_after) = (call().to_number.unwrap(), call().id, at(700_000));
-    let bar = Effect::Fact(Fact::AddToDnc {
+    let add_to_dnc = Effect::Fact(Fact::AddToDnc {
         whom: Whom::Number(phone_number.clone()),
         session_id,
     });
@@ -34,19 +34,22 @@ fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
         recording_id: recording_id(),
         purge_after,
     };
-    let (bar, detected) = (bar, Effect::Fact(Fact::Emit(detected.into())));
-    assert_eq!(does(state("answered"), opt_out(), 16), [bar.clone(), detected.clone()]);
+    let (add_to_dnc, detected) = (add_to_dnc, Effect::Fact(Fact::Emit(detected.into())));
+    assert_eq!(
+        does(state("answered"), opt_out(), 16),
+        [add_to_dnc.clone(), detected.clone()]
+    );
     assert_eq!(
         does(state("granted"), opt_out(), 16),
-        [bar, detected, Effect::Fact(Fact::Emit(pending.into()))]
+        [add_to_dnc, detected, Effect::Fact(Fact::Emit(pending.into()))]
     );
 
     let leaving = after(state("granted"), opt_out(), 16);
-    let wanted = Course::Leaving {
+    let wanted = CallMode::Leaving {
         reason: EndReason::OptOut,
         by: at(31),
     };
-    assert_eq!(talk(&leaving).course, wanted);
+    assert_eq!(talk(&leaving).mode, wanted);
     let row = leaving.row();
     assert_eq!((row.opted_out_at, row.purge_after), (Some(at(16)), Some(purge_after)));
     // Nothing was recorded: there is nothing to announce, and nothing to erase.
@@ -123,12 +126,12 @@ fn a_no_to_being_recorded_is_told_and_ends_the_call() {
         refused_at: at(17),
     };
     assert_eq!(effects, [Effect::Fact(Fact::Emit(refused.into()))]);
-    let wanted = Course::Leaving {
+    let wanted = CallMode::Leaving {
         reason: EndReason::ConsentRefused,
         by: at(32),
     };
     assert_eq!(
-        (session.call.consent, &talk(&session).course),
+        (session.call.consent, &talk(&session).mode),
         (Consent::Refused, &wanted)
     );
     assert_eq!(talk(&session).recorded_from, None);
@@ -148,13 +151,13 @@ fn a_good_bye_ends_with_the_call_at_the_latest() {
 #[test]
 fn machines_are_talked_to_as_the_call_wants_and_never_recorded() {
     for (action, wanted) in [
-        (VoicemailAction::Continue, Course::Talking),
-        (VoicemailAction::LeaveMessage, Course::LeavingMessage),
+        (VoicemailAction::Continue, CallMode::Talking),
+        (VoicemailAction::LeaveMessage, CallMode::LeavingMessage),
     ] {
         let mut row = recorded(ConsentMode::Verbal);
         row.options.voicemail.action = action;
         let session = answered(row, AnsweredBy::Voicemail);
-        assert_eq!(talk(&session).course, wanted);
+        assert_eq!(talk(&session).mode, wanted);
         assert_eq!(
             (talk(&session).answered_by, talk(&session).recorded_from),
             (AnsweredBy::Voicemail, None)
@@ -188,7 +191,7 @@ fn a_hand_over_names_the_number_and_lasts_45_seconds() {
             })
         ]
     );
-    assert_eq!(talk(&session).course, Course::Transferring { to, until });
+    assert_eq!(talk(&session).mode, CallMode::Transferring { to, until });
     assert_eq!(session.status(), Status::InProgress);
     assert_eq!(next_deadline(&session), Some(until), "silence does not count meanwhile");
 }
@@ -209,7 +212,7 @@ fn a_hand_over_that_fails_gives_the_talk_back_to_its_agent() {
         let (session, effects) = transition(state("transferring"), command, at(seconds)).unwrap();
         assert_eq!(effects, wanted, "{why}");
         let back = talk(&session);
-        assert_eq!((&back.course, back.quiet_from), (&Course::Talking, at(seconds)));
+        assert_eq!((&back.mode, back.quiet_from), (&CallMode::Talking, at(seconds)));
         assert_eq!(
             next_deadline(&session),
             Some(at(seconds + 30)),
@@ -223,8 +226,8 @@ fn a_hand_over_that_fails_gives_the_talk_back_to_its_agent() {
         // The other one picks up after all: too late. And it may be tried again.
         assert_eq!(after(session.clone(), Command::Transferred, seconds), session);
         assert!(matches!(
-            talk(&after(session, transfer_to_sales(), seconds)).course,
-            Course::Transferring { .. }
+            talk(&after(session, transfer_to_sales(), seconds)).mode,
+            CallMode::Transferring { .. }
         ));
     }
 }
@@ -285,7 +288,7 @@ fn a_function_that_takes_too_long_is_told_and_the_talk_goes_on() {
         timeout_ms: 5_000,
     };
     assert_eq!(effects[0], Effect::Fact(Fact::Emit(timeout.into())));
-    assert_eq!(talk(&session).course, Course::Talking);
+    assert_eq!(talk(&session).mode, CallMode::Talking);
     assert_eq!(session.log.invocations[0].status, InvocationStatus::TimedOut);
     assert_eq!(timeline(&session), ["tool_called", "function_timed_out"]);
 }
@@ -409,10 +412,10 @@ fn silence_begins_when_the_last_word_is_spoken() {
             ),
             44,
         ),
-        ("listened to", after(state("answered"), attend(60), 15), 90),
+        ("listened to", after(state("answered"), user_speaking(60), 15), 90),
         (
             "heard out",
-            after(after(state("answered"), attend(60), 15), heard(4_000, 5_000), 20),
+            after(after(state("answered"), user_speaking(60), 15), heard(4_000, 5_000), 20),
             50,
         ),
         (

@@ -12,8 +12,8 @@ async fn a_provider_without_mu_law_gets_pcm() {
     .refuse_pcmu();
     // Found out, and told by the settings.
     for settings in [
-        Settings::default(),
-        Settings {
+        RealtimeSettings::default(),
+        RealtimeSettings {
             pcm: true,
             model: Some("other".into()),
         },

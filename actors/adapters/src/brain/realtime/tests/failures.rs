@@ -138,7 +138,7 @@ async fn silence_has_an_end() {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let mut deaf = brain_at(
         &format!("ws://{}/v1/realtime", listener.local_addr().unwrap()),
-        Settings::default(),
+        RealtimeSettings::default(),
     );
     deaf.patience.connect = short;
     assert_eq!(why(turn(&mut deaf, Heard::Opening).await), "no connection in time");
@@ -191,7 +191,7 @@ async fn the_key_is_in_no_words() {
 async fn a_wrong_address_is_named() {
     let server = RealtimeServer::start_with(|_, _| Reply::Hang);
     let url = server.url.replace("/v1/realtime", "/v2?a=b&model=c");
-    let words = why(turn(&mut brain_at(&url, Settings::default()), Heard::Opening).await);
+    let words = why(turn(&mut brain_at(&url, RealtimeSettings::default()), Heard::Opening).await);
     assert!(
         words.starts_with("it refused the connection with 404 Not Found, are the address and the model `gpt-realtime`")
     );
@@ -204,7 +204,7 @@ async fn a_wrong_address_is_named() {
             .unwrap()
             .port()
     );
-    let words = why(turn(&mut brain_at(&gone, Settings::default()), Heard::Opening).await);
+    let words = why(turn(&mut brain_at(&gone, RealtimeSettings::default()), Heard::Opening).await);
     assert!(words.starts_with("no connection to 127.0.0.1: "), "{words}");
 }
 

@@ -1,4 +1,4 @@
-//! The gate in front of every route: request id, who is calling, what the key may do, how often.
+//! In front of every route: request id, who is calling, what the key may do, how often.
 use super::{
     caller::{Access, Caller, Member},
     error::{ApiError, ApiResult, REQUEST_ID},
@@ -116,7 +116,7 @@ impl MessageBody for LeftOut {
 }
 
 /// In front of one route.
-pub async fn gate(
+pub async fn admit(
     access: Access,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

@@ -9,14 +9,14 @@ use entities::{
 
 /// The tenant's slots. Calls that come in may take all of them; calls that it places leave those free that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Concurrency {
     /// At least 1.
     pub limit: i32,
     /// Kept for calls that come in: 0 to `limit` - 1, so that a smaller limit of the operator's does not end all dialling.
     pub reserve: i32,
 }
 
-impl Room {
+impl Concurrency {
     pub fn of(tenant: &tenant::Model, limits: &Limits) -> Self {
         Self::new(
             tenant.concurrency_limit.min(limits.max_concurrency),
@@ -26,7 +26,7 @@ impl Room {
 
     fn new(limit: i32, reserve: i32) -> Self {
         let reserve = reserve.clamp(0, (limit - 1).max(0));
-        Room { limit, reserve }
+        Concurrency { limit, reserve }
     }
 
     /// Calls at once that the tenant may place.
@@ -102,8 +102,11 @@ mod tests {
             (2, 5, 0, 0, true, true),
             (2, 5, 1, 1, false, true),
         ] {
-            let room = Room::new(limit, reserve);
-            let found = (room.has_for_outbound(live, outbound), room.has_for_inbound(live));
+            let concurrency = Concurrency::new(limit, reserve);
+            let found = (
+                concurrency.has_for_outbound(live, outbound),
+                concurrency.has_for_inbound(live),
+            );
             assert_eq!(found, (places, takes), "{limit} {reserve} {live} {outbound}");
         }
     }
@@ -111,19 +114,19 @@ mod tests {
     #[test]
     fn never_more_than_the_limit_whatever_comes() {
         for (limit, reserve) in [(1, 0), (4, 0), (4, 1), (4, 3), (3, 9)] {
-            let room = Room::new(limit, reserve);
+            let concurrency = Concurrency::new(limit, reserve);
             // Every order of ten calls, each placed (1) or coming in (0).
             for order in 0..1024_u32 {
                 let (mut live, mut outbound) = (0, 0);
                 for call in 0..10 {
                     let places = order >> call & 1 == 1;
-                    if places && room.has_for_outbound(live, outbound) {
+                    if places && concurrency.has_for_outbound(live, outbound) {
                         (live, outbound) = (live + 1, outbound + 1);
-                    } else if !places && room.has_for_inbound(live) {
+                    } else if !places && concurrency.has_for_inbound(live) {
                         live += 1;
                     }
                 }
-                assert!(live <= i64::from(limit) && outbound <= i64::from(room.outbound()));
+                assert!(live <= i64::from(limit) && outbound <= i64::from(concurrency.outbound()));
             }
         }
     }

@@ -1,9 +1,9 @@
 //! What goes between a room's talk and the page's connection: sound both ways, words and keys.
 //!
-//! A wire outlives a connection: a page that is reloaded finds the same talk, the captions so far, and the agent's words from
+//! A bridge outlives a connection: a page that is reloaded finds the same talk, the captions so far, and the agent's words from
 //! where they stopped. Sound on it is G.711 mu-law, 8 kHz, mono, as everywhere between a brain and a line.
-use super::ear::Ear;
-use crate::heard::Heard;
+use super::vad::SpeechDetector;
+use crate::mic::MicEvent;
 use bytes::Bytes;
 use entities::transcript::Speaker;
 use serde::Serialize;
@@ -43,10 +43,10 @@ pub enum Played {
 }
 
 /// Shared by the talk and the connection of the moment.
-pub struct Wire {
+pub struct MediaBridge {
     playing: Mutex<Option<Playing>>,
-    ear: Mutex<Ear>,
-    heard: mpsc::Sender<Heard>,
+    detector: Mutex<SpeechDetector>,
+    heard: mpsc::Sender<MicEvent>,
     notes: Mutex<Notes>,
     /// Counts the notes: wakes a connection that has told all of them.
     told: watch::Sender<usize>,
@@ -71,18 +71,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Wire {
+impl MediaBridge {
     /// And what the talk listens to.
-    pub fn new() -> (Arc<Self>, mpsc::Receiver<Heard>) {
+    pub fn new() -> (Arc<Self>, mpsc::Receiver<MicEvent>) {
         let (heard, listen) = mpsc::channel(HEARD);
-        let wire = Wire {
+        let bridge = MediaBridge {
             playing: Mutex::default(),
-            ear: Mutex::default(),
+            detector: Mutex::default(),
             heard,
             notes: Mutex::default(),
             told: watch::Sender::new(0),
         };
-        (Arc::new(wire), listen)
+        (Arc::new(bridge), listen)
     }
 
     // The talk's end.
@@ -102,7 +102,7 @@ impl Wire {
 
     /// The talk begins. What was begun to be said before is not heard.
     pub fn join(&self) {
-        let _ = lock(&self.ear).end();
+        let _ = lock(&self.detector).end();
         self.note(Note::Joined);
     }
 
@@ -154,21 +154,21 @@ impl Wire {
 
     /// Sound of the microphone: 16 bits, 16 kHz, mono.
     pub fn hear(&self, samples: &[i16]) {
-        let heard = lock(&self.ear).hear(samples);
+        let heard = lock(&self.detector).hear(samples);
         heard.into_iter().for_each(|heard| self.tell(heard));
     }
 
     /// The microphone is gone: what was being said ends here.
     pub fn hear_no_more(&self) {
-        let heard = lock(&self.ear).end();
+        let heard = lock(&self.detector).end();
         heard.into_iter().for_each(|heard| self.tell(heard));
     }
 
     pub fn press(&self, keys: String) {
-        self.tell(Heard::Pressed(keys));
+        self.tell(MicEvent::Dtmf(keys));
     }
 
-    fn tell(&self, heard: Heard) {
+    fn tell(&self, heard: MicEvent) {
         if self.heard.try_send(heard).is_err() {
             tracing::debug!("something was said that nobody listened to");
         }
@@ -207,37 +207,37 @@ mod tests {
 
     #[tokio::test]
     async fn says_one_thing_at_a_time_and_tells_how_far_it_came() {
-        let (wire, _heard) = Wire::new();
-        assert_eq!(wire.next_frame(), None);
-        let first = wire.play(Bytes::from(vec![1; 400]));
-        assert_eq!(wire.next_frame(), Some([1; FRAME]));
-        let second = wire.play(Bytes::from(vec![2; 170]));
+        let (bridge, _heard) = MediaBridge::new();
+        assert_eq!(bridge.next_frame(), None);
+        let first = bridge.play(Bytes::from(vec![1; 400]));
+        assert_eq!(bridge.next_frame(), Some([1; FRAME]));
+        let second = bridge.play(Bytes::from(vec![2; 170]));
         assert_eq!(first.await, Ok(Played::StoppedAfter(20)));
-        assert_eq!(wire.next_frame(), Some([2; FRAME]));
-        let rest = wire.next_frame().unwrap();
+        assert_eq!(bridge.next_frame(), Some([2; FRAME]));
+        let rest = bridge.next_frame().unwrap();
         assert_eq!((&rest[..10], &rest[10..]), (&[2; 10][..], &[0xff; 150][..]));
         assert_eq!(second.await, Ok(Played::Whole));
-        assert_eq!(wire.next_frame(), None);
-        let third = wire.play(Bytes::from(vec![3; 400]));
-        wire.stop();
+        assert_eq!(bridge.next_frame(), None);
+        let third = bridge.play(Bytes::from(vec![3; 400]));
+        bridge.stop();
         assert_eq!(third.await, Ok(Played::StoppedAfter(0)));
     }
 
     #[test]
     fn a_page_that_comes_back_is_told_what_it_missed() {
-        let (wire, _heard) = Wire::new();
-        let news = wire.notes();
+        let (bridge, _heard) = MediaBridge::new();
+        let news = bridge.notes();
         for place in 0..CAPTIONS + 5 {
-            wire.caption(place, Speaker::Agent, place.to_string());
+            bridge.caption(place, Speaker::Agent, place.to_string());
         }
         assert!(news.has_changed().unwrap());
-        let (all, next) = wire.notes_from(0);
+        let (all, next) = bridge.notes_from(0);
         assert_eq!((all.len(), next), (CAPTIONS, CAPTIONS + 5));
         assert!(matches!(&all[0], Note::Caption { place: 5, .. }));
-        wire.close("completed");
-        wire.caption(0, Speaker::User, "too late".into());
+        bridge.close("completed");
+        bridge.caption(0, Speaker::User, "too late".into());
         assert_eq!(
-            wire.notes_from(next),
+            bridge.notes_from(next),
             (vec![Note::Ended { reason: "completed" }], next + 1)
         );
         let told = serde_json::to_value(&all[0]).unwrap();
@@ -249,9 +249,9 @@ mod tests {
 
     #[test]
     fn what_nobody_listens_to_does_not_pile_up() {
-        let (wire, mut heard) = Wire::new();
+        let (bridge, mut heard) = MediaBridge::new();
         for _ in 0..HEARD + 10 {
-            wire.press("1".into());
+            bridge.press("1".into());
         }
         let mut count = 0;
         while heard.try_recv().is_ok() {

@@ -2,7 +2,7 @@
 use crate::deps::Deps;
 use entities::{
     Result,
-    ids::{Owned, SessionId},
+    ids::{SessionId, TenantScoped},
 };
 use rules::session::{
     command::Command,
@@ -10,27 +10,27 @@ use rules::session::{
 };
 use std::time::Duration;
 
-pub enum Desk {
+pub enum SessionLink {
     Live {
         deps: Deps,
-        session: Owned<SessionId>,
+        session: TenantScoped<SessionId>,
     },
     /// A session that exists in memory only.
     Dry(Box<Session>, entities::values::Moment),
 }
 
-impl Desk {
+impl SessionLink {
     pub fn is_live(&self) -> bool {
-        matches!(self, Desk::Live { .. })
+        matches!(self, SessionLink::Live { .. })
     }
 
     /// In the order of its being told; nothing waits for it.
     pub fn tell(&mut self, command: Command) {
         match self {
-            Desk::Live { deps, session } => {
+            SessionLink::Live { deps, session } => {
                 deps.router.sessions().tell(*session, command);
             }
-            Desk::Dry(..) => {
+            SessionLink::Dry(..) => {
                 if let Err(error) = self.step(command) {
                     tracing::debug!(%error, "a dry run's step was refused");
                 }
@@ -40,14 +40,16 @@ impl Desk {
 
     /// Says whether it was accepted.
     pub async fn ask(&mut self, command: Command) -> Result<()> {
-        if let Desk::Live { deps, session } = self {
+        if let SessionLink::Live { deps, session } = self {
             return deps.router.sessions().request(*session, command).await.map(drop);
         }
         self.step(command)
     }
 
     fn step(&mut self, command: Command) -> Result<()> {
-        let Desk::Dry(session, now) = self else { return Ok(()) };
+        let SessionLink::Dry(session, now) = self else {
+            return Ok(());
+        };
         let (after, _) = machine::transition((**session).clone(), command, *now)?;
         // The end takes the log away, to be stored; a dry run shows it.
         let log = session.log.clone();
@@ -60,7 +62,7 @@ impl Desk {
 
     /// Time that passes in a dry run.
     pub fn pass(&mut self, ms: u64) {
-        if let Desk::Dry(_, now) = self {
+        if let SessionLink::Dry(_, now) = self {
             *now = now.plus(Duration::from_millis(ms));
             self.tell(Command::Tick);
         }

@@ -1,5 +1,5 @@
 //! The other side of a dry run.
-use super::line::{Event, Line, Said, Saying, Words};
+use super::transport::{CallTransport, Event, Said, Saying, Words};
 use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Lines of a dry run: what was typed, and no time that passes.
 pub struct Typed(pub VecDeque<String>);
 
-impl Line for Typed {
+impl CallTransport for Typed {
     fn say<'a>(&'a mut self, _: Saying<'a>) -> BoxFuture<'a, Said> {
         ready(Said::Whole).boxed()
     }

@@ -1,8 +1,8 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
-use super::{Caller, Desk, Mouth, Talk, briefing, judge::Judge, line::Line};
+use super::{Caller, Conversation, SessionLink, SpeechOut, briefing, judge::Judge, transport::CallTransport};
 use crate::{call::leg::Leg, deps::Deps};
 use entities::{function, session::EndReason, values::E164};
-use rules::{conversation::tools::Kit, session::command::Command};
+use rules::{conversation::tools::ToolSet, session::command::Command};
 use std::sync::Arc;
 
 /// Where the other side is.
@@ -52,25 +52,25 @@ impl Broken {
     }
 }
 
-impl<L: Line> Talk<L> {
+impl<L: CallTransport> Conversation<L> {
     /// Everything that a talk needs.
-    pub async fn of(deps: &Deps, leg: &Arc<Leg>, line: L, place: Place) -> Result<Self, Broken> {
+    pub async fn of(deps: &Deps, leg: &Arc<Leg>, transport: L, place: Place) -> Result<Self, Broken> {
         let (call, definition) = (&leg.call, &leg.agent.definition);
         let found = function::of_ids(&deps.db.read, call.tenant_id, &definition.function_ids).await;
         let functions = found.map_err(|error| Broken::new(deps, leg, error.to_string()))?;
         let dispositions = &call.options.dispositions;
-        let kit = match &place {
-            Place::Phone { operator } => Kit::new(definition, functions, dispositions, operator.clone()),
-            Place::Room => Kit::new(definition, functions, dispositions, None).without_transfer(),
+        let tool_set = match &place {
+            Place::Phone { operator } => ToolSet::new(definition, functions, dispositions, operator.clone()),
+            Place::Room => ToolSet::new(definition, functions, dispositions, None).without_transfer(),
         };
-        let briefing = briefing(call, definition, &kit, &place);
+        let briefing = briefing(call, definition, &tool_set, &place);
         let brain = deps.providers.brain(definition, briefing, &call.mentions());
-        let desk = Desk::Live {
+        let session_link = SessionLink::Live {
             deps: deps.clone(),
             session: leg.session(),
         };
-        let (mouth, caller) = (Mouth::new(desk, line), Caller::Live(deps.clone()));
-        let mut talk = Talk::new(mouth, brain, call.clone(), leg.agent.clone(), kit, caller);
+        let (speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
+        let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         talk.judge = Judge::of(deps, definition.opt_out.enabled, call.options.recording.is_some());
         Ok(talk)
     }

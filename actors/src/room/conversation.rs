@@ -1,37 +1,37 @@
 //! A room's talk: from the agent's arrival to the last word.
 use super::{
-    hearing::{Hearing, Tell},
-    line::{RoomLine, Sounds},
     live_rooms::Ways,
+    speech_input::{SpeechInput, Tell},
+    transport::{RoomTransport, Sounds},
 };
 use crate::{
     call::leg::Leg,
+    conversation::{Conversation, Place},
     deps::Deps,
-    talk::{Place, Talk},
 };
 use entities::{
     room::ErrorCode,
     transcript::{Speaker, Turn},
 };
 use futures_util::{FutureExt, future::pending};
-use media::wire::Wire;
+use media::bridge::MediaBridge;
 use std::sync::Arc;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 /// The agent is there and knows its part.
-pub struct RoomTalk {
-    talk: Talk<RoomLine>,
-    hearing: Hearing,
+pub struct RoomConversation {
+    talk: Conversation<RoomTransport>,
+    speech_input: SpeechInput,
     turns: broadcast::Receiver<(usize, Turn)>,
-    wire: Arc<Wire>,
+    bridge: Arc<MediaBridge>,
 }
 
-impl RoomTalk {
+impl RoomConversation {
     /// Fetches the agent, seconds at most: nobody is called to a room in which nobody can answer. Turns are captions from now on.
     pub async fn prepare(
         deps: &Deps,
         leg: &Arc<Leg>,
-        wire: Arc<Wire>,
+        bridge: Arc<MediaBridge>,
         (heard, inbox): Ways,
     ) -> Result<Self, (ErrorCode, String)> {
         let turns = deps.listeners.listen(leg.session().id);
@@ -46,38 +46,38 @@ impl RoomTalk {
         let tell: Tell = Arc::new(move |command| {
             its.router.sessions().tell(session, command);
         });
-        let (hearing, noticed) = Hearing::new(deps.clock.clone(), transcription, &language, tell, heard);
-        let line = RoomLine::new(deps.clock.clone(), sounds, wire.clone(), noticed, inbox);
-        let talk = Talk::of(deps, leg, line, Place::Room).await;
+        let (speech_input, user) = SpeechInput::new(deps.clock.clone(), transcription, &language, tell, heard);
+        let transport = RoomTransport::new(deps.clock.clone(), sounds, bridge.clone(), user, inbox);
+        let talk = Conversation::of(deps, leg, transport, Place::Room).await;
         let mut talk = talk.map_err(|broken| {
             tracing::error!(error = broken.why, "an agent could not be prepared for a room");
             (ErrorCode::InternalError, "the agent could not be prepared".into())
         })?;
         let reached = talk.brain.reach().await;
         reached.map_err(|failure| (ErrorCode::AgentUnreachable, failure.to_string()))?;
-        Ok(RoomTalk {
+        Ok(RoomConversation {
             talk,
-            hearing,
+            speech_input,
             turns,
-            wire,
+            bridge,
         })
     }
 
     /// The agent is about to speak.
     pub fn begin(&mut self) {
-        self.talk.mouth.line.begin();
-        self.hearing.forget();
-        self.wire.join();
+        self.talk.speech_out.transport.begin();
+        self.speech_input.forget();
+        self.bridge.join();
     }
 
     /// To its end, which is a command to the session; dropped early, it is cut off. The session is answered by then and the sound
     /// flows: the first word comes at once.
     pub async fn hold(self) {
-        let RoomTalk {
+        let RoomConversation {
             talk,
-            hearing,
+            speech_input,
             turns,
-            wire,
+            bridge,
         } = self;
         let talked = async {
             tokio::select! {
@@ -85,10 +85,10 @@ impl RoomTalk {
                 biased;
                 _ = talk.hold() => {}
                 // It may end before the talk does: then nothing more is heard.
-                () = hearing.run().then(|()| pending()) => {}
+                () = speech_input.run().then(|()| pending()) => {}
             }
         };
-        let captions = captions(turns, &wire);
+        let captions = captions(turns, &bridge);
         tokio::pin!(captions);
         tokio::select! {
             () = &mut captions => return,
@@ -100,7 +100,7 @@ impl RoomTalk {
 }
 
 /// Until the call's end. What is said is shown; what tools do is not.
-async fn captions(mut turns: broadcast::Receiver<(usize, Turn)>, wire: &Wire) {
+async fn captions(mut turns: broadcast::Receiver<(usize, Turn)>, bridge: &MediaBridge) {
     loop {
         match turns.recv().await {
             Ok((
@@ -110,7 +110,7 @@ async fn captions(mut turns: broadcast::Receiver<(usize, Turn)>, wire: &Wire) {
                     content: Some(text),
                     ..
                 },
-            )) if role != Speaker::Tool => wire.caption(place, role, text),
+            )) if role != Speaker::Tool => bridge.caption(place, role, text),
             // Of a page that lags behind, some captions are missing.
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,

@@ -9,7 +9,7 @@ use futures_util::{
     future::{BoxFuture, FutureExt, ready},
     stream::{FuturesOrdered, StreamExt},
 };
-use media::heard::Heard;
+use media::mic::MicEvent;
 use rules::session::command::Command;
 use runtime::clock::Clock;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const WAITING: usize = 32;
 /// Of these, keys only up to so many: they leave room for words.
 const KEYS_WAITING: usize = 16;
 /// Notices that nobody listens to yet; half of them may be keys.
-const NOTICES: usize = 64;
+const INPUTS: usize = 64;
 
 /// How many utterances have begun in this talk, and how many of them are over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,53 +35,53 @@ pub struct Speaking {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
+pub enum UserInput {
     /// The utterance of that number, from 1; an empty text is a noise in which there was no word.
-    Spoke {
+    Speech {
         number: u64,
         began: Moment,
         speech: Speech,
     },
-    Pressed(String),
+    Dtmf(String),
 }
 
 /// What the talk's end of it has.
-pub struct Noticed {
+pub struct UserInputs {
     pub speaking: watch::Receiver<Speaking>,
-    pub notices: mpsc::Receiver<Notice>,
+    pub inputs: mpsc::Receiver<UserInput>,
 }
 
 /// Tells the session.
 pub type Tell = Arc<dyn Fn(Command) + Send + Sync>;
 
-pub struct Hearing {
+pub struct SpeechInput {
     clock: Clock,
     transcription: Option<Provider>,
     /// BCP 47.
     language: Arc<str>,
     tell: Tell,
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<MicEvent>,
     speaking: watch::Sender<Speaking>,
-    notices: mpsc::Sender<Notice>,
+    inputs: mpsc::Sender<UserInput>,
     /// The last utterance.
     began: Moment,
 }
 
-impl Hearing {
+impl SpeechInput {
     pub fn new(
         clock: Clock,
         transcription: Option<Provider>,
         language: &str,
         tell: Tell,
-        heard: mpsc::Receiver<Heard>,
-    ) -> (Self, Noticed) {
+        heard: mpsc::Receiver<MicEvent>,
+    ) -> (Self, UserInputs) {
         let (speaking, watched) = watch::channel(Speaking::default());
-        let (sender, notices) = mpsc::channel(NOTICES);
-        let noticed = Noticed {
+        let (sender, inputs) = mpsc::channel(INPUTS);
+        let user = UserInputs {
             speaking: watched,
-            notices,
+            inputs,
         };
-        let hearing = Hearing {
+        let speech_input = SpeechInput {
             began: clock.now(),
             clock,
             transcription,
@@ -89,9 +89,9 @@ impl Hearing {
             tell,
             heard,
             speaking,
-            notices: sender,
+            inputs: sender,
         };
-        (hearing, noticed)
+        (speech_input, user)
     }
 
     /// What was said and pressed before there was somebody to hear it is not heard: it answers nothing.
@@ -106,16 +106,16 @@ impl Hearing {
         while is_open || !waiting.is_empty() {
             tokio::select! {
                 heard = self.heard.recv(), if is_open && waiting.len() < WAITING => match heard {
-                    Some(Heard::Pressed(_)) if waiting.len() >= KEYS_WAITING => {}
+                    Some(MicEvent::Dtmf(_)) if waiting.len() >= KEYS_WAITING => {}
                     Some(heard) => waiting.extend(self.take(heard)),
                     None => is_open = false,
                 },
-                Some(notice) = waiting.next() => {
-                    let is_key = matches!(notice, Notice::Pressed(_));
-                    if is_key && self.notices.capacity() <= NOTICES / 2 {
+                Some(input) = waiting.next() => {
+                    let is_key = matches!(input, UserInput::Dtmf(_));
+                    if is_key && self.inputs.capacity() <= INPUTS / 2 {
                         continue;
                     }
-                    if self.notices.send(notice).await.is_err() {
+                    if self.inputs.send(input).await.is_err() {
                         return;
                     }
                 }
@@ -123,13 +123,13 @@ impl Hearing {
         }
     }
 
-    fn take(&mut self, heard: Heard) -> Option<BoxFuture<'static, Notice>> {
+    fn take(&mut self, heard: MicEvent) -> Option<BoxFuture<'static, UserInput>> {
         match heard {
-            Heard::Began => {
+            MicEvent::SpeechStarted => {
                 self.begin(self.clock.now());
                 None
             }
-            Heard::Spoke(sound) => {
+            MicEvent::SpeechEnded(sound) => {
                 let Speaking { begun, over } = *self.speaking.borrow();
                 if begun == over {
                     let ms = i64::try_from(sound.len() / 8).unwrap_or(0);
@@ -138,10 +138,10 @@ impl Hearing {
                 self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
                 let (number, began) = (self.speaking.borrow().begun, self.began);
                 let understood = self.understand(sound);
-                let spoke = understood.map(move |speech| Notice::Spoke { number, began, speech });
+                let spoke = understood.map(move |speech| UserInput::Speech { number, began, speech });
                 Some(spoke.boxed())
             }
-            Heard::Pressed(keys) => Some(ready(Notice::Pressed(keys)).boxed()),
+            MicEvent::Dtmf(keys) => Some(ready(UserInput::Dtmf(keys)).boxed()),
         }
     }
 
@@ -153,7 +153,7 @@ impl Hearing {
             speaking.begun += 1;
         });
         let until = self.clock.now().plus_seconds(LONGEST_SECONDS);
-        (self.tell)(Command::Attend { until });
+        (self.tell)(Command::UserSpeaking { until });
     }
 
     fn understand(&self, sound: Bytes) -> BoxFuture<'static, Speech> {
@@ -184,5 +184,5 @@ fn speech(text: String, sound: Bytes) -> Speech {
 }
 
 #[cfg(test)]
-#[path = "hearing_tests.rs"]
+#[path = "speech_input_tests.rs"]
 mod tests;

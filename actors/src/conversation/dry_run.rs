@@ -1,5 +1,7 @@
 //! A talk with typed lines, for whoever tries an agent out: nobody is called and nothing is stored.
-use super::{Caller, Talk, briefing, desk::Desk, leg::Place, mouth::Mouth, typed::Typed};
+use super::{
+    Caller, Conversation, briefing, leg::Place, session_link::SessionLink, speech_out::SpeechOut, typed::Typed,
+};
 use crate::deps::Deps;
 use entities::{
     Error, Result, agent,
@@ -9,11 +11,11 @@ use entities::{
     values::{Country, E164, Env, Variables},
 };
 use rules::{
-    conversation::tools::Kit,
+    conversation::tools::ToolSet,
     session::{
         command::Command,
         machine::{self, Session},
-        settings::{self, Asked},
+        settings::{self, CallOverrides},
     },
 };
 use serde_json::Value;
@@ -51,16 +53,16 @@ pub async fn simulate(deps: &Deps, dry: DryRun) -> Result<Session> {
     };
     let (session, _) = machine::transition(session, answer, now)?;
     let call = session.call.clone();
-    let kit = Kit::new(definition, functions, &[], None);
-    let briefing = briefing(&call, definition, &kit, &Place::Phone { operator: None });
+    let tool_set = ToolSet::new(definition, functions, &[], None);
+    let briefing = briefing(&call, definition, &tool_set, &Place::Phone { operator: None });
     let brain = deps.providers.brain(definition, briefing, &call.mentions());
-    let mouth = Mouth::new(Desk::Dry(Box::new(session), now), Typed(dry.heard));
-    let talk = Talk::new(mouth, brain, call, agent, kit, Caller::Stubbed(dry.functions));
+    let speech_out = SpeechOut::new(SessionLink::Dry(Box::new(session), now), Typed(dry.heard));
+    let talk = Conversation::new(speech_out, brain, call, agent, tool_set, Caller::Stubbed(dry.functions));
     let held = tokio::time::timeout(LONGEST_DRY_RUN, talk.hold()).await;
-    let mouth = held.map_err(|_| Error::Unavailable("the agent did not come to an end in time".into()))?;
-    match mouth.desk {
-        Desk::Dry(session, _) => Ok(*session),
-        Desk::Live { .. } => Err(Error::Internal("a dry run became a call".into())),
+    let speech_out = held.map_err(|_| Error::Unavailable("the agent did not come to an end in time".into()))?;
+    match speech_out.session_link {
+        SessionLink::Dry(session, _) => Ok(*session),
+        SessionLink::Live { .. } => Err(Error::Internal("a dry run became a call".into())),
     }
 }
 
@@ -77,7 +79,7 @@ fn dry_row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, variables:
     let options = session::Options {
         recording: None,
         silence_seconds: 0,
-        ..settings::options(&agent.definition, Asked::default())
+        ..settings::options(&agent.definition, CallOverrides::default())
     };
     Ok(session::Model {
         direction: session::Direction::Inbound,

@@ -4,22 +4,22 @@
 //! done ([`rules::conversation::guard`]); what the other side says is listened to for the wish to be left alone
 //! ([`rules::conversation::phrases`]). Every step is a command to the session, which decides, stores and tells.
 mod consent;
-mod desk;
 pub mod dry_run;
 pub mod functions;
 mod judge;
 mod leg;
-pub mod line;
 pub mod listeners;
-mod mouth;
+mod session_link;
+mod speech_out;
 mod tool_calls;
+pub mod transport;
 pub mod typed;
 mod wishes;
 
-pub use desk::Desk;
 pub use leg::{Broken, Place};
-use mouth::{Mouth, Over};
-use rules::conversation::{guard, lines};
+use rules::conversation::{guard, stock_phrases};
+pub use session_link::SessionLink;
+use speech_out::{Over, SpeechOut};
 
 use crate::{call::leg::Control, deps::Deps};
 use adapters::{
@@ -35,27 +35,27 @@ use entities::{
 };
 use futures_util::StreamExt;
 use judge::Judge;
-use line::{Event, Line};
 use rules::{
-    conversation::{guard::Guard, lines::Lines, tools::Kit},
+    conversation::{guard::ToolPolicy, stock_phrases::StockPhrases, tools::ToolSet},
     session::command::Command,
     template::fill,
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
+use transport::{CallTransport, Event};
 
 /// One talk, ready to begin.
-pub struct Talk<L> {
-    pub mouth: Mouth<L>,
+pub struct Conversation<L> {
+    pub speech_out: SpeechOut<L>,
     pub brain: Box<dyn Brain>,
     pub call: Arc<session::Model>,
     pub agent: Arc<AgentSnapshot>,
-    pub kit: Kit,
+    pub tool_set: ToolSet,
     pub caller: Caller,
     /// A machine is talked to: nothing of it is recorded, and nothing asked.
     with_a_machine: bool,
     judge: Judge,
-    guard: Guard,
+    tool_policy: ToolPolicy,
     /// Keys of the questions that were answered.
     answered: Vec<String>,
     rounds: usize,
@@ -82,7 +82,7 @@ const PRESSED: &str = "[pressed ";
 
 /// What the brain is told before the talk. Variables are the other side's words or somebody's list: they stand in the prompt
 /// as data, in one line each.
-pub fn briefing(call: &session::Model, definition: &Definition, kit: &Kit, place: &Place) -> Briefing {
+pub fn briefing(call: &session::Model, definition: &Definition, tool_set: &ToolSet, place: &Place) -> Briefing {
     let mentions = call.mentions();
     let mut tame = mentions.clone();
     for value in tame.0.values_mut() {
@@ -102,7 +102,7 @@ pub fn briefing(call: &session::Model, definition: &Definition, kit: &Kit, place
     Briefing {
         instructions: format!("{}\n\n{speak}: {rules}", fill(&definition.prompt, &tame)),
         first_message: Some(fill(&definition.first_message, &mentions)),
-        tools: kit.tools(),
+        tools: tool_set.tools(),
         language: definition.language.to_string(),
         // Clones and built-in voices are ours: a provider that speaks by itself knows neither.
         voice: call.voice_id.clone().filter(|voice| builtin::is_foreign(voice)),
@@ -121,25 +121,25 @@ fn one_too_many(name: &str) -> Command {
     }
 }
 
-impl<L: Line> Talk<L> {
+impl<L: CallTransport> Conversation<L> {
     pub fn new(
-        mouth: Mouth<L>,
+        speech_out: SpeechOut<L>,
         brain: Box<dyn Brain>,
         call: Arc<session::Model>,
         agent: Arc<AgentSnapshot>,
-        kit: Kit,
+        tool_set: ToolSet,
         caller: Caller,
     ) -> Self {
-        Talk {
-            mouth,
+        Conversation {
+            speech_out,
             brain,
             call,
             agent,
-            kit,
+            tool_set,
             caller,
             with_a_machine: false,
             judge: Judge::none(),
-            guard: Guard::default(),
+            tool_policy: ToolPolicy::default(),
             answered: Vec::new(),
             rounds: 0,
             turns_taken: 0,
@@ -153,12 +153,12 @@ impl<L: Line> Talk<L> {
     }
 
     /// From the first word to the last.
-    pub async fn hold(mut self) -> Mouth<L> {
+    pub async fn hold(mut self) -> SpeechOut<L> {
         let Over = match self.run().await {
             Ok(never) => match never {},
             Err(over) => over,
         };
-        self.mouth
+        self.speech_out
     }
 
     async fn run(&mut self) -> Result<std::convert::Infallible, Over> {
@@ -172,14 +172,14 @@ impl<L: Line> Talk<L> {
         }
     }
 
-    fn lines(&self) -> &'static Lines {
-        lines::of(&self.agent.definition.language)
+    fn stock_phrases(&self) -> &'static StockPhrases {
+        stock_phrases::of(&self.agent.definition.language)
     }
 
     /// Says good-bye and hangs up.
     async fn leave(&mut self, words: &str) -> Over {
-        self.mouth.say_whole(words).await;
-        self.mouth.tell(Command::HangUp(EndedBy::Agent));
+        self.speech_out.say_whole(words).await;
+        self.speech_out.tell(Command::HangUp(EndedBy::Agent));
         Over
     }
 
@@ -189,7 +189,7 @@ impl<L: Line> Talk<L> {
         let (mut said, mut said_ms) = (String::new(), 0);
         let mut is_cut = false;
         let (mut failure, mut no) = (None, None);
-        let nobody = self.lines().nobody_available;
+        let nobody = self.stock_phrases().nobody_available;
         {
             let mut acts = self.brain.think(heard);
             loop {
@@ -201,15 +201,15 @@ impl<L: Line> Talk<L> {
                     }
                     act = acts.next() => act,
                     // If nobody takes over, what was thought meanwhile follows.
-                    to = self.mouth.line.wanted() => {
-                        self.mouth.hand_over(&to, nobody).await?;
+                    to = self.speech_out.transport.wanted() => {
+                        self.speech_out.hand_over(&to, nobody).await?;
                         continue;
                     }
                 };
                 let Some(act) = act else { break };
                 match act {
                     Ok(Act::Say { text, audio }) => {
-                        let outcome = self.mouth.say(&text, audio).await;
+                        let outcome = self.speech_out.say(&text, audio).await;
                         // A brain knows its whole answer, not the sentences it came in.
                         if !said.is_empty() {
                             said.push(' ');
@@ -225,7 +225,7 @@ impl<L: Line> Talk<L> {
                         calls.push((id, name, arguments));
                     }
                     Ok(Act::Call { name, .. }) => {
-                        self.mouth.tell(one_too_many(&name));
+                        self.speech_out.tell(one_too_many(&name));
                     }
                     Err(error) => failure = Some(error.to_string()),
                 }
@@ -270,8 +270,8 @@ impl<L: Line> Talk<L> {
     }
 
     async fn break_off(&mut self, reason: EndReason, why: String) -> Over {
-        let sorry = self.lines().sorry;
-        self.mouth.say_whole(sorry).await;
+        let sorry = self.stock_phrases().sorry;
+        self.speech_out.say_whole(sorry).await;
         self.end_with(Command::Break { reason, why }).await
     }
 
@@ -280,14 +280,14 @@ impl<L: Line> Talk<L> {
         if let Some(no) = self.judge.last().await {
             self.tell_no(no);
         }
-        self.mouth.tell(last);
+        self.speech_out.tell(last);
         Over
     }
 
     fn now(&self) -> entities::values::Moment {
-        match (&self.mouth.desk, &self.caller) {
-            (Desk::Dry(_, now), _) => *now,
-            (Desk::Live { deps, .. }, _) => deps.clock.now(),
+        match (&self.speech_out.session_link, &self.caller) {
+            (SessionLink::Dry(_, now), _) => *now,
+            (SessionLink::Live { deps, .. }, _) => deps.clock.now(),
         }
     }
 
@@ -297,23 +297,23 @@ impl<L: Line> Talk<L> {
             let event = tokio::select! {
                 biased;
                 no = self.judge.no() => return Err(self.obey(no).await),
-                event = self.mouth.line.listen() => event,
+                event = self.speech_out.transport.listen() => event,
             };
             match event {
                 Event::Words(words) => {
-                    self.mouth.hear(&words).await;
-                    self.heed(&words.speech.text).await?;
-                    if self.mouth.line.wants_slow_function() {
+                    self.speech_out.hear(&words).await;
+                    self.screen_opt_out(&words.speech.text).await?;
+                    if self.speech_out.transport.wants_slow_function() {
                         self.slow_function().await?;
                     }
                     return Ok(Heard::Words(words.speech));
                 }
                 Event::Aside(words) => {
-                    self.mouth.hear(&words).await;
-                    self.heed(&words.speech.text).await?;
+                    self.speech_out.hear(&words).await;
+                    self.screen_opt_out(&words.speech.text).await?;
                 }
                 Event::Pressed(digits) => {
-                    self.mouth.tell(Command::Note {
+                    self.speech_out.tell(Command::Note {
                         kind: "keys_pressed",
                         detail: digits.clone(),
                     });
@@ -325,10 +325,10 @@ impl<L: Line> Talk<L> {
                 Event::HungUp => {
                     return Err(self.end_with(Command::HangUp(EndedBy::Caller)).await);
                 }
-                Event::Control(Control::Say(words)) => drop(self.mouth.say(&words, None).await),
+                Event::Control(Control::Say(words)) => drop(self.speech_out.say(&words, None).await),
                 Event::Control(Control::Press(digits)) => {
-                    self.mouth.line.press(&digits);
-                    self.mouth.tell(Command::Note {
+                    self.speech_out.transport.press(&digits);
+                    self.speech_out.tell(Command::Note {
                         kind: "keys_sent",
                         detail: digits,
                     });
@@ -349,8 +349,8 @@ impl<L: Line> Talk<L> {
     }
 
     async fn hand_over(&mut self, to: &E164) -> Result<(), Over> {
-        let words = self.lines().nobody_available;
-        self.mouth.hand_over(to, words).await
+        let words = self.stock_phrases().nobody_available;
+        self.speech_out.hand_over(to, words).await
     }
 
     /// Leaves the call's message to a machine.
@@ -360,7 +360,7 @@ impl<L: Line> Talk<L> {
             own.unwrap_or(&self.agent.definition.first_message),
             &self.call.mentions(),
         );
-        self.mouth.say(&words, None).await;
-        self.mouth.tell(Command::MessageLeft);
+        self.speech_out.say(&words, None).await;
+        self.speech_out.tell(Command::MessageLeft);
     }
 }

@@ -33,14 +33,14 @@ fn noise(loudness: i16, ms: usize) -> Vec<i16> {
 }
 
 /// In packets of 20 ms, as a connection brings them.
-fn hear(ear: &mut Ear, sound: &[i16]) -> Vec<Heard> {
-    sound.chunks(320).flat_map(|packet| ear.hear(packet)).collect()
+fn hear(detector: &mut SpeechDetector, sound: &[i16]) -> Vec<MicEvent> {
+    sound.chunks(320).flat_map(|packet| detector.hear(packet)).collect()
 }
 
 /// How long each utterance is, in ms; fails unless each has its beginning right before it.
-fn utterances(heard: &[Heard]) -> Vec<usize> {
+fn utterances(heard: &[MicEvent]) -> Vec<usize> {
     let pairs = heard.chunks(2).map(|pair| match pair {
-        [Heard::Began, Heard::Spoke(sound)] => sound.len() / 8,
+        [MicEvent::SpeechStarted, MicEvent::SpeechEnded(sound)] => sound.len() / 8,
         other => panic!("not a beginning and its utterance: {other:?}"),
     });
     pairs.collect()
@@ -50,7 +50,7 @@ fn utterances(heard: &[Heard]) -> Vec<usize> {
 fn a_sentence_is_one_utterance_without_the_pause_after_it() {
     let sentence = wide(SENTENCE);
     let sound = [silence(1_000), sentence.clone(), silence(1_500)].concat();
-    let heard = hear(&mut Ear::default(), &sound);
+    let heard = hear(&mut SpeechDetector::default(), &sound);
     let lengths = utterances(&heard);
     let spoken = sentence.len() / 16;
     assert_eq!(lengths.len(), 1, "{lengths:?}");
@@ -59,7 +59,9 @@ fn a_sentence_is_one_utterance_without_the_pause_after_it() {
         "{lengths:?} of {spoken} ms"
     );
     // It is what was said: as loud as the original.
-    let Heard::Spoke(said) = &heard[1] else { unreachable!() };
+    let MicEvent::SpeechEnded(said) = &heard[1] else {
+        unreachable!()
+    };
     let energy = |mu_law: &[u8]| -> f64 {
         let samples = PcmuDecoder::new().decode(mu_law);
         samples.iter().map(|sample| f64::from(*sample).powi(2)).sum()
@@ -71,7 +73,7 @@ fn a_sentence_is_one_utterance_without_the_pause_after_it() {
 #[test]
 fn one_word_is_enough_and_a_long_pause_makes_two_utterances() {
     let sound = [silence(500), wide(YES), silence(900), wide(SENTENCE), silence(900)].concat();
-    assert_eq!(utterances(&hear(&mut Ear::default(), &sound)).len(), 2);
+    assert_eq!(utterances(&hear(&mut SpeechDetector::default(), &sound)).len(), 2);
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn neither_silence_noise_tones_nor_blips_are_speech() {
         ("blips of 80 ms", blips),
     ];
     for (what, sound) in quiet {
-        assert_eq!(hear(&mut Ear::default(), &sound), [], "{what}");
+        assert_eq!(hear(&mut SpeechDetector::default(), &sound), [], "{what}");
     }
 }
 
@@ -97,9 +99,9 @@ fn neither_silence_noise_tones_nor_blips_are_speech() {
 fn who_does_not_stop_is_heard_in_pieces_of_thirty_seconds() {
     let sound = wide(&SENTENCE[1_000..SENTENCE.len() - 3_000].repeat(26));
     let seconds = sound.len() / 16_000;
-    let mut ear = Ear::default();
-    let mut heard = hear(&mut ear, &sound);
-    heard.extend(ear.end());
+    let mut detector = SpeechDetector::default();
+    let mut heard = hear(&mut detector, &sound);
+    heard.extend(detector.end());
     let lengths = utterances(&heard);
     assert!(lengths.iter().all(|ms| *ms <= 30_000), "{lengths:?}");
     assert!(
@@ -115,25 +117,25 @@ fn who_does_not_stop_is_heard_in_pieces_of_thirty_seconds() {
 
 #[test]
 fn the_end_of_the_microphone_ends_what_was_being_said() {
-    let mut ear = Ear::default();
-    assert_eq!(ear.end(), None);
-    let begun = hear(&mut ear, &wide(&SENTENCE[..16_000]));
-    assert_eq!(begun, [Heard::Began]);
-    assert!(matches!(ear.end(), Some(Heard::Spoke(said)) if said.len() > 8_000));
-    assert_eq!(ear.end(), None);
-    assert_eq!(hear(&mut ear, &silence(2_000)), []);
+    let mut detector = SpeechDetector::default();
+    assert_eq!(detector.end(), None);
+    let begun = hear(&mut detector, &wide(&SENTENCE[..16_000]));
+    assert_eq!(begun, [MicEvent::SpeechStarted]);
+    assert!(matches!(detector.end(), Some(MicEvent::SpeechEnded(said)) if said.len() > 8_000));
+    assert_eq!(detector.end(), None);
+    assert_eq!(hear(&mut detector, &silence(2_000)), []);
     // And it listens on.
-    let again = hear(&mut ear, &[wide(SENTENCE), silence(1_000)].concat());
+    let again = hear(&mut detector, &[wide(SENTENCE), silence(1_000)].concat());
     assert_eq!(utterances(&again).len(), 1);
 }
 
 #[test]
 fn packets_of_any_size_are_heard_alike() {
     let sound = [wide(SENTENCE), silence(1_000)].concat();
-    let whole = Ear::default().hear(&sound);
+    let whole = SpeechDetector::default().hear(&sound);
     for size in [1, 160, 255, 257, 960] {
-        let mut ear = Ear::default();
-        let pieces: Vec<_> = sound.chunks(size).flat_map(|piece| ear.hear(piece)).collect();
+        let mut detector = SpeechDetector::default();
+        let pieces: Vec<_> = sound.chunks(size).flat_map(|piece| detector.hear(piece)).collect();
         assert_eq!(pieces, whole, "{size}");
     }
 }
@@ -149,7 +151,7 @@ async fn hears_the_voice_of_this_machine() {
         .speak("Good morning, who is speaking please?", "en-US", Speaker::User)
         .await;
     let sound = [silence(300), resample(&spoken, 8_000, 16_000), silence(1_000)].concat();
-    let lengths = utterances(&hear(&mut Ear::default(), &sound));
+    let lengths = utterances(&hear(&mut SpeechDetector::default(), &sound));
     assert!(!lengths.is_empty());
     assert!(
         lengths.iter().sum::<usize>() * 8 > spoken.len() / 2,

@@ -1,12 +1,12 @@
-//! A room as a talk's line: the agent's words go out as sound, and it falls silent when the participant begins to speak.
+//! A room as a talk's transport: the agent's words go out as sound, and it falls silent when the participant begins to speak.
 //!
 //! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
 //! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
 //! says, or is about to say, ends with the participant's first sound.
-use super::hearing::{Notice, Noticed, Speaking, UNKNOWN};
+use super::speech_input::{Speaking, UNKNOWN, UserInput, UserInputs};
 use crate::{
     call::leg::Control,
-    talk::line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
+    conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
 };
 use adapters::{
     brain::realtime::sound::encode,
@@ -15,7 +15,7 @@ use adapters::{
 use bytes::Bytes;
 use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
-use media::wire::{Played, Wire};
+use media::bridge::{MediaBridge, Played};
 use runtime::clock::{Busy, Clock};
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -23,11 +23,11 @@ use tokio::sync::watch;
 /// Bytes of a millisecond of mu-law.
 const PER_MS: u64 = 8;
 
-pub struct RoomLine {
+pub struct RoomTransport {
     clock: Clock,
-    wire: Arc<Wire>,
+    bridge: Arc<MediaBridge>,
     agent: Sounds,
-    noticed: Noticed,
+    user: UserInputs,
     inbox: Inbox,
     later: VecDeque<Control>,
     /// Utterances are numbered: the last one that was listened to,
@@ -48,14 +48,14 @@ pub struct Sounds {
     pub has_ears: bool,
 }
 
-impl RoomLine {
-    pub fn new(clock: Clock, agent: Sounds, wire: Arc<Wire>, noticed: Noticed, inbox: Inbox) -> Self {
-        RoomLine {
+impl RoomTransport {
+    pub fn new(clock: Clock, agent: Sounds, bridge: Arc<MediaBridge>, user: UserInputs, inbox: Inbox) -> Self {
+        RoomTransport {
             busy: None,
             clock,
-            wire,
+            bridge,
             agent,
-            noticed,
+            user,
             inbox,
             later: VecDeque::new(),
             listened: 0,
@@ -70,7 +70,7 @@ impl RoomLine {
     }
 
     fn speaking(&self) -> Speaking {
-        *self.noticed.speaking.borrow()
+        *self.user.speaking.borrow()
     }
 
     /// The last utterance that the agent need not fall silent for.
@@ -80,7 +80,7 @@ impl RoomLine {
 
     async fn play(&mut self, sound: Bytes, whole: bool) -> Said {
         let known = self.known();
-        let mut played = self.wire.play(sound);
+        let mut played = self.bridge.play(sound);
         self.busy = None;
         let outcome = if whole {
             played.await
@@ -88,8 +88,8 @@ impl RoomLine {
             tokio::select! {
                 biased;
                 outcome = &mut played => outcome,
-                () = somebody_speaks(&mut self.noticed.speaking, known) => {
-                    self.wire.stop();
+                () = somebody_speaks(&mut self.user.speaking, known) => {
+                    self.bridge.stop();
                     played.await
                 }
             }
@@ -103,7 +103,7 @@ impl RoomLine {
                 self.cut_in = self.speaking().begun;
                 Said::CutInAfter(ms)
             }
-            // Without its wire a room has ended, and its talk ends with it.
+            // Without its bridge a room has ended, and its talk ends with it.
             Ok(Played::Whole) | Err(_) => Said::Whole,
         }
     }
@@ -117,9 +117,9 @@ impl RoomLine {
             self.busy = None;
             tokio::select! {
                 biased;
-                Some(notice) = self.noticed.notices.recv() => {
+                Some(input) = self.user.inputs.recv() => {
                     self.busy = Some(self.clock.busy());
-                    if let Some(event) = self.heed(notice) {
+                    if let Some(event) = self.event_of(input) {
                         return event;
                     }
                 }
@@ -133,10 +133,10 @@ impl RoomLine {
         }
     }
 
-    fn heed(&mut self, notice: Notice) -> Option<Event> {
-        let (number, began, mut speech) = match notice {
-            Notice::Pressed(keys) => return Some(Event::Pressed(keys)),
-            Notice::Spoke { number, began, speech } => (number, began, speech),
+    fn event_of(&mut self, input: UserInput) -> Option<Event> {
+        let (number, began, mut speech) = match input {
+            UserInput::Dtmf(keys) => return Some(Event::Pressed(keys)),
+            UserInput::Speech { number, began, speech } => (number, began, speech),
         };
         self.listened = self.listened.max(number);
         if speech.text.is_empty() {
@@ -166,7 +166,7 @@ async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
     }
 }
 
-impl Line for RoomLine {
+impl CallTransport for RoomTransport {
     fn voice<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Bytes>> {
         async move {
             let Sounds { voice, language, .. } = &self.agent;
@@ -236,5 +236,5 @@ impl Line for RoomLine {
 }
 
 #[cfg(test)]
-#[path = "line_tests.rs"]
+#[path = "transport_tests.rs"]
 mod tests;

@@ -8,7 +8,7 @@ use runtime::clock::Busy;
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
-/// What the API wants that a line keeps for later, while it does something else; what comes beyond waits in its inbox.
+/// What the API wants that a transport keeps for later, while it does something else; what comes beyond waits in its inbox.
 pub const LATER: usize = 16;
 
 /// Words of the other side.
@@ -17,7 +17,7 @@ pub struct Words {
     pub speech: Speech,
     /// How long they take.
     pub ms: u64,
-    /// They began so long ago, on a line that knows them when they have ended; `None`: they begin now.
+    /// They began so long ago, on a transport that knows them when they have ended; `None`: they begin now.
     pub ago_ms: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ pub enum Event {
 pub struct Saying<'a> {
     pub text: &'a str,
     pub ms: u64,
-    /// G.711 mu-law, 8 kHz; none on a line that needs none.
+    /// G.711 mu-law, 8 kHz; none on a transport that needs none.
     pub sound: Option<Bytes>,
     /// It must be heard: nobody can cut in.
     pub whole: bool,
@@ -63,12 +63,12 @@ pub enum Said {
     CutInAfter(u64),
 }
 
-pub trait Line: Send {
+pub trait CallTransport: Send {
     /// How long something really takes that takes so long at the pace of people: the sandbox can hurry.
     fn real_ms(&self, ms: u64) -> u64 {
         ms
     }
-    /// The sound of the agent's words, on a line that carries sound: G.711 mu-law, 8 kHz.
+    /// The sound of the agent's words, on a transport that carries sound: G.711 mu-law, 8 kHz.
     fn voice<'a>(&'a mut self, _text: &'a str) -> BoxFuture<'a, Option<Bytes>> {
         ready(None).boxed()
     }
@@ -94,7 +94,7 @@ pub trait Line: Send {
     /// The sandbox wants a function to be called that takes longer than it may. Said once.
     fn wants_slow_function(&mut self) -> bool;
     fn press(&mut self, digits: &str);
-    /// Somebody else is to take over, by the API: resolves when that is wanted, whatever the line is doing. May be dropped.
+    /// Somebody else is to take over, by the API: resolves when that is wanted, whatever the transport is doing. May be dropped.
     fn wanted(&mut self) -> BoxFuture<'_, E164>;
     /// Calls somebody else to take over; `Err`: why nobody did.
     fn hand_over<'a>(&'a mut self, to: &'a E164) -> BoxFuture<'a, Result<(), String>>;
@@ -102,7 +102,7 @@ pub trait Line: Send {
     fn dawdle(&mut self, ms: u64) -> BoxFuture<'_, Option<(E164, u64)>>;
 }
 
-/// What is told comes by this, with a sign that something is under way, where the line waits.
+/// What is told comes by this, with a sign that something is under way, where the transport waits.
 pub type Inbox = mpsc::Receiver<(Control, Option<Busy>)>;
 
 /// Resolves when somebody else is to take over; all else that is told is kept for later.

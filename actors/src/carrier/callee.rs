@@ -1,8 +1,8 @@
 //! The person that the sandbox plays: says its lines one after each of the agent's, as its script or its number wants.
 use crate::{
     call::leg::Control,
+    conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
     deps::Deps,
-    talk::line::{Event, Inbox, LATER, Line, Said, Saying, Words, transfer_wanted},
 };
 use entities::{
     session::{SandboxOutcome, Step},
@@ -39,7 +39,7 @@ enum Move {
     HangUp,
 }
 
-pub struct Person {
+pub struct SandboxCallee {
     deps: Deps,
     speed: f64,
     /// Given up while waiting.
@@ -55,9 +55,9 @@ pub struct Person {
     refuses: bool,
 }
 
-impl Person {
+impl SandboxCallee {
     pub fn new(deps: &Deps, speed: f64, inbox: Inbox, listens: Arc<AtomicBool>) -> Self {
-        Person {
+        SandboxCallee {
             deps: deps.clone(),
             speed,
             busy: Some(deps.clock.busy()),
@@ -178,7 +178,7 @@ fn step(step: &Step) -> Option<Move> {
     })
 }
 
-impl Line for Person {
+impl CallTransport for SandboxCallee {
     fn real_ms(&self, ms: u64) -> u64 {
         u64::try_from(self.scaled(ms).as_millis()).unwrap_or(u64::MAX)
     }

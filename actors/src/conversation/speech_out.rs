@@ -1,7 +1,7 @@
 //! How the agent speaks, and how the session learns what was said.
 use super::{
-    desk::Desk,
-    line::{Line, Said, Saying, Words, spoken_ms},
+    session_link::SessionLink,
+    transport::{CallTransport, Said, Saying, Words, spoken_ms},
 };
 use bytes::Bytes;
 use entities::{Result, transcript::Speaker, values::E164};
@@ -24,9 +24,9 @@ pub(super) struct Spoken {
 }
 
 /// What the agent says goes out here, and every step is told.
-pub struct Mouth<L> {
-    pub desk: Desk,
-    pub line: L,
+pub struct SpeechOut<L> {
+    pub session_link: SessionLink,
+    pub transport: L,
     /// Turns told so far, and the last of the other side's.
     pub(super) turns: usize,
     pub(super) last_heard: Option<usize>,
@@ -34,11 +34,11 @@ pub struct Mouth<L> {
     pub(super) last_said: String,
 }
 
-impl<L: Line> Mouth<L> {
-    pub fn new(desk: Desk, line: L) -> Self {
-        Mouth {
-            desk,
-            line,
+impl<L: CallTransport> SpeechOut<L> {
+    pub fn new(session_link: SessionLink, transport: L) -> Self {
+        SpeechOut {
+            session_link,
+            transport,
             turns: 0,
             last_heard: None,
             last_said: String::new(),
@@ -46,7 +46,7 @@ impl<L: Line> Mouth<L> {
     }
 
     pub fn tell(&mut self, command: Command) {
-        self.desk.tell(command);
+        self.session_link.tell(command);
     }
 
     /// The other side may cut in.
@@ -66,9 +66,9 @@ impl<L: Line> Mouth<L> {
         }
         let sound = match audio {
             Some(own) => Some(own),
-            None => self.line.voice(&text).await,
+            None => self.transport.voice(&text).await,
         };
-        if !whole && self.line.is_spoken_over() {
+        if !whole && self.transport.is_spoken_over() {
             return Spoken {
                 is_cut: true,
                 ..Spoken::default()
@@ -81,7 +81,7 @@ impl<L: Line> Mouth<L> {
         self.utter(Utterance {
             role: Speaker::Agent,
             content: text.clone(),
-            ms: self.line.real_ms(ms),
+            ms: self.transport.real_ms(ms),
             ago_ms: None,
             audio: sound.clone(),
         });
@@ -92,9 +92,9 @@ impl<L: Line> Mouth<L> {
             sound,
             whole,
         };
-        match self.line.say(saying).await {
+        match self.transport.say(saying).await {
             Said::Whole => {
-                self.desk.pass(ms);
+                self.session_link.pass(ms);
                 Spoken {
                     said: text,
                     ms,
@@ -102,7 +102,7 @@ impl<L: Line> Mouth<L> {
                 }
             }
             Said::CutInAfter(played) => {
-                self.desk.pass(played);
+                self.session_link.pass(played);
                 let letters = text.chars().count() as u64 * played / ms.max(1);
                 let said: String = text
                     .chars()
@@ -126,12 +126,12 @@ impl<L: Line> Mouth<L> {
         self.utter(Utterance {
             role: Speaker::User,
             content: words.speech.text.clone(),
-            ms: self.line.real_ms(words.ms),
+            ms: self.transport.real_ms(words.ms),
             ago_ms: words.ago_ms,
             audio: words.speech.audio.clone(),
         });
-        self.line.hear(words.ms).await;
-        self.desk.pass(words.ms);
+        self.transport.hear(words.ms).await;
+        self.session_link.pass(words.ms);
     }
 
     pub(super) fn utter(&mut self, utterance: Utterance) {
@@ -141,7 +141,7 @@ impl<L: Line> Mouth<L> {
 
     /// Somebody else takes over, or the agent says that nobody does and goes on.
     pub(super) async fn hand_over(&mut self, to: &E164, nobody: &str) -> Result<(), Over> {
-        match self.line.hand_over(to).await {
+        match self.transport.hand_over(to).await {
             Ok(()) => {
                 self.tell(Command::Transferred);
                 Err(Over)

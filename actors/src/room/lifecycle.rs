@@ -1,8 +1,8 @@
-//! The rooms that somebody is in, or is joining, in this process: each one's wire, its talk, and the browser's connection of the
+//! The rooms that somebody is in, or is joining, in this process: each one's bridge, its talk, and the browser's connection of the
 //! moment.
 use super::{
-    live_rooms::{Held, Ways},
-    talk::RoomTalk,
+    conversation::RoomConversation,
+    live_rooms::{LiveRoom, Ways},
 };
 use crate::{call::leg::Leg, deps::Deps};
 use entities::{
@@ -13,8 +13,8 @@ use entities::{
 };
 use futures_util::FutureExt;
 use media::{
+    bridge::MediaBridge,
     webrtc::{Change, Offered},
-    wire::Wire,
 };
 use rules::{
     room::machine::{Command, Phase},
@@ -26,37 +26,40 @@ use tokio::{sync::watch, time::timeout};
 
 /// Connects a browser to a room that is held here, instead of the one before. `false`: it is not held any more.
 pub fn connect(deps: &Deps, session: SessionId, offered: Offered) -> bool {
-    let mut all = deps.carriers.rooms.held();
-    let Some(held) = all.get_mut(&session) else {
+    let mut all = deps.carriers.rooms.lock();
+    let Some(live) = all.get_mut(&session) else {
         return false;
     };
-    held.connected += 1;
-    let (its, number) = (deps.clone(), held.connected);
+    live.connected += 1;
+    let (its, number) = (deps.clone(), live.connected);
     let changed = move |change| changed(&its, session, number, change);
-    // A wire has one connection at a time: two would share the agent's words between them.
-    held.connection = None;
-    held.is_there.send_replace(false);
-    if held.is_joined {
+    // A bridge has one connection at a time: two would share the agent's words between them.
+    live.connection = None;
+    live.is_there.send_replace(false);
+    if live.is_joined {
         // It is not known yet whether the new one ever comes.
-        held.tell(deps, Command::Lose(held.participant));
+        live.tell(deps, Command::Lose(live.participant));
     }
-    held.connection = Some(offered.connect(held.wire.clone(), changed));
+    live.connection = Some(offered.connect(live.bridge.clone(), changed));
     true
 }
 
 /// The talk is over: the page is told, and let go.
 pub fn close(deps: &Deps, session: SessionId, reason: &'static str) {
-    let held = deps.carriers.rooms.held().remove(&session);
-    let Some(Held {
-        wire, talk, connection, ..
-    }) = held
+    let live = deps.carriers.rooms.lock().remove(&session);
+    let Some(LiveRoom {
+        bridge,
+        talk,
+        connection,
+        ..
+    }) = live
     else {
         return;
     };
     if let Some(talk) = talk {
         talk.abort();
     }
-    wire.close(reason);
+    bridge.close(reason);
     if let Some(connection) = connection {
         deps.runtime.spawn(connection.finish());
     }
@@ -64,22 +67,22 @@ pub fn close(deps: &Deps, session: SessionId, reason: &'static str) {
 
 /// What the connection of a room says, unless it was replaced.
 fn changed(deps: &Deps, session: SessionId, number: u32, change: Change) {
-    let all = deps.carriers.rooms.held();
-    let Some(held) = all.get(&session).filter(|held| held.connected == number) else {
+    let all = deps.carriers.rooms.lock();
+    let Some(live) = all.get(&session).filter(|live| live.connected == number) else {
         return;
     };
-    held.is_there.send_replace(change != Change::Lost);
+    live.is_there.send_replace(change != Change::Lost);
     let command = match change {
         // Whoever comes first waits for the agent.
-        Change::Connected if !held.is_joined => return,
-        Change::Connected => Command::Connect(held.participant),
-        Change::Lost => Command::Lose(held.participant),
-        Change::Back => Command::Regain(held.participant),
+        Change::Connected if !live.is_joined => return,
+        Change::Connected => Command::Connect(live.participant),
+        Change::Lost => Command::Lose(live.participant),
+        Change::Back => Command::Regain(live.participant),
     };
-    held.tell(deps, command);
+    live.tell(deps, command);
 }
 
-impl Held {
+impl LiveRoom {
     /// While the room is held, so that it hears things in the order in which they happened.
     fn tell(&self, deps: &Deps, command: Command) {
         deps.router.rooms().tell(self.room, command);
@@ -89,28 +92,28 @@ impl Held {
 /// Fetches the agent while the browser is being connected, once. When both are there, the participant has joined and the agent
 /// talks.
 pub fn fetch_agent(deps: &Deps, session: SessionId) {
-    let mut all = deps.carriers.rooms.held();
-    let Some(held) = all.get_mut(&session) else { return };
-    let Some(ways) = held.ways.take() else { return };
-    let (its, leg, wire, is_there) = (
+    let mut all = deps.carriers.rooms.lock();
+    let Some(live) = all.get_mut(&session) else { return };
+    let Some(ways) = live.ways.take() else { return };
+    let (its, leg, bridge, is_there) = (
         deps.clone(),
-        held.leg.clone(),
-        held.wire.clone(),
-        held.is_there.subscribe(),
+        live.leg.clone(),
+        live.bridge.clone(),
+        live.is_there.subscribe(),
     );
     let talk = async move {
-        let talk = talk(&its, &leg, wire, ways, is_there);
+        let talk = talk(&its, &leg, bridge, ways, is_there);
         let Err(panic) = AssertUnwindSafe(talk).catch_unwind().await else {
             return;
         };
         tracing::error!(panic = panic_text(&*panic), "a talk panicked");
         break_off(&its, &leg, "the agent failed".into());
     };
-    held.talk = Some(deps.runtime.spawn(talk).abort_handle());
+    live.talk = Some(deps.runtime.spawn(talk).abort_handle());
 }
 
-async fn talk(deps: &Deps, leg: &Arc<Leg>, wire: Arc<Wire>, ways: Ways, mut is_there: watch::Receiver<bool>) {
-    let mut talk = match timeout(FETCHED_WITHIN, RoomTalk::prepare(deps, leg, wire, ways)).await {
+async fn talk(deps: &Deps, leg: &Arc<Leg>, bridge: Arc<MediaBridge>, ways: Ways, mut is_there: watch::Receiver<bool>) {
+    let mut talk = match timeout(FETCHED_WITHIN, RoomConversation::prepare(deps, leg, bridge, ways)).await {
         Ok(Ok(talk)) => talk,
         Ok(Err((code, message))) => return give_up(deps, leg, code, message),
         Err(_) => {
@@ -158,20 +161,20 @@ fn break_off(deps: &Deps, leg: &Leg, why: String) {
 
 /// Before anybody has joined.
 fn give_up(deps: &Deps, leg: &Leg, code: ErrorCode, message: String) {
-    if let Some(held) = deps.carriers.rooms.held().get(&leg.session().id) {
-        held.tell(deps, Command::Fail { code, message });
+    if let Some(live) = deps.carriers.rooms.lock().get(&leg.session().id) {
+        live.tell(deps, Command::Fail { code, message });
     }
 }
 
 /// Both are there.
 async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
     let gone = || Error::NotFound("room");
-    let house = &deps.carriers.rooms;
+    let rooms = &deps.carriers.rooms;
     let (room, participant) = {
-        let mut all = house.held();
-        let held = all.get_mut(&leg.session().id).ok_or_else(gone)?;
-        held.is_joined = true;
-        (held.room, held.participant)
+        let mut all = rooms.lock();
+        let live = all.get_mut(&leg.session().id).ok_or_else(gone)?;
+        live.is_joined = true;
+        (live.room, live.participant)
     };
     // The browser says it once: it is told until it stands.
     let connect = Command::Connect(participant);
@@ -185,11 +188,11 @@ async fn join(deps: &Deps, leg: &Leg) -> Result<()> {
         recording_id: deps.ids.next(),
     };
     deps.router.sessions().insist(leg.session(), answer).await?;
-    if let Some(held) = house.held().get(&leg.session().id)
-        && !*held.is_there.borrow()
+    if let Some(live) = rooms.lock().get(&leg.session().id)
+        && !*live.is_there.borrow()
     {
         // It went before the room, or the session, could note that.
-        held.tell(deps, Command::Lose(participant));
+        live.tell(deps, Command::Lose(participant));
     }
     Ok(())
 }

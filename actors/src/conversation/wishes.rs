@@ -1,13 +1,13 @@
 //! The wish to be left alone, heard by the phrases or by a model, and obeyed.
-use super::{Caller, Talk, judge::No, line::Line, mouth::Over};
+use super::{Caller, Conversation, judge::No, speech_out::Over, transport::CallTransport};
 use entities::Result;
 use rules::{conversation::phrases, session::command::Command};
 use std::time::Duration;
 
-impl<L: Line> Talk<L> {
+impl<L: CallTransport> Conversation<L> {
     /// The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about. Where the phrases
     /// hear neither, a model may.
-    pub(super) async fn heed(&mut self, text: &str) -> Result<(), Over> {
+    pub(super) async fn screen_opt_out(&mut self, text: &str) -> Result<(), Over> {
         let language = self.agent.definition.language.to_string();
         let opt_out = &self.agent.definition.opt_out;
         let own: Vec<String> = opt_out.phrases.iter().map(|phrase| phrase.to_string()).collect();
@@ -17,13 +17,13 @@ impl<L: Line> Talk<L> {
         if phrases::objects_to_recording(text, &language) {
             return Err(self.refuse_consent().await);
         }
-        self.judge.hear(&self.mouth.last_said, text);
+        self.judge.hear(&self.speech_out.last_said, text);
         Ok(())
     }
 
     pub(super) async fn opt_out(&mut self) -> Over {
         self.tell_opt_out();
-        let words = self.lines().opted_out;
+        let words = self.stock_phrases().opted_out;
         self.leave(words).await
     }
 
@@ -32,7 +32,7 @@ impl<L: Line> Talk<L> {
             Caller::Live(deps) => self.now().plus(deps.limits.opt_out_purge_grace),
             Caller::Stubbed(_) => self.now().plus(Duration::from_secs(7 * 86_400)),
         };
-        self.mouth.tell(Command::OptOut { purge_after });
+        self.speech_out.tell(Command::OptOut { purge_after });
     }
 
     /// What a model has added is done as if the phrases had heard it.
@@ -49,7 +49,7 @@ impl<L: Line> Talk<L> {
         self.note_model(no);
         match no {
             No::Calls => self.tell_opt_out(),
-            No::Recording => self.mouth.tell(Command::Consent(false)),
+            No::Recording => self.speech_out.tell(Command::Consent(false)),
         }
     }
 
@@ -59,7 +59,7 @@ impl<L: Line> Talk<L> {
             No::Calls => "no more calls",
             No::Recording => "no recording",
         };
-        self.mouth.tell(Command::Note {
+        self.speech_out.tell(Command::Note {
             kind: "heard_by_model",
             detail: detail.into(),
         });

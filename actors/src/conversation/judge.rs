@@ -2,7 +2,7 @@
 //!
 //! It is asked beside the talk, one question at a time, and nobody waits for it before the end of the call: whoever says
 //! "never again" and rings off has said it. A model that fails or is late has said nothing.
-use crate::{deps::Deps, room::hearing::UNKNOWN};
+use crate::{deps::Deps, room::speech_input::UNKNOWN};
 use adapters::brain::{Failure, chat};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use rules::conversation::guard;

@@ -18,9 +18,9 @@ struct Note {
 const SPAN: i64 = 60;
 
 #[derive(Default)]
-pub struct Board(Mutex<HashMap<CampaignId, Note>>);
+pub struct PacingReport(Mutex<HashMap<CampaignId, Note>>);
 
-impl Board {
+impl PacingReport {
     fn lock(&self) -> MutexGuard<'_, HashMap<CampaignId, Note>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
 //! What the service itself lets an agent say: around consent, opt-out and functions. In the agent's language where there is
 //! one, else in English.
 
-pub struct Lines {
+pub struct StockPhrases {
     pub consent_question: &'static str,
     pub consent_notice: &'static str,
     pub consent_again: &'static str,
@@ -16,13 +16,13 @@ pub struct Lines {
 }
 
 /// `language`: BCP 47.
-pub fn of(language: &str) -> &'static Lines {
+pub fn of(language: &str) -> &'static StockPhrases {
     let primary = language.split(['-', '_']).next().unwrap_or_default().to_lowercase();
     let found = ALL.iter().find(|(code, _)| *code == primary);
-    found.map_or(&ENGLISH, |(_, lines)| lines)
+    found.map_or(&ENGLISH, |(_, stock_phrases)| stock_phrases)
 }
 
-const ENGLISH: Lines = Lines {
+const ENGLISH: StockPhrases = StockPhrases {
     consent_question: "Before we begin: may I record this call?",
     consent_notice: "This call is recorded.",
     consent_again: "Sorry, I did not get that. May this call be recorded, yes or no?",
@@ -36,11 +36,11 @@ const ENGLISH: Lines = Lines {
     closing: "Thank you for your time. Goodbye!",
 };
 
-static ALL: [(&str, Lines); 9] = [
+static ALL: [(&str, StockPhrases); 9] = [
     ("en", ENGLISH),
     (
         "de",
-        Lines {
+        StockPhrases {
             consent_question: "Bevor wir beginnen: Darf ich dieses Gespräch aufzeichnen?",
             consent_notice: "Dieses Gespräch wird aufgezeichnet.",
             consent_again: "Das habe ich nicht verstanden. Darf das Gespräch aufgezeichnet werden, ja oder nein?",
@@ -56,7 +56,7 @@ static ALL: [(&str, Lines); 9] = [
     ),
     (
         "fr",
-        Lines {
+        StockPhrases {
             consent_question: "Avant de commencer : puis-je enregistrer cet appel ?",
             consent_notice: "Cet appel est enregistré.",
             consent_again: "Pardon, je n'ai pas compris. L'appel peut-il être enregistré, oui ou non ?",
@@ -72,7 +72,7 @@ static ALL: [(&str, Lines); 9] = [
     ),
     (
         "es",
-        Lines {
+        StockPhrases {
             consent_question: "Antes de empezar: ¿puedo grabar esta llamada?",
             consent_notice: "Esta llamada se graba.",
             consent_again: "Perdón, no le he entendido. ¿Se puede grabar la llamada, sí o no?",
@@ -88,7 +88,7 @@ static ALL: [(&str, Lines); 9] = [
     ),
     (
         "it",
-        Lines {
+        StockPhrases {
             consent_question: "Prima di iniziare: posso registrare questa chiamata?",
             consent_notice: "Questa chiamata viene registrata.",
             consent_again: "Scusi, non ho capito. La chiamata può essere registrata, sì o no?",
@@ -104,7 +104,7 @@ static ALL: [(&str, Lines); 9] = [
     ),
     (
         "pt",
-        Lines {
+        StockPhrases {
             consent_question: "Antes de começar: posso gravar esta chamada?",
             consent_notice: "Esta chamada é gravada.",
             consent_again: "Desculpe, não percebi. A chamada pode ser gravada, sim ou não?",
@@ -120,7 +120,7 @@ static ALL: [(&str, Lines); 9] = [
     ),
     (
         "nl",
-        Lines {
+        StockPhrases {
             consent_question: "Voordat we beginnen: mag ik dit gesprek opnemen?",
             consent_notice: "Dit gesprek wordt opgenomen.",
             consent_again: "Sorry, dat heb ik niet verstaan. Mag het gesprek worden opgenomen, ja of nee?",
@@ -136,7 +136,7 @@ static ALL: [(&str, Lines); 9] = [
     ),
     (
         "pl",
-        Lines {
+        StockPhrases {
             consent_question: "Zanim zaczniemy: czy mogę nagrywać tę rozmowę?",
             consent_notice: "Ta rozmowa jest nagrywana.",
             consent_again: "Przepraszam, nie zrozumiałem. Czy rozmowa może być nagrywana, tak czy nie?",
@@ -152,7 +152,7 @@ static ALL: [(&str, Lines); 9] = [
     ),
     (
         "tr",
-        Lines {
+        StockPhrases {
             consent_question: "Başlamadan önce: bu görüşmeyi kaydedebilir miyim?",
             consent_notice: "Bu görüşme kaydedilmektedir.",
             consent_again: "Üzgünüm, anlamadım. Görüşme kaydedilebilir mi, evet mi hayır mı?",

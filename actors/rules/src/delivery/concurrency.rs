@@ -4,7 +4,7 @@
 //! to take deliveries (timeout, no connection, 5xx, 429) halves it, once for all that were under way together, down to 1.
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Width {
+pub struct AdaptiveConcurrency {
     now: usize,
     max: usize,
     /// Successes since it last grew.
@@ -19,10 +19,10 @@ pub struct Width {
 /// Where a lane starts: what an unknown receiver is trusted with.
 const FIRST: usize = 2;
 
-impl Width {
+impl AdaptiveConcurrency {
     pub fn new(max: usize) -> Self {
         let max = max.max(1);
-        Width {
+        AdaptiveConcurrency {
             now: FIRST.min(max),
             max,
             successes: 0,
@@ -71,54 +71,54 @@ impl Width {
 mod tests {
     use super::*;
 
-    fn succeed(width: &mut Width, times: usize) {
+    fn succeed(concurrency: &mut AdaptiveConcurrency, times: usize) {
         for _ in 0..times {
-            width.start();
-            width.succeeded();
+            concurrency.start();
+            concurrency.succeeded();
         }
     }
 
     #[test]
     fn it_doubles_until_something_fails_then_grows_by_one() {
-        let mut width = Width::new(64);
-        let mut seen = vec![width.get()];
+        let mut concurrency = AdaptiveConcurrency::new(64);
+        let mut seen = vec![concurrency.get()];
         for _ in 0..4 {
-            let round = width.get();
-            succeed(&mut width, round);
-            seen.push(width.get());
+            let round = concurrency.get();
+            succeed(&mut concurrency, round);
+            seen.push(concurrency.get());
         }
         assert_eq!(seen, [2, 4, 8, 16, 32]);
-        let number = width.start();
-        width.failed(number);
-        assert_eq!(width.get(), 16);
-        succeed(&mut width, 16);
-        assert_eq!(width.get(), 17);
+        let number = concurrency.start();
+        concurrency.failed(number);
+        assert_eq!(concurrency.get(), 16);
+        succeed(&mut concurrency, 16);
+        assert_eq!(concurrency.get(), 17);
     }
 
     #[test]
     fn what_was_under_way_together_halves_it_once() {
-        let mut width = Width::new(8);
-        succeed(&mut width, 2 + 4);
-        assert_eq!(width.get(), 8);
-        let numbers: Vec<u64> = (0..8).map(|_| width.start()).collect();
+        let mut concurrency = AdaptiveConcurrency::new(8);
+        succeed(&mut concurrency, 2 + 4);
+        assert_eq!(concurrency.get(), 8);
+        let numbers: Vec<u64> = (0..8).map(|_| concurrency.start()).collect();
         for number in numbers {
-            width.failed(number);
+            concurrency.failed(number);
         }
-        assert_eq!(width.get(), 4);
+        assert_eq!(concurrency.get(), 4);
     }
 
     #[test]
     fn it_stays_between_one_and_its_users_limit() {
-        let mut width = Width::new(8);
+        let mut concurrency = AdaptiveConcurrency::new(8);
         for _ in 0..20 {
-            let number = width.start();
-            width.failed(number);
+            let number = concurrency.start();
+            concurrency.failed(number);
         }
-        assert_eq!(width.get(), 1);
-        succeed(&mut width, 1000);
-        assert_eq!(width.get(), 8);
-        width.set_max(3);
-        assert_eq!(width.get(), 3);
-        assert_eq!(Width::new(1).get(), 1);
+        assert_eq!(concurrency.get(), 1);
+        succeed(&mut concurrency, 1000);
+        assert_eq!(concurrency.get(), 8);
+        concurrency.set_max(3);
+        assert_eq!(concurrency.get(), 3);
+        assert_eq!(AdaptiveConcurrency::new(1).get(), 1);
     }
 }

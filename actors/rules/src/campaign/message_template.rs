@@ -8,7 +8,7 @@ use entities::{
 };
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Letter {
+pub enum MessageTemplate {
     Sms(Template),
     Email(Box<Email>),
 }
@@ -27,7 +27,7 @@ const LINK: &str = "unsubscribe_url";
 /// The longest SMS.
 const MAX_SMS: usize = 1_600;
 
-impl Letter {
+impl MessageTemplate {
     /// Reads the template that the channel needs; `None`: contacts are called.
     pub fn read(plan: &Plan) -> Result<Option<Self>> {
         let Some(template) = &plan.template else {
@@ -55,7 +55,7 @@ impl Letter {
                 }
                 let body = template.body.as_deref();
                 let body = body.ok_or_else(|| missing("template.body", "is missing: an SMS needs its text"))?;
-                Ok(Some(Letter::Sms(parse("template.body", body)?)))
+                Ok(Some(MessageTemplate::Sms(parse("template.body", body)?)))
             }
             Channel::Email => {
                 if template.body.is_some() {
@@ -84,27 +84,27 @@ impl Letter {
                 {
                     return Err(Error::invalid("template.from_name", "has control characters"));
                 }
-                Ok(Some(Letter::Email(Box::new(email))))
+                Ok(Some(MessageTemplate::Email(Box::new(email))))
             }
         }
     }
 
     /// The same, of a plan that somebody sends: one that was taken in before stays good.
     pub fn check(plan: &Plan) -> Result<Option<Self>> {
-        let letter = Letter::read(plan)?;
-        match &letter {
-            Some(Letter::Sms(body)) if body.mentions(LINK) => {
+        let template = MessageTemplate::read(plan)?;
+        match &template {
+            Some(MessageTemplate::Sms(body)) if body.mentions(LINK) => {
                 let why = "has `{{unsubscribe_url}}`, which only e-mails have; recipients of an SMS reply STOP";
                 Err(Error::invalid("template.body", why))
             }
-            _ => Ok(letter),
+            _ => Ok(template),
         }
     }
 
     fn parts(&self) -> Vec<&Template> {
         match self {
-            Letter::Sms(body) => vec![body],
-            Letter::Email(email) => [Some(&email.subject), email.text.as_ref(), email.html.as_ref()]
+            MessageTemplate::Sms(body) => vec![body],
+            MessageTemplate::Email(email) => [Some(&email.subject), email.text.as_ref(), email.html.as_ref()]
                 .into_iter()
                 .flatten()
                 .collect(),
@@ -130,8 +130,8 @@ impl Letter {
     pub fn fill(&self, plan: &Plan, contact: &Contact) -> Result<Filled, String> {
         let variables = self.variables(plan, contact);
         match self {
-            Letter::Sms(body) => sms(body, &variables).map(Filled::Sms),
-            Letter::Email(email) => email.fill(&variables),
+            MessageTemplate::Sms(body) => sms(body, &variables).map(Filled::Sms),
+            MessageTemplate::Email(email) => email.fill(&variables),
         }
     }
 
@@ -262,19 +262,19 @@ mod tests {
             ),
         ];
         for (fields, field) in refused {
-            let Err(Error::Invalid { field: found, .. }) = Letter::check(&plan(fields.clone())) else {
+            let Err(Error::Invalid { field: found, .. }) = MessageTemplate::check(&plan(fields.clone())) else {
                 panic!("{fields} was taken");
             };
             assert_eq!(found, field, "{fields}");
         }
-        assert_eq!(Letter::read(&plan(json!({}))).unwrap(), None);
+        assert_eq!(MessageTemplate::read(&plan(json!({}))).unwrap(), None);
     }
 
     #[test]
     fn it_needs_what_neither_the_campaign_nor_the_text_supplies() {
         let plan = plan(json!({ "channel": "email", "variables": { "shop": "Bo" }, "template": {
             "subject": "{{shop}} for {{first_name}}", "text": "{{code}} {{nick|you}} {{unsubscribe_url}}" } }));
-        let letter = Letter::read(&plan).unwrap().unwrap();
-        assert_eq!(letter.needs(&plan), ["code", "first_name"]);
+        let template = MessageTemplate::read(&plan).unwrap().unwrap();
+        assert_eq!(template.needs(&plan), ["code", "first_name"]);
     }
 }

@@ -12,39 +12,39 @@ fn start() -> Moment {
 
 struct Bench {
     clock: Clock,
-    heard: mpsc::Sender<Heard>,
-    noticed: Noticed,
+    heard: mpsc::Sender<MicEvent>,
+    user: UserInputs,
     told: Arc<Mutex<Vec<Command>>>,
 }
 
-/// The hearing runs beside the test until it is over.
+/// The speech input runs beside the test until it is over.
 fn bench(transcription: Option<Provider>) -> Bench {
     let clock = Clock::manual(start());
     let (heard, listen) = mpsc::channel(64);
     let told: Arc<Mutex<Vec<Command>>> = Arc::default();
     let into = told.clone();
     let tell: Tell = Arc::new(move |command| into.lock().unwrap().push(command));
-    let (hearing, noticed) = Hearing::new(clock.clone(), transcription, "de-DE", tell, listen);
-    tokio::spawn(hearing.run());
+    let (speech_input, user) = SpeechInput::new(clock.clone(), transcription, "de-DE", tell, listen);
+    tokio::spawn(speech_input.run());
     Bench {
         clock,
         heard,
-        noticed,
+        user,
         told,
     }
 }
 
 impl Bench {
-    async fn hear(&self, heard: Heard) {
+    async fn hear(&self, heard: MicEvent) {
         self.heard.send(heard).await.unwrap();
     }
-    async fn next(&mut self) -> Notice {
-        self.noticed.notices.recv().await.unwrap()
+    async fn next(&mut self) -> UserInput {
+        self.user.inputs.recv().await.unwrap()
     }
     /// Waits until so many have begun.
     async fn begun(&mut self, begun: u64) -> Speaking {
         *self
-            .noticed
+            .user
             .speaking
             .wait_for(|speaking| speaking.begun >= begun)
             .await
@@ -56,9 +56,9 @@ fn sound(ms: usize) -> Bytes {
     Bytes::from(vec![0x80; ms * 8])
 }
 
-fn spoke(number: u64, began: Moment, text: &str, sound: Bytes) -> Notice {
+fn spoke(number: u64, began: Moment, text: &str, sound: Bytes) -> UserInput {
     let speech = speech(text.to_owned(), sound);
-    Notice::Spoke { number, began, speech }
+    UserInput::Speech { number, began, speech }
 }
 
 async fn understanding(server: &TranscriptionServer) -> Option<Provider> {
@@ -69,34 +69,34 @@ async fn understanding(server: &TranscriptionServer) -> Option<Provider> {
 #[tokio::test]
 async fn somebody_begins_speaks_and_is_heard() {
     let mut bench = bench(None);
-    bench.hear(Heard::Began).await;
+    bench.hear(MicEvent::SpeechStarted).await;
     assert_eq!(bench.begun(1).await, Speaking { begun: 1, over: 0 });
     assert_eq!(
         *bench.told.lock().unwrap(),
-        [Command::Attend {
+        [Command::UserSpeaking {
             until: start().plus_seconds(45)
         }]
     );
     bench.clock.set(start().plus_seconds(3));
-    bench.hear(Heard::Spoke(sound(2_000))).await;
+    bench.hear(MicEvent::SpeechEnded(sound(2_000))).await;
     assert_eq!(bench.next().await, spoke(1, start(), UNKNOWN, sound(2_000)));
     assert_eq!(bench.begun(1).await, Speaking { begun: 1, over: 1 });
-    bench.hear(Heard::Pressed("5#".into())).await;
-    assert_eq!(bench.next().await, Notice::Pressed("5#".into()));
+    bench.hear(MicEvent::Dtmf("5#".into())).await;
+    assert_eq!(bench.next().await, UserInput::Dtmf("5#".into()));
 }
 
-/// A wire drops what nobody takes in: beginnings and ends may be missing.
+/// A bridge drops what nobody takes in: beginnings and ends may be missing.
 #[tokio::test]
 async fn a_beginning_or_an_end_that_is_missing_holds_nothing_up() {
     let mut bench = bench(None);
-    bench.hear(Heard::Spoke(sound(500))).await;
+    bench.hear(MicEvent::SpeechEnded(sound(500))).await;
     let began = start().plus_millis(-500);
     assert_eq!(bench.next().await, spoke(1, began, UNKNOWN, sound(500)));
-    bench.hear(Heard::Began).await;
+    bench.hear(MicEvent::SpeechStarted).await;
     bench.begun(2).await;
-    bench.hear(Heard::Began).await;
+    bench.hear(MicEvent::SpeechStarted).await;
     assert_eq!(bench.begun(3).await, Speaking { begun: 3, over: 2 });
-    bench.hear(Heard::Spoke(sound(100))).await;
+    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     assert_eq!(bench.next().await, spoke(3, start(), UNKNOWN, sound(100)));
 }
 
@@ -108,14 +108,14 @@ async fn words_come_in_their_order_and_a_beginning_at_once() {
     })
     .await;
     let mut bench = bench(understanding(&server).await);
-    bench.hear(Heard::Began).await;
-    bench.hear(Heard::Spoke(sound(100))).await;
-    bench.hear(Heard::Pressed("1".into())).await;
-    bench.hear(Heard::Began).await;
+    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+    bench.hear(MicEvent::Dtmf("1".into())).await;
+    bench.hear(MicEvent::SpeechStarted).await;
     assert_eq!(bench.begun(2).await.begun, 2, "whatever became of the words before");
-    bench.hear(Heard::Spoke(sound(200))).await;
+    bench.hear(MicEvent::SpeechEnded(sound(200))).await;
     assert_eq!(bench.next().await, spoke(1, start(), "Ja.", sound(100)));
-    assert_eq!(bench.next().await, Notice::Pressed("1".into()));
+    assert_eq!(bench.next().await, UserInput::Dtmf("1".into()));
     assert_eq!(bench.next().await, spoke(2, start(), "", sound(200)), "no word in it");
     assert_eq!(
         server.asked()[0]
@@ -136,12 +136,12 @@ async fn a_provider_that_fails_costs_the_words_and_not_the_talk() {
     })
     .await;
     let mut bench = bench(understanding(&server).await);
-    bench.hear(Heard::Spoke(sound(100))).await;
+    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     assert_eq!(
         bench.next().await,
         spoke(1, start().plus_millis(-100), UNKNOWN, sound(100))
     );
-    bench.hear(Heard::Spoke(sound(100))).await;
+    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     assert_eq!(
         bench.next().await,
         spoke(2, start().plus_millis(-100), "Hallo?", sound(100))
@@ -169,15 +169,15 @@ async fn a_provider_that_fails_costs_the_words_and_not_the_talk() {
 async fn keys_that_nobody_listens_to_leave_room_for_words() {
     let mut bench = bench(None);
     for _ in 0..500 {
-        bench.hear(Heard::Pressed("1".into())).await;
+        bench.hear(MicEvent::Dtmf("1".into())).await;
         tokio::task::yield_now().await;
     }
-    bench.hear(Heard::Began).await;
+    bench.hear(MicEvent::SpeechStarted).await;
     assert_eq!(bench.begun(1).await.begun, 1);
-    bench.hear(Heard::Spoke(sound(100))).await;
+    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     let mut keys = 0;
-    while let Notice::Pressed(_) = bench.next().await {
+    while let UserInput::Dtmf(_) = bench.next().await {
         keys += 1;
     }
-    assert!(keys <= NOTICES, "{keys}");
+    assert!(keys <= INPUTS, "{keys}");
 }

@@ -1,9 +1,9 @@
-//! What the brain wants done: looked at, done while the line goes on, and told to it.
+//! What the brain wants done: looked at, done while the transport goes on, and told to it.
 use super::{
-    Caller, Next, Talk,
+    Caller, Conversation, Next,
     functions::{self, Invoked, Occasion},
-    line::Line,
-    mouth::Over,
+    speech_out::Over,
+    transport::CallTransport,
 };
 use adapters::brain::{Heard, ToolResult};
 use entities::{
@@ -26,7 +26,7 @@ use rules::{
 use serde_json::{Value, json};
 use std::pin::pin;
 
-impl<L: Line> Talk<L> {
+impl<L: CallTransport> Conversation<L> {
     /// Does what the model asked for, one after the other, as far as it may.
     pub(super) async fn work(&mut self, calls: Vec<(String, String, String)>) -> Result<Next, Over> {
         let mut results = Vec::new();
@@ -35,23 +35,23 @@ impl<L: Line> Talk<L> {
             if let Some(no) = self.judge.heard() {
                 return Err(self.obey(no).await);
             }
-            let output = match self.guard.look(&self.kit, &self.answered, &name, &arguments) {
+            let output = match self.tool_policy.look(&self.tool_set, &self.answered, &name, &arguments) {
                 Ok(Allowed::Function(function, arguments)) => {
                     self.invoke(&call_id, &function, &arguments, false).await?
                 }
                 Ok(Allowed::Transfer(to)) if !self.may_reach(&to) => {
                     let why = "the operator does not allow calls to this number";
-                    self.mouth.tell(Command::Note {
+                    self.speech_out.tell(Command::Note {
                         kind: "refused",
                         detail: format!("{name}: {why}"),
                     });
                     functions::failed(why)
                 }
-                Ok(Allowed::Transfer(to)) => match self.mouth.desk.ask(Command::Transfer { to }).await {
-                    // The line is told by the session: it comes as an event.
-                    Ok(()) if self.mouth.desk.is_live() => return Ok(Next::Listen),
+                Ok(Allowed::Transfer(to)) => match self.speech_out.session_link.ask(Command::Transfer { to }).await {
+                    // The transport is told by the session: it comes as an event.
+                    Ok(()) if self.speech_out.session_link.is_live() => return Ok(Next::Listen),
                     Ok(()) => {
-                        self.mouth.tell(Command::Transferred);
+                        self.speech_out.tell(Command::Transferred);
                         return Err(Over);
                     }
                     Err(error) => functions::failed(&error.to_string()),
@@ -61,22 +61,22 @@ impl<L: Line> Talk<L> {
                     json!({ "status": "ok" })
                 }
                 Ok(Allowed::Dispose { code, note }) => {
-                    self.mouth.tell(Command::Dispose { code, note });
+                    self.speech_out.tell(Command::Dispose { code, note });
                     json!({ "status": "ok" })
                 }
                 Ok(Allowed::Answer { key, question, value }) => {
                     self.answered.push(key.clone());
-                    self.mouth.tell(Command::NoteAnswer(Answered {
+                    self.speech_out.tell(Command::NoteAnswer(Answered {
                         key,
                         question,
                         value,
-                        evidence_turn: self.mouth.last_heard,
+                        evidence_turn: self.speech_out.last_heard,
                     }));
                     json!({ "status": "ok" })
                 }
                 Err(why) => {
                     let detail = format!("{}: {why}", guard::clean(&name, 64));
-                    self.mouth.tell(Command::Note {
+                    self.speech_out.tell(Command::Note {
                         kind: "refused",
                         detail,
                     });
@@ -130,14 +130,14 @@ impl<L: Line> Talk<L> {
         Ok(invoked.output)
     }
 
-    /// Works beside the line: a transfer that the API wants meanwhile is taken up at once. If nobody takes over, the work goes on.
+    /// Works beside the transport: a transfer that the API wants meanwhile is taken up at once. If nobody takes over, the work goes on.
     pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Over> {
         let mut work = pin!(work);
         loop {
             let to = tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                to = self.mouth.line.wanted() => to,
+                to = self.speech_out.transport.wanted() => to,
             };
             let mut done = None;
             {
@@ -158,7 +158,7 @@ impl<L: Line> Talk<L> {
 
     pub(super) async fn dawdle(&mut self, ms: i64) -> Result<(), Over> {
         let mut left = u64::try_from(ms).unwrap_or(0);
-        while let Some((to, rest)) = self.mouth.line.dawdle(left).await {
+        while let Some((to, rest)) = self.speech_out.transport.dawdle(left).await {
             left = rest;
             self.hand_over(&to).await?;
         }
@@ -166,9 +166,9 @@ impl<L: Line> Talk<L> {
     }
 
     pub(super) fn begin_call(&mut self, call_id: &str, name: &str, arguments: &Value, timeout_ms: i64) {
-        self.mouth.turns += 1;
+        self.speech_out.turns += 1;
         let until = self.now().plus_millis(timeout_ms);
-        self.mouth.tell(Command::Call {
+        self.speech_out.tell(Command::Call {
             call: ToolCall {
                 id: call_id.to_owned(),
                 name: name.to_owned(),
@@ -185,14 +185,14 @@ impl<L: Line> Talk<L> {
         (function_id, name, timeout_ms): (FunctionId, &str, i64),
         invoked: &Invoked,
     ) {
-        self.mouth.turns += 1;
+        self.speech_out.turns += 1;
         let timed_out = (invoked.status == InvocationStatus::TimedOut).then(|| TimedOut {
             function_id,
             name: name.to_owned(),
             timeout_ms,
         });
         let late = timed_out.is_some();
-        self.mouth.tell(Command::Return(Return {
+        self.speech_out.tell(Command::Return(Return {
             call_id: call_id.to_owned(),
             output: invoked.output.to_string(),
             invocation: Some(Invocation {
@@ -203,15 +203,15 @@ impl<L: Line> Talk<L> {
             timed_out,
         }));
         if late {
-            let words = self.lines().still_working;
-            self.mouth.say(words, None).await;
+            let words = self.stock_phrases().still_working;
+            self.speech_out.say(words, None).await;
         }
     }
 
     /// The sandbox's slow function: the agent's first one, or one that exists only there.
     pub(super) async fn slow_function(&mut self) -> Result<(), Over> {
         let call_id = "sandbox_slow";
-        if let Some(function) = self.kit.functions.first().cloned() {
+        if let Some(function) = self.tool_set.functions.first().cloned() {
             let arguments = schema::sample(&function.definition.parameters);
             return self.invoke(call_id, &function, &arguments, true).await.map(drop);
         }

@@ -3,11 +3,11 @@ use bytes::Bytes;
 
 /// What the participant does.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
+pub enum MicEvent {
     /// Begins to speak.
-    Began,
+    SpeechStarted,
     /// Has spoken: all of it.
-    Spoke(Bytes),
+    SpeechEnded(Bytes),
     /// Pressed keys of the page, of `0-9*#`.
-    Pressed(String),
+    Dtmf(String),
 }

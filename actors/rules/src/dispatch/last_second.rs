@@ -1,4 +1,4 @@
-//! The last gate before a call leaves: whatever stalled between its plan and this moment, no second holds more calls than the
+//! The last look before a call leaves: whatever stalled between its plan and this moment, no second holds more calls than the
 //! rate and the burst, of the tenant and of each campaign. What is late comes later; it does not come at once.
 use super::pace::burst;
 use entities::{ids::CampaignId, values::Moment};
@@ -57,7 +57,7 @@ fn most_in_a_second(rate: f64) -> usize {
 }
 
 /// One tenant's.
-pub struct Gate {
+pub struct LastSecondLimiter {
     windows: Mutex<Windows>,
     waiting: AtomicUsize,
 }
@@ -67,9 +67,9 @@ struct Windows {
     campaigns: HashMap<CampaignId, Window>,
 }
 
-impl Gate {
+impl LastSecondLimiter {
     pub fn new(rate: f64) -> Self {
-        Gate {
+        LastSecondLimiter {
             windows: Mutex::new(Windows {
                 tenant: Window::new(rate),
                 campaigns: HashMap::new(),
@@ -126,38 +126,41 @@ mod tests {
     use proptest::prelude::*;
 
     /// How many of the campaign's calls pass at that moment.
-    fn passing(gate: &Gate, campaign: CampaignId, rate: f64, now: Moment) -> usize {
+    fn passing(limiter: &LastSecondLimiter, campaign: CampaignId, rate: f64, now: Moment) -> usize {
         (0..100)
-            .take_while(|_| gate.pass(Some((campaign, rate)), now).is_ok())
+            .take_while(|_| limiter.pass(Some((campaign, rate)), now).is_ok())
             .count()
     }
 
     #[test]
     fn neither_a_pause_nor_another_rate_begins_the_second_anew() {
-        let (gate, campaign) = (Gate::new(100.0), CampaignId::from(uuid::Uuid::from_u128(1)));
+        let (limiter, campaign) = (
+            LastSecondLimiter::new(100.0),
+            CampaignId::from(uuid::Uuid::from_u128(1)),
+        );
         let at = Moment::from_millis;
-        assert_eq!(passing(&gate, campaign, 2.0, at(0)), 3);
-        gate.keep(|_| false, at(500));
-        assert_eq!(passing(&gate, campaign, 2.0, at(500)), 0, "resumed at once");
+        assert_eq!(passing(&limiter, campaign, 2.0, at(0)), 3);
+        limiter.keep(|_| false, at(500));
+        assert_eq!(passing(&limiter, campaign, 2.0, at(500)), 0, "resumed at once");
         assert_eq!(
-            passing(&gate, campaign, 4.0, at(500)),
+            passing(&limiter, campaign, 4.0, at(500)),
             2,
             "five in a second at the new rate"
         );
-        assert_eq!(passing(&gate, campaign, 2.0, at(1_000)), 0);
-        assert_eq!(passing(&gate, campaign, 2.0, at(1_510)), 3);
-        gate.keep(|_| false, at(10_000));
-        assert!(gate.lock().campaigns.is_empty());
+        assert_eq!(passing(&limiter, campaign, 2.0, at(1_000)), 0);
+        assert_eq!(passing(&limiter, campaign, 2.0, at(1_510)), 3);
+        limiter.keep(|_| false, at(10_000));
+        assert!(limiter.lock().campaigns.is_empty());
     }
 
     proptest! {
         /// However the calls come in, in rows after stalls too.
         #[test]
         fn no_second_holds_more_than_rate_and_burst(rate in 0.1f64..300.0, gaps in proptest::collection::vec(0i64..50, 1..2000)) {
-            let (gate, mut now, mut passed) = (Gate::new(rate), Moment::from_millis(0), Vec::new());
+            let (limiter, mut now, mut passed) = (LastSecondLimiter::new(rate), Moment::from_millis(0), Vec::new());
             for gap in gaps {
                 now = now.plus_millis(gap);
-                while let Err(at) = gate.pass(None, now) {
+                while let Err(at) = limiter.pass(None, now) {
                     prop_assert!(at > now);
                     now = at;
                 }

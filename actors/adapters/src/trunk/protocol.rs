@@ -202,5 +202,5 @@ fn status_line(line: &str) -> Result<Option<(u16, String)>, String> {
 }
 
 #[cfg(test)]
-#[path = "wire_tests.rs"]
+#[path = "protocol_tests.rs"]
 mod tests;

@@ -1,10 +1,10 @@
 //! May the call be recorded? Asked before anything else, and only a plain yes counts.
-use super::{PRESSED, Talk, line::Line, mouth::Over};
+use super::{Conversation, PRESSED, speech_out::Over, transport::CallTransport};
 use adapters::brain::Heard;
 use entities::{Result, agent::ConsentMode};
 use rules::{conversation::phrases, session::command::Command, template::fill};
 
-impl<L: Line> Talk<L> {
+impl<L: CallTransport> Conversation<L> {
     /// Before anything is recorded. Unclear twice is a no.
     pub(super) async fn ask_consent(&mut self) -> Result<(), Over> {
         let Some(recorded) = self.call.options.recording.as_ref().filter(|_| !self.with_a_machine) else {
@@ -17,32 +17,32 @@ impl<L: Line> Talk<L> {
             .consent_message
             .as_ref()
             .map(|own| fill(own, &self.call.mentions()));
-        let lines = self.lines();
+        let stock_phrases = self.stock_phrases();
         match recorded.consent {
             ConsentMode::None => Ok(()),
             ConsentMode::Notice => {
-                self.mouth
-                    .say_whole(own.as_deref().unwrap_or(lines.consent_notice))
+                self.speech_out
+                    .say_whole(own.as_deref().unwrap_or(stock_phrases.consent_notice))
                     .await;
                 Ok(())
             }
             ConsentMode::Verbal => {
-                let first = own.unwrap_or_else(|| lines.consent_question.to_owned());
-                for (question, again) in [(first.as_str(), false), (lines.consent_again, true)] {
-                    self.mouth.line.expect_consent();
-                    let line = &self.mouth.line;
-                    if line.has_keys() && (again || !line.has_ears()) {
-                        let question = format!("{question} {}", lines.consent_keys);
-                        self.mouth.say_whole(&question).await;
+                let first = own.unwrap_or_else(|| stock_phrases.consent_question.to_owned());
+                for (question, again) in [(first.as_str(), false), (stock_phrases.consent_again, true)] {
+                    self.speech_out.transport.expect_consent();
+                    let transport = &self.speech_out.transport;
+                    if transport.has_keys() && (again || !transport.has_ears()) {
+                        let question = format!("{question} {}", stock_phrases.consent_keys);
+                        self.speech_out.say_whole(&question).await;
                     } else {
-                        self.mouth.say_whole(question).await;
+                        self.speech_out.say_whole(question).await;
                     }
                     let Heard::Words(speech) = self.listen().await? else {
                         continue;
                     };
                     match self.consent(&speech.text) {
                         Some(true) => {
-                            self.mouth.tell(Command::Consent(true));
+                            self.speech_out.tell(Command::Consent(true));
                             return Ok(());
                         }
                         Some(false) => return Err(self.refuse_consent().await),
@@ -61,7 +61,7 @@ impl<L: Line> Talk<L> {
     pub(super) fn consent(&self, text: &str) -> Option<bool> {
         let keys = text
             .strip_prefix(PRESSED)
-            .filter(|_| self.mouth.line.has_keys())
+            .filter(|_| self.speech_out.transport.has_keys())
             .and_then(|keys| keys.strip_suffix(']'));
         match keys {
             Some("1") => Some(true),
@@ -72,8 +72,8 @@ impl<L: Line> Talk<L> {
     }
 
     pub(super) async fn refuse_consent(&mut self) -> Over {
-        self.mouth.tell(Command::Consent(false));
-        let words = self.lines().consent_refused;
+        self.speech_out.tell(Command::Consent(false));
+        let words = self.stock_phrases().consent_refused;
         self.leave(words).await
     }
 }

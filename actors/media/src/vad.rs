@@ -4,7 +4,7 @@
 //! of speech in a row keeps out coughs and clicks, and an utterance ends after a pause. What came shortly before the
 //! beginning was noticed belongs to it; the pause at its end does not. The net is not all-knowing: a steady deep tone (440 Hz)
 //! is a voice to it, a beep of 1 kHz, noise and silence are none.
-use crate::heard::Heard;
+use crate::mic::MicEvent;
 use audio_codec::{BoxedResampler, Encoder, pcmu::PcmuEncoder};
 use bytes::Bytes;
 use earshot::Detector;
@@ -32,9 +32,9 @@ const BEFORE: usize = BEGINS_AFTER + 200 / STEP_MS;
 const LONGEST: usize = 30_000 / STEP_MS;
 
 /// The participant's. It keeps at most one utterance (240 KB).
-pub struct Ear {
+pub struct SpeechDetector {
     detector: Box<Detector>,
-    /// To the wire's 8 kHz; none hears nothing.
+    /// To the bridge's 8 kHz; none hears nothing.
     narrow: Option<BoxedResampler>,
     mu_law: PcmuEncoder,
     /// Less than a step that was not judged yet.
@@ -61,9 +61,9 @@ impl State {
     }
 }
 
-impl Default for Ear {
+impl Default for SpeechDetector {
     fn default() -> Self {
-        Ear {
+        SpeechDetector {
             detector: Box::default(),
             narrow: BoxedResampler::new(16_000, 8_000).ok(),
             mu_law: PcmuEncoder::new(),
@@ -73,9 +73,9 @@ impl Default for Ear {
     }
 }
 
-impl Ear {
+impl SpeechDetector {
     /// Samples of 16 bits, 16 kHz, mono, of any number.
-    pub fn hear(&mut self, mut samples: &[i16]) -> Vec<Heard> {
+    pub fn hear(&mut self, mut samples: &[i16]) -> Vec<MicEvent> {
         let mut heard = Vec::new();
         while !samples.is_empty() {
             let (now, later) = samples.split_at(samples.len().min(STEP - self.rest.len()));
@@ -90,7 +90,7 @@ impl Ear {
     }
 
     /// The microphone is gone: what was being said ends here.
-    pub fn end(&mut self) -> Option<Heard> {
+    pub fn end(&mut self) -> Option<MicEvent> {
         self.rest.clear();
         self.detector.reset();
         if let Some(narrow) = &mut self.narrow {
@@ -103,7 +103,7 @@ impl Ear {
     }
 
     /// One whole step, in `rest`.
-    fn judge(&mut self, heard: &mut Vec<Heard>) {
+    fn judge(&mut self, heard: &mut Vec<MicEvent>) {
         let score = self.detector.predict_i16(&self.rest);
         let Some(narrow) = &mut self.narrow else {
             return;
@@ -130,7 +130,7 @@ impl Ear {
                 if *speech >= BEGINS_AFTER {
                     let said = before.iter().flatten().copied().collect();
                     self.state = State::Speech { said, pause: 0 };
-                    heard.push(Heard::Began);
+                    heard.push(MicEvent::SpeechStarted);
                 }
             }
             State::Speech { said, pause } => {
@@ -146,11 +146,11 @@ impl Ear {
 }
 
 /// The utterance without the pause at its end.
-fn spoke(mut said: Vec<u8>, pause: usize) -> Heard {
+fn spoke(mut said: Vec<u8>, pause: usize) -> MicEvent {
     said.truncate(said.len().saturating_sub(pause.saturating_sub(ENDING) * BYTES));
-    Heard::Spoke(Bytes::from(said))
+    MicEvent::SpeechEnded(Bytes::from(said))
 }
 
 #[cfg(test)]
-#[path = "ear_tests.rs"]
+#[path = "vad_tests.rs"]
 mod tests;
