@@ -130,7 +130,10 @@ async fn converse(mut peer: BufReader<TcpStream>, state: &State) -> io::Result<(
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         peer.write_all(format!("{head}\r\n").as_bytes()).await?;
-        peer.write_all(&answer.body).await?;
+        // An answer to HEAD ends with its head, also when it is an error: bytes after it would break the next request.
+        if request.method != "HEAD" {
+            peer.write_all(&answer.body).await?;
+        }
         peer.flush().await?;
     }
     Ok(())
