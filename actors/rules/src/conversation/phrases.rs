@@ -28,6 +28,10 @@ const GOODBYE_WITHIN: usize = 8;
 struct Lists(HashMap<&'static str, Phrases>);
 
 impl Lists {
+    fn read(text: &'static str) -> Self {
+        Lists(pattern::read(text))
+    }
+
     /// Where phrases of that meaning stand, in anybody's words.
     fn stand(&self, section: &str, speech: &Speech) -> Vec<Span> {
         self.0
@@ -84,28 +88,25 @@ impl Lists {
     }
 }
 
-static LISTS: LazyLock<HashMap<&'static str, Lists>> = LazyLock::new(|| {
-    [
-        ("en", include_str!("phrases/en.txt")),
-        ("de", include_str!("phrases/de.txt")),
-        ("fr", include_str!("phrases/fr.txt")),
-        ("es", include_str!("phrases/es.txt")),
-        ("it", include_str!("phrases/it.txt")),
-        ("pt", include_str!("phrases/pt.txt")),
-        ("nl", include_str!("phrases/nl.txt")),
-        ("pl", include_str!("phrases/pl.txt")),
-        ("tr", include_str!("phrases/tr.txt")),
-    ]
-    .into_iter()
-    .map(|(language, text)| (language, Lists(pattern::read(text))))
-    .collect()
-});
+/// Each is read when it is first asked for: most workspaces speak one language or two.
+static LISTS: [(&str, LazyLock<Lists>); 9] = [
+    ("en", LazyLock::new(|| Lists::read(include_str!("phrases/en.txt")))),
+    ("de", LazyLock::new(|| Lists::read(include_str!("phrases/de.txt")))),
+    ("fr", LazyLock::new(|| Lists::read(include_str!("phrases/fr.txt")))),
+    ("es", LazyLock::new(|| Lists::read(include_str!("phrases/es.txt")))),
+    ("it", LazyLock::new(|| Lists::read(include_str!("phrases/it.txt")))),
+    ("pt", LazyLock::new(|| Lists::read(include_str!("phrases/pt.txt")))),
+    ("nl", LazyLock::new(|| Lists::read(include_str!("phrases/nl.txt")))),
+    ("pl", LazyLock::new(|| Lists::read(include_str!("phrases/pl.txt")))),
+    ("tr", LazyLock::new(|| Lists::read(include_str!("phrases/tr.txt")))),
+];
 
 /// The lists that count for a BCP 47 language: its own, then English.
 fn lists(language: &str) -> impl Iterator<Item = &'static Lists> {
     let primary = primary(language);
-    let own = LISTS.get(primary.as_str()).filter(|_| primary != "en");
-    own.into_iter().chain(LISTS.get("en"))
+    let own = LISTS.iter().find(|(language, _)| *language == primary && primary != "en");
+    let english = LISTS.iter().find(|(language, _)| *language == "en");
+    own.into_iter().chain(english).map(|(_, lists)| &**lists)
 }
 
 fn primary(language: &str) -> String {
@@ -115,7 +116,7 @@ fn primary(language: &str) -> String {
 
 /// Every language: nobody knows in which one a text comes.
 fn all_lists() -> impl Iterator<Item = &'static Lists> {
-    LISTS.values()
+    LISTS.iter().map(|(_, lists)| &**lists)
 }
 
 fn any_has(section: &str, text: &str, language: &str) -> bool {

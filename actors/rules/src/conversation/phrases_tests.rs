@@ -153,7 +153,7 @@ fn any_text_has_an_answer() {
 
 #[test]
 fn the_lists_are_whole() {
-    for (language, lists) in LISTS.iter() {
+    for (language, lists) in &LISTS {
         let mut sections: Vec<_> = lists.0.keys().copied().collect();
         sections.sort_unstable();
         assert_eq!(

@@ -14,7 +14,7 @@
 //! ```
 //! Words are folded as what was said is, so they may be written with their accents.
 use super::words::{Speech, fold};
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// Where a clause ends; no word, but it stands where one may.
 const END: &str = "$";
@@ -42,28 +42,25 @@ pub struct Phrases {
 #[derive(Debug, Default)]
 struct Shelf {
     phrases: Vec<Phrase>,
-    by_word: HashMap<String, Vec<usize>>,
+    by_word: HashMap<Box<str>, Vec<u32>>,
     /// By the first letter of how their first word begins.
-    by_stem: HashMap<char, Vec<(String, usize)>>,
+    by_stem: HashMap<char, HashMap<Box<str>, Vec<u32>>>,
     /// These begin with any word.
-    others: Vec<usize>,
+    others: Vec<u32>,
 }
 
 impl Shelf {
     fn push(&mut self, phrase: Phrase) {
-        let place = self.phrases.len();
+        let place = self.phrases.len() as u32;
         match phrase.firsts() {
             // A stem of nothing is any word.
             Some(firsts) if firsts.iter().all(|piece| !piece.text.is_empty()) => {
                 for piece in firsts {
-                    match piece.text.chars().next().filter(|_| piece.is_stem) {
-                        Some(letter) => self
-                            .by_stem
-                            .entry(letter)
-                            .or_default()
-                            .push((piece.text.clone(), place)),
-                        None => self.by_word.entry(piece.text.clone()).or_default().push(place),
-                    }
+                    let places = match piece.text.chars().next().filter(|_| piece.is_stem) {
+                        Some(letter) => self.by_stem.entry(letter).or_default(),
+                        None => &mut self.by_word,
+                    };
+                    places.entry(piece.text.clone()).or_default().push(place);
                 }
             }
             Some(_) | None => self.others.push(place),
@@ -72,12 +69,13 @@ impl Shelf {
     }
 
     /// The phrases that may begin with that word, in their order.
-    fn beginning_with(&self, word: &str) -> Vec<usize> {
+    fn beginning_with(&self, word: &str) -> Vec<u32> {
         let mut places = self.others.clone();
         places.extend(self.by_word.get(word).into_iter().flatten());
         let stems = word.chars().next().and_then(|letter| self.by_stem.get(&letter));
         let stems = stems.into_iter().flatten();
-        places.extend(stems.filter(|(stem, _)| word.starts_with(stem)).map(|(_, place)| place));
+        let begun = stems.filter(|(stem, _)| word.starts_with(&***stem));
+        places.extend(begun.flat_map(|(_, places)| places));
         places.sort_unstable();
         places.dedup();
         places
@@ -90,7 +88,7 @@ impl Shelf {
             let places = self.beginning_with(speech.word(start));
             places
                 .into_iter()
-                .filter_map(move |place| self.phrases[place].at(speech, start))
+                .filter_map(move |place| self.phrases[place as usize].at(speech, start))
         };
         starts.flat_map(at).collect()
     }
@@ -109,14 +107,19 @@ enum Part {
     /// Up to that many words.
     Any(usize),
     OneOf {
-        choices: Vec<Vec<Piece>>,
+        choices: Choices,
         optional: bool,
     },
 }
 
-#[derive(Clone, Debug)]
+/// Nine languages have ten thousand phrases of a few thousand words and sets: each is kept once, whoever names it.
+type Choices = Arc<[Choice]>;
+/// Words in a row.
+type Choice = Arc<[Piece]>;
+
+#[derive(Debug)]
 struct Piece {
-    text: String,
+    text: Box<str>,
     /// It is only how the word begins.
     is_stem: bool,
 }
@@ -202,7 +205,7 @@ impl Phrase {
     /// How many words of what follows are these, if they are; the end of a clause takes none.
     fn taken(&self, speech: &Speech, start: usize, at: usize, pieces: &[Piece]) -> Option<usize> {
         if let [piece] = pieces
-            && piece.text == END
+            && &*piece.text == END
         {
             return (at > start && speech.ends(at)).then_some(0);
         }
@@ -223,9 +226,9 @@ impl Phrase {
 impl Piece {
     fn is(&self, word: &str) -> bool {
         if self.is_stem {
-            word.starts_with(&self.text)
+            word.starts_with(&*self.text)
         } else {
-            word == self.text
+            *word == *self.text
         }
     }
 }
@@ -233,7 +236,7 @@ impl Piece {
 /// A whole list, by section.
 pub fn read(text: &'static str) -> HashMap<&'static str, Phrases> {
     let mut sections: HashMap<&'static str, Phrases> = HashMap::new();
-    let mut sets: HashMap<&str, Vec<Vec<Piece>>> = HashMap::new();
+    let mut known = Known::default();
     let mut section = "";
     for line in text.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {
@@ -242,60 +245,80 @@ pub fn read(text: &'static str) -> HashMap<&'static str, Phrases> {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             section = name;
         } else if let Some((name, choices)) = line.strip_prefix('@').and_then(|line| line.split_once(" = ")) {
-            let choices = self::choices(&choices.replace(' ', ""), &sets);
-            sets.insert(name, choices);
+            let choices = known.choices(choices);
+            let earlier = known.sets.insert(name, choices);
+            debug_assert!(earlier.is_none(), "@{name} is defined twice");
         } else {
             let phrases = sections.entry(section).or_default();
-            if let Some(line) = line.strip_prefix("-, ") {
-                phrases.spoiling.push(phrase(line, &sets, true));
-                continue;
-            }
-            if let Some(line) = line.strip_prefix("-- ") {
-                phrases.barring.push(phrase(line, &sets, true));
-                continue;
-            }
-            match (line.strip_prefix("- "), line.strip_prefix("! ")) {
-                (Some(line), _) => phrases.spoiling.push(phrase(line, &sets, false)),
-                (None, Some(line)) => phrases.sure.push(phrase(line, &sets, true)),
-                (None, None) => phrases.meant.push(phrase(line, &sets, true)),
-            }
+            let (shelf, line, over_commas) = if let Some(line) = line.strip_prefix("-, ") {
+                (&mut phrases.spoiling, line, true)
+            } else if let Some(line) = line.strip_prefix("-- ") {
+                (&mut phrases.barring, line, true)
+            } else if let Some(line) = line.strip_prefix("- ") {
+                (&mut phrases.spoiling, line, false)
+            } else if let Some(line) = line.strip_prefix("! ") {
+                (&mut phrases.sure, line, true)
+            } else {
+                (&mut phrases.meant, line, true)
+            };
+            shelf.push(known.phrase(line, over_commas));
         }
     }
     sections
 }
 
-fn phrase(line: &str, sets: &HashMap<&str, Vec<Vec<Piece>>>, over_commas: bool) -> Phrase {
-    let parts = line.split_whitespace().map(|part| match part {
-        "^" => Part::Begin,
-        part => match part.strip_prefix('~') {
-            Some(most) => Part::Any(most.parse().unwrap_or(2)),
-            None => {
-                let choices = self::choices(part.trim_end_matches('?'), sets);
-                Part::OneOf {
-                    choices,
-                    optional: part.ends_with('?'),
-                }
-            }
-        },
-    });
-    Phrase {
-        parts: parts.collect(),
-        over_commas,
-    }
+/// What has been read of a list.
+#[derive(Default)]
+struct Known {
+    sets: HashMap<&'static str, Choices>,
+    choices: HashMap<&'static str, Choices>,
+    choice: HashMap<&'static str, Choice>,
 }
 
-fn choices(text: &str, sets: &HashMap<&str, Vec<Vec<Piece>>>) -> Vec<Vec<Piece>> {
-    let one = |choice: &str| match choice.strip_prefix('@') {
-        Some(name) => sets.get(name).cloned().unwrap_or_default(),
-        None => vec![choice.split('_').map(piece).collect()],
-    };
-    text.split('|').flat_map(one).collect()
+impl Known {
+    fn phrase(&mut self, line: &'static str, over_commas: bool) -> Phrase {
+        let parts = line.split_whitespace().map(|part| match part {
+            "^" => Part::Begin,
+            part => match part.strip_prefix('~') {
+                Some(most) => Part::Any(most.parse().unwrap_or(2)),
+                None => Part::OneOf {
+                    choices: self.choices(part.trim_end_matches('?')),
+                    optional: part.ends_with('?'),
+                },
+            },
+        });
+        Phrase {
+            parts: parts.collect(),
+            over_commas,
+        }
+    }
+
+    fn choices(&mut self, text: &'static str) -> Choices {
+        if let Some(choices) = self.choices.get(text) {
+            return choices.clone();
+        }
+        let mut choices = Vec::new();
+        for choice in text.split('|').map(str::trim) {
+            match choice.strip_prefix('@') {
+                Some(set) => choices.extend(self.sets.get(set).into_iter().flat_map(|set| set.iter().cloned())),
+                None => choices.push(self.choice(choice)),
+            }
+        }
+        let choices: Choices = choices.into();
+        self.choices.insert(text, choices.clone());
+        choices
+    }
+
+    fn choice(&mut self, text: &'static str) -> Choice {
+        let read = || text.split('_').map(piece).collect();
+        self.choice.entry(text).or_insert_with(read).clone()
+    }
 }
 
 fn piece(text: &str) -> Piece {
     let plain = text.replace('\'', "");
     Piece {
-        text: fold(plain.trim_end_matches('*')),
+        text: fold(plain.trim_end_matches('*')).into(),
         is_stem: plain.ends_with('*'),
     }
 }
@@ -308,7 +331,7 @@ pub fn faults(lists: &HashMap<&str, Phrases>) -> Vec<String> {
             .into_iter()
             .flat_map(|shelf| &shelf.phrases)
     });
-    let empty = |part: &Part| matches!(part, Part::OneOf { choices, .. } if choices.iter().flatten().count() == 0);
+    let empty = |part: &Part| matches!(part, Part::OneOf { choices, .. } if choices.iter().all(|pieces| pieces.is_empty()));
     phrases
         .filter(|phrase| phrase.parts.iter().any(empty) || phrase.parts.is_empty())
         .map(|phrase| format!("{phrase:?}"))
