@@ -1,4 +1,8 @@
 //! Agents: who talks. Shared by a tenant's two envs.
+mod brain;
+
+pub use brain::{Brain, Reply, ScriptedCall, Temperature};
+
 use crate::{
     error::{Error, Result},
     ids::{AgentId, FunctionId, TenantId},
@@ -7,7 +11,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, entity::prelude::*, sea_query::Expr};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 
 /// Everything about an agent that its user decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
@@ -48,95 +52,6 @@ pub struct Definition {
     pub silence: Silence,
     #[serde(default)]
     pub opt_out: OptOut,
-}
-
-/// What decides the agent's words.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Brain {
-    /// Says prepared lines; deterministic, works without any provider.
-    Scripted {
-        /// At most 100. Each is said at most once.
-        #[serde(default)]
-        replies: Vec<Reply>,
-    },
-    /// A language model behind an OpenAI-compatible `/v1/chat/completions`, which the operator configures.
-    Chat {
-        /// Null: the operator's.
-        #[serde(default)]
-        model: Option<Text<1, 200>>,
-        /// 0 to 2; null: the model's own.
-        #[serde(default)]
-        temperature: Option<Temperature>,
-        /// Of one answer; null: the model's own.
-        #[serde(default)]
-        max_tokens: Option<Bounded<16, 8192>>,
-    },
-    /// Speech to speech over an OpenAI-Realtime-compatible websocket, which the operator configures.
-    Realtime {
-        /// Null: the operator's.
-        #[serde(default)]
-        model: Option<Text<1, 200>>,
-    },
-}
-impl Default for Brain {
-    fn default() -> Self {
-        Brain::Scripted { replies: Vec::new() }
-    }
-}
-
-/// 0 to 2.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Temperature(f64);
-impl Temperature {
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-impl<'de> Deserialize<'de> for Temperature {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match f64::deserialize(deserializer)? {
-            value if (0.0..=2.0).contains(&value) => Ok(Temperature(value)),
-            value => Err(de::Error::custom(format!("must be from 0 to 2, not {value}"))),
-        }
-    }
-}
-impl JsonSchema for Temperature {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Temperature".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "number", "minimum": 0, "maximum": 2 })
-    }
-}
-
-/// One prepared line of a scripted agent. What it says comes first, then what it does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Reply {
-    /// One of these words must have been heard, in upper or lower case; empty: fits anything that no other line fits.
-    #[serde(default)]
-    pub hear: Vec<Text<1, 100>>,
-    pub say: Text<1, 2_000>,
-    /// A tool that it calls after this line: one of its functions by name, or a built-in one.
-    #[serde(default)]
-    pub call: Option<ScriptedCall>,
-    /// The agent ends the call after this line.
-    #[serde(default)]
-    pub hang_up: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ScriptedCall {
-    pub name: Text<1, 64>,
-    /// A JSON object of at most 16 KiB.
-    #[serde(default)]
-    pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
 /// One way a call can have gone.

@@ -1,5 +1,6 @@
 //! What a bad body is answered, and how long one is waited for.
 use super::*;
+use entities::agent::Definition;
 use uuid::Uuid;
 
 #[derive(Debug, serde::Deserialize)]
@@ -84,6 +85,120 @@ fn errors_name_the_field() {
     assert!(
         parse::<Outer>(br#"{"name":"a\\u0000b"}"#).is_ok(),
         "a text about an escape"
+    );
+}
+
+/// A brain with a mistake, the field that is named, and what is said of it. The mode may come after the fields that depend on it.
+const BAD_BRAINS: &[(&str, &str, &str)] = &[
+    (
+        r#"{"mode":"chat","model":5}"#,
+        "brain.model",
+        "must be a string, not `5`",
+    ),
+    (
+        r#"{"model":5,"mode":"chat"}"#,
+        "brain.model",
+        "must be a string, not `5`",
+    ),
+    (r#"{"mode":"realtime","model":""}"#, "brain.model", "must not be empty"),
+    (
+        r#"{"mode":"chat","temperature":"hot"}"#,
+        "brain.temperature",
+        "must be a number, not \"hot\"",
+    ),
+    (
+        r#"{"mode":"chat","temperature":3}"#,
+        "brain.temperature",
+        "must be from 0 to 2, not 3",
+    ),
+    (
+        r#"{"max_tokens":8,"mode":"chat"}"#,
+        "brain.max_tokens",
+        "must be from 16 to 8192, not 8",
+    ),
+    (
+        r#"{"mode":"chat","tempo":1}"#,
+        "brain.tempo",
+        "is not a known field; allowed: `mode`, `model`, `temperature`, `max_tokens`",
+    ),
+    (
+        r#"{"temperature":1,"mode":"realtime"}"#,
+        "brain.temperature",
+        "is not a known field; allowed: `mode`, `model`",
+    ),
+    (
+        r#"{"mode":"scripted","model":null}"#,
+        "brain.model",
+        "is not a known field; allowed: `mode`, `replies`",
+    ),
+    (
+        r#"{"mode":"scripted","replies":null}"#,
+        "brain.replies",
+        "must be a list, not null",
+    ),
+    (
+        r#"{"mode":"scripted","replies":[{"hear":["hi"]}]}"#,
+        "brain.replies[0].say",
+        "is required",
+    ),
+    (
+        r#"{"replies":[{"say":"Hi."},{"say":"Bye.","loud":true}],"mode":"scripted"}"#,
+        "brain.replies[1].loud",
+        "is not a known field; allowed: `hear`, `say`, `call`, `hang_up`",
+    ),
+    (
+        r#"{"mode":"scripted","replies":[{"say":"Hi.","call":{"name":7}}]}"#,
+        "brain.replies[0].call.name",
+        "must be a string, not `7`",
+    ),
+    (
+        r#"{"mode":"telepathy"}"#,
+        "brain.mode",
+        "must be one of `scripted`, `chat`, `realtime`, not `telepathy`",
+    ),
+    (
+        r#"{"mode":7}"#,
+        "brain.mode",
+        "must be a string from the list in the API reference, not `7`",
+    ),
+    (
+        r#"{"mode":null}"#,
+        "brain.mode",
+        "must be a string from the list in the API reference, not null",
+    ),
+    (
+        r#"{"mode":{"chat":{}}}"#,
+        "brain.mode",
+        "must be a string from the list in the API reference, not an object",
+    ),
+    (r#"{"model":"small"}"#, "brain.mode", "is required"),
+    (r#"["chat"]"#, "brain", "must be an object, not a list"),
+    ("7", "brain", "must be an object, not `7`"),
+];
+
+#[test]
+fn errors_in_a_brain_name_its_field() {
+    for (brain, param, message) in BAD_BRAINS {
+        let body = format!(r#"{{"name":"Ann","prompt":"x","brain":{brain}}}"#);
+        let value = serde_json::from_str(&body).unwrap();
+        for read in [parse::<Definition>(body.as_bytes()), parse_value(value)] {
+            let ApiError::Frame(_, code, said, field) = read.unwrap_err() else {
+                panic!("{brain} is an error of another kind");
+            };
+            assert_eq!(
+                (code, field.as_deref(), said.as_str()),
+                ("validation_failed", Some(*param), *message),
+                "{brain}"
+            );
+        }
+    }
+    let twice = br#"{"name":"Ann","prompt":"x","brain":{"mode":"chat","mode":"chat"}}"#;
+    let ApiError::Frame(_, _, said, field) = parse::<Definition>(twice).unwrap_err() else {
+        panic!("an error of another kind");
+    };
+    assert_eq!(
+        (field.as_deref(), said.as_str()),
+        (Some("brain.mode"), "is given twice")
     );
 }
 

@@ -30,7 +30,8 @@ impl From<Misshapen> for entities::Error {
     }
 }
 
-/// A JSON text as a `T`.
+/// A JSON text as a `T`. Fields are known only of what is read directly: a derived enum that is tagged or untagged, and a
+/// flattened struct, are read from a buffer, and errors in them name the whole. `entities::agent::Brain` shows the way out.
 pub fn parse_text<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misshapen> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text)).map_err(|error| {
         let path = error.path().to_string();

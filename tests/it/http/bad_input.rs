@@ -17,6 +17,9 @@ on_both! {
             ("/v1/agents", json!({ "name": "x", "prompt": "x", "nmae": "x" }), "nmae"),
             ("/v1/agents", json!({ "name": "x", "prompt": "x", "max_duration_seconds": 29 }), "max_duration_seconds"),
             ("/v1/agents", json!({ "name": "x", "prompt": "x", "brain": { "mode": "telepathy" } }), "brain.mode"),
+            ("/v1/agents", json!({ "name": "x", "prompt": "x", "brain": { "mode": "chat", "model": 5 } }), "brain.model"),
+            ("/v1/agents", json!({ "name": "x", "prompt": "x", "brain": { "tempo": 1, "mode": "chat" } }), "brain.tempo"),
+            ("/v1/agents", json!({ "name": "x", "prompt": "x", "brain": { "mode": "scripted", "replies": [{}] } }), "brain.replies[0].say"),
             ("/v1/campaigns", json!({ "name": "x", "pacing": { "calls_per_second": 0 } }), "pacing.calls_per_second"),
             ("/v1/campaigns", json!({ "name": "x", "pacing": { "calls_per_second": 501 } }), "pacing.calls_per_second"),
             ("/v1/campaigns", json!({ "name": "x", "pacing": { "weight": 101 } }), "pacing.weight"),
@@ -57,6 +60,8 @@ on_both! {
         assert_eq!(tenant.api.patch("/v1/concurrency", json!({ "limit": 0 })).await.error(), (422, "validation_failed", Some("limit")));
         let patched = tenant.api.patch(&format!("/v1/agents/{agent}"), json!({ "prompt": null })).await;
         assert_eq!(patched.error(), (422, "validation_failed", Some("prompt")));
+        let patched = tenant.api.patch(&format!("/v1/agents/{agent}"), json!({ "brain": { "mode": "chat", "model": 5 } })).await;
+        assert_eq!(patched.error(), (422, "validation_failed", Some("brain.model")));
         assert_eq!(tenant.api.get(&format!("/v1/agents/{agent}")).await.ok()["version"], 1);
     }
 
