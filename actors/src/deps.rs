@@ -2,7 +2,7 @@
 use crate::{
     call::in_hand::Calls, carrier::carriers::Carriers, conversation::listeners::Listeners,
     credits::processor::Payments, dispatcher::pacing_report::PacingReport, email::door::Emails,
-    evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat, holds::state::Holds,
+    evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat, holds::state::Holds, quiet::Quiet,
     recording::sounds::Studio, router::Router, voice_clone::cloning::Cloning, writer::Writer,
 };
 use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::doors::Sms};
@@ -77,6 +77,8 @@ pub struct Shared {
     pub pacing_report: PacingReport,
     /// What holds everybody up.
     pub holds: Holds,
+    /// Whether the rows have to be looked at again.
+    pub quiet: Quiet,
     pub limits: Limits,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,

@@ -4,7 +4,7 @@ use crate::{
     deps::Deps,
     heartbeat::Heartbeat,
     holds::{self, ClockStatus},
-    reconcile::reconcile,
+    reconcile::{reconcile, reconcile_unless_quiet},
     slices::Slices,
 };
 use entities::{
@@ -41,12 +41,9 @@ impl KeysUsed {
         let again = used.clone();
         let written = deps
             .writer
-            .run(move |db| {
+            .upkeep(move |db| {
                 let used = used.clone();
-                Box::pin(async move {
-                    entities::api_key::touch(db, &used).await?;
-                    Ok(((), Commit::default()))
-                })
+                Box::pin(async move { entities::api_key::touch(db, &used).await })
             })
             .await;
         if written.is_err() {
@@ -73,7 +70,7 @@ pub const LOGIN_IDLE: Duration = Duration::from_secs(12 * 3600);
 /// Starts the recurring work. It ends with the runtime.
 pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, RECONCILE_EVERY, "reconcile", |deps| async move {
-        reconcile(&deps).await
+        reconcile_unless_quiet(&deps).await
     });
     // One alarm for these: none keeps another from its work.
     every(
@@ -175,17 +172,16 @@ async fn tidy(deps: &Deps) -> Result<()> {
         forget_inbound_calls(deps, before(KEEP_INBOUND_CALLS)).await?;
     }
     deps.writer
-        .run(move |db| {
+        .upkeep(move |db| {
             let clock = clock.clone();
             Box::pin(async move {
                 entities::meta::set(db, entities::meta::CLOCK, &clock).await?;
                 if times.in_doubt {
-                    return Ok(((), Commit::default()));
+                    return Ok(());
                 }
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
                 entities::audit_log::prune(db, before(KEEP_AUDIT_LOG)).await?;
-                entities::db::optimize(db).await?;
-                Ok(((), Commit::default()))
+                entities::db::optimize(db).await
             })
         })
         .await
@@ -235,12 +231,9 @@ pub async fn beat(deps: &Deps) -> Result<()> {
         return Ok(());
     }
     let now = now.to_string();
-    let write = deps.writer.run(move |db| {
+    let write = deps.writer.upkeep(move |db| {
         let now = now.clone();
-        Box::pin(async move {
-            meta::set(db, HEARTBEAT, &now).await?;
-            Ok(((), Commit::default()))
-        })
+        Box::pin(async move { meta::set(db, HEARTBEAT, &now).await })
     });
     write.await
 }

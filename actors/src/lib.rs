@@ -26,6 +26,7 @@ pub mod mail;
 pub mod outgoing;
 pub mod people;
 mod perform;
+pub mod quiet;
 pub mod reconcile;
 pub mod recording;
 pub mod room;

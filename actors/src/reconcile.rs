@@ -1,11 +1,14 @@
 //! What the rows say should be at work, is: run at boot and every 30 seconds, and both are the same. So nothing depends on a hint, and
 //! whatever a crash interrupts goes on.
+//!
+//! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
     campaign::{actor::check_drained, review},
     credits::{grants, payments},
     delivery,
     deps::Deps,
     evaluate, holds, import,
+    quiet::LOOK_AT_LEAST_EVERY,
     router::LaneHint,
     voice_clone::samples,
 };
@@ -15,6 +18,7 @@ use entities::{
     message,
     recording::Model as Recording,
     sms_message::{self, Model as Sms},
+    values::Moment,
     webhook_endpoint::Model as Endpoint,
 };
 use rules::{
@@ -42,13 +46,24 @@ pub async fn take_over(deps: &Deps) -> Result<()> {
         .await
 }
 
-/// Starts the actors that the rows say should be at work, and repairs what a crash or a lost hint has left. Run at boot and
-/// every 30 seconds: both are the same.
+/// The look that recurs every 30 seconds. It is a full one unless the last has found nothing at work, nothing comes due, nothing was
+/// committed since and no actor is parked: then only what other processes may have left is asked for, which no count of ours tells.
+pub async fn reconcile_unless_quiet(deps: &Deps) -> Result<()> {
+    if deps.quiet.holds(deps.writer.commits(), deps.clock.now()) && !deps.router.any_parked() {
+        left_by_others(deps).await
+    } else {
+        reconcile(deps).await
+    }
+}
+
+/// Starts the actors that the rows say should be at work, and repairs what a crash or a lost hint has left.
 pub async fn reconcile(deps: &Deps) -> Result<()> {
+    // Counted before anything is read: what is committed during the look is looked at by the next.
+    let (commits, began) = (deps.writer.commits(), deps.clock.now());
+    deps.quiet.look_begins();
     // One that fails does not keep the others from their work.
-    let outcomes = [
-        lanes(deps).await,
-        endpoints(deps).await,
+    let kept = [lanes(deps).await, endpoints(deps).await, left_by_others(deps).await];
+    let at_work = [
         recoveries(deps).await,
         imports(deps).await,
         recordings(deps).await,
@@ -57,17 +72,44 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         samples::sweep(deps).await,
         evaluations(deps).await,
         payments::reconcile(deps).await,
-        mails(deps).await,
-        grants::book(deps).await,
         sessions(deps).await,
         rooms(deps).await,
         campaigns(deps).await,
         reviews(deps).await,
         dispatchers(deps).await,
     ];
-    outcomes.into_iter().collect()
+    kept.into_iter().collect::<Result<()>>()?;
+    let at_work = at_work.into_iter().collect::<Result<Vec<bool>>>()?;
+    // What is at work may need another push, without a commit; so may what a parked actor has not heard.
+    let is_quiet = !at_work.contains(&true) && !deps.router.any_parked();
+    if is_quiet && !comes_due(deps, began.plus(LOOK_AT_LEAST_EVERY)).await? {
+        deps.quiet.begin(commits, began);
+    }
+    Ok(())
 }
 
+/// What the command line leaves as rows, in a process of its own.
+async fn left_by_others(deps: &Deps) -> Result<()> {
+    mails(deps).await.and(grants::book(deps).await)
+}
+
+/// Does anything come due by then for which nobody keeps an alarm?
+async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
+    let (db, soon) = (&deps.db.read, by.plus_seconds(AHEAD_SECONDS));
+    Ok(!entities::recording::due(db, by, 1).await?.is_empty()
+        || !message::due::<sms_message::Entity>(db, by, 1).await?.is_empty()
+        || !message::due::<email_message::Entity>(db, by, 1).await?.is_empty()
+        || !entities::voice::due(db, by, 1).await?.is_empty()
+        || !entities::room::due(db, soon, 1).await?.is_empty()
+        || !entities::campaign::unattended(db, soon).await?.is_empty()
+        || samples::comes_due(deps, by).await?
+        || payments::comes_due(deps, by).await?)
+}
+
+/// Actors that keep precise alarms are woken so long before their moment: longer than until the next look.
+const AHEAD_SECONDS: i64 = 60;
+
+/// A lane that waits for a retry keeps its alarm, also over a panic: what is found here is no reason to look again soon.
 async fn lanes(deps: &Deps) -> Result<()> {
     for endpoint in entities::delivery::endpoints_at_work(&deps.db.read).await? {
         deps.router.lane(endpoint, LaneHint::Wake);
@@ -75,6 +117,7 @@ async fn lanes(deps: &Deps) -> Result<()> {
     Ok(())
 }
 
+/// These keep their alarms too.
 async fn endpoints(deps: &Deps) -> Result<()> {
     for endpoint in entities::webhook_endpoint::in_overlap(&deps.db.read).await? {
         deps.router.endpoints().tell(endpoint, Endpoint::TICK);
@@ -82,58 +125,68 @@ async fn endpoints(deps: &Deps) -> Result<()> {
     Ok(())
 }
 
-async fn recoveries(deps: &Deps) -> Result<()> {
-    for job in entities::recovery::running(&deps.db.read).await? {
+/// Answers whether any is at work, as all that follow do.
+async fn recoveries(deps: &Deps) -> Result<bool> {
+    let running = entities::recovery::running(&deps.db.read).await?;
+    for job in &running {
         delivery::recovery::run(deps, job.id, job.endpoint());
     }
-    Ok(())
+    Ok(!running.is_empty())
 }
 
-async fn imports(deps: &Deps) -> Result<()> {
-    for job in entities::import::running(&deps.db.read).await? {
-        import::run(deps, job);
+async fn imports(deps: &Deps) -> Result<bool> {
+    let running = entities::import::running(&deps.db.read).await?;
+    for job in &running {
+        import::run(deps, *job);
     }
-    Ok(())
+    Ok(!running.is_empty())
 }
 
 /// Recordings that wait to be stored, or whose time has come: by both clocks, for what is erased does not come back.
-async fn recordings(deps: &Deps) -> Result<()> {
-    for recording in entities::recording::due(&deps.db.read, deps.clock.times().earlier(), 1000).await? {
-        deps.router.recordings().tell(recording, Recording::TICK);
+async fn recordings(deps: &Deps) -> Result<bool> {
+    let due = entities::recording::due(&deps.db.read, deps.clock.times().earlier(), 1000).await?;
+    for recording in &due {
+        deps.router.recordings().tell(*recording, Recording::TICK);
     }
-    Ok(())
+    Ok(!due.is_empty())
 }
 
 /// Messages whose time has come. Far more than are handed over in 30 seconds; the rest follows then. While nothing may leave they
 /// wait as rows.
-async fn messages(deps: &Deps) -> Result<()> {
+async fn messages(deps: &Deps) -> Result<bool> {
     const AT_ONCE: u64 = 5_000;
     if holds::look(deps).await?.is_some() {
-        return Ok(());
+        // Nobody knows how long they wait.
+        return Ok(true);
     }
     let now = deps.clock.now();
-    for message in message::due::<sms_message::Entity>(&deps.db.read, now, AT_ONCE).await? {
-        deps.router.sms().tell(message, Sms::TICK);
+    let texts = message::due::<sms_message::Entity>(&deps.db.read, now, AT_ONCE).await?;
+    for text in &texts {
+        deps.router.sms().tell(*text, Sms::TICK);
     }
-    for message in message::due::<email_message::Entity>(&deps.db.read, now, AT_ONCE).await? {
-        deps.router.emails().tell(message, Email::TICK);
+    let emails = message::due::<email_message::Entity>(&deps.db.read, now, AT_ONCE).await?;
+    for email in &emails {
+        deps.router.emails().tell(*email, Email::TICK);
     }
-    Ok(())
+    Ok(!texts.is_empty() || !emails.is_empty())
 }
 
 /// Voices that wait for their training, whose training was interrupted, or that are to be erased.
-async fn voices(deps: &Deps) -> Result<()> {
-    for voice in entities::voice::due(&deps.db.read, deps.clock.now(), 1000).await? {
-        deps.router.voices().tell(voice, Voice::TICK);
+async fn voices(deps: &Deps) -> Result<bool> {
+    let due = entities::voice::due(&deps.db.read, deps.clock.now(), 1000).await?;
+    for voice in &due {
+        deps.router.voices().tell(*voice, Voice::TICK);
     }
-    Ok(())
+    Ok(!due.is_empty())
 }
 
-async fn evaluations(deps: &Deps) -> Result<()> {
-    for job in entities::evaluation::pending(&deps.db.read, 1000).await? {
+async fn evaluations(deps: &Deps) -> Result<bool> {
+    let pending = entities::evaluation::pending(&deps.db.read, 1000).await?;
+    let any = !pending.is_empty();
+    for job in pending {
         evaluate::run(deps, job);
     }
-    Ok(())
+    Ok(any)
 }
 
 async fn mails(deps: &Deps) -> Result<()> {
@@ -143,11 +196,13 @@ async fn mails(deps: &Deps) -> Result<()> {
     Ok(())
 }
 
-async fn sessions(deps: &Deps) -> Result<()> {
+async fn sessions(deps: &Deps) -> Result<bool> {
     let mut after = None;
     loop {
         let open = entities::session::open(&deps.db.read, after, 1000).await?;
-        let Some(last) = open.last() else { return Ok(()) };
+        let Some(last) = open.last() else {
+            return Ok(after.is_some());
+        };
         after = Some(last.id);
         for session in open {
             deps.router.sessions().tell(session, SessionCommand::Tick);
@@ -156,17 +211,23 @@ async fn sessions(deps: &Deps) -> Result<()> {
 }
 
 /// Rooms whose time has come, or comes before the next look; and those that are out of step with their session.
-async fn rooms(deps: &Deps) -> Result<()> {
+async fn rooms(deps: &Deps) -> Result<bool> {
     const AT_ONCE: u64 = 1_000;
-    let (db, soon) = (&deps.db.read, deps.clock.now().plus_seconds(60));
-    for room in entities::room::due(db, soon, AT_ONCE).await? {
-        deps.router.rooms().tell(room, RoomCommand::Tick);
+    let (db, soon) = (&deps.db.read, deps.clock.now().plus_seconds(AHEAD_SECONDS));
+    let due = entities::room::due(db, soon, AT_ONCE).await?;
+    for room in &due {
+        deps.router.rooms().tell(*room, RoomCommand::Tick);
     }
-    for (room, session) in entities::room::behind(db, AT_ONCE).await? {
+    let (behind, ahead) = (
+        entities::room::behind(db, AT_ONCE).await?,
+        entities::room::ahead(db, AT_ONCE).await?,
+    );
+    let any = !due.is_empty() || !behind.is_empty() || !ahead.is_empty();
+    for (room, session) in behind {
         let follow = RoomCommand::Follow(Box::new(session));
         deps.router.rooms().tell(room, follow);
     }
-    for room in entities::room::ahead(db, AT_ONCE).await? {
+    for room in ahead {
         let session = room.session();
         match Room::from_row(room).map(|room| room.parting()) {
             Ok(Some(command)) => deps.router.sessions().tell(session, command),
@@ -175,33 +236,35 @@ async fn rooms(deps: &Deps) -> Result<()> {
             Err(error) => tracing::error!(%error, "an ended room cannot be read"),
         }
     }
-    Ok(())
+    Ok(any)
 }
 
-async fn campaigns(deps: &Deps) -> Result<()> {
-    // Until the next look their actors keep their alarms.
-    let soon = deps.clock.now().plus_seconds(60);
-    for campaign in entities::campaign::unattended(&deps.db.read, soon).await? {
-        deps.router.campaigns().tell(campaign, Campaign::TICK);
-        check_drained(deps.clone(), campaign);
+async fn campaigns(deps: &Deps) -> Result<bool> {
+    let soon = deps.clock.now().plus_seconds(AHEAD_SECONDS);
+    let unattended = entities::campaign::unattended(&deps.db.read, soon).await?;
+    for campaign in &unattended {
+        deps.router.campaigns().tell(*campaign, Campaign::TICK);
+        check_drained(deps.clone(), *campaign);
     }
-    Ok(())
+    Ok(!unattended.is_empty())
 }
 
-async fn reviews(deps: &Deps) -> Result<()> {
-    for tenant in entities::campaign::tenants_to_review(&deps.db.read).await? {
-        review::begin(deps, tenant);
+async fn reviews(deps: &Deps) -> Result<bool> {
+    let tenants = entities::campaign::tenants_to_review(&deps.db.read).await?;
+    for tenant in &tenants {
+        review::begin(deps, *tenant);
     }
-    Ok(())
+    Ok(!tenants.is_empty())
 }
 
-async fn dispatchers(deps: &Deps) -> Result<()> {
+/// The operator may lift a suspension in another process: dispatchers that have something to dispatch look each time.
+async fn dispatchers(deps: &Deps) -> Result<bool> {
     let mut tenants = entities::campaign::tenants_at_work(&deps.db.read).await?;
     tenants.extend(entities::session::tenants_in_queue(&deps.db.read).await?);
     tenants.sort();
     tenants.dedup();
-    for tenant in tenants {
-        deps.router.dispatcher(tenant, DispatchHint::CampaignsChanged);
+    for tenant in &tenants {
+        deps.router.dispatcher(*tenant, DispatchHint::CampaignsChanged);
     }
-    Ok(())
+    Ok(!tenants.is_empty())
 }

@@ -34,6 +34,8 @@ pub trait Router: Send + Sync {
     fn lane(&self, endpoint: TenantScoped<EndpointId>, hint: LaneHint);
     /// There are mails to users.
     fn mailer(&self);
+    /// Is one left alone because it panics? What it was told is lost: it has to be told again.
+    fn any_parked(&self) -> bool;
 
     /// Begins the work and tells the hints, after the commit that decided them.
     fn perform(&self, effects: Vec<Effect>);

@@ -196,6 +196,9 @@ impl Router for Tree {
     fn mailer(&self) {
         self.mailer.tell((), MailWake::new(self.mailer.clock()));
     }
+    fn any_parked(&self) -> bool {
+        !self.parked().is_empty()
+    }
     fn perform(&self, effects: Vec<Effect>) {
         if let Some(deps) = Deps::upgrade(&self.deps) {
             perform(&deps, effects);

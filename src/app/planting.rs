@@ -94,6 +94,7 @@ pub(super) async fn plant(
         listeners: Default::default(),
         pacing_report: Default::default(),
         holds: Default::default(),
+        quiet: Default::default(),
         limits: doors.limits,
         base_url: settings.public_url().into(),
         runtime: handle,

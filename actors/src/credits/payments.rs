@@ -178,17 +178,27 @@ fn commit(row: Topup, effects: &[Effect]) -> Commit {
     commit
 }
 
-/// Asks what became of top-ups whose notices may be lost, a few at a time.
-pub async fn reconcile(deps: &Deps) -> Result<()> {
-    if deps.payments.stripe.is_none() {
-        return Ok(());
-    }
-    for key in store::due(&deps.db.read, deps.clock.now(), QUESTIONS).await? {
-        let work = ask(deps.clone(), key);
+/// Asks what became of top-ups whose notices may be lost, a few at a time. Answers whether there were any.
+pub async fn reconcile(deps: &Deps) -> Result<bool> {
+    let due = due(deps, deps.clock.now(), QUESTIONS).await?;
+    for key in &due {
+        let work = ask(deps.clone(), *key);
         deps.jobs
             .run(&deps.payments.asking, key.id, "question about a top-up", work);
     }
-    Ok(())
+    Ok(!due.is_empty())
+}
+
+/// Will there be any by then?
+pub async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
+    Ok(!due(deps, by, 1).await?.is_empty())
+}
+
+async fn due(deps: &Deps, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
+    if deps.payments.stripe.is_none() {
+        return Ok(Vec::new());
+    }
+    store::due(&deps.db.read, by, limit).await
 }
 
 /// The tick says whether to ask, and puts the next question off: a processor that does not answer is asked again then.

@@ -4,6 +4,7 @@ use crate::deps::Deps;
 use entities::{
     Error, Result,
     ids::{TenantId, VoiceId, VoiceSampleId},
+    values::Moment,
     voice::sample::{self, Model as Sample},
 };
 use rules::commit::Commit;
@@ -87,9 +88,18 @@ pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
     gone.await
 }
 
-/// Erases what uploads that were cut off have left. Run by the reconcile.
-pub async fn sweep(deps: &Deps) -> Result<()> {
-    let before = deps.clock.now().plus_seconds(-ABANDONED_SECONDS);
-    let left = sample::abandoned(&deps.db.read, before, SLICE).await?;
-    drop_all(deps, &left).await
+/// Erases what uploads that were cut off have left. Run by the reconcile. Answers whether there was any.
+pub async fn sweep(deps: &Deps) -> Result<bool> {
+    let left = abandoned(deps, deps.clock.now(), SLICE).await?;
+    drop_all(deps, &left).await?;
+    Ok(!left.is_empty())
+}
+
+/// Will there be any by then?
+pub async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
+    Ok(!abandoned(deps, by, 1).await?.is_empty())
+}
+
+async fn abandoned(deps: &Deps, at: Moment, limit: u64) -> Result<Vec<Sample>> {
+    sample::abandoned(&deps.db.read, at.plus_seconds(-ABANDONED_SECONDS), limit).await
 }

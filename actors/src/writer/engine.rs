@@ -21,7 +21,7 @@ use std::{
     panic::AssertUnwindSafe,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -42,6 +42,7 @@ pub(super) struct Engine {
     /// and the order is read anew.
     in_doubt: bool,
     vitals: Arc<Vitals>,
+    commits: Arc<AtomicU64>,
     fail_next: Arc<AtomicU32>,
 }
 
@@ -64,6 +65,7 @@ impl Engine {
             watchers: door.watchers.clone(),
             in_doubt: false,
             vitals: door.vitals.clone(),
+            commits: door.commits.clone(),
             fail_next: door.fail_next.clone(),
             setup,
         })
@@ -98,7 +100,7 @@ impl Engine {
                                 .any(|key| key.0 != "tally" && written.contains(key))
                                 && !drains(commit)
                         }
-                        Work::Job(_) => false,
+                        Work::Job(_) | Work::Upkeep(_) => false,
                     }) {
                         if let Work::Commit(commit) = &next.work {
                             written.extend(commit.changes.written());
@@ -110,6 +112,7 @@ impl Engine {
                 if let Err(panic) = AssertUnwindSafe(self.write(batch)).catch_unwind().await {
                     tracing::error!(panic = panic_text(&*panic), "a batch of writes panicked");
                     self.in_doubt = true;
+                    self.count();
                     self.vitals
                         .failed(&Error::Internal("a batch of writes panicked".into()));
                 }
@@ -157,6 +160,8 @@ impl Engine {
             self.vitals.failed(&error);
             return Err(error);
         }
+        // After doubt something older may have landed with it.
+        let is_upkeep = !self.in_doubt && matches!(items, [item] if matches!(item.work, Work::Upkeep(_)));
         self.vitals.begun();
         // A database that is cut off without a word must not keep everybody waiting.
         let limit = self.setup.limit;
@@ -164,6 +169,9 @@ impl Engine {
             Ok(outcome) => outcome,
             Err(_) => Err(Error::Unavailable(format!("no commit within {limit:?}"))),
         };
+        if !(is_upkeep && outcome.is_ok()) {
+            self.count();
+        }
         match &outcome {
             Ok(()) => self.vitals.stood(),
             Err(
@@ -181,6 +189,11 @@ impl Engine {
             Err(_) => self.vitals.refused(),
         }
         outcome
+    }
+
+    /// Before anybody is told what became of it: who looks at the rows then knows that they may have changed.
+    fn count(&self) {
+        self.commits.fetch_add(1, Ordering::SeqCst);
     }
 
     async fn attempt(&mut self, items: &[Item]) -> Result<()> {
@@ -206,7 +219,7 @@ impl Engine {
         for item in items {
             match &item.work {
                 Work::Commit(commit) => self.add(&mut changes, &mut draught, &commit.changes, &commit.events),
-                Work::Job(job) => {
+                Work::Job(job) | Work::Upkeep(job) => {
                     let commit = job(&transaction).await?;
                     self.add(&mut changes, &mut draught, &commit.changes, &commit.events);
                 }

@@ -28,7 +28,7 @@ use sea_orm::DatabaseTransaction;
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -41,6 +41,8 @@ pub type Job = Box<dyn for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Resu
 enum Work {
     Commit(Box<Commit>),
     Job(Job),
+    /// A job that leaves nobody anything to do.
+    Upkeep(Job),
 }
 
 struct Item {
@@ -64,6 +66,7 @@ pub struct Writer {
     inbox: Arc<Mutex<Option<mpsc::Sender<Item>>>>,
     watchers: broadcast::Sender<Committed>,
     vitals: Arc<Vitals>,
+    commits: Arc<AtomicU64>,
     fail_next: Arc<AtomicU32>,
 }
 
@@ -96,6 +99,7 @@ impl Writer {
             inbox: Arc::new(Mutex::new(Some(sender))),
             watchers,
             vitals: Arc::default(),
+            commits: Arc::default(),
             fail_next: Arc::default(),
         };
         let engine = Engine::new(setup, &writer).await?;
@@ -131,6 +135,27 @@ impl Writer {
         .await?;
         let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         value.ok_or_else(|| Error::Internal("a job was committed without a value".into()))
+    }
+
+    /// Runs a job that leaves no actor anything to do, as a note of the time does: [`Writer::commits`] does not count it.
+    pub async fn upkeep<F>(&self, job: F) -> Result<()>
+    where
+        F: for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<()>> + Send + Sync + 'static,
+    {
+        let job: Job = Box::new(move |transaction| {
+            let written = job(transaction);
+            Box::pin(async move {
+                written.await?;
+                Ok(Commit::default())
+            })
+        });
+        self.hand_in(Work::Upkeep(job)).await
+    }
+
+    /// Counts all that may have left somebody something to do: commits, and attempts that failed, for they may stand all the same.
+    /// While it stands still, the rows say what they said before, but for what only waits for its time.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::SeqCst)
     }
 
     /// Resolves when all that was handed in before has been decided.

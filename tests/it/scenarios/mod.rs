@@ -18,6 +18,7 @@ mod foreseen;
 mod mended;
 mod messages;
 mod neighbours;
+mod nothing_to_do;
 mod numbers;
 mod races;
 mod rooms;
