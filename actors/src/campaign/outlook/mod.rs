@@ -51,9 +51,9 @@ pub struct Skips {
 /// Seconds of a call of which nothing is known yet.
 const USUAL_CALL_SECONDS: f64 = 45.0;
 
-/// Contacts that are judged at once: some milliseconds, after which others have their turn, and a look that nobody waits for any
-/// more ends.
-const AT_ONCE: u64 = 500;
+/// Contacts that are judged at once: a millisecond or two, after which others have their turn, and a look that nobody waits for
+/// any more ends.
+const AT_ONCE: u64 = 150;
 /// The longest rest after a page.
 const REST: Duration = Duration::from_millis(50);
 /// Runs of contacts that are kept apart.
@@ -152,8 +152,8 @@ impl List<'_> {
             if is_last {
                 return Ok(());
             }
-            // Whoever asks again and again has a third of a core at most.
-            self.deps.clock.rest((began.elapsed() * 2).min(REST)).await;
+            // Whoever asks again and again has a quarter of a core at most.
+            self.deps.clock.rest((began.elapsed() * 3).min(REST)).await;
         }
     }
 
