@@ -101,7 +101,7 @@ pub async fn list(
     let page = params.page()?;
     let status: Option<Status> = params.text("status")?;
     params.finish()?;
-    let listed = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
+    let listed = store::list(&state.deps.db, caller.tenant_id(), status, page).await?;
     let views: Result<Vec<_>, Error> = listed
         .rows
         .iter()
