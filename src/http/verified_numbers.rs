@@ -107,12 +107,7 @@ pub async fn list(
         .iter()
         .map(|row| view(&state, &caller, row.clone()))
         .collect();
-    let mut views = views?.into_iter();
-    Ok(web::Json(List::of(
-        listed,
-        |row| row.id.0,
-        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
-    )))
+    Ok(web::Json(List::made(&listed, |row| row.id.0, views?)))
 }
 
 /// GET /v1/verified_numbers/{id}
