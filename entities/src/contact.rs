@@ -19,21 +19,7 @@ use schemars::JsonSchema;
 use sea_orm::{Condition, DeriveActiveEnum, EnumIter, QuerySelect, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    EnumIter,
-    DeriveActiveEnum,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

@@ -1,6 +1,7 @@
 //! The do-not-call list: numbers and addresses that a tenant must not use. What is removed stays, with who wanted it and why.
 use crate::{
     bulk,
+    db::Db,
     error::{Error, Result},
     ids::{DncId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
@@ -8,8 +9,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, Statement, TryGetable, Value, entity::prelude::*,
-    sea_query::Expr,
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, QueryTrait, Statement, TryGetable, Value,
+    entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::HashSet, hash::Hash};
@@ -102,23 +103,14 @@ pub struct Filter {
     pub source: Option<Source>,
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(number) = filter.phone_number {
-        select = select.filter(Column::PhoneNumber.eq(number));
-    }
-    if let Some(email) = filter.email {
-        select = select.filter(Column::Email.eq(email));
-    }
-    if let Some(source) = filter.source {
-        select = select.filter(Column::Source.eq(source));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let all = owned(owner.0, owner.1)
+        .apply_if(filter.phone_number, |all, number| {
+            all.filter(Column::PhoneNumber.eq(number))
+        })
+        .apply_if(filter.email, |all, email| all.filter(Column::Email.eq(email)))
+        .apply_if(filter.source, |all, source| all.filter(Column::Source.eq(source)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// The entry of a number.

@@ -1,5 +1,6 @@
 //! E-mails to people outside: one row per message, from its order to its end; its text apart.
 use crate::{
+    db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, EmailId, TenantId, TenantScoped},
     message::Messages,
@@ -7,7 +8,9 @@ use crate::{
     values::{Cents, Env, Metadata, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 /// How far a message is, as it is stored.
@@ -164,23 +167,14 @@ pub struct Filter {
     pub kind: Option<Kind>,
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(status) = filter.status {
-        select = select.filter(Column::Phase.is_in(status.phases()));
-    }
-    if let Some(to) = filter.to {
-        select = select.filter(Column::ToAddress.eq(to));
-    }
-    if let Some(kind) = filter.kind {
-        select = select.filter(Column::Kind.eq(kind));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let all = owned(owner.0, owner.1)
+        .apply_if(filter.status, |all, status| {
+            all.filter(Column::Phase.is_in(status.phases()))
+        })
+        .apply_if(filter.to, |all, to| all.filter(Column::ToAddress.eq(to)))
+        .apply_if(filter.kind, |all, kind| all.filter(Column::Kind.eq(kind)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Messages that are not sent yet.
@@ -191,11 +185,7 @@ pub async fn count_open(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env
 
 /// All of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<EmailId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Some that were made before then and wait for nothing any more. What can be unsubscribed by a link is kept until

@@ -98,12 +98,6 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::DeletedAt.is_null())
-}
-
 pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: FunctionId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("function"))
@@ -150,4 +144,10 @@ pub async fn reseal(
 
 pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
+}
+
+fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
 }

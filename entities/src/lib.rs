@@ -9,6 +9,7 @@ pub mod db;
 pub mod error;
 pub mod generation;
 pub mod ids;
+pub mod keys;
 pub mod lock;
 pub mod page;
 pub mod values;

@@ -1,12 +1,7 @@
 //! What is asked of SMS and of e-mails alike: their tables have these columns in common.
-use crate::{
-    error::Result,
-    ids::{TenantId, TenantScoped},
-    values::{Env, Moment},
-};
+use crate::{error::Result, ids::TenantScoped, keys, values::Moment};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, TryGetable, Value,
-    sea_query::Expr,
+    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QuerySelect, TryGetable, Value, sea_query::Expr,
 };
 
 /// A table of messages.
@@ -48,16 +43,6 @@ pub async fn ended_at<M: Messages>(db: &impl ConnectionTrait, key: TenantScoped<
 
 /// Messages that have something to do by then.
 pub async fn due<M: Messages>(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<M::Id>>> {
-    let select = M::find()
-        .select_only()
-        .columns(M::KEY)
-        .filter(Expr::cust("wake_at IS NOT NULL"))
-        .filter(M::WAKE_AT.lte(by))
-        .order_by(M::WAKE_AT, Order::Asc)
-        .limit(limit);
-    let rows: Vec<(TenantId, Env, M::Id)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
-        .collect())
+    let waiting = M::find().filter(Expr::cust("wake_at IS NOT NULL"));
+    keys::of(db, keys::due(waiting, M::WAKE_AT, by, limit), M::KEY).await
 }

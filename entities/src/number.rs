@@ -61,12 +61,6 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::DeletedAt.is_null())
-}
-
 pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: NumberId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("number"))
@@ -133,6 +127,12 @@ pub async fn default_of(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -
 /// Who calls live where nobody says otherwise: the oldest that it has claimed and that has a trunk.
 pub async fn default_on_trunk(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Option<E164>> {
     oldest(db, usable(tenant, Env::Live).filter(Column::TrunkId.is_not_null())).await
+}
+
+fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
 }
 
 fn usable(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {

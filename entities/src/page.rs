@@ -5,8 +5,7 @@ use crate::{
     values::Moment,
 };
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, ModelTrait, Order, QueryFilter, QueryOrder,
-    QuerySelect, Select, Value,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select, Value,
 };
 use uuid::Uuid;
 
@@ -65,17 +64,13 @@ impl Page {
 }
 
 /// Reads one page of `select`, which has been narrowed to its tenant.
-pub async fn fetch<E, M>(
+pub async fn fetch<E: EntityTrait>(
     db: &impl ConnectionTrait,
     select: Select<E>,
     id: E::Column,
     created_at: E::Column,
     page: Page,
-) -> Result<Listed<M>>
-where
-    E: EntityTrait<Model = M>,
-    M: FromQueryResult + ModelTrait<Entity = E> + Sized + Send + Sync,
-{
+) -> Result<Listed<E::Model>> {
     let rows = page.of(select, id, created_at).limit(page.limit + 1).all(db).await?;
     Ok(page.cut(rows))
 }
@@ -88,11 +83,21 @@ pub async fn behind<E: EntityTrait>(
     after: Option<impl Into<Value>>,
     limit: u64,
 ) -> Result<Vec<E::Model>> {
+    Ok(next(select, key, after, limit).all(db).await?)
+}
+
+/// What [`behind`] reads, for those who want a part of each row.
+pub fn next<E: EntityTrait>(
+    select: Select<E>,
+    key: E::Column,
+    after: Option<impl Into<Value>>,
+    limit: u64,
+) -> Select<E> {
     let select = match after {
         Some(after) => select.filter(key.gt(after)),
         None => select,
     };
-    Ok(select.order_by(key, Order::Asc).limit(limit).all(db).await?)
+    select.order_by(key, Order::Asc).limit(limit)
 }
 
 /// Rows that [`each`] reads at once.
@@ -121,18 +126,14 @@ const STRETCH: u64 = 2_000;
 /// Reads one page of those rows of `all` that are `wanted`, where no index knows which they are: looks through the list in
 /// stretches, so that no statement takes long however few it finds. The first stretch mostly has them; what is beyond is read
 /// by the connections for whole lists.
-pub async fn search<E, M>(
+pub async fn search<E: EntityTrait>(
     db: &Db,
     all: Select<E>,
     wanted: Condition,
     id: E::Column,
     created_at: E::Column,
     page: Page,
-) -> Result<Listed<M>>
-where
-    E: EntityTrait<Model = M>,
-    M: FromQueryResult + ModelTrait<Entity = E> + Sized + Send + Sync,
-{
+) -> Result<Listed<E::Model>> {
     if wanted.is_empty() {
         return fetch(&db.read, all, id, created_at, page).await;
     }

@@ -1,15 +1,15 @@
 //! Recordings: the sound of calls, and what became of it. The sound itself lies in the recordings' store.
 use crate::{
     agent::Channels,
+    db::Db,
     error::{Error, Result},
     ids::{RecordingId, SessionId, TenantId, TenantScoped},
+    keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr,
-};
+use sea_orm::{Condition, DeriveActiveEnum, EnumIter, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -100,36 +100,20 @@ pub struct Filter {
     pub status: Option<Status>,
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(session) = filter.session_id {
-        select = select.filter(Column::SessionId.eq(session));
-    }
-    if let Some(status) = filter.status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let all = owned(owner.0, owner.1)
+        .apply_if(filter.session_id, |all, session| {
+            all.filter(Column::SessionId.eq(session))
+        })
+        .apply_if(filter.status, |all, status| all.filter(Column::Status.eq(status)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Recordings that have something to do by then.
 pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RecordingId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(Expr::cust("wake_at IS NOT NULL"))
-        .filter(Column::WakeAt.lte(by))
-        .order_by(Column::WakeAt, Order::Asc)
-        .limit(limit);
-    let rows: Vec<(TenantId, Env, RecordingId)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
-        .collect())
+    let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
+    let due = keys::due(waiting, Column::WakeAt, by, limit);
+    keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Makes what is being stored or erased, or waits to be tried again, due at once; what is kept until later is not touched.

@@ -1,15 +1,15 @@
 //! Rooms: links by which a person talks with an agent in a browser. What is said there is the session's.
 use crate::{
+    db::Db,
     error::{Error, Result},
     ids::{AgentId, ParticipantId, RoomId, SessionId, TenantId, TenantScoped},
+    keys,
     page::{self, Listed, Page},
     session,
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{
-    DeriveActiveEnum, EnumIter, JoinType, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr,
-};
+use sea_orm::{DeriveActiveEnum, EnumIter, JoinType, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -134,17 +134,9 @@ pub async fn behind_link(db: &impl ConnectionTrait, id: RoomId) -> Result<Option
         .await?)
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(status) = status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+    let all = owned(owner.0, owner.1).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// The tenant's rooms that have not ended.
@@ -154,18 +146,8 @@ pub async fn count_open(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -
 
 /// Rooms of all tenants that must be looked at by then.
 pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RoomId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(is_open())
-        .filter(Column::WakeAt.lte(by))
-        .order_by(Column::WakeAt, Order::Asc)
-        .limit(limit);
-    let rows: Vec<(TenantId, Env, RoomId)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
-        .collect())
+    let due = keys::due(Entity::find().filter(is_open()), Column::WakeAt, by, limit);
+    keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Open rooms whose session has ended: a crash, or a lost hint, kept them from following.

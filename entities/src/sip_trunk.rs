@@ -87,12 +87,6 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::DeletedAt.is_null())
-}
-
 pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: TrunkId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("SIP trunk"))
@@ -138,4 +132,10 @@ pub async fn reseal(db: &impl ConnectionTrait, id: TrunkId, sealed_password: Str
         .exec(db)
         .await?;
     Ok(())
+}
+
+fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::DeletedAt.is_null())
 }

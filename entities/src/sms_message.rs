@@ -1,5 +1,6 @@
 //! SMS: one row per message, from its order to its end; and what came in.
 use crate::{
+    db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
     message::Messages,
@@ -8,7 +9,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr,
+    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, Statement, entity::prelude::*,
+    sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 
@@ -170,23 +172,16 @@ pub struct Filter {
     pub to_number: Option<E164>,
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(status) = filter.status {
-        select = select.filter(Column::Phase.is_in(status.phases()));
-    }
-    if let Some(direction) = filter.direction {
-        select = select.filter(Column::Direction.eq(direction));
-    }
-    if let Some(number) = filter.to_number {
-        select = select.filter(Column::ToNumber.eq(number));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let all = owned(owner.0, owner.1)
+        .apply_if(filter.status, |all, status| {
+            all.filter(Column::Phase.is_in(status.phases()))
+        })
+        .apply_if(filter.direction, |all, direction| {
+            all.filter(Column::Direction.eq(direction))
+        })
+        .apply_if(filter.to_number, |all, number| all.filter(Column::ToNumber.eq(number)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Messages that are not sent yet.
@@ -225,11 +220,7 @@ pub async fn senders(db: &impl ConnectionTrait, person: &E164, number: &E164, li
 
 /// All of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &impl ConnectionTrait, after: Option<SmsId>, limit: u64) -> Result<Vec<Model>> {
-    let mut select = Entity::find();
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    Ok(select.order_by(Column::Id, Order::Asc).limit(limit).all(db).await?)
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Some that were made before then and wait for nothing any more.

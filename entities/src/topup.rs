@@ -1,15 +1,14 @@
 //! Top-ups: payments for credits. What they moved is in the ledger; here is how they went.
 use crate::{
+    db::Db,
     error::{Error, Result},
     ids::{TenantId, TenantScoped, TopupId},
+    keys,
     page::{self, Listed, Page},
     values::{Cents, Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*,
-    sea_query::Expr,
-};
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, QueryTrait, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 /// Who takes the money.
@@ -108,17 +107,9 @@ pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<TopupId>) -> Resu
     found.one(db).await?.ok_or(Error::NotFound("top-up"))
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(status) = status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+    let all = owned(owner.0, owner.1).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Top-ups that wait for their payment.
@@ -141,18 +132,9 @@ pub async fn of_payment(db: &impl ConnectionTrait, payment_intent_id: &str) -> R
 
 /// Top-ups of which the processor is to be asked by then, the most overdue first.
 pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(Expr::cust("ask_at IS NOT NULL"))
-        .filter(Column::AskAt.lte(by))
-        .order_by(Column::AskAt, Order::Asc)
-        .limit(limit);
-    let rows: Vec<(TenantId, Env, TopupId)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
-        .collect())
+    let waiting = Entity::find().filter(Expr::cust("ask_at IS NOT NULL"));
+    let due = keys::due(waiting, Column::AskAt, by, limit);
+    keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// All of all tenants, a page at a time: for the audit.

@@ -1,13 +1,16 @@
 //! Numbers outside the sandbox block that a tenant's test keys may call, once they are verified. Shared by its two envs.
 use crate::{
     bulk::{self, OnConflict},
+    db::Db,
     error::{Error, Result},
     ids::{TenantId, VerificationCodeId, VerifiedNumberId},
     page::{self, Listed, Page},
     values::{E164, Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -90,17 +93,9 @@ pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: VerifiedNumbe
     found.ok_or(Error::NotFound("verified number"))
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant);
-    if let Some(status) = status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+    let all = owned(tenant).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {

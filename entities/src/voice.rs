@@ -1,13 +1,15 @@
 //! Clones of voices: what each is called, how far it is, and what it is made from. Shared by a tenant's two envs; the events
 //! of a clone go to the env in which it was created.
 use crate::{
+    db::Db,
     error::{Error, Result},
     ids::{TenantId, TenantScoped, VoiceId},
+    keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{DeriveActiveEnum, EnumIter, QueryTrait, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -100,17 +102,9 @@ pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<Voic
     found.one(db).await?.ok_or(Error::NotFound("voice"))
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant);
-    if let Some(status) = status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+    let all = owned(tenant).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
@@ -119,18 +113,9 @@ pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
 
 /// Voices that have something to do by then.
 pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<VoiceId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(Expr::cust("wake_at IS NOT NULL"))
-        .filter(Column::WakeAt.lte(by))
-        .order_by(Column::WakeAt, Order::Asc)
-        .limit(limit);
-    let rows: Vec<(TenantId, Env, VoiceId)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
-        .collect())
+    let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
+    let due = keys::due(waiting, Column::WakeAt, by, limit);
+    keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Makes what is being trained or erased due at once: whoever was at it has ended.

@@ -7,8 +7,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, FromQueryResult, Order, QueryOrder, QuerySelect,
-    entity::prelude::*, sea_query::Expr,
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult, FromQueryResult, QuerySelect, entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -93,6 +92,16 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+/// What the writer must know of an endpoint to fan out to it.
+#[derive(Clone, Debug, FromQueryResult)]
+pub struct Subscriber {
+    pub id: EndpointId,
+    pub tenant_id: TenantId,
+    pub env: Env,
+    pub event_types: Patterns,
+    pub status: Status,
+}
+
 impl Model {
     pub fn subscriber(&self) -> Subscriber {
         Subscriber {
@@ -136,16 +145,6 @@ pub async fn count(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Res
         .await?)
 }
 
-/// What the writer must know of an endpoint to fan out to it.
-#[derive(Clone, Debug, FromQueryResult)]
-pub struct Subscriber {
-    pub id: EndpointId,
-    pub tenant_id: TenantId,
-    pub env: Env,
-    pub event_types: Patterns,
-    pub status: Status,
-}
-
 /// A page of those for which deliveries are made, of all tenants, by id.
 pub async fn receiving(db: &impl ConnectionTrait, after: Option<EndpointId>, limit: u64) -> Result<Vec<Subscriber>> {
     let columns = [
@@ -155,15 +154,11 @@ pub async fn receiving(db: &impl ConnectionTrait, after: Option<EndpointId>, lim
         Column::EventTypes,
         Column::Status,
     ];
-    let mut select = present()
+    let receiving = present().filter(Column::Status.ne(Status::Disabled));
+    let next = page::next(receiving, Column::Id, after, limit)
         .select_only()
-        .columns(columns)
-        .filter(Column::Status.ne(Status::Disabled));
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    let page = select.order_by(Column::Id, Order::Asc).limit(limit);
-    Ok(page.into_model().all(db).await?)
+        .columns(columns);
+    Ok(next.into_model().all(db).await?)
 }
 
 /// A tenant's endpoints that receive now.

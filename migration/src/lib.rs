@@ -16,6 +16,7 @@ mod m2026_11_22_000017_numbers;
 mod m2026_11_23_000019_imports;
 mod m2026_11_23_000020_reviews;
 mod m2026_11_23_000021_refunds;
+mod steps;
 
 pub struct Migrator;
 

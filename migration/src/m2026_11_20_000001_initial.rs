@@ -1,4 +1,5 @@
 //! The first schema: access, agents, campaigns, sessions, events and their delivery.
+use super::steps::{self, clustered, editable, table};
 use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
@@ -11,14 +12,7 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for table in tables(manager.get_database_backend()) {
-            manager.create_table(table).await?;
-        }
-        // Plain text, because sea-query has no partial indexes: they keep the queues small, however long the history.
-        for index in INDEXES {
-            manager.get_connection().execute_unprepared(index).await?;
-        }
-        Ok(())
+        steps::apply(manager, Vec::new(), tables(manager.get_database_backend()), &INDEXES).await
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
@@ -33,31 +27,12 @@ impl MigrationTrait for Migration {
     }
 }
 
-/// Name, columns; the primary key is the columns that come first.
-fn table(name: &'static str, keys: usize, columns: Vec<ColumnDef>) -> TableCreateStatement {
-    let mut table = Table::create().table(Alias::new(name)).to_owned();
-    let mut primary_key = Index::create().to_owned();
-    for (index, column) in columns.into_iter().enumerate() {
-        if index < keys {
-            primary_key.col(Alias::new(column.get_column_name()));
-        }
-        table.col(column);
-    }
-    table.primary_key(&mut primary_key);
-    table
-}
-
 fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
-    let is_sqlite = backend == DbBackend::Sqlite;
-    // On SQLite the rows themselves are kept in the tree of their key: one tree to write instead of two.
-    let clustered = |mut table: TableCreateStatement| {
-        if is_sqlite {
-            table.extra("WITHOUT ROWID");
-        }
-        table
+    // On SQLite a key of type `integer` is the row's own number, and it holds 64 bits.
+    let seq = match backend {
+        DbBackend::Sqlite => integer("seq"),
+        _ => big_integer("seq"),
     };
-    // There a key of type `integer` is the row's own number, and it holds 64 bits.
-    let seq = if is_sqlite { integer("seq") } else { big_integer("seq") };
     vec![
         table("meta", 1, vec![text("key").to_owned(), text("value").to_owned()]),
         table(
@@ -133,19 +108,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer("created_at").to_owned(),
             ],
         ),
-        table(
-            "agents",
-            1,
-            vec![
-                uuid("id").to_owned(),
-                uuid("tenant_id").to_owned(),
-                json_binary("definition").to_owned(),
-                integer("version").to_owned(),
-                big_integer("created_at").to_owned(),
-                big_integer("updated_at").to_owned(),
-                big_integer_null("deleted_at").to_owned(),
-            ],
-        ),
+        table("agents", 1, editable(vec![json_binary("definition").to_owned()])),
         table(
             "verified_numbers",
             1,
@@ -159,9 +122,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
         table(
             "webhook_endpoints",
             1,
-            vec![
-                uuid("id").to_owned(),
-                uuid("tenant_id").to_owned(),
+            editable(vec![
                 text("env").to_owned(),
                 text("url").to_owned(),
                 json_binary("event_types").to_owned(),
@@ -177,11 +138,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 text("secret_hint").to_owned(),
                 text_null("sealed_previous_secret").to_owned(),
                 big_integer_null("previous_secret_expires_at").to_owned(),
-                integer("version").to_owned(),
-                big_integer("created_at").to_owned(),
-                big_integer("updated_at").to_owned(),
-                big_integer_null("deleted_at").to_owned(),
-            ],
+            ]),
         ),
         table(
             "campaigns",
@@ -305,7 +262,8 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
             ],
         ),
         // The owner first: one tree holds the rows and each endpoint's log in its order.
-        clustered(table(
+        clustered(
+            backend,
             "deliveries",
             2,
             vec![
@@ -324,8 +282,9 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer_null("next_attempt_at").to_owned(),
                 big_integer("created_at").to_owned(),
             ],
-        )),
-        clustered(table(
+        ),
+        clustered(
+            backend,
             "delivery_attempts",
             2,
             vec![
@@ -345,8 +304,9 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 text("response_headers").to_owned(),
                 text_null("response_body").to_owned(),
             ],
-        )),
-        clustered(table(
+        ),
+        clustered(
+            backend,
             "endpoint_health",
             1,
             vec![
@@ -355,8 +315,9 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer_null("last_success_at").to_owned(),
                 big_integer_null("paused_until").to_owned(),
             ],
-        )),
-        clustered(table(
+        ),
+        clustered(
+            backend,
             "endpoint_hours",
             2,
             vec![
@@ -368,7 +329,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer("duration_ms").to_owned(),
                 big_integer("longest_ms").to_owned(),
             ],
-        )),
+        ),
         table(
             "recoveries",
             1,

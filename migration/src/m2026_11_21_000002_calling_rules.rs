@@ -1,4 +1,5 @@
 //! The rules of calling: hours, do-not-call, caps; what a campaign's dispatch looks at, and jobs that import lists.
+use super::steps::{self, clustered, table};
 use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
@@ -11,22 +12,11 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns() {
-            // One change per statement: SQLite takes no more.
-            let change = Table::alter().table(Alias::new(table)).add_column(column).to_owned();
-            manager.alter_table(change).await?;
-        }
-        for table in tables(manager.get_database_backend()) {
-            manager.create_table(table).await?;
-        }
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        steps::apply(manager, columns(), tables(manager.get_database_backend()), &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 
@@ -49,31 +39,11 @@ fn columns() -> Vec<(&'static str, ColumnDef)> {
     ]
 }
 
-/// Name, columns; the primary key is the columns that come first.
-fn table(name: &'static str, keys: usize, columns: Vec<ColumnDef>) -> TableCreateStatement {
-    let mut table = Table::create().table(Alias::new(name)).to_owned();
-    let mut primary_key = Index::create().to_owned();
-    for (index, column) in columns.into_iter().enumerate() {
-        if index < keys {
-            primary_key.col(Alias::new(column.get_column_name()));
-        }
-        table.col(column);
-    }
-    table.primary_key(&mut primary_key);
-    table
-}
-
 fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
-    // On SQLite the rows themselves are kept in the tree of their key.
-    let clustered = |mut table: TableCreateStatement| {
-        if backend == DbBackend::Sqlite {
-            table.extra("WITHOUT ROWID");
-        }
-        table
-    };
     vec![
         // The number first: its recent calls are one short range.
-        clustered(table(
+        clustered(
+            backend,
             "dials",
             5,
             vec![
@@ -87,7 +57,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer("dialed_at").to_owned(),
                 big_integer("seq").to_owned(),
             ],
-        )),
+        ),
         table(
             "dnc_entries",
             1,
@@ -130,7 +100,8 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer("at").to_owned(),
             ],
         ),
-        clustered(table(
+        clustered(
+            backend,
             "campaign_hours",
             2,
             vec![
@@ -141,7 +112,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer("ended").to_owned(),
                 big_integer("duration_seconds").to_owned(),
             ],
-        )),
+        ),
         table(
             "imports",
             1,

@@ -1,4 +1,5 @@
 //! The call itself: versions of agents, functions, recordings, dispositions and answers, numbers and the calls that come in.
+use super::steps::{self, clustered, editable, table};
 use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
@@ -11,22 +12,11 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns() {
-            // One change per statement: SQLite takes no more.
-            let change = Table::alter().table(Alias::new(table)).add_column(column).to_owned();
-            manager.alter_table(change).await?;
-        }
-        for table in tables(manager.get_database_backend()) {
-            manager.create_table(table).await?;
-        }
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        steps::apply(manager, columns(), tables(manager.get_database_backend()), &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 
@@ -48,30 +38,10 @@ fn columns() -> Vec<(&'static str, ColumnDef)> {
     ]
 }
 
-/// Name, columns; the primary key is the columns that come first.
-fn table(name: &'static str, keys: usize, columns: Vec<ColumnDef>) -> TableCreateStatement {
-    let mut table = Table::create().table(Alias::new(name)).to_owned();
-    let mut primary_key = Index::create().to_owned();
-    for (index, column) in columns.into_iter().enumerate() {
-        if index < keys {
-            primary_key.col(Alias::new(column.get_column_name()));
-        }
-        table.col(column);
-    }
-    table.primary_key(&mut primary_key);
-    table
-}
-
 fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
-    // On SQLite the rows themselves are kept in the tree of their key.
-    let clustered = |mut table: TableCreateStatement| {
-        if backend == DbBackend::Sqlite {
-            table.extra("WITHOUT ROWID");
-        }
-        table
-    };
     vec![
-        clustered(table(
+        clustered(
+            backend,
             "agent_versions",
             2,
             vec![
@@ -81,23 +51,17 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 json_binary("definition").to_owned(),
                 big_integer("created_at").to_owned(),
             ],
-        )),
+        ),
         table(
             "functions",
             1,
-            vec![
-                uuid("id").to_owned(),
-                uuid("tenant_id").to_owned(),
+            editable(vec![
                 text("name").to_owned(),
                 json_binary("definition").to_owned(),
                 text("sealed_headers").to_owned(),
                 text("sealed_secret").to_owned(),
                 text("secret_hint").to_owned(),
-                integer("version").to_owned(),
-                big_integer("created_at").to_owned(),
-                big_integer("updated_at").to_owned(),
-                big_integer_null("deleted_at").to_owned(),
-            ],
+            ]),
         ),
         table(
             "recordings",
@@ -173,19 +137,13 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
         table(
             "numbers",
             1,
-            vec![
-                uuid("id").to_owned(),
-                uuid("tenant_id").to_owned(),
+            editable(vec![
                 text("phone_number").to_owned(),
                 text_null("label").to_owned(),
                 uuid_null("trunk_id").to_owned(),
                 uuid_null("agent_id").to_owned(),
                 json_binary("inbound").to_owned(),
-                integer("version").to_owned(),
-                big_integer("created_at").to_owned(),
-                big_integer("updated_at").to_owned(),
-                big_integer_null("deleted_at").to_owned(),
-            ],
+            ]),
         ),
         table(
             "inbound_calls",

@@ -1,4 +1,5 @@
 //! Messages: SMS and e-mails one by one, and every intent to send one.
+use super::steps::{self, clustered, table};
 use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
@@ -11,32 +12,12 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for table in tables(manager.get_database_backend()) {
-            manager.create_table(table).await?;
-        }
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        steps::apply(manager, Vec::new(), tables(manager.get_database_backend()), &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
-}
-
-/// Name, columns; the primary key is the columns that come first.
-fn table(name: &'static str, keys: usize, columns: Vec<ColumnDef>) -> TableCreateStatement {
-    let mut table = Table::create().table(Alias::new(name)).to_owned();
-    let mut primary_key = Index::create().to_owned();
-    for (index, column) in columns.into_iter().enumerate() {
-        if index < keys {
-            primary_key.col(Alias::new(column.get_column_name()));
-        }
-        table.col(column);
-    }
-    table.primary_key(&mut primary_key);
-    table
 }
 
 /// What SMS and e-mails have in common: whose they are, how far they are, what they cost.
@@ -75,13 +56,6 @@ fn message(own: Vec<ColumnDef>) -> Vec<ColumnDef> {
 }
 
 fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
-    // On SQLite the rows themselves are kept in the tree of their key.
-    let clustered = |mut table: TableCreateStatement| {
-        if backend == DbBackend::Sqlite {
-            table.extra("WITHOUT ROWID");
-        }
-        table
-    };
     vec![
         table(
             "sms_messages",
@@ -119,7 +93,8 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 json_binary("attachments").to_owned(),
             ],
         ),
-        clustered(table(
+        clustered(
+            backend,
             "message_sends",
             6,
             vec![
@@ -133,7 +108,7 @@ fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {
                 big_integer("sent_at").to_owned(),
                 big_integer("seq").to_owned(),
             ],
-        )),
+        ),
     ]
 }
 

@@ -1,4 +1,5 @@
 //! Top-ups: what somebody pays for credits, and what became of it.
+use super::steps;
 use sea_orm_migration::{prelude::*, schema::*};
 
 #[derive(DeriveMigrationName)]
@@ -34,15 +35,11 @@ impl MigrationTrait for Migration {
             .col(big_integer_null("expires_at"))
             .col(integer("version"))
             .to_owned();
-        manager.create_table(topups).await?;
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        steps::apply(manager, Vec::new(), vec![topups], &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 

@@ -1,4 +1,5 @@
 //! Clones of voices, the samples they are made from, and whether a workspace's plan has them.
+use super::steps::{self, editable, table};
 use sea_orm_migration::{prelude::*, schema::*};
 
 #[derive(DeriveMigrationName)]
@@ -12,39 +13,17 @@ impl MigrationTrait for Migration {
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let plan = boolean("voice_clones").default(true).to_owned();
-        let change = Table::alter().table(Alias::new("tenants")).add_column(plan).to_owned();
-        manager.alter_table(change).await?;
-        manager.create_table(table("voices", voices())).await?;
-        manager.create_table(table("voice_samples", voice_samples())).await?;
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        let tables = vec![table("voices", 1, voices()), table("voice_samples", 1, voice_samples())];
+        steps::apply(manager, vec![("tenants", plan)], tables, &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
-}
-
-/// The primary key is the column that comes first.
-fn table(name: &'static str, columns: Vec<ColumnDef>) -> TableCreateStatement {
-    let mut table = Table::create().table(Alias::new(name)).to_owned();
-    let mut primary_key = Index::create().to_owned();
-    if let Some(id) = columns.first() {
-        primary_key.col(Alias::new(id.get_column_name()));
-    }
-    for column in columns {
-        table.col(column);
-    }
-    table.primary_key(&mut primary_key);
-    table
 }
 
 fn voices() -> Vec<ColumnDef> {
-    vec![
-        uuid("id").to_owned(),
-        uuid("tenant_id").to_owned(),
+    editable(vec![
         // Where its events go: the env of the key that created it.
         text("env").to_owned(),
         text("name").to_owned(),
@@ -63,11 +42,7 @@ fn voices() -> Vec<ColumnDef> {
         text_null("error_message").to_owned(),
         big_integer("consent_attested_at").to_owned(),
         big_integer_null("ready_at").to_owned(),
-        integer("version").to_owned(),
-        big_integer("created_at").to_owned(),
-        big_integer("updated_at").to_owned(),
-        big_integer_null("deleted_at").to_owned(),
-    ]
+    ])
 }
 
 fn voice_samples() -> Vec<ColumnDef> {

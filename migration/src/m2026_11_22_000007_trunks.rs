@@ -1,5 +1,6 @@
 //! SIP trunks, numbers that prove whose they are by a code, slots kept free for calls that come in, why a workspace is
 //! suspended.
+use super::steps::{self, editable, table};
 use sea_orm_migration::{prelude::*, schema::*};
 
 #[derive(DeriveMigrationName)]
@@ -12,22 +13,11 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns() {
-            // One change per statement: SQLite takes no more.
-            let change = Table::alter().table(Alias::new(table)).add_column(column).to_owned();
-            manager.alter_table(change).await?;
-        }
-        for table in tables() {
-            manager.create_table(table).await?;
-        }
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        steps::apply(manager, columns(), tables(), &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 
@@ -49,40 +39,22 @@ fn columns() -> Vec<(&'static str, ColumnDef)> {
     ]
 }
 
-/// Name, columns; the primary key is the first column.
-fn table(name: &'static str, columns: Vec<ColumnDef>) -> TableCreateStatement {
-    let mut table = Table::create().table(Alias::new(name)).to_owned();
-    let mut primary_key = Index::create().to_owned();
-    for (index, column) in columns.into_iter().enumerate() {
-        if index == 0 {
-            primary_key.col(Alias::new(column.get_column_name()));
-        }
-        table.col(column);
-    }
-    table.primary_key(&mut primary_key);
-    table
-}
-
 fn tables() -> Vec<TableCreateStatement> {
     vec![
         table(
             "sip_trunks",
-            vec![
-                uuid("id").to_owned(),
-                uuid("tenant_id").to_owned(),
+            1,
+            editable(vec![
                 json_binary("definition").to_owned(),
                 text_null("sealed_password").to_owned(),
                 text("status").to_owned(),
                 big_integer_null("tested_at").to_owned(),
-                integer("version").to_owned(),
-                big_integer("created_at").to_owned(),
-                big_integer("updated_at").to_owned(),
-                big_integer_null("deleted_at").to_owned(),
-            ],
+            ]),
         ),
         // Codes that were made, for an hour: a number that is deleted and asked for again is not told more often.
         table(
             "verification_codes",
+            1,
             vec![
                 uuid("id").to_owned(),
                 uuid("tenant_id").to_owned(),
@@ -92,6 +64,7 @@ fn tables() -> Vec<TableCreateStatement> {
         ),
         table(
             "suspensions",
+            1,
             vec![
                 uuid("tenant_id").to_owned(),
                 text_null("reason").to_owned(),

@@ -1,5 +1,6 @@
 //! Prepaid credits: an account and an append-only ledger per workspace and env, and what a session has set aside. Contacts are
 //! reached by their campaign's channel.
+use super::steps;
 use sea_orm_migration::{prelude::*, schema::*};
 
 #[derive(DeriveMigrationName)]
@@ -15,29 +16,16 @@ impl MigrationTrait for Migration {
         for table in tables() {
             manager.create_table(table).await?;
         }
-        let held = Table::alter()
-            .table(Alias::new("sessions"))
-            .add_column(big_integer("hold_cents").default(0).to_owned())
-            .to_owned();
-        manager.alter_table(held).await?;
-        for column in [
-            text("channel").default("phone").to_owned(),
-            text("address").default("").to_owned(),
-        ] {
-            let contact = Table::alter()
-                .table(Alias::new("contacts"))
-                .add_column(column)
-                .to_owned();
-            manager.alter_table(contact).await?;
-        }
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        let columns = vec![
+            ("sessions", big_integer("hold_cents").default(0).to_owned()),
+            ("contacts", text("channel").default("phone").to_owned()),
+            ("contacts", text("address").default("").to_owned()),
+        ];
+        steps::apply(manager, columns, Vec::new(), &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 

@@ -1,4 +1,5 @@
 //! Rooms: links by which a person talks with an agent in a browser. Their sessions have no number.
+use super::steps;
 use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
@@ -35,23 +36,17 @@ impl MigrationTrait for Migration {
             .col(big_integer("created_at"))
             .to_owned();
         manager.create_table(rooms).await?;
-        let room = Table::alter()
-            .table(Alias::new("sessions"))
-            .add_column(uuid_null("room_id"))
-            .to_owned();
-        manager.alter_table(room).await?;
         let nullable = match manager.get_database_backend() {
             DbBackend::Sqlite => SQLITE_NULLABLE,
             _ => &["ALTER TABLE sessions ALTER COLUMN to_number DROP NOT NULL"],
         };
-        for statement in nullable.iter().chain(INDEXES) {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        let room = vec![("sessions", uuid_null("room_id"))];
+        steps::apply(manager, room, Vec::new(), nullable).await?;
+        steps::execute(manager, INDEXES).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 

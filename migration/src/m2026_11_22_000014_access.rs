@@ -1,4 +1,5 @@
 //! Access that can be taken back: when a session's password was last given, and a log of who changed whose access.
+use super::steps;
 use sea_orm_migration::{prelude::*, schema::*};
 
 #[derive(DeriveMigrationName)]
@@ -11,20 +12,12 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let authenticated = Table::alter()
-            .table(Alias::new("logins"))
-            .add_column(big_integer("authenticated_at").default(0).to_owned())
-            .to_owned();
-        manager.alter_table(authenticated).await?;
-        manager.create_table(audit_log()).await?;
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        let authenticated = big_integer("authenticated_at").default(0).to_owned();
+        steps::apply(manager, vec![("logins", authenticated)], vec![audit_log()], &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 

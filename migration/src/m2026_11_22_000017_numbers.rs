@@ -1,4 +1,5 @@
 //! Whose number is whose, for live use.
+use super::steps;
 use sea_orm_migration::{prelude::*, schema::*};
 
 #[derive(DeriveMigrationName)]
@@ -18,15 +19,11 @@ impl MigrationTrait for Migration {
             .col(text("source"))
             .col(big_integer("claimed_at"))
             .to_owned();
-        manager.create_table(claims).await?;
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        steps::apply(manager, Vec::new(), vec![claims], &STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 

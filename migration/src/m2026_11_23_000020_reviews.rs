@@ -1,4 +1,5 @@
 //! Campaigns whose rules have changed, so that who waits is judged anew; and what a retry by hand grants, as a fact of its own.
+use super::steps;
 use sea_orm_migration::prelude::*;
 
 #[derive(DeriveMigrationName)]
@@ -11,14 +12,11 @@ impl MigrationTrait for Migration {
     }
 
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for statement in STATEMENTS {
-            manager.get_connection().execute_unprepared(statement).await?;
-        }
-        Ok(())
+        steps::execute(manager, STATEMENTS).await
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }
 

@@ -1,4 +1,5 @@
 //! What is known of a top-up's refunds: the last sum that was told, and those that failed.
+use super::steps;
 use sea_orm_migration::{prelude::*, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
@@ -25,6 +26,6 @@ impl MigrationTrait for Migration {
     }
 
     async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        Err(DbErr::Migration("go back to a copy of the database instead".into()))
+        steps::no_way_back()
     }
 }

@@ -81,21 +81,15 @@ impl NewWorkspace {
         })
     }
 
-    /// The rows to write, for one who signs up: not for somebody who is a user already.
-    pub async fn rows_for_a_new_user(
-        &self,
-        db: &impl ConnectionTrait,
-        ids: &runtime::ids::Ids,
-        now: Moment,
-        limit: i32,
-    ) -> Result<(tenant::Model, user::Model, Changes)> {
-        if user::by_email(db, &self.email).await?.is_some() {
-            return Err(Error::AlreadyExists { field: "email" });
+    /// Whoever signs up is not a user yet: only the operator makes a workspace for one who is.
+    pub async fn check_owner_is_new(&self, db: &impl ConnectionTrait) -> Result<()> {
+        match user::by_email(db, &self.email).await? {
+            Some(_) => Err(Error::AlreadyExists { field: "email" }),
+            None => Ok(()),
         }
-        self.rows(db, ids, now, limit).await
     }
 
-    /// The rows to write, for the operator. An owner who is a user already keeps the password that is known.
+    /// The rows to write. An owner who is a user already keeps the password that is known.
     pub async fn rows(
         &self,
         db: &impl ConnectionTrait,

@@ -9,7 +9,7 @@ use crate::{
     http::views::WorkspaceView,
     settings::Settings,
 };
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use entities::{
     Error,
     db::Db,
@@ -43,26 +43,16 @@ pub enum Workspace {
     },
     /// Add a member to a workspace: a viewer reads, an admin also changes, an owner also manages members
     AddMember {
-        #[arg(long)]
-        workspace: String,
-        #[arg(long)]
-        email: String,
-        /// owner, admin or viewer
-        #[arg(long, value_parser = parse_role)]
-        role: Role,
+        #[command(flatten)]
+        member: MemberRole,
         /// Read the password from standard input; an existing user keeps the old one
         #[arg(long, required = true)]
         password_stdin: bool,
     },
     /// Give a member another role; the member's dashboard sessions end
     SetRole {
-        #[arg(long)]
-        workspace: String,
-        #[arg(long)]
-        email: String,
-        /// owner, admin or viewer
-        #[arg(long, value_parser = parse_role)]
-        role: Role,
+        #[command(flatten)]
+        member: MemberRole,
     },
     /// Remove a member from a workspace; their dashboard sessions end, API keys stay
     RemoveMember {
@@ -101,6 +91,18 @@ pub enum Workspace {
     },
 }
 
+// No doc comment here: it would stand in the help of both commands, in place of their own.
+#[derive(Args)]
+pub struct MemberRole {
+    #[arg(long)]
+    workspace: String,
+    #[arg(long)]
+    email: String,
+    /// owner, admin or viewer
+    #[arg(long, value_parser = parse_role)]
+    role: Role,
+}
+
 fn parse_role(text: &str) -> Result<Role, String> {
     serde_json::from_value(json!(text)).map_err(|_| format!("`{text}` is not a role: use owner, admin or viewer"))
 }
@@ -123,17 +125,24 @@ impl Workspace {
                 create(&settings, &db, new, (&ids, clock.now()), json).await?;
             }
             Workspace::AddMember {
-                workspace,
-                email,
-                role,
+                member,
                 password_stdin: _,
-            } => members::add(&db, (ids, &clock), (&workspace, &email), role, json).await?,
-            Workspace::SetRole { workspace, email, role } => {
+            } => {
+                members::add(
+                    &db,
+                    (ids, &clock),
+                    (&member.workspace, &member.email),
+                    member.role,
+                    json,
+                )
+                .await?
+            }
+            Workspace::SetRole { member } => {
                 members::set_role(
                     &db,
                     &Author::operator(ids, clock.now()),
-                    (&workspace, &email),
-                    role,
+                    (&member.workspace, &member.email),
+                    member.role,
                     json,
                 )
                 .await?;

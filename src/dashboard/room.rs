@@ -14,6 +14,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 const PERMISSIONS: &str = "microphone=(self), screen-wake-lock=(self), autoplay=(self), camera=(), display-capture=(), \
     geolocation=(), payment=(), usb=(), serial=(), hid=(), bluetooth=(), midi=(), fullscreen=(), publickey-credentials-get=()";
 
+/// What both pages begin with, without the last line's end.
+const TOP: &str = include_str!("room/top.html").trim_ascii_end();
+
 /// What the page says and needs beside the agent's name.
 pub struct View<'a> {
     /// The talk may be recorded: the page says so before anybody joins.
@@ -42,6 +45,7 @@ pub fn page(agent_name: &str, room: &View<'_>) -> HttpResponse {
     };
     let (agent, ice_servers) = (escaped(agent_name), escaped(&ice_servers));
     let blanks = [
+        ("top", TOP),
         ("agent", agent.as_str()),
         ("ice_servers", &ice_servers),
         ("recorded", recorded),
@@ -51,7 +55,7 @@ pub fn page(agent_name: &str, room: &View<'_>) -> HttpResponse {
 
 /// The page of every other link: forged, expired or over, always the same.
 pub fn gone() -> HttpResponse {
-    answer(HttpResponse::NotFound()).body(include_str!("room/gone.html"))
+    answer(HttpResponse::NotFound()).body(filled(include_str!("room/gone.html"), &[("top", TOP)]))
 }
 
 fn answer(mut builder: HttpResponseBuilder) -> HttpResponseBuilder {

@@ -107,32 +107,34 @@ pub async fn change(
 
 /// DELETE /v1/agents/{id}: campaigns that run keep the agent as it was at their start.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<AgentId>) -> ApiResult<HttpResponse> {
+    let mut row = agent::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    check_unused(&state, &caller, id).await?;
+    let now = state.deps.clock.now();
+    row.version += 1;
+    (row.updated_at, row.deleted_at) = (now, Some(now));
+    save(&state, row).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Neither a number nor a campaign that has yet to start is left without its agent.
+async fn check_unused(state: &State, caller: &Caller, id: AgentId) -> Result<(), Error> {
     let db = &state.deps.db.read;
-    let before = agent::load(db, caller.tenant_id(), id).await?;
     let numbers = number::of_agent(db, caller.tenant_id(), id).await?;
     if let Some(first) = numbers.first() {
         let why = format!(
             "it answers {} of your numbers, {first} among them: give them another agent",
             numbers.len()
         );
-        return Err(Error::InUse(why).into());
+        return Err(Error::InUse(why));
     }
     let drafts = campaign::drafts_of_agent(db, caller.tenant_id(), id).await?;
     if let Some(name) = drafts.first() {
         let why = format!(
             "campaign `{name}`, which has not started, uses it: give the campaign another agent, or delete the campaign"
         );
-        return Err(Error::InUse(why).into());
+        return Err(Error::InUse(why));
     }
-    let now = state.deps.clock.now();
-    let after = Model {
-        version: before.version + 1,
-        updated_at: now,
-        deleted_at: Some(now),
-        ..before
-    };
-    save(&state, after).await?;
-    Ok(HttpResponse::NoContent().finish())
+    Ok(())
 }
 
 /// GET /v1/agents/{id}/versions: the newest first.

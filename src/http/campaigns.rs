@@ -85,7 +85,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let status = params.text("status")?;
     params.finish()?;
     let db = &state.deps.db.read;
-    let campaigns = store::list(db, caller.tenant_id(), caller.env(), status, page).await?;
+    let campaigns = store::list(&state.deps.db, caller.owner(), status, page).await?;
     let tallies = tally::of(db, campaigns.rows.iter().map(|row| row.id)).await?;
     let blocked = Blocked::of(&state, &caller).await?;
     Ok(web::Json(List::of(

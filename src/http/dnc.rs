@@ -126,7 +126,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         None => {}
     }
     params.finish()?;
-    let entries = store::list(&state.deps.db.read, (caller.tenant_id(), caller.env()), filter, page).await?;
+    let entries = store::list(&state.deps.db, caller.owner(), filter, page).await?;
     Ok(web::Json(List::of(entries, |entry| entry.id.0, DncView::from)))
 }
 

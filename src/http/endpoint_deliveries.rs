@@ -91,12 +91,7 @@ pub async fn deliveries(
         .transpose()?;
     let listed = delivery::log(&state.deps.db, caller.own(id), filter, page).await?;
     let views = super::events::delivery_views(&state, &caller, &listed.rows).await?;
-    let mut views = views.into_iter();
-    Ok(web::Json(List::of(
-        listed,
-        |row| row.id.0,
-        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
-    )))
+    Ok(web::Json(List::made(&listed, |row| row.id.0, views)))
 }
 
 /// GET /v1/webhook_endpoints/{id}/stats

@@ -3,7 +3,7 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{Id, OptionalJson, Params, header_text},
-    streams::StreamPlace,
+    streams::{StreamPlace, at_hand, server_sent},
     views::{DeliveryView, EventTypeView, EventView, List},
 };
 use crate::state::State;
@@ -26,6 +26,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::{
     collections::{HashMap, VecDeque},
+    ops::ControlFlow,
     time::Duration,
 };
 use tokio::sync::{broadcast, watch};
@@ -176,11 +177,7 @@ pub async fn stream(
             .await
             .map(|chunk| (Ok::<_, actix_web::Error>(chunk), watching))
     });
-    Ok(HttpResponse::Ok()
-        .content_type("text/event-stream")
-        .insert_header(("Cache-Control", "no-store"))
-        .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(body))
+    Ok(server_sent(body))
 }
 
 struct Watching {
@@ -208,11 +205,8 @@ impl Watching {
     /// The next piece of the stream; `None` ends it.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if *self.key_ended.borrow() {
-                return None;
-            }
-            if let Some(chunk) = self.ready.pop_front() {
-                return Some(chunk);
+            if let ControlFlow::Break(chunk) = at_hand(&mut self.ready, &self.key_ended) {
+                return chunk;
             }
             if self.behind {
                 self.catch_up().await?;

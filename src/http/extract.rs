@@ -31,8 +31,7 @@ impl<T: DeserializeOwned, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let json = check_json(request);
-        let (request, mut payload) = (request.clone(), payload.take());
+        let (json, request, mut payload) = json_body(request, payload);
         Box::pin(async move {
             json?;
             let body = read(&request, &mut payload, LIMIT).await?;
@@ -48,8 +47,7 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let json = check_json(request);
-        let (request, mut payload) = (request.clone(), payload.take());
+        let (json, request, mut payload) = json_body(request, payload);
         Box::pin(async move {
             let body = read(&request, &mut payload, MIB).await?;
             if body.is_empty() {
@@ -133,6 +131,11 @@ impl FromRequest for Nothing {
             Ok(Nothing)
         })
     }
+}
+
+/// What a reader of JSON takes along: whether the body says that it is JSON, and what to read it from.
+fn json_body(request: &HttpRequest, payload: &mut Payload) -> (Result<(), ApiError>, HttpRequest, Payload) {
+    (check_json(request), request.clone(), payload.take())
 }
 
 fn check_json(request: &HttpRequest) -> Result<(), ApiError> {

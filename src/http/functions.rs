@@ -141,12 +141,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     params.finish()?;
     let listed = store::list(&state.deps.db.read, caller.tenant_id(), page).await?;
     let views: ApiResult<Vec<_>> = listed.rows.iter().map(|row| view(&state, row.clone())).collect();
-    let mut views = views?.into_iter();
-    Ok(web::Json(List::of(
-        listed,
-        |row| row.id.0,
-        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
-    )))
+    Ok(web::Json(List::made(&listed, |row| row.id.0, views?)))
 }
 
 /// GET /v1/functions/{id}
@@ -196,7 +191,7 @@ pub async fn change(
 /// DELETE /v1/functions/{id}
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<FunctionId>) -> ApiResult<HttpResponse> {
     let db = &state.deps.db.read;
-    let before = store::load(db, caller.tenant_id(), id).await?;
+    let mut row = store::load(db, caller.tenant_id(), id).await?;
     let users = agent::that_use(db, caller.tenant_id(), id).await?;
     if !users.is_empty() {
         let why = format!(
@@ -206,13 +201,9 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<FunctionId>) 
         return Err(Error::InUse(why).into());
     }
     let now = state.deps.clock.now();
-    let after = Model {
-        version: before.version + 1,
-        updated_at: now,
-        deleted_at: Some(now),
-        ..before
-    };
-    save(&state, after).await?;
+    row.version += 1;
+    (row.updated_at, row.deleted_at) = (now, Some(now));
+    save(&state, row).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -118,15 +118,10 @@ async fn once_entered(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
-    let claim = match claim(state, &caller, key, fingerprint).await {
-        Ok(Claimed::New(claim)) => claim,
-        Ok(Claimed::Answered(status, body)) => return Ok(request.into_response(replayed(status, body))),
-        Err(error) => return Ok(request.into_response(error.error_response())),
+    let claim = match begin(state, &request, caller, (key, fingerprint)).await {
+        Ok(claim) => claim,
+        Err(answer) => return Ok(request.into_response(answer)),
     };
-    request.extensions_mut().insert(Caller {
-        object_id: Some(claim.object_id),
-        ..caller
-    });
     let response = next.call(request).await?.map_into_boxed_body();
     remember(state, claim, response, true).await
 }
@@ -151,13 +146,12 @@ async fn once_streamed(
     let Some(entered) = Entered::enter(state, name) else {
         return Ok(request.into_response(in_progress().error_response()));
     };
-    entered.answer(form_entered(state, caller, key, request, next).await)
+    entered.answer(form_entered(state, (caller, key), request, next).await)
 }
 
 async fn form_entered(
     state: &State,
-    caller: Caller,
-    key: String,
+    (caller, key): (Caller, String),
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
@@ -179,20 +173,34 @@ async fn form_entered(
         }
         fingerprint = found.get().unwrap_or_default();
     }
-    let mut claim = match claim(state, &caller, key, fingerprint).await {
-        Ok(Claimed::New(claim)) => claim,
-        Ok(Claimed::Answered(status, body)) => return Ok(request.into_response(replayed(status, body))),
-        Err(error) => return Ok(request.into_response(error.error_response())),
+    let mut claim = match begin(state, &request, caller, (key, fingerprint)).await {
+        Ok(claim) => claim,
+        Err(answer) => return Ok(request.into_response(answer)),
     };
-    request.extensions_mut().insert(Caller {
-        object_id: Some(claim.object_id),
-        ..caller
-    });
     let response = next.call(request).await?.map_into_boxed_body();
     let whole = found.get();
     let keep = whole.is_some();
     claim.fingerprint = whole.unwrap_or(claim.fingerprint);
     remember(state, claim, response, keep).await
+}
+
+/// Claims the key, and tells the request which id its object has; else the answer that is given without running it.
+async fn begin(
+    state: &State,
+    request: &ServiceRequest,
+    caller: Caller,
+    (key, fingerprint): (String, String),
+) -> Result<Claim, HttpResponse> {
+    let claim = match claim(state, &caller, key, fingerprint).await {
+        Ok(Claimed::New(claim)) => claim,
+        Ok(Claimed::Answered(status, body)) => return Err(replayed(status, body)),
+        Err(error) => return Err(error.error_response()),
+    };
+    request.extensions_mut().insert(Caller {
+        object_id: Some(claim.object_id),
+        ..caller
+    });
+    Ok(claim)
 }
 
 enum Claimed {

@@ -4,7 +4,7 @@ use super::{
     error::{ApiError, ApiResult},
     events::{HEARTBEAT, heartbeat},
     extract::{Id, Json, OptionalJson, Params, header_text},
-    streams::StreamPlace,
+    streams::{StreamPlace, at_hand, server_sent},
     views::{SessionView, TimelineView, TranscriptView},
 };
 use crate::state::State;
@@ -25,7 +25,7 @@ use futures_util::stream;
 use rules::session::{command::Command, machine::Session};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::ControlFlow};
 use tokio::sync::{broadcast, watch};
 
 /// GET /v1/sessions/{id}/transcript.json
@@ -270,11 +270,7 @@ pub async fn stream_turns(
         let chunk = hearing.next().await?;
         Some((Ok::<_, actix_web::Error>(chunk), (hearing, place)))
     });
-    Ok(HttpResponse::Ok()
-        .content_type("text/event-stream")
-        .insert_header(("Cache-Control", "no-store"))
-        .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(body))
+    Ok(server_sent(body))
 }
 
 struct Hearing {
@@ -290,11 +286,8 @@ struct Hearing {
 impl Hearing {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if *self.key_ended.borrow() {
-                return None;
-            }
-            if let Some(chunk) = self.ready.pop_front() {
-                return Some(chunk);
+            if let ControlFlow::Break(chunk) = at_hand(&mut self.ready, &self.key_ended) {
+                return chunk;
             }
             if self.over {
                 return None;

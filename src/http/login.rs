@@ -87,7 +87,8 @@ pub async fn sign_up(
             {
                 return Err(entities::Error::AlreadyExists { field: "token" });
             }
-            let (_, owner, changes) = new.rows_for_a_new_user(db, &ids, now, limit).await?;
+            new.check_owner_is_new(db).await?;
+            let (_, owner, changes) = new.rows(db, &ids, now, limit).await?;
             Ok((
                 owner,
                 Commit {

@@ -172,12 +172,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     for row in &listed.rows {
         views.push(view(&state, caller.env(), row.clone()).await?);
     }
-    let mut views = views.into_iter();
-    Ok(web::Json(List::of(
-        listed,
-        |row| row.id.0,
-        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
-    )))
+    Ok(web::Json(List::made(&listed, |row| row.id.0, views)))
 }
 
 /// GET /v1/numbers/{id}
@@ -215,15 +210,11 @@ pub async fn change(
 
 /// DELETE /v1/numbers/{id}
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> ApiResult<HttpResponse> {
-    let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
+    let mut row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
     let now = state.deps.clock.now();
-    let after = Model {
-        version: before.version + 1,
-        updated_at: now,
-        deleted_at: Some(now),
-        ..before
-    };
-    save(&state, after).await?;
+    row.version += 1;
+    (row.updated_at, row.deleted_at) = (now, Some(now));
+    save(&state, row).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -88,8 +88,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         status: params.text("status")?,
     };
     params.finish()?;
-    let owner = (caller.tenant_id(), caller.env());
-    let listed = store::list(&state.deps.db.read, owner, filter, page).await?;
+    let listed = store::list(&state.deps.db, caller.owner(), filter, page).await?;
     Ok(web::Json(List::of(
         listed,
         |row| row.id.0,
@@ -106,13 +105,13 @@ pub async fn of_session(
 ) -> ApiResult<web::Json<List<RecordingView>>> {
     let page = params.page()?;
     params.finish()?;
-    let db = &state.deps.db.read;
-    entities::session::load(db, caller.own(id)).await?;
+    let db = &state.deps.db;
+    entities::session::load(&db.read, caller.own(id)).await?;
     let filter = Filter {
         session_id: Some(id),
         status: None,
     };
-    let listed = store::list(db, (caller.tenant_id(), caller.env()), filter, page).await?;
+    let listed = store::list(db, caller.owner(), filter, page).await?;
     Ok(web::Json(List::of(
         listed,
         |row| row.id.0,

@@ -185,7 +185,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let status = params.text("status")?;
     params.finish()?;
     let db = &state.deps.db.read;
-    let rooms = store::list(db, (caller.tenant_id(), caller.env()), status, page).await?;
+    let rooms = store::list(&state.deps.db, caller.owner(), status, page).await?;
     let ids: Vec<SessionId> = rooms.rows.iter().map(|room| room.session_id).collect();
     let calls = session::of_ids(db, &ids).await?;
     let has_more = rooms.has_more;

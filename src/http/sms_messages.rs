@@ -174,8 +174,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         to_number: number_of(&mut params)?,
     };
     params.finish()?;
-    let owner = (caller.tenant_id(), caller.env());
-    let listed = store::list(&state.deps.db.read, owner, filter, page).await?;
+    let listed = store::list(&state.deps.db, caller.owner(), filter, page).await?;
     Ok(web::Json(List::of(listed, |row| row.id.0, SmsView::from)))
 }
 

@@ -1,10 +1,19 @@
 //! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with their keys.
 use super::{caller::Caller, error::ApiResult};
 use crate::{access, state::State};
-use actix_web::web::Data;
+use actix_web::{
+    HttpResponse,
+    web::{Bytes, Data},
+};
 use entities::{api_key, ids::ApiKeyId};
+use futures_util::Stream;
 use runtime::bulkhead::Permit;
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    ops::ControlFlow,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::sync::watch;
 
 /// How often the keys of open streams are looked at: another process may revoke them, too.
@@ -35,6 +44,26 @@ pub fn watch_keys(state: Arc<State>) {
             }
         }
     });
+}
+
+/// The answer whose body is a stream of server-sent events. Nothing on the way may keep it, or hold it back.
+pub fn server_sent(body: impl Stream<Item = Result<Bytes, actix_web::Error>> + 'static) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header(("Cache-Control", "no-store"))
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(body)
+}
+
+/// What an open stream does before it waits: it ends with its key, else it sends what is `ready`.
+pub fn at_hand(ready: &mut VecDeque<Bytes>, key_ended: &watch::Receiver<bool>) -> ControlFlow<Option<Bytes>> {
+    if *key_ended.borrow() {
+        return ControlFlow::Break(None);
+    }
+    match ready.pop_front() {
+        Some(chunk) => ControlFlow::Break(Some(chunk)),
+        None => ControlFlow::Continue(()),
+    }
 }
 
 /// One open stream: counted for its workspace, and told when its key is no longer valid.

@@ -123,8 +123,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let page = params.page()?;
     let status = params.text("status")?;
     params.finish()?;
-    let owner = (caller.tenant_id(), caller.env());
-    let listed = store::list(&state.deps.db.read, owner, status, page).await?;
+    let listed = store::list(&state.deps.db, caller.owner(), status, page).await?;
     Ok(web::Json(List::of(listed, |row| row.id.0, TopupView::from)))
 }
 

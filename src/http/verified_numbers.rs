@@ -101,18 +101,13 @@ pub async fn list(
     let page = params.page()?;
     let status: Option<Status> = params.text("status")?;
     params.finish()?;
-    let listed = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
+    let listed = store::list(&state.deps.db, caller.tenant_id(), status, page).await?;
     let views: Result<Vec<_>, Error> = listed
         .rows
         .iter()
         .map(|row| view(&state, &caller, row.clone()))
         .collect();
-    let mut views = views?.into_iter();
-    Ok(web::Json(List::of(
-        listed,
-        |row| row.id.0,
-        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
-    )))
+    Ok(web::Json(List::made(&listed, |row| row.id.0, views?)))
 }
 
 /// GET /v1/verified_numbers/{id}

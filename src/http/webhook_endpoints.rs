@@ -137,12 +137,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         .iter()
         .map(|row| view(&state, row.clone(), healths.remove(&row.id)))
         .collect();
-    let mut views = views?.into_iter();
-    Ok(web::Json(List::of(
-        listed,
-        |row| row.id.0,
-        |_| views.next().unwrap_or_else(|| unreachable!("one view per row")),
-    )))
+    Ok(web::Json(List::made(&listed, |row| row.id.0, views?)))
 }
 
 /// GET /v1/webhook_endpoints/{id}

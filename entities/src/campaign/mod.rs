@@ -9,15 +9,17 @@ pub use schedule::*;
 
 use crate::{
     agent,
+    db::Db,
     error::{Error, Result},
     ids::{AgentId, CampaignId, TenantId, TenantScoped},
+    keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, QueryOrder, QuerySelect, entity::prelude::*,
-    sea_query::Expr,
+    DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, QueryOrder, QuerySelect, QueryTrait,
+    entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 
@@ -128,18 +130,9 @@ pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<Camp
     found.one(db).await?.ok_or(Error::NotFound("campaign"))
 }
 
-pub async fn list(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    env: Env,
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let mut select = owned(tenant, env);
-    if let Some(status) = status {
-        select = select.filter(Column::Status.eq(status));
-    }
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page: Page) -> Result<Listed<Model>> {
+    let all = owned(owner.0, owner.1).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
+    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// The campaigns that the tenant's dispatcher works on.
@@ -283,15 +276,8 @@ pub async fn unattended(db: &impl ConnectionTrait, now: Moment) -> Result<Vec<Te
 }
 
 async fn owners(db: &impl ConnectionTrait, which: Expr) -> Result<Vec<TenantScoped<CampaignId>>> {
-    let select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(which);
-    let rows: Vec<(TenantId, Env, CampaignId)> = select.into_tuple().all(db).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
-        .collect())
+    let key = [Column::TenantId, Column::Env, Column::Id];
+    keys::of(db, Entity::find().filter(which), key).await
 }
 
 /// All campaigns of all tenants, a page at a time: for the audit.

@@ -3,10 +3,10 @@ use super::{Column, Direction, Entity, Model, owned};
 use crate::{
     error::Result,
     ids::{CampaignId, SessionId, TenantId, TenantScoped},
-    page,
+    keys, page,
     values::Env,
 };
-use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{QuerySelect, entity::prelude::*, sea_query::Expr};
 
 /// A call that takes a slot, as the dispatcher counts it.
 #[derive(Clone, Copy, Debug)]
@@ -70,24 +70,9 @@ pub async fn open(
     after: Option<SessionId>,
     limit: u64,
 ) -> Result<Vec<TenantScoped<SessionId>>> {
-    let mut select = Entity::find()
-        .select_only()
-        .columns([Column::TenantId, Column::Env, Column::Id])
-        .filter(is_open())
-        .filter(awaits_nobody());
-    if let Some(after) = after {
-        select = select.filter(Column::Id.gt(after));
-    }
-    let rows: Vec<(TenantId, Env, SessionId)> = select
-        .order_by(Column::Id, Order::Asc)
-        .limit(limit)
-        .into_tuple()
-        .all(db)
-        .await?;
-    Ok(rows
-        .into_iter()
-        .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
-        .collect())
+    let open = Entity::find().filter(is_open()).filter(awaits_nobody());
+    let next = page::next(open, Column::Id, after, limit);
+    keys::of(db, next, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Tenants with a session that waits for a slot.

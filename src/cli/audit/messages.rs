@@ -42,54 +42,40 @@ impl<W: Write> Dump<'_, W> {
     }
 }
 
-/// `phase` is what is stored, finer than what is told. `held`: what the ledger holds for it now. `wake_at`: when it is looked
-/// at next, by itself.
+/// The line of a message: the two tables have these columns in common. `phase` is what is stored, finer than what is told.
+/// `held`: what the ledger holds for it now. `wake_at`: when it is looked at next, by itself.
+macro_rules! message_line {
+    ($row:ident, $kind:literal, $address:ident) => {
+        json!({
+            "kind": $kind,
+            "id": $row.id,
+            "tenant": $row.tenant_id,
+            "env": $row.env,
+            "campaign": $row.campaign_id,
+            "contact": $row.contact_id,
+            "address": $row.$address,
+            "phase": $row.phase.to_value(),
+            "status": $row.phase.status(),
+            "price": $row.price_cents,
+            "held": $row.held_cents,
+            "cost": $row.cost_cents,
+            "settled": $row.settled,
+            "attempts": $row.attempts,
+            "error": $row.error_code,
+            "wake_at": $row.wake_at,
+            "created_at": $row.created_at,
+            "sent_at": $row.sent_at,
+            "ended_at": $row.ended_at,
+        })
+    };
+}
+
 fn sms_line(row: &sms_message::Model) -> Value {
-    json!({
-        "kind": "sms",
-        "id": row.id,
-        "tenant": row.tenant_id,
-        "env": row.env,
-        "campaign": row.campaign_id,
-        "contact": row.contact_id,
-        "address": row.to_number,
-        "phase": row.phase.to_value(),
-        "status": row.phase.status(),
-        "price": row.price_cents,
-        "held": row.held_cents,
-        "cost": row.cost_cents,
-        "settled": row.settled,
-        "attempts": row.attempts,
-        "error": row.error_code,
-        "wake_at": row.wake_at,
-        "created_at": row.created_at,
-        "sent_at": row.sent_at,
-        "ended_at": row.ended_at,
-    })
+    message_line!(row, "sms", to_number)
 }
 
 fn email_line(row: &email_message::Model) -> Value {
-    json!({
-        "kind": "email",
-        "id": row.id,
-        "tenant": row.tenant_id,
-        "env": row.env,
-        "campaign": row.campaign_id,
-        "contact": row.contact_id,
-        "address": row.to_address,
-        "phase": row.phase.to_value(),
-        "status": row.phase.status(),
-        "price": row.price_cents,
-        "held": row.held_cents,
-        "cost": row.cost_cents,
-        "settled": row.settled,
-        "attempts": row.attempts,
-        "error": row.error_code,
-        "wake_at": row.wake_at,
-        "created_at": row.created_at,
-        "sent_at": row.sent_at,
-        "ended_at": row.ended_at,
-    })
+    message_line!(row, "email", to_address)
 }
 
 fn send_line(row: &message_send::Model) -> Value {

@@ -41,14 +41,26 @@ impl<T> List<T> {
     }
 
     pub fn of<M>(listed: Listed<M>, id: impl Fn(&M) -> uuid::Uuid, view: impl FnMut(M) -> T) -> Self {
-        let last = listed.rows.last().map(id).filter(|_| listed.has_more);
-        let next_cursor = last.map(super::extract::encode_cursor);
         List {
             has_more: listed.has_more,
-            next_cursor,
+            next_cursor: next_cursor(&listed, id),
             data: listed.rows.into_iter().map(view).collect(),
         }
     }
+
+    /// The same for views that are made already, one of each row and in their order.
+    pub fn made<M>(listed: &Listed<M>, id: impl Fn(&M) -> uuid::Uuid, data: Vec<T>) -> Self {
+        List {
+            has_more: listed.has_more,
+            next_cursor: next_cursor(listed, id),
+            data,
+        }
+    }
+}
+
+fn next_cursor<M>(listed: &Listed<M>, id: impl Fn(&M) -> uuid::Uuid) -> Option<String> {
+    let last = listed.rows.last().map(id).filter(|_| listed.has_more);
+    last.map(super::extract::encode_cursor)
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -36,7 +36,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let mut rows = there(&state, wanted, status, page);
     let mut more = false;
     if wanted.is_none_or(|wanted| wanted == VoiceType::Cloned) {
-        let clones = store::list(&state.deps.db.read, caller.tenant_id(), status, page).await?;
+        let clones = store::list(&state.deps.db, caller.tenant_id(), status, page).await?;
         more = clones.has_more;
         rows.extend(clones.rows.into_iter().map(Listable::Clone));
     }
