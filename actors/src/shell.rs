@@ -122,19 +122,15 @@ impl<M: Stored> Shell<M> {
             ctx.cancel_future(alarm);
         }
         let Some(at) = at else { return };
-        let clock = self.deps.clock.clone();
-        let busy = clock.busy();
-        let rings = async move { clock.busy_until(at, busy).await }
-            .into_actor(self)
-            .map(|busy, shell, ctx| {
-                shell.alarm = None;
-                let tick = Do {
-                    command: M::TICK,
-                    persistent: true,
-                    busy,
-                };
-                tell_itself(ctx, tick);
-            });
+        let rings = self.deps.clock.alarm(at).into_actor(self).map(|busy, shell, ctx| {
+            shell.alarm = None;
+            let tick = Do {
+                command: M::TICK,
+                persistent: true,
+                busy,
+            };
+            tell_itself(ctx, tick);
+        });
         self.alarm = Some((at, ctx.spawn(rings)));
     }
 }

@@ -3,6 +3,7 @@ pub mod brain;
 pub mod email;
 pub mod mail;
 pub mod outbound;
+mod provider_http;
 pub mod recording;
 pub mod signature;
 pub mod sms;

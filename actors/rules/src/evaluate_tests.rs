@@ -1,6 +1,6 @@
 use super::*;
 
-fn turns(talk: &'static [(char, &'static str)]) -> Vec<Turn<'static>> {
+pub(super) fn turns(talk: &'static [(char, &'static str)]) -> Vec<Turn<'static>> {
     let role = |sign: char| match sign {
         'A' => Role::Agent,
         'U' => Role::User,

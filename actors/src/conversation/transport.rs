@@ -87,13 +87,18 @@ pub trait CallTransport: Send {
     fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said>;
     /// Waits for the other side, for as long as it takes.
     fn listen(&mut self) -> BoxFuture<'_, Event>;
-    /// The other side's words take their time.
-    fn hear(&mut self, ms: u64) -> BoxFuture<'_, ()>;
+    /// The other side's words take their time, unless they have been heard when they are known.
+    fn hear(&mut self, _ms: u64) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
     /// A question of yes or no about being recorded comes next.
-    fn expect_consent(&mut self);
+    fn expect_consent(&mut self) {}
     /// The sandbox wants a function to be called that takes longer than it may. Said once.
-    fn wants_slow_function(&mut self) -> bool;
-    fn press(&mut self, digits: &str);
+    fn wants_slow_function(&mut self) -> bool {
+        false
+    }
+    /// Keys that the agent presses, where somebody can hear them.
+    fn press(&mut self, _digits: &str) {}
     /// Somebody else is to take over, by the API: resolves when that is wanted, whatever the transport is doing. May be dropped.
     fn wanted(&mut self) -> BoxFuture<'_, E164>;
     /// Calls somebody else to take over; `Err`: why nobody did.

@@ -15,14 +15,6 @@ impl CallTransport for Typed {
         let next = self.0.pop_front().map(|text| Event::Words(Words::now(text)));
         ready(next.unwrap_or(Event::HungUp)).boxed()
     }
-    fn hear(&mut self, _: u64) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
-    }
-    fn expect_consent(&mut self) {}
-    fn wants_slow_function(&mut self) -> bool {
-        false
-    }
-    fn press(&mut self, _: &str) {}
     fn wanted(&mut self) -> BoxFuture<'_, E164> {
         pending().boxed()
     }

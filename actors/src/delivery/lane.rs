@@ -186,14 +186,10 @@ impl Lane {
             ctx.cancel_future(alarm);
         }
         let Some(at) = at else { return };
-        let clock = self.deps.clock.clone();
-        let busy = clock.busy();
-        let rings = async move { clock.busy_until(at, busy).await }
-            .into_actor(self)
-            .map(|busy, lane, ctx| {
-                lane.alarm = None;
-                lane.hear(LaneEvent::Rang, &busy, ctx);
-            });
+        let rings = self.deps.clock.alarm(at).into_actor(self).map(|busy, lane, ctx| {
+            lane.alarm = None;
+            lane.hear(LaneEvent::Rang, &busy, ctx);
+        });
         self.alarm = Some(ctx.spawn(rings));
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 use entities::{
     Error, Result,
-    campaign::AgentSnapshot,
+    campaign::{AgentSnapshot, Caps},
     campaign_hour,
     changes::{Callable, Guard},
     contact::{Address, Model as Contact},
@@ -48,6 +48,33 @@ pub struct Dial {
     pub effects: Vec<Effect>,
 }
 
+impl Dial {
+    /// `kept`: the contact whom it is for, if a campaign calls.
+    fn of(
+        session: Session,
+        (agent, kept): (Arc<AgentSnapshot>, Option<Kept>),
+        at: Moment,
+        commit: Commit,
+        effects: Vec<Effect>,
+    ) -> Self {
+        let leg = Leg {
+            call: session.call.clone(),
+            agent,
+        };
+        let call = Call {
+            leg: Arc::new(leg),
+            contact: kept,
+        };
+        Dial {
+            call,
+            session,
+            at,
+            commit,
+            effects,
+        }
+    }
+}
+
 /// The tenant as the dispatcher knows it: a dial stands only if it is still so.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
@@ -65,6 +92,14 @@ pub struct Intent {
     pub hours: Within,
     /// Calls to its number in 24 hours and in 7 days.
     pub caps: (Option<i32>, Option<i32>),
+}
+
+/// How many calls a number may get, for [`Intent::caps`].
+pub fn calls_to_one(caps: &Caps) -> (Option<i32>, Option<i32>) {
+    (
+        caps.per_number_24h.map(|cap| cap.get()),
+        caps.per_number_7d.map(|cap| cap.get()),
+    )
 }
 
 /// That a contact is not called at all, or not now, ready for its commit.
@@ -108,24 +143,16 @@ pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
-    let leg = Leg {
-        call: session.call.clone(),
-        agent,
-    };
     let command = contact::machine::Command::Dispatch {
         row: DeliveryRowId(id.0),
     };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
-    let caps = &queue.plan.caps;
     let intent = Intent {
         known,
         at,
         hold,
         hours,
-        caps: (
-            caps.per_number_24h.map(|cap| cap.get()),
-            caps.per_number_7d.map(|cap| cap.get()),
-        ),
+        caps: calls_to_one(&queue.plan.caps),
     };
     let mut commit = Commit::default();
     commit.changes.sessions.push(session.row());
@@ -137,22 +164,13 @@ pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall
     });
     facts::add(deps, session.key(), &effects, &mut commit).await?;
     facts::contact_moved(&mut commit, &contact, after.clone(), &events);
-    let call = Call {
-        leg: Arc::new(leg),
-        contact: Some(Kept {
-            contact: after,
-            retry: queue.plan.retry.clone(),
-            rules_version: queue.rules_version,
-            zone: queue.rules.zone,
-        }),
+    let kept = Kept {
+        contact: after,
+        retry: queue.plan.retry.clone(),
+        rules_version: queue.rules_version,
+        zone: queue.rules.zone,
     };
-    Ok(Dial {
-        call,
-        session,
-        at,
-        commit,
-        effects,
-    })
+    Ok(Dial::of(session, (agent, Some(kept)), at, commit, effects))
 }
 
 /// The intent to place a call that has waited for its slot. `campaign`: its campaign, and the version that it has.
@@ -173,20 +191,7 @@ pub async fn dial_waiting(
     if let Some((campaign, version)) = campaign {
         commit.changes.guards.push(Guard::Dispatchable(campaign, version));
     }
-    let call = Call {
-        leg: Arc::new(Leg {
-            call: session.call.clone(),
-            agent,
-        }),
-        contact: None,
-    };
-    Ok(Dial {
-        call,
-        session,
-        at,
-        commit,
-        effects,
-    })
+    Ok(Dial::of(session, (agent, None), at, commit, effects))
 }
 
 impl Intent {

@@ -141,14 +141,10 @@ impl Dispatcher {
             }
             return;
         };
-        let clock = self.deps.clock.clone();
-        let busy = clock.busy();
-        let rings = async move { clock.busy_until(at, busy).await }
-            .into_actor(self)
-            .map(|busy, dispatcher, ctx| {
-                dispatcher.alarm = None;
-                tell_itself(ctx, Rings(busy));
-            });
+        let rings = self.deps.clock.alarm(at).into_actor(self).map(|busy, dispatcher, ctx| {
+            dispatcher.alarm = None;
+            tell_itself(ctx, Rings(busy));
+        });
         self.alarm = Some((at, ctx.spawn(rings)));
     }
 }

@@ -90,7 +90,7 @@ impl State {
             }
             Ruling::NotNow => return Ok(None),
         };
-        let caps = guards.caps();
+        let caps = dial::calls_to_one(&guards.caps());
         let campaign = queue.map(|queue| (queue.id, queue.version));
         let agent = match queue.and_then(|queue| queue.agent.clone()) {
             Some(agent) => agent,
@@ -105,10 +105,7 @@ impl State {
             at,
             hold,
             hours,
-            caps: (
-                caps.per_number_24h.map(|cap| cap.get()),
-                caps.per_number_7d.map(|cap| cap.get()),
-            ),
+            caps,
         };
         dial::dial_waiting(deps, intent, session, agent, campaign, now)
             .await

@@ -19,6 +19,7 @@ use entities::{
     ids::{CampaignId, ContactId, EmailId, TenantId, TenantScoped},
     values::{Cents, Env, Metadata, Moment},
 };
+use rules::email::machine::unsent;
 
 /// A message that is asked for. None of its texts may have control characters but for the two bodies.
 #[derive(Clone, Debug)]
@@ -51,40 +52,21 @@ pub fn rows(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Momen
         html: new.html,
         attachments: new.attachments,
     };
-    let row = Model {
-        id: new.id,
-        tenant_id,
-        env,
-        phase: if scheduled_at.is_some() {
-            Phase::Scheduled
-        } else {
-            Phase::Queued
-        },
-        to_address: new.to,
+    let key = TenantScoped::new(tenant_id, env, new.id);
+    let mut row = Model {
         from_name: new.from_name,
         reply_to: new.reply_to,
-        subject: new.subject,
-        kind: new.kind,
         campaign_id,
         contact_id,
         client_reference_id: new.client_reference_id,
         metadata: new.metadata,
         scheduled_at: new.scheduled_at,
-        send_by: None,
-        wake_at: Some(scheduled_at.unwrap_or(now)),
-        attempts: 0,
         price_cents: Cents(deps.limits.email_price_cents.into()),
-        held_cents: Cents(0),
-        cost_cents: Cents(0),
-        settled: false,
-        error_code: None,
-        error_message: None,
-        provider_message_id: None,
-        version: 1,
-        created_at: now,
-        sent_at: None,
-        ended_at: None,
+        ..unsent(key, new.to, new.subject, new.kind, now)
     };
+    if let Some(at) = scheduled_at {
+        (row.phase, row.wake_at) = (Phase::Scheduled, Some(at));
+    }
     (row, content)
 }
 

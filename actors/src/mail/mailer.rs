@@ -93,14 +93,10 @@ impl Mailer {
         }
         self.next_due_at = at;
         let Some(at) = at else { return self.link.rest() };
-        let clock = self.deps.clock.clone();
-        let busy = clock.busy();
-        let rings = async move { clock.busy_until(at, busy).await }
-            .into_actor(self)
-            .map(|busy, mailer, ctx| {
-                mailer.alarm = None;
-                tell_itself(ctx, Wake(busy));
-            });
+        let rings = self.deps.clock.alarm(at).into_actor(self).map(|busy, mailer, ctx| {
+            mailer.alarm = None;
+            tell_itself(ctx, Wake(busy));
+        });
         self.alarm = Some(ctx.spawn(rings));
     }
 }
@@ -236,24 +232,21 @@ impl Handler<Stop> for Mailer {
 mod tests {
     use super::*;
     use entities::ids::{MailId, TenantId};
+    use rules::mail::Mail;
     use uuid::Uuid;
 
     fn mail() -> Row {
-        let now = Moment::from_millis(0);
-        Row {
-            id: MailId(Uuid::nil()),
-            tenant_id: TenantId(Uuid::nil()),
-            recipient: "a@example.com".into(),
-            kind: "webhook.endpoint_disabled_notice".into(),
+        let mail = Mail {
+            kind: "webhook.endpoint_disabled_notice",
             subject: "s".into(),
             body: "b".into(),
-            status: Status::Queued,
-            attempts: 0,
-            next_attempt_at: Some(now),
-            last_error: None,
-            created_at: now,
-            ended_at: None,
-        }
+        };
+        mail.row(
+            MailId(Uuid::nil()),
+            TenantId(Uuid::nil()),
+            "a@example.com".into(),
+            Moment::from_millis(0),
+        )
     }
     fn passing() -> Result<(), Undelivered> {
         Err(Undelivered::Passing("451".into()))

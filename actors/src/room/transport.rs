@@ -202,20 +202,6 @@ impl CallTransport for RoomTransport {
         self.next().boxed()
     }
 
-    /// They have been heard when they are known.
-    fn hear(&mut self, _: u64) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
-    }
-
-    fn expect_consent(&mut self) {}
-
-    fn wants_slow_function(&mut self) -> bool {
-        false
-    }
-
-    /// Nobody hears an agent's keys in a browser.
-    fn press(&mut self, _: &str) {}
-
     fn wanted(&mut self) -> BoxFuture<'_, E164> {
         transfer_wanted(&mut self.inbox, &mut self.later).boxed()
     }

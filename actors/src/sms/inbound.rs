@@ -7,16 +7,16 @@ use crate::{
 use entities::{
     Result,
     dnc::{self, Source},
-    ids::{SmsId, TenantId},
+    ids::{SmsId, TenantId, TenantScoped},
     number, number_claim,
     sms_message::{self, Direction, Model, Phase},
-    values::{Cents, E164, Env, Metadata, Moment},
+    values::{E164, Env, Moment},
 };
 use rules::{
     barred::stop,
     commit::Commit,
     sms::{
-        segments,
+        machine::unsent,
         words::{self, Wish},
     },
 };
@@ -140,37 +140,14 @@ fn row((tenant_id, env): (TenantId, Env), id: SmsId, arriving: Arriving, now: Mo
         .filter(|char| *char != '\0')
         .take(MAX_CHARS)
         .collect();
-    let (encoding, segments) = segments::of(&body);
     Model {
-        id,
-        tenant_id,
-        env,
         phase: Phase::Received,
         direction: Direction::Inbound,
-        to_number: arriving.to_number,
         from_number: arriving.from_number,
-        body,
-        encoding,
-        segments,
-        delivered_at: None,
-        campaign_id: None,
-        contact_id: None,
-        client_reference_id: None,
-        metadata: Metadata::default(),
-        scheduled_at: None,
-        send_by: None,
         wake_at: None,
-        attempts: 0,
-        price_cents: Cents(0),
-        held_cents: Cents(0),
-        cost_cents: Cents(0),
         settled: true,
-        error_code: None,
-        error_message: None,
         provider_message_id: Some(arriving.provider_message_id),
-        version: 1,
-        created_at: now,
-        sent_at: None,
         ended_at: Some(now),
+        ..unsent(TenantScoped::new(tenant_id, env, id), arriving.to_number, body, now)
     }
 }

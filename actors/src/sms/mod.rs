@@ -14,11 +14,11 @@ use entities::{
     Error, Result,
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
     number::{self, Usability},
-    sms_message::{Direction, Model, Phase},
+    sms_message::{Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
 };
-use rules::sms::segments;
+use rules::sms::machine::unsent;
 
 /// A message that is asked for.
 #[derive(Clone, Debug)]
@@ -62,44 +62,21 @@ pub fn why_not(usability: Usability) -> &'static str {
 
 /// The row of a new message.
 pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment) -> Model {
-    let (encoding, segments) = segments::of(&new.body);
     let scheduled_at = new.scheduled_at.filter(|at| *at > now);
     let (campaign_id, contact_id) = new.campaign.unzip();
+    let mut row = unsent(TenantScoped::new(tenant_id, env, new.id), new.to_number, new.body, now);
+    row.price_cents = Cents(i64::from(deps.limits.sms_price_cents_per_segment) * i64::from(row.segments));
+    if let Some(at) = scheduled_at {
+        (row.phase, row.wake_at) = (Phase::Scheduled, Some(at));
+    }
     Model {
-        id: new.id,
-        tenant_id,
-        env,
-        phase: if scheduled_at.is_some() {
-            Phase::Scheduled
-        } else {
-            Phase::Queued
-        },
-        direction: Direction::Outbound,
-        to_number: new.to_number,
         from_number: new.from_number,
-        body: new.body,
-        encoding,
-        segments,
-        delivered_at: None,
         campaign_id,
         contact_id,
         client_reference_id: new.client_reference_id,
         metadata: new.metadata,
         scheduled_at: new.scheduled_at,
-        send_by: None,
-        wake_at: Some(scheduled_at.unwrap_or(now)),
-        attempts: 0,
-        price_cents: Cents(i64::from(deps.limits.sms_price_cents_per_segment) * i64::from(segments)),
-        held_cents: Cents(0),
-        cost_cents: Cents(0),
-        settled: false,
-        error_code: None,
-        error_message: None,
-        provider_message_id: None,
-        version: 1,
-        created_at: now,
-        sent_at: None,
-        ended_at: None,
+        ..row
     }
 }
 

@@ -2,26 +2,10 @@
 use super::{Place, json_of, on, stderr, terminate};
 use crate::world::{Backend, client};
 use serde_json::{Value, json};
-use std::{
-    io::Write,
-    process::{Output, Stdio},
-};
 
 const FIRST: &str = "correct horse battery";
 
 impl Place {
-    /// Runs a command that reads a password.
-    fn run_with(&self, input: &str, arguments: &[&str]) -> Output {
-        let mut command = self.command(arguments);
-        let streams = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = streams.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
-    }
-
     /// Signs in; answers the status and the cookie.
     async fn sign_in(&self, email: &str, password: &str) -> (u16, String) {
         let url = format!("http://{}/v1/_internal/login", self.bind);

@@ -1,6 +1,6 @@
 //! `serve --paused`, `callboard dispatch` and `callboard clock` beside a running `serve`.
 use super::{Calls, Place, json_of, on, stderr, terminate};
-use crate::world::{Backend, client};
+use crate::world::Backend;
 use serde_json::{Value, json};
 
 fn paused_and_resumed(backend: Backend) {
@@ -15,25 +15,9 @@ fn paused_and_resumed(backend: Backend) {
         let none = place.run(&["clock", "show"]);
         assert!(!none.status.success() && stderr(&none).contains("noted its clock"));
         let mut serving = place.serve(&[("CALLBOARD_SANDBOX_SPEED", "40"), ("CALLBOARD_START_PAUSED", "true")]);
-        let url = format!("http://{}", place.bind);
-        let api = Calls {
-            client: client(),
-            url,
-            key,
-        };
+        let api = Calls::to(&place, key);
         let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
-        let call = async |number: &str| {
-            let request = api
-                .client
-                .post(format!("{}/v1/sessions", api.url))
-                .bearer_auth(&api.key);
-            let body = json!({ "to_number": number, "agent_id": agent["id"] });
-            let answer = request.json(&body).send().await.unwrap();
-            (
-                answer.status().as_u16(),
-                answer.json::<Value>().await.unwrap()["error"]["code"].clone(),
-            )
-        };
+        let call = async |number: &str| api.call(&agent["id"], number).await;
         assert_eq!(api.get("/readyz").await["dispatch"], "paused");
         assert_eq!(call("+15002340001").await, (503, json!("unavailable")));
         let paused = run(&["dispatch", "show"]);

@@ -1,6 +1,6 @@
 //! kill -9 at random moments, and what the receiver of the webhooks sees of it.
 use super::{Calls, kills, on, terminate};
-use crate::world::{Backend, client};
+use crate::world::Backend;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,18 +19,8 @@ fn killed_in_the_middle(backend: Backend) {
             ("CALLBOARD_WEBHOOK_RETRY_SCHEDULE", "1,1,1,1,1,1,1,1,1"),
         ];
         let mut serving = place.serve(&environment);
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key: place.workspace(),
-        };
-        api.client
-            .patch(format!("{}/v1/concurrency", api.url))
-            .bearer_auth(&api.key)
-            .json(&json!({ "limit": 200 }))
-            .send()
-            .await
-            .unwrap();
+        let api = Calls::to(&place, place.workspace());
+        api.limit_concurrency(200).await;
         let endpoint = api
             .post(
                 "/v1/webhook_endpoints",

@@ -1,5 +1,6 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
 mod access;
+mod calls;
 mod held;
 mod kills;
 mod recorded;
@@ -10,7 +11,7 @@ mod tenants;
 mod the_law;
 
 use crate::world::{Backend, TestDatabase, client};
-use reqwest::Client;
+use calls::Calls;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde_json::{Value, json};
 use std::{
@@ -59,6 +60,18 @@ impl Place {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
+    /// Runs a command that reads a password.
+    fn run_with(&self, input: &str, arguments: &[&str]) -> Output {
+        let mut command = self.command(arguments);
+        let streams = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = streams.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
     /// Starts `serve` and waits until it says that it is ready.
     fn serve(&self, environment: &[(&str, &str)]) -> Child {
         self.start(environment).ready()
@@ -79,40 +92,37 @@ impl Place {
     }
 
     fn workspace(&self) -> String {
-        let mut create = self.command(&[
-            "--json",
-            "workspace",
-            "create",
-            "--slug",
-            "acme",
-            "--name",
-            "Acme",
-            "--owner-email",
-            "a@b.co",
-            "--owner-password-stdin",
-        ]);
-        let mut child = create.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(b"correct horse battery\n")
-            .unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success());
-        assert_eq!(json_of(&output)["workspace"]["slug"], "acme");
-        let key = self.run(&[
-            "--json",
-            "keys",
-            "create",
-            "--workspace",
-            "acme",
-            "--env",
-            "test",
-            "--name",
-            "k",
-        ]);
-        json_of(&key)["plaintext"].as_str().unwrap().to_owned()
+        self.create_workspace("acme", "Acme", "a@b.co");
+        self.create_key("test", "k")
+    }
+
+    fn create_workspace(&self, slug: &str, name: &str, owner: &str) {
+        let create = "--json workspace create --owner-password-stdin";
+        let more = ["--slug", slug, "--name", name, "--owner-email", owner];
+        let create: Vec<&str> = create.split(' ').chain(more).collect();
+        let output = self.run_with("correct horse battery\n", &create);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(json_of(&output)["workspace"]["slug"], slug);
+    }
+
+    /// Of the workspace `acme`.
+    fn create_key(&self, env: &str, name: &str) -> String {
+        let create = "--json keys create --workspace acme";
+        let create: Vec<&str> = create.split(' ').chain(["--env", env, "--name", name]).collect();
+        json_of(&self.run(&create))["plaintext"].as_str().unwrap().to_owned()
+    }
+
+    /// A second `serve` on its database does not come up.
+    fn refuses_a_second(&self, environment: &[(&str, &str)]) {
+        let mut second = self.command(&["serve", "--bind", &own_address()]);
+        second.envs(environment.iter().copied());
+        let second = second.stdin(Stdio::null()).output().unwrap();
+        let said = stderr(&second);
+        assert!(!second.status.success(), "{environment:?}");
+        assert!(
+            said.contains("in use by another Callboard process"),
+            "{environment:?}: {said}"
+        );
     }
 }
 
@@ -252,27 +262,16 @@ fn a_start_that_cannot_work_says_which_setting_and_what_to_do() {
 fn one_process_and_one_key_per_database(backend: Backend) {
     on(backend, async |place| {
         let mut serving = place.serve(&[]);
-        let second = place
-            .command(&["serve", "--bind", &own_address()])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        assert!(!second.status.success());
-        assert!(
-            stderr(&second).contains("in use by another Callboard process"),
-            "{}",
-            stderr(&second)
-        );
+        place.refuses_a_second(&[]);
         // Commands work beside it.
         let key = place.workspace();
-        let me = client()
-            .get(format!("http://{}/v1/me", place.bind))
-            .bearer_auth(&key)
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(me.status().as_u16(), 200);
-        let id = me.json::<Value>().await.unwrap()["key"]["id"]
+        let me = async || {
+            let request = client().get(format!("http://{}/v1/me", place.bind));
+            request.bearer_auth(&key).send().await.unwrap()
+        };
+        let known = me().await;
+        assert_eq!(known.status().as_u16(), 200);
+        let id = known.json::<Value>().await.unwrap()["key"]["id"]
             .as_str()
             .unwrap()
             .to_owned();
@@ -282,14 +281,8 @@ fn one_process_and_one_key_per_database(backend: Backend) {
                 .status
                 .success()
         );
-        let me = client()
-            .get(format!("http://{}/v1/me", place.bind))
-            .bearer_auth(&key)
-            .send()
-            .await
-            .unwrap();
         assert_eq!(
-            me.status().as_u16(),
+            me().await.status().as_u16(),
             401,
             "a revocation by another process counts at the next request"
         );
@@ -342,11 +335,7 @@ fn secrets_are_sealed_anew_with_a_new_key() {
     on(Backend::Sqlite, async |mut place| {
         let mut serving = place.serve(&[]);
         let key = place.workspace();
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key,
-        };
+        let api = Calls::to(&place, key);
         let endpoint = api
             .post(
                 "/v1/webhook_endpoints",
@@ -395,11 +384,7 @@ fn secrets_are_sealed_anew_with_a_new_key() {
 fn sigterm_lets_calls_end_and_gives_the_rest_a_reason() {
     on(Backend::Sqlite, async |place| {
         let mut serving = place.serve(&[("CALLBOARD_DRAIN_SECONDS", "0")]);
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key: place.workspace(),
-        };
+        let api = Calls::to(&place, place.workspace());
         let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
         let session = api
             .post(
@@ -427,68 +412,6 @@ fn sigterm_lets_calls_end_and_gives_the_rest_a_reason() {
         );
         terminate(&mut serving);
     });
-}
-
-struct Calls {
-    client: Client,
-    url: String,
-    key: String,
-}
-
-impl Calls {
-    async fn get(&self, path: &str) -> Value {
-        self.client
-            .get(format!("{}{path}", self.url))
-            .bearer_auth(&self.key)
-            .send()
-            .await
-            .unwrap()
-            .json()
-            .await
-            .unwrap()
-    }
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let answer = self
-            .client
-            .post(format!("{}{path}", self.url))
-            .bearer_auth(&self.key)
-            .json(&body)
-            .send()
-            .await
-            .unwrap();
-        assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
-        answer.json().await.unwrap()
-    }
-    /// An action that may be refused in the state that things are in.
-    async fn try_post(&self, path: &str) -> bool {
-        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.key);
-        request.json(&json!({})).send().await.unwrap().status().is_success()
-    }
-    /// Reads until it is so; the service's own time passes meanwhile.
-    async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
-        let clock = runtime::clock::Clock::wall();
-        for _ in 0..4500 {
-            let value = self.get(path).await;
-            if so(&value) {
-                return value;
-            }
-            let _busy = clock.sleep(Duration::from_millis(40)).await;
-        }
-        panic!("{path} did not become what was waited for");
-    }
-    async fn all(&self, path: &str) -> Vec<Value> {
-        let (mut all, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let page = self.get(&format!("{path}?limit=100&order=asc{cursor}")).await;
-            all.extend(page["data"].as_array().unwrap_or_else(|| panic!("{page}")).clone());
-            match page["next_cursor"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => return all,
-            }
-            // Under the rate limit of a key.
-            let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(21)).await;
-        }
-    }
 }
 
 /// Kills in one run; by hand with more: `CALLBOARD_TEST_KILLS=200`.

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     audit::{Evidence, check, report},
     world::{
-        Backend, Receiver, client,
+        Backend, Receiver,
         functions::{FunctionServer, Reply},
     },
 };
@@ -53,16 +53,8 @@ impl Stage {
         ];
         let key = place.workspace();
         let serving = serve(&place, &environment);
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key,
-        };
-        let limit = api
-            .client
-            .patch(format!("{}/v1/concurrency", api.url))
-            .bearer_auth(&api.key);
-        limit.json(&json!({ "limit": LIMIT })).send().await.unwrap();
+        let api = Calls::to(&place, key);
+        api.limit_concurrency(LIMIT).await;
         let receiver = Receiver::start();
         let endpoint = json!({ "url": receiver.url, "event_types": ["*"], "max_concurrency": 16 });
         let endpoint = api.post("/v1/webhook_endpoints", endpoint).await;

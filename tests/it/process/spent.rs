@@ -2,13 +2,13 @@
 //! with nothing left again and again. What was written down by service, carrier, provider, mail server and client is put side
 //! by side, and nothing may contradict.
 use super::{
-    Calls, Place, json_of, on, terminate,
+    Calls, Place, on, terminate,
     the_law::{lines, millis, number},
 };
 use crate::{
     audit::{Evidence, check, report},
     world::{
-        Backend, client,
+        Backend,
         smtp::Smtp,
         twilio::{self, ACCOUNT, Reply, TOKEN, Twilio},
     },
@@ -61,32 +61,11 @@ impl Shop {
             ("CALLBOARD_NUMBER_CAP_7D", "0".to_owned()),
         ];
         environment.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));
-        let url = format!("http://{}", place.bind);
-        let calls = |key: String| Calls {
-            client: client(),
-            url: url.clone(),
-            key,
-        };
-        let test = calls(place.workspace());
-        let key = [
-            "--json",
-            "keys",
-            "create",
-            "--workspace",
-            "acme",
-            "--env",
-            "live",
-            "--name",
-            "live",
-        ];
-        let live = calls(json_of(&place.run(&key))["plaintext"].as_str().unwrap().to_owned());
+        let test = Calls::to(&place, place.workspace());
+        let live = Calls::to(&place, place.create_key("live", "live"));
         let serving = serve(&place, &environment);
         for api in [&test, &live] {
-            let limit = api
-                .client
-                .patch(format!("{}/v1/concurrency", api.url))
-                .bearer_auth(&api.key);
-            limit.json(&json!({ "limit": LIMIT })).send().await.unwrap();
+            api.limit_concurrency(LIMIT).await;
         }
         Shop {
             place,
@@ -112,23 +91,12 @@ impl Shop {
     }
 
     fn another_key(&self, name: &str) -> Calls {
-        let key = [
-            "--json",
-            "keys",
-            "create",
-            "--workspace",
-            "acme",
-            "--env",
-            "test",
-            "--name",
-            name,
-        ];
-        let key = json_of(&self.place.run(&key))["plaintext"].as_str().unwrap().to_owned();
-        Calls {
-            client: client(),
-            url: self.test.url.clone(),
-            key,
-        }
+        Calls::to(&self.place, self.place.create_key("test", name))
+    }
+
+    /// Its id.
+    async fn agent(&self, agent: Value) -> Value {
+        self.test.post("/v1/agents", agent).await["id"].clone()
     }
 
     /// The operator gives credits; a running or the next service books them.
@@ -307,11 +275,7 @@ async fn answered(asked: &[&Vec<JoinHandle<Answer>>], count: usize) {
 /// All at once; the answers come later.
 fn post_all(api: &Calls, path: &'static str, bodies: impl IntoIterator<Item = Value>) -> Vec<JoinHandle<Answer>> {
     let one = |body| {
-        let api = Calls {
-            client: api.client.clone(),
-            url: api.url.clone(),
-            key: api.key.clone(),
-        };
+        let api = api.clone();
         actix_rt::spawn(async move { post(&api, path, None, body).await })
     };
     bodies.into_iter().map(one).collect()
@@ -383,11 +347,7 @@ fn killed_while_it_spends(backend: Backend) {
             ],
         )
         .await;
-        let agent = shop
-            .test
-            .post("/v1/agents", json!({ "name": "Ann", "prompt": "x" }))
-            .await["id"]
-            .clone();
+        let agent = shop.agent(json!({ "name": "Ann", "prompt": "x" })).await;
         let campaigns = campaigns(&mut shop, &agent, kills).await;
         // What was granted is booked at the next start.
         shop.grants(300);
@@ -512,14 +472,8 @@ fn killed_while_all_want_the_last_cents(backend: Backend) {
             ],
         )
         .await;
-        let agent = shop
-            .test
-            .post(
-                "/v1/agents",
-                json!({ "name": "Ann", "prompt": "x", "max_duration_seconds": 60 }),
-            )
-            .await["id"]
-            .clone();
+        let agent = json!({ "name": "Ann", "prompt": "x", "max_duration_seconds": 60 });
+        let agent = shop.agent(agent).await;
         // One key may not ask for so many at once.
         let keys: Vec<_> = (0..4).map(|n| shop.another_key(&format!("k{n}"))).collect();
         let (mut created, mut refused) = (0, 0);

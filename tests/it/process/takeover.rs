@@ -1,6 +1,6 @@
 //! Two processes that both believe they own a database: one of them writes nothing more, and does nothing more outside.
-use super::{Calls, on, own_address, stderr};
-use crate::world::{Backend, client};
+use super::{Calls, on, own_address};
+use crate::world::Backend;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::json;
 use std::{
@@ -30,11 +30,7 @@ fn who_has_lost_the_database_does_nothing_more() {
             ]
         };
         let mut first = place.serve(&log(0));
-        let mut api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key: place.workspace(),
-        };
+        let mut api = Calls::to(&place, place.workspace());
         let endpoint = json!({ "url": receiver.url, "event_types": ["*"] });
         let secret = api.post("/v1/webhook_endpoints", endpoint).await["secret"].clone();
         receiver.expect_signatures_of(secret.as_str().unwrap());
@@ -112,18 +108,7 @@ fn one_process_per_file_by_whatever_name() {
             }
         }
         for name in [file.as_str(), link.to_str().unwrap(), hard.as_str()] {
-            let second = place
-                .command(&["serve", "--bind", &own_address()])
-                .env("CALLBOARD_DATABASE_URL", format!("sqlite://{name}"))
-                .stdin(Stdio::null())
-                .output()
-                .unwrap();
-            assert!(!second.status.success());
-            assert!(
-                stderr(&second).contains("in use by another Callboard process"),
-                "{name}: {}",
-                stderr(&second)
-            );
+            place.refuses_a_second(&[("CALLBOARD_DATABASE_URL", &format!("sqlite://{name}"))]);
         }
         super::terminate(&mut first);
     });

@@ -1,8 +1,7 @@
 //! `callboard tenant`, and whose a number is, beside a running `serve`.
 use super::{Calls, Place, json_of, on, stderr, terminate};
-use crate::world::{Backend, client};
+use crate::world::Backend;
 use serde_json::{Value, json};
-use std::{io::Write, process::Stdio};
 
 fn suspended_and_resumed(backend: Backend) {
     on(backend, async |place: Place| {
@@ -14,25 +13,9 @@ fn suspended_and_resumed(backend: Backend) {
             json_of(&output)
         };
         let mut serving = place.serve(&[("CALLBOARD_SANDBOX_SPEED", "40")]);
-        let url = format!("http://{}", place.bind);
-        let api = Calls {
-            client: client(),
-            url,
-            key,
-        };
+        let api = Calls::to(&place, key);
         let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
-        let call = async |number: &str| {
-            let request = api
-                .client
-                .post(format!("{}/v1/sessions", api.url))
-                .bearer_auth(&api.key);
-            let body = json!({ "to_number": number, "agent_id": agent["id"] });
-            let answer = request.json(&body).send().await.unwrap();
-            (
-                answer.status().as_u16(),
-                answer.json::<Value>().await.unwrap()["error"]["code"].clone(),
-            )
-        };
+        let call = async |number: &str| api.call(&agent["id"], number).await;
         assert_eq!(call("+15002340001").await.0, 201);
         let shown = tenant(&["show", "--workspace", "acme"]);
         assert_eq!(
@@ -95,11 +78,7 @@ fn a_plan_without_clones(backend: Backend) {
             place.run(&arguments)
         };
         let mut serving = place.serve(&[]);
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key,
-        };
+        let api = Calls::to(&place, key);
         let off = set(&["--voice-clones", "off"]);
         assert_eq!(json_of(&off)["voice_clones"], false, "{}", stderr(&off));
         let form = reqwest::multipart::Form::new()
@@ -158,22 +137,9 @@ fn a_plan_without_clones_on_postgres() {
 fn claimed_and_released(backend: Backend) {
     on(backend, async |place: Place| {
         let key = place.workspace();
-        let create = "--json workspace create --slug rival --name Rival --owner-email c@d.co --owner-password-stdin";
-        let mut create = place.command(&create.split(' ').collect::<Vec<_>>());
-        let mut child = create.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(b"correct horse battery\n")
-            .unwrap();
-        assert!(child.wait().unwrap().success());
+        place.create_workspace("rival", "Rival", "c@d.co");
         let mut serving = place.serve(&[]);
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key,
-        };
+        let api = Calls::to(&place, key);
         let number = api.post("/v1/numbers", json!({ "phone_number": "+12025550177" })).await;
         let path = format!("/v1/numbers/{}", number["id"].as_str().unwrap());
         let status = async || api.get(&path).await["status"].clone();

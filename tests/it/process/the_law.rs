@@ -3,7 +3,7 @@
 use super::{Calls, Place, kills, on, terminate};
 use crate::{
     audit::{Evidence, check, report},
-    world::{Backend, client},
+    world::Backend,
 };
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -43,16 +43,8 @@ fn killed_while_it_calls(backend: Backend) {
         let environment = [("CALLBOARD_SANDBOX_SPEED", "40"), ("CALLBOARD_SANDBOX_LOG", &log_path)];
         let key = place.workspace();
         let mut serving = place.serve(&environment);
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key,
-        };
-        let limit = api
-            .client
-            .patch(format!("{}/v1/concurrency", api.url))
-            .bearer_auth(&api.key);
-        limit.json(&json!({ "limit": LIMIT })).send().await.unwrap();
+        let api = Calls::to(&place, key);
+        api.limit_concurrency(LIMIT).await;
         let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
         let mut acknowledged = Vec::new();
 

@@ -31,6 +31,17 @@ async fn refused(world: &World, tenant: &Tenant, receiver: &Receiver, count: usi
     }
 }
 
+/// A receiver that is gone, and its endpoint, which is suspended for that.
+async fn suspended(world: &World) -> (Tenant, Receiver, String) {
+    let tenant = world.tenant().await;
+    let receiver = Receiver::start();
+    let id = tenant.webhook(&receiver).await;
+    receiver.answer_next([410]);
+    one_event(&tenant).await;
+    world.settle().await;
+    (tenant, receiver, id)
+}
+
 fn notices(receiver: &Receiver) -> Vec<Value> {
     let requests = receiver.requests();
     let notices = requests
@@ -87,12 +98,7 @@ on_both! {
     }
 
     async fn a_gone_receiver_is_suspended_at_once(world: &mut World) {
-        let tenant = world.tenant().await;
-        let receiver = Receiver::start();
-        let id = tenant.webhook(&receiver).await;
-        receiver.answer_next([410]);
-        one_event(&tenant).await;
-        world.settle().await;
+        let (tenant, _receiver, id) = suspended(world).await;
         let now = endpoint(&tenant, &id).await;
         assert_eq!((now["status"].as_str(), now["failure_streak"].as_u64(), now["last_status"].as_u64()), (Some("suspended"), Some(1), Some(410)));
     }
@@ -157,12 +163,7 @@ on_both! {
     }
 
     async fn a_recovery_goes_on_after_a_crash(world: &mut World) {
-        let tenant = world.tenant().await;
-        let receiver = Receiver::start();
-        let id = tenant.webhook(&receiver).await;
-        receiver.answer_next([410]);
-        one_event(&tenant).await;
-        world.settle().await;
+        let (tenant, receiver, id) = suspended(world).await;
         let contacts: Vec<_> = (0..1100).map(|n| json!({ "phone_number": format!("no number {n}") })).collect();
         tenant.api.post("/v1/campaigns/run", json!({ "name": "Held", "agent_id": tenant.agent().await, "contacts": contacts })).await.ok();
         world.advance(seconds(30)).await;
@@ -206,13 +207,8 @@ on_both! {
     }
 
     async fn a_suspended_endpoint_can_be_disabled_and_set_active_by_its_user(world: &mut World) {
-        let tenant = world.tenant().await;
-        let receiver = Receiver::start();
-        let id = tenant.webhook(&receiver).await;
+        let (tenant, receiver, id) = suspended(world).await;
         let path = format!("/v1/webhook_endpoints/{id}");
-        receiver.answer_next([410]);
-        one_event(&tenant).await;
-        world.settle().await;
         assert_eq!(tenant.api.patch(&path, json!({ "status": "suspended" })).await.error(), (422, "validation_failed", Some("status")));
         // A change of something else does not end the suspension.
         assert_eq!(tenant.api.patch(&path, json!({ "description": "x" })).await.ok()["status"], "suspended");

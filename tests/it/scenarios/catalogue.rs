@@ -5,6 +5,7 @@
 use super::{
     rooms::{self, room},
     the_call::{agent, call},
+    voices,
 };
 use crate::{
     specification,
@@ -151,7 +152,7 @@ async fn voices(world: &World) -> Tenant {
             form.part("samples", Part::bytes(file.clone()).file_name(format!("{n}.wav")))
         })
     };
-    for file in [wav(), b"no sound".to_vec()] {
+    for file in [voices::good(), b"no sound".to_vec()] {
         let request = tenant
             .api
             .request(Method::POST, "/v1/voices/clones")
@@ -160,24 +161,6 @@ async fn voices(world: &World) -> Tenant {
         world.advance(seconds(5)).await;
     }
     tenant
-}
-
-/// Half a minute of a tone.
-fn wav() -> Vec<u8> {
-    let mut file = std::io::Cursor::new(Vec::new());
-    let spec = hound::WavSpec {
-        channels: 1,
-        sample_rate: 8_000,
-        bits_per_sample: 16,
-        sample_format: hound::SampleFormat::Int,
-    };
-    let mut writer = hound::WavWriter::new(&mut file, spec).unwrap();
-    for n in 0..31 * 8_000 {
-        let level = 3_000.0 * (n as f32 * 440.0 * std::f32::consts::TAU / 8_000.0).sin();
-        writer.write_sample(level as i16).unwrap();
-    }
-    writer.finalize().unwrap();
-    file.into_inner()
 }
 
 /// Nobody takes the calls that come in.

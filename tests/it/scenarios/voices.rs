@@ -34,7 +34,8 @@ fn sound(seconds: u32, amplitude: f32) -> Vec<u8> {
     file.into_inner()
 }
 
-fn good() -> Vec<u8> {
+/// A sample that a voice can be made of.
+pub fn good() -> Vec<u8> {
     sound(31, 0.1)
 }
 

@@ -1,6 +1,7 @@
 //! A real local server behind an agent's function. Checks signatures with its own few lines, as a user would.
+use super::http_server::serve;
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
+    HttpRequest, HttpResponse,
     http::StatusCode,
     web::{self, Bytes, Data},
 };
@@ -9,7 +10,6 @@ use serde_json::Value;
 use sha2::Sha256;
 use std::{
     collections::BTreeMap,
-    net::TcpListener,
     sync::{Arc, Mutex},
 };
 
@@ -62,22 +62,19 @@ pub struct FunctionServer {
 
 impl FunctionServer {
     pub fn start(decide: impl Fn(&Value) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("http://{}/call", listener.local_addr().unwrap());
         let state = Arc::new(State {
             calls: Mutex::default(),
             decide: Box::new(decide),
         });
-        let state_of_app = Data::from(state.clone());
-        let server = HttpServer::new(move || App::new().app_data(state_of_app.clone()).route("/call", web::to(take)))
-            .workers(1)
-            .disable_signals()
-            .listen(listener)
-            .unwrap()
-            .run();
-        let handle = server.handle();
-        actix_rt::spawn(server);
-        FunctionServer { url, state, handle }
+        let data = Data::from(state.clone());
+        let (url, handle) = serve(move |config| {
+            config.app_data(data.clone()).route("/call", web::to(take));
+        });
+        FunctionServer {
+            url: format!("{url}/call"),
+            state,
+            handle,
+        }
     }
 
     pub fn calls(&self) -> Vec<Called> {

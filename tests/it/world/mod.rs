@@ -4,6 +4,7 @@ pub mod browser;
 pub mod chat_server;
 mod database;
 pub mod functions;
+mod http_server;
 mod proxy;
 pub mod realtime_answers;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]

@@ -1,6 +1,7 @@
 //! A real local receiver. Checks signatures with its own few lines, as a user would, not with the service's.
+use super::http_server::serve;
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
+    HttpRequest, HttpResponse,
     http::StatusCode,
     web::{self, Bytes, Data},
 };
@@ -9,7 +10,6 @@ use serde_json::Value;
 use sha2::Sha256;
 use std::{
     collections::{BTreeMap, VecDeque},
-    net::TcpListener,
     sync::{Arc, Mutex},
 };
 
@@ -60,23 +60,16 @@ pub struct Receiver {
 
 impl Receiver {
     pub fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let state = Arc::new(State::default());
         let data = Data::from(state.clone());
-        let server = HttpServer::new(move || {
-            App::new()
-                .app_data(data.clone())
-                .route("/hook", web::post().to(receive))
-        })
-        .workers(1)
-        .disable_signals()
-        .listen(listener)
-        .unwrap()
-        .run();
-        let handle = server.handle();
-        actix_rt::spawn(server);
-        Receiver { url, state, handle }
+        let (url, handle) = serve(move |config| {
+            config.app_data(data.clone()).route("/hook", web::post().to(receive));
+        });
+        Receiver {
+            url: format!("{url}/hook"),
+            state,
+            handle,
+        }
     }
 
     pub fn expect_signatures_of(&self, secret: &str) {

@@ -1,7 +1,8 @@
 //! A real local server that speaks as much of Stripe as top-ups need: it opens Checkout Sessions, once per
 //! `Idempotency-Key`, tells of them when asked, and signs notices. It checks what it is sent as Stripe does.
+use super::http_server::serve;
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
+    HttpRequest, HttpResponse,
     http::StatusCode,
     web::{self, Bytes, Data, Path},
 };
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use std::{
     collections::{BTreeMap, VecDeque},
-    net::TcpListener,
     sync::{Arc, Mutex},
 };
 
@@ -51,19 +51,14 @@ pub struct StripeServer {
 
 impl StripeServer {
     pub fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(State::default());
         let data = Data::from(state.clone());
-        let server = HttpServer::new(move || {
-            App::new()
+        let (url, handle) = serve(move |config| {
+            config
                 .app_data(data.clone())
                 .route("/v1/checkout/sessions", web::post().to(open))
-                .route("/v1/checkout/sessions/{id}", web::get().to(look))
+                .route("/v1/checkout/sessions/{id}", web::get().to(look));
         });
-        let server = server.workers(1).disable_signals().listen(listener).unwrap().run();
-        let handle = server.handle();
-        actix_rt::spawn(server);
         StripeServer { url, state, handle }
     }
 
@@ -175,18 +170,21 @@ fn header(request: &HttpRequest, name: &str) -> String {
     value.unwrap_or_default().to_owned()
 }
 
+/// Why a request is not even looked at, if so.
+fn refused(request: &HttpRequest, fault: Option<Fault>) -> Option<HttpResponse> {
+    if let Some(Fault::Refuse(status)) = fault {
+        let words = format!("Something is wrong with {}", key_in(request));
+        return Some(error(status, "api_error", &words));
+    }
+    let is_known = header(request, "authorization") == format!("Bearer {SECRET_KEY}");
+    (!is_known).then(|| error(401, "invalid_request_error", "Invalid API Key provided"))
+}
+
 async fn open(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpResponse {
     state.requests.lock().unwrap().push("POST /v1/checkout/sessions".into());
     let fault = state.faults.lock().unwrap().pop_front();
-    if let Some(Fault::Refuse(status)) = fault {
-        return error(
-            status,
-            "api_error",
-            &format!("Something is wrong with {}", key_in(&request)),
-        );
-    }
-    if header(&request, "authorization") != format!("Bearer {SECRET_KEY}") {
-        return error(401, "invalid_request_error", "Invalid API Key provided");
+    if let Some(refusal) = refused(&request, fault) {
+        return refusal;
     }
     if header(&request, "content-type") != "application/x-www-form-urlencoded" {
         return error(400, "invalid_request_error", "Invalid content type");
@@ -237,15 +235,9 @@ async fn look(request: HttpRequest, id: Path<String>, state: Data<State>) -> Htt
         .lock()
         .unwrap()
         .push(format!("GET /v1/checkout/sessions/{id}"));
-    if let Some(Fault::Refuse(status)) = state.faults.lock().unwrap().pop_front() {
-        return error(
-            status,
-            "api_error",
-            &format!("Something is wrong with {}", key_in(&request)),
-        );
-    }
-    if header(&request, "authorization") != format!("Bearer {SECRET_KEY}") {
-        return error(401, "invalid_request_error", "Invalid API Key provided");
+    let fault = state.faults.lock().unwrap().pop_front();
+    if let Some(refusal) = refused(&request, fault) {
+        return refusal;
     }
     let opened = state.opened.lock().unwrap();
     match opened.iter().find(|page| page.session["id"] == id.as_str()) {

@@ -1,14 +1,12 @@
 //! A real local voice provider, in the shape of ElevenLabs: `POST /v1/voices/add`, `GET /v1/voices`,
 //! `DELETE /v1/voices/{id}`, `POST /v1/text-to-speech/{id}`. Reads forms with its own few lines, not with the service's.
+use super::http_server::serve;
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
+    HttpRequest, HttpResponse,
     web::{self, Bytes, Data, Path},
 };
 use serde_json::{Value, json};
-use std::{
-    net::TcpListener,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 /// What becomes of a request to make a voice.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +48,6 @@ pub struct VoiceServer {
 
 impl VoiceServer {
     pub fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(State {
             adding: Mutex::new(Adding::Make),
             asked: Mutex::default(),
@@ -61,21 +57,15 @@ impl VoiceServer {
             arrived: tokio::sync::Notify::new(),
         });
         let data = Data::from(state.clone());
-        let server = HttpServer::new(move || {
-            App::new()
+        let (url, _) = serve(move |config| {
+            config
                 .app_data(data.clone())
                 .app_data(web::PayloadConfig::new(64 * 1024 * 1024))
                 .route("/v1/voices/add", web::post().to(add))
                 .route("/v1/voices", web::get().to(list))
                 .route("/v1/voices/{id}", web::delete().to(delete))
-                .route("/v1/text-to-speech/{id}", web::post().to(speak))
-        })
-        .workers(1)
-        .disable_signals()
-        .listen(listener)
-        .unwrap()
-        .run();
-        actix_rt::spawn(server);
+                .route("/v1/text-to-speech/{id}", web::post().to(speak));
+        });
         VoiceServer { url, state }
     }
 

@@ -133,44 +133,26 @@ impl Header for ListUnsubscribePost {
 mod tests {
     use super::*;
     use entities::{
-        email_message::{Phase, content::Attachments},
-        ids::{EmailId, TenantId},
-        values::{Cents, Env, Metadata, Moment},
+        email_message::content::Attachments,
+        ids::{EmailId, TenantId, TenantScoped},
+        values::{Env, Moment},
     };
     use proptest::prelude::*;
+    use rules::email::machine::unsent;
     use runtime::link_keys::LinkKeys;
     use uuid::Uuid;
 
     fn row(kind: Kind, subject: &str, from_name: Option<String>) -> Model {
+        let key = TenantScoped::new(TenantId(Uuid::nil()), Env::Live, EmailId(Uuid::from_u128(1)));
         Model {
-            id: EmailId(Uuid::from_u128(1)),
-            tenant_id: TenantId(Uuid::nil()),
-            env: Env::Live,
-            phase: Phase::Queued,
-            to_address: "ann@example.com".into(),
             from_name,
-            reply_to: None,
-            subject: subject.into(),
-            kind,
-            campaign_id: None,
-            contact_id: None,
-            client_reference_id: None,
-            metadata: Metadata::default(),
-            scheduled_at: None,
-            send_by: None,
-            wake_at: None,
-            attempts: 0,
-            price_cents: Cents(0),
-            held_cents: Cents(0),
-            cost_cents: Cents(0),
-            settled: false,
-            error_code: None,
-            error_message: None,
-            provider_message_id: None,
-            version: 1,
-            created_at: Moment::from_millis(0),
-            sent_at: None,
-            ended_at: None,
+            ..unsent(
+                key,
+                "ann@example.com".into(),
+                subject.into(),
+                kind,
+                Moment::from_millis(0),
+            )
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     provider::{Outgoing, Provider, Sent, SmsOutcome, fault},
     signature,
 };
-use crate::brain::chat::with_cause;
+use crate::provider_http::{self, with_cause};
 use entities::{ids::SmsId, values::E164};
 use futures_util::future::BoxFuture;
 use reqwest::{Response, StatusCode, header::RETRY_AFTER};
@@ -41,7 +41,6 @@ impl fmt::Debug for Twilio {
     }
 }
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// From the request to the end of the answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of one answer.
@@ -77,25 +76,13 @@ impl Twilio {
             path.pop_if_empty()
                 .extend(["2010-04-01", "Accounts", account_sid, "Messages.json"]);
         }
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            return Err("sms_url: rustls has no crypto provider yet: main installs one first".into());
-        }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the operator names this address; it may be an inner one"
-        )]
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("Callboard/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TIMEOUT)
+        let http = provider_http::client(|builder| {
             // Nothing is sent by itself a second time; and a kept connection may be closed in the very moment of its use, after
             // which nobody knows what was read.
-            .retry(reqwest::retry::never())
-            .pool_max_idle_per_host(0)
-            .no_proxy()
-            .build()
-            .map_err(|error| format!("sms_url: no client can be made: {}", with_cause(&error)))?;
+            let builder = builder.retry(reqwest::retry::never()).pool_max_idle_per_host(0);
+            builder.timeout(TIMEOUT)
+        })
+        .map_err(|why| format!("sms_url: {why}"))?;
         Ok(Twilio {
             account_sid: account_sid.to_owned(),
             auth_token: Zeroizing::new(auth_token.to_owned()),

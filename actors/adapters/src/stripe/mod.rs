@@ -4,6 +4,7 @@
 pub mod notice;
 pub mod signature;
 
+use crate::provider_http::{self, with_cause};
 use entities::topup::Model as Topup;
 use notice::{METADATA, Story};
 use reqwest::{RequestBuilder, StatusCode};
@@ -14,13 +15,10 @@ use zeroize::Zeroizing;
 
 /// The version of Stripe's API that requests and answers here are written for.
 const VERSION: &str = "2025-03-31.basil";
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For one request, from the connection to the answer's last byte.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of one answer.
 const MAX_BODY: usize = 256 * 1024;
-/// Characters of what Stripe says of a failure.
-const MAX_WORDS: usize = 300;
 const MAX_URL: usize = 4096;
 
 /// Cheap to clone.
@@ -82,17 +80,7 @@ impl Stripe {
         if !is_key(secret_key) {
             return Err("stripe_secret_key: is not Stripe's secret key, which starts with sk_ or rk_".into());
         }
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            return Err("stripe_url: rustls has no crypto provider yet: main installs one first".into());
-        }
-        #[expect(clippy::disallowed_methods, reason = "the operator names this address, not a user")]
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("Callboard/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .no_proxy()
-            .build()
-            .map_err(|error| format!("stripe_url: no client can be made: {}", with_cause(&error)))?;
+        let http = provider_http::client(|builder| builder).map_err(|why| format!("stripe_url: {why}"))?;
         let key = SecretKey(Arc::new(Zeroizing::new(secret_key.to_owned())));
         Ok(Stripe { http, sessions, key })
     }
@@ -151,12 +139,7 @@ impl Stripe {
 
     /// What may be logged.
     fn words(&self, words: &str) -> String {
-        let words = words.replace(self.key.0.as_str(), "[key]");
-        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        line.chars()
-            .filter(|letter| !letter.is_control())
-            .take(MAX_WORDS)
-            .collect()
+        provider_http::loggable(words, Some(self.key.0.as_str()))
     }
 }
 
@@ -210,12 +193,6 @@ async fn whole(request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), String>
         body.extend_from_slice(&piece);
     }
     Ok((response.status(), body))
-}
-
-/// An error and what stands behind it, which says more.
-fn with_cause(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn refused(status: StatusCode, body: &[u8]) -> String {

@@ -1,5 +1,6 @@
 //! Addresses, keys and forms, without a network.
 use super::*;
+use crate::provider_http::MAX_WORDS;
 use entities::values::{Cents, Env, Moment};
 use rules::credits::topup::{NewTopup, born};
 use uuid::Uuid;

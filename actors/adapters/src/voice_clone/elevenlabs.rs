@@ -4,7 +4,10 @@
 //! there is found. Nothing is ever asked twice: making a voice is not idempotent.
 //! Source: elevenlabs.io/docs/api-reference, "Voices" and "Text to Speech".
 use super::provider::{Cloner, Copy, Order, Recording, Refused};
-use crate::recording::vault::{self, Vault};
+use crate::{
+    provider_http,
+    recording::vault::{self, Vault},
+};
 use bytes::BytesMut;
 use entities::ids::VoiceId;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
@@ -18,13 +21,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use url::Url;
 use zeroize::Zeroizing;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For all but the making of a voice.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of an answer: a list of thousands of voices, or minutes of sound.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
-/// Characters of what it says of its failure.
-const MAX_WORDS: usize = 300;
 /// Samples per second of what it speaks.
 const RATE: u32 = 16_000;
 
@@ -67,29 +67,12 @@ struct Labels {
 impl Elevenlabs {
     /// `url` as `https://api.elevenlabs.io`. Fails, in words for an operator, on what cannot be used.
     pub fn new(url: &str, api_key: &str) -> Result<Self, String> {
-        let base = Url::parse(url).map_err(|_| "is not a URL; write https://api.elevenlabs.io".to_owned())?;
-        let plain = base.username().is_empty() && base.password().is_none();
-        if !matches!(base.scheme(), "http" | "https") || !plain || base.query().is_some() || base.fragment().is_some() {
-            return Err("is not of the form https://api.elevenlabs.io; the key has a setting of its own".into());
-        }
+        let base = provider_http::base_url(url, "https://api.elevenlabs.io")?;
         let api_key = api_key.trim();
         if api_key.is_empty() || !api_key.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("needs voice_provider_api_key, in visible characters".into());
         }
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            return Err("rustls has no crypto provider yet: main installs one first".into());
-        }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the operator names this address; it may be an inner one"
-        )]
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("Callboard/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .no_proxy()
-            .build()
-            .map_err(|error| format!("no client can be made: {error}"))?;
+        let http = provider_http::client(|builder| builder)?;
         Ok(Elevenlabs {
             base,
             api_key: Arc::new(Zeroizing::new(api_key.to_owned())),
@@ -158,13 +141,7 @@ impl Elevenlabs {
 
     /// One line, bounded, without the key.
     fn tame(&self, words: &str) -> String {
-        let words = words.replace(self.api_key.as_str(), "[key]");
-        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        words
-            .chars()
-            .filter(|letter| !letter.is_control())
-            .take(MAX_WORDS)
-            .collect()
+        provider_http::loggable(words, Some(self.api_key.as_str()))
     }
 
     async fn add(&self, order: Order) -> Result<String, Refused> {

@@ -77,6 +77,21 @@ impl Ending {
     }
 }
 
+/// An event about a contact: who that is, and what the event tells beside it.
+macro_rules! about {
+    ($contact:expr, $event:ident { $($told:tt)* }) => {
+        $event {
+            contact_id: $contact.id,
+            campaign_id: $contact.campaign_id,
+            phone_number: $contact.number(),
+            email: $contact.email.clone(),
+            first_name: $contact.first_name.clone(),
+            last_name: $contact.last_name.clone(),
+            $($told)*
+        }
+    };
+}
+
 /// The whole life of a contact. Pure.
 pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment) -> Result<(Contact, Vec<Event>)> {
     use Status::*;
@@ -116,15 +131,7 @@ fn dispatch(contact: Contact, row: DeliveryRowId) -> (Contact, Vec<Event>) {
     let mut contact = step(contact, Status::Dispatched);
     contact.attempts += 1;
     contact.last_row_id = Some(row);
-    let dispatched = CampaignContactDispatched {
-        contact_id: contact.id,
-        campaign_id: contact.campaign_id,
-        phone_number: contact.number(),
-        email: contact.email.clone(),
-        first_name: contact.first_name.clone(),
-        last_name: contact.last_name.clone(),
-        delivery_row_id: row.0,
-    };
+    let dispatched = about!(contact, CampaignContactDispatched { delivery_row_id: row.0 });
     (contact, vec![dispatched.into()])
 }
 
@@ -132,20 +139,19 @@ fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (C
     if attempt.ending == Ending::GivenBack {
         return (give_back(contact, now), Vec::new());
     }
-    let completed = CampaignContactCompleted {
-        contact_id: contact.id,
-        campaign_id: contact.campaign_id,
-        phone_number: contact.number(),
-        email: contact.email.clone(),
-        first_name: contact.first_name.clone(),
-        last_name: contact.last_name.clone(),
-        session_id: contact.last_session_id(),
-        duration_seconds: attempt.duration_seconds,
-        actual_cost_cents: attempt.actual_cost_cents,
-    };
     let mut contact = contact;
     contact.disposition_code = attempt.disposition_code.clone().or(contact.disposition_code);
+    let (duration_seconds, actual_cost_cents) = (attempt.duration_seconds, attempt.actual_cost_cents);
     if attempt.reached {
+        let session_id = contact.last_session_id();
+        let completed = about!(
+            contact,
+            CampaignContactCompleted {
+                session_id,
+                duration_seconds,
+                actual_cost_cents
+            }
+        );
         return (step(contact, Status::Completed), vec![completed.into()]);
     }
     let due = retried_as(attempt.ending).and_then(|outcome| next_attempt(&contact, retry, outcome, now));
@@ -155,24 +161,26 @@ fn finish(contact: Contact, attempt: &Attempt, retry: &Retry, now: Moment) -> (C
         contact.next_attempt_at = Some(due);
         return (contact, Vec::new());
     }
-    (
-        step(contact, Status::Failed),
-        vec![CampaignContactFailed::from(completed).into()],
+    let told = failed(&contact, duration_seconds, actual_cost_cents);
+    (step(contact, Status::Failed), vec![told.into()])
+}
+
+fn failed(contact: &Contact, duration_seconds: i32, actual_cost_cents: Cents) -> CampaignContactFailed {
+    let session_id = contact.last_session_id();
+    about!(
+        contact,
+        CampaignContactFailed {
+            session_id,
+            duration_seconds,
+            actual_cost_cents
+        }
     )
 }
 
 fn skip(contact: Contact, skip_reason: SkipReason) -> (Contact, Vec<Event>) {
     let mut contact = step(contact, Status::Skipped);
     contact.skip_reason = Some(skip_reason);
-    let skipped = CampaignContactSkipped {
-        contact_id: contact.id,
-        campaign_id: contact.campaign_id,
-        phone_number: contact.number(),
-        email: contact.email.clone(),
-        first_name: contact.first_name.clone(),
-        last_name: contact.last_name.clone(),
-        skip_reason,
-    };
+    let skipped = about!(contact, CampaignContactSkipped { skip_reason });
     (contact, vec![skipped.into()])
 }
 
@@ -188,20 +196,10 @@ fn give_back(contact: Contact, now: Moment) -> Contact {
 
 /// A contact that was called in vain and may not be called again.
 fn give_up(contact: Contact) -> (Contact, Vec<Event>) {
-    let failed = contact.last_row_id.map(|_| CampaignContactFailed {
-        contact_id: contact.id,
-        campaign_id: contact.campaign_id,
-        phone_number: contact.number(),
-        email: contact.email.clone(),
-        first_name: contact.first_name.clone(),
-        last_name: contact.last_name.clone(),
-        session_id: contact.last_session_id(),
-        duration_seconds: 0,
-        actual_cost_cents: Cents(0),
-    });
+    let told = contact.last_row_id.map(|_| failed(&contact, 0, Cents(0)));
     (
         step(contact, Status::Failed),
-        failed.into_iter().map(Event::from).collect(),
+        told.into_iter().map(Event::from).collect(),
     )
 }
 
@@ -337,34 +335,6 @@ fn refused(status: Status, command: &'static str) -> Error {
         state: state_of(status),
         command,
         hint: "see the contact's status",
-    }
-}
-
-impl From<CampaignContactCompleted> for CampaignContactFailed {
-    /// The two share their shape.
-    fn from(completed: CampaignContactCompleted) -> Self {
-        let CampaignContactCompleted {
-            contact_id,
-            campaign_id,
-            phone_number,
-            email,
-            first_name,
-            last_name,
-            session_id,
-            duration_seconds,
-            actual_cost_cents,
-        } = completed;
-        CampaignContactFailed {
-            contact_id,
-            campaign_id,
-            phone_number,
-            email,
-            first_name,
-            last_name,
-            session_id,
-            duration_seconds,
-            actual_cost_cents,
-        }
     }
 }
 

@@ -280,9 +280,6 @@ impl<T: Clone> Lane<T> {
 }
 
 #[cfg(test)]
-#[path = "lane_samples_tests.rs"]
-mod samples;
-#[cfg(test)]
 #[path = "lane_simulation_tests.rs"]
 mod simulation;
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! What holds for every lane, whatever happens and in whatever order: a database of rows, a receiver and a clock are played
 //! here, and everything that takes time (a read, an attempt, a commit) ends when the steps say so.
-use super::{
-    samples::{at, endpoint, endpoint_state, item, limits, report},
-    *,
-};
+use super::*;
 use crate::delivery::{
     queue::Item,
+    samples::{answer, at, endpoint, endpoint_state, item, limits, report},
     settle::{Settled, Tried, settle},
 };
 use entities::{
@@ -351,7 +349,7 @@ impl World {
             subject: begun.event.subject_id,
             delivery: begun.delivery,
             number: begun.number,
-            report: report(status, at),
+            report: report(answer(status), at),
         }));
     }
 

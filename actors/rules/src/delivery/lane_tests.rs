@@ -1,11 +1,10 @@
 //! What a lane does, line by line. What holds for every lane, whatever happens, is in `lane_simulation_tests.rs`.
-use super::{
-    intake::Meanwhile,
-    outcomes::Committing,
-    samples::{at, endpoint, endpoint_state, item, limits, report},
-    *,
+use super::{intake::Meanwhile, outcomes::Committing, *};
+use crate::delivery::{
+    queue::Item,
+    samples::{answer, at, endpoint, endpoint_state, item, limits, report},
+    settle::Tried,
 };
-use crate::delivery::{queue::Item, settle::Tried};
 use entities::{
     delivery::Status,
     webhook_endpoint::{Model as Endpoint, Status as EndpointStatus},
@@ -95,7 +94,7 @@ fn answered(number: i64, status: u16) -> TestEvent {
         delivery: delivery(number),
         subject: Uuid::from_u128(number.unsigned_abs().into()),
         number: number.unsigned_abs(),
-        report: report(status, at(NOW)),
+        report: report(answer(status), at(NOW)),
     })
 }
 
@@ -127,7 +126,7 @@ fn committed_again(number: i64) -> TestEvent {
 fn commit_failed(number: i64) -> TestEvent {
     let tried = Tried {
         delivery: delivery(number),
-        report: Some(report(200, at(NOW))),
+        report: Some(report(answer(200), at(NOW))),
     };
     LaneEvent::CommitFailed(vec![tried])
 }

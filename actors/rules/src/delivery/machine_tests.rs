@@ -1,5 +1,6 @@
 //! What becomes of a delivery after each attempt, line by line; then what holds for every delivery to the end.
 use super::*;
+use crate::delivery::samples::{answer, asking, at};
 use entities::{
     delivery::Origin,
     ids::{DeliveryId, EndpointId, EventId, TenantId},
@@ -8,10 +9,6 @@ use entities::{
 use proptest::prelude::*;
 use std::{iter::successors, ops::RangeInclusive};
 use uuid::Uuid;
-
-fn at(seconds: i64) -> Moment {
-    Moment::from_millis(seconds * 1000)
-}
 
 #[rustfmt::skip]
 fn pending() -> Delivery {
@@ -65,20 +62,6 @@ fn statuses() -> Vec<Status> {
         Cancelled => return None,
     });
     successors(Some(Pending), next).collect()
-}
-
-fn answer(status: u16) -> AttemptOutcome {
-    AttemptOutcome::Answered {
-        status,
-        retry_after: None,
-    }
-}
-
-fn asking(status: u16, seconds: u64) -> AttemptOutcome {
-    AttemptOutcome::Answered {
-        status,
-        retry_after: Some(Duration::from_secs(seconds)),
-    }
 }
 
 /// Started at this second, without jitter.

@@ -6,3 +6,7 @@ pub mod machine;
 pub mod queue;
 pub mod report;
 pub mod settle;
+
+#[cfg(test)]
+#[path = "samples_tests.rs"]
+mod samples;

@@ -3,42 +3,31 @@ use super::*;
 use crate::{
     delivery::{
         failure::{Failure, Timings},
-        machine::{AttemptOutcome, Schedule},
+        machine::AttemptOutcome,
+        samples::{self, answer, asking, at, endpoint_state as of},
     },
     effect::Fact,
     event::{Event, WebhookEndpointDisabledNotice},
-    limits::Retention,
 };
 use entities::{
     changes::Queue,
     delivery::FailedReason,
-    delivery_attempt::{self, ResponseHeaders},
+    delivery_attempt,
     ids::{DeliveryId, EventId, TenantId},
-    values::{Env, WebhookUrl},
-    webhook_endpoint::{Ordering, Patterns},
+    values::Env,
 };
 use proptest::prelude::*;
-use std::{collections::HashSet, time::Duration};
+use std::collections::HashSet;
 use uuid::Uuid;
-
-fn at(seconds: i64) -> Moment {
-    Moment::from_millis(seconds * 1000)
-}
 
 const DAY: i64 = 24 * 3600;
 /// When the group is settled; its attempts began a second before.
 const NOW: i64 = 10 * DAY;
 
-#[rustfmt::skip]
 fn endpoint(failure_streak: i32) -> Endpoint {
     Endpoint {
-        id: EndpointId(Uuid::from_u128(1)), tenant_id: TenantId(Uuid::from_u128(2)), env: Env::Test,
-        url: WebhookUrl::parse("https://receiver.test/").unwrap(), event_types: Patterns(vec!["*".into()]),
-        description: None, timeout_ms: 15_000, max_concurrency: 8, ordering: Ordering::Session,
-        sealed_headers: "headers".into(), status: EndpointStatus::Active, failure_streak, suspended_at: None,
-        sealed_secret: "secret".into(), secret_hint: "abcd".into(),
-        sealed_previous_secret: None, previous_secret_expires_at: None,
-        version: 7, created_at: at(0), updated_at: at(0), deleted_at: None,
+        failure_streak,
+        ..samples::endpoint(EndpointStatus::Active, 7)
     }
 }
 
@@ -57,31 +46,9 @@ fn disabled(failure_streak: i32) -> Endpoint {
     }
 }
 
-/// Nothing is known of its receiver yet.
-fn of(endpoint: Endpoint) -> EndpointState {
-    EndpointState {
-        endpoint: Some(endpoint.clone()),
-        ..EndpointState::new(endpoint.id)
-    }
-}
-
 /// The tenth failure suspends.
 fn limits() -> Limits {
-    Limits {
-        max_calls_per_second: 1.0,
-        max_concurrency: 1,
-        schedule: Schedule::default(),
-        suspend_after: 10,
-        retention: Retention::default(),
-        number_cap_24h: 0,
-        number_cap_7d: 0,
-        call_price_cents_per_minute: 0,
-        sms_price_cents_per_segment: 0,
-        email_price_cents: 0,
-        credits: crate::credits::terms::Terms::default(),
-        allow_costly_numbers: false,
-        opt_out_purge_grace: std::time::Duration::ZERO,
-    }
+    samples::limits(10)
 }
 
 /// Tried so often before, the first time a minute ago.
@@ -101,30 +68,12 @@ fn delivery(number: u128, origin: Origin, attempts: i32) -> Delivery {
 
 fn report(outcome: AttemptOutcome) -> Report {
     Report {
-        outcome,
-        started_at: at(NOW - 1),
         signed_at: NOW - 1,
         timings: Timings {
             total_us: 7_900,
             ..Timings::default()
         },
-        remote: None,
-        response_headers: ResponseHeaders::default(),
-        response_body: None,
-    }
-}
-
-fn answer(status: u16) -> AttemptOutcome {
-    AttemptOutcome::Answered {
-        status,
-        retry_after: None,
-    }
-}
-
-fn asking(status: u16, seconds: u64) -> AttemptOutcome {
-    AttemptOutcome::Answered {
-        status,
-        retry_after: Some(Duration::from_secs(seconds)),
+        ..samples::report(outcome, at(NOW - 1))
     }
 }
 

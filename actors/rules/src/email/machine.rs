@@ -8,11 +8,11 @@ use crate::{
     effect::{Effect, Work},
     message::{
         Fault, INVALID_MESSAGE, UNKNOWN_OUTCOME, is_final, machine,
-        outgoing::{Outgoing, Stage, columns},
+        outgoing::{Outgoing, Stage, columns, unsent_row},
     },
 };
 use entities::{
-    email_message::{Model as Email, Phase},
+    email_message::{Kind, Model as Email, Phase},
     ids::{EmailId, TenantScoped},
     message_send::Channel,
     values::Moment,
@@ -29,6 +29,17 @@ pub enum Undeliverable {
     Unbuilt { why: String },
     /// The server takes nothing for this recipient.
     Bounced(Fault),
+}
+
+/// One that goes out at once, by itself and for nothing, and of which nothing has become yet.
+pub fn unsent(key: TenantScoped<EmailId>, to_address: String, subject: String, kind: Kind, now: Moment) -> Email {
+    unsent_row!(Email, key, now, {
+        to_address,
+        from_name: None,
+        reply_to: None,
+        subject,
+        kind,
+    })
 }
 
 impl Outgoing for Email {

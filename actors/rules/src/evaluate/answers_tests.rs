@@ -1,19 +1,6 @@
 use super::*;
+use crate::evaluate::tests::turns;
 use serde_json::json;
-
-fn turns(talk: &'static [(char, &'static str)]) -> Vec<Turn<'static>> {
-    let role = |sign: char| match sign {
-        'A' => Role::Agent,
-        'U' => Role::User,
-        _ => Role::Tool,
-    };
-    talk.iter()
-        .map(|(sign, content)| Turn {
-            role: role(*sign),
-            content,
-        })
-        .collect()
-}
 
 /// One question, asked and answered.
 fn value(kind: Kind, said: &str, language: &str) -> Option<Value> {

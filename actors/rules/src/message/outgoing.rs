@@ -133,7 +133,40 @@ macro_rules! columns {
         }
     };
 }
+
+/// A row that goes out at once, by itself and for nothing, and of which nothing has become yet: with these columns of its own.
+macro_rules! unsent_row {
+    ($row:ident, $key:ident, $now:ident, { $($own:tt)* }) => {
+        $row {
+            id: $key.id,
+            tenant_id: $key.tenant_id,
+            env: $key.env,
+            phase: <$row as $crate::message::outgoing::Outgoing>::QUEUED,
+            campaign_id: None,
+            contact_id: None,
+            client_reference_id: None,
+            metadata: entities::values::Metadata::default(),
+            scheduled_at: None,
+            send_by: None,
+            wake_at: Some($now),
+            attempts: 0,
+            price_cents: entities::values::Cents(0),
+            held_cents: entities::values::Cents(0),
+            cost_cents: entities::values::Cents(0),
+            settled: false,
+            error_code: None,
+            error_message: None,
+            provider_message_id: None,
+            version: 1,
+            created_at: $now,
+            sent_at: None,
+            ended_at: None,
+            $($own)*
+        }
+    };
+}
 pub(crate) use columns;
+pub(crate) use unsent_row;
 
 /// How far it is, as far as all go the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

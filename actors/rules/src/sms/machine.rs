@@ -4,19 +4,20 @@
 //! An answer that is lost leaves it in `sending`, waiting for the provider's report; after ten minutes it has failed with
 //! `unknown_outcome`. A report that comes later still corrects that, but one that was given up is not charged, also where the
 //! report proves that it went.
+use super::segments;
 use crate::{
     contact::machine::Ending,
     effect::{Effect, Fact, Work},
     message::{
         Fault, OPTED_OUT, UNKNOWN_OUTCOME, is_final, machine,
-        outgoing::{Outgoing, Stage, columns},
+        outgoing::{Outgoing, Stage, columns, unsent_row},
     },
 };
 use entities::{
     ids::{SmsId, TenantScoped},
     message_send::Channel,
-    sms_message::{Model as Sms, Phase},
-    values::Moment,
+    sms_message::{Direction, Model as Sms, Phase},
+    values::{E164, Moment},
 };
 use std::time::Duration;
 
@@ -41,6 +42,20 @@ pub enum Progress {
 
 /// A campaign's message of which nothing is reported counts as arrived after this.
 pub const REPORT_SECONDS: i64 = 900;
+
+/// One that goes out at once, by itself and for nothing, and of which nothing has become yet.
+pub fn unsent(key: TenantScoped<SmsId>, to_number: E164, body: String, now: Moment) -> Sms {
+    let (encoding, segments) = segments::of(&body);
+    unsent_row!(Sms, key, now, {
+        direction: Direction::Outbound,
+        to_number,
+        from_number: None,
+        body,
+        encoding,
+        segments,
+        delivered_at: None,
+    })
+}
 
 impl Outgoing for Sms {
     type Id = SmsId;

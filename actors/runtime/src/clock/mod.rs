@@ -171,6 +171,12 @@ impl Clock {
         self.wait(at, busy).await
     }
 
+    /// An alarm of an actor, armed now: what it brings is under way from its moment on.
+    pub fn alarm(&self, at: Moment) -> impl Future<Output = Busy> + use<> {
+        let (clock, busy) = (self.clone(), self.busy());
+        async move { clock.busy_until(at, busy).await }
+    }
+
     async fn wait(&self, at: Moment, before: Busy) -> Busy {
         match &*self.0 {
             Source::Wall { .. } => {

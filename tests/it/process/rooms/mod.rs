@@ -6,7 +6,6 @@ use super::{Calls, Place, on, terminate};
 use crate::world::{
     Backend,
     browser::{Browser, Microphone, Page},
-    client,
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::Child};
@@ -44,11 +43,7 @@ fn on_stage(environment: &[(&str, &str)], test: impl AsyncFnOnce(&mut Stage)) {
         };
         let key = place.workspace();
         let serving = place.serve(environment);
-        let api = Calls {
-            client: client(),
-            url: format!("http://{}", place.bind),
-            key,
-        };
+        let api = Calls::to(&place, key);
         // Enough for a talk as long as any test.
         let replies = vec![json!({ "say": ANSWER }); 40];
         let agent = json!({ "name": "Ann", "prompt": "x", "first_message": HELLO, "recording": { "enabled": true },

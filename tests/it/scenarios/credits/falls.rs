@@ -1,8 +1,9 @@
 //! Credits that run out: what can be dialled is dialled, nobody is cut off, `credits.depleted` is told once per fall, and whoever
 //! pays because of it goes on.
-use super::ledger::{credits, entries, moves, numbers, told};
+use super::ledger::{credits, entries, moves, numbers};
 use crate::{
     on_both,
+    scenarios::the_call::told,
     world::{Tenant, World, minutes, seconds},
 };
 use entities::{

@@ -1,6 +1,7 @@
 //! The ledger under calls: each hold is closed once, every ledger adds up, and nothing is dialled that is not covered.
 use crate::{
     on_both,
+    scenarios::the_call::told,
     world::{Tenant, World, minutes, seconds},
 };
 use entities::{
@@ -85,14 +86,6 @@ async fn adds_up(world: &World, tenant: &Tenant) -> i64 {
 
 pub fn numbers(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("+1500234{n:03}0")).collect()
-}
-
-pub async fn told(tenant: &Tenant, event_type: &str) -> Vec<Value> {
-    let events = tenant.events().await.into_iter();
-    events
-        .filter(|event| event["type"] == event_type)
-        .map(|event| event["data"].clone())
-        .collect()
 }
 
 /// An agent whose calls last a minute at most.

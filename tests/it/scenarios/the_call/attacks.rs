@@ -5,7 +5,7 @@
 //! `unknown_tool`, `bad_arguments`, `target_not_allowed`, `too_many`: it is refused, and the timeline says so;
 //! `own_target`: the call goes to the agent's own target; `harmless`: it is done, and does nothing that it should not;
 //! `result_is_data`: what a function answers stays a function's answer.
-use super::{agent, call, said, session};
+use super::{agent, call, said, session, timeline};
 use crate::{
     on_both,
     world::{
@@ -139,15 +139,6 @@ async fn belongings(tenant: &Tenant) -> BTreeMap<&'static str, Value> {
         all.insert(path, shown);
     }
     all
-}
-
-async fn timeline(tenant: &Tenant, id: &str) -> Vec<(String, String)> {
-    let timeline = tenant.api.get(&format!("/v1/sessions/{id}/timeline")).await.ok();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let entries = timeline["entries"].as_array().unwrap().iter();
-    entries
-        .map(|entry| (text(&entry["kind"]), text(&entry["detail"])))
-        .collect()
 }
 
 /// A workspace next door, with an agent, a function and a number on its do-not-call list.

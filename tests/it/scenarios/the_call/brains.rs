@@ -1,7 +1,7 @@
 //! Agents that think with a provider: a chat model that writes, and one that hears and speaks by itself.
 //!
 //! The providers are local servers that speak the real protocols; the other side follows a script.
-use super::{agent, call, said, session, told};
+use super::{agent, call, said, session, timeline, told};
 use crate::{
     on_both,
     world::{
@@ -41,15 +41,6 @@ fn script(words: &[&str]) -> Value {
 
 async fn transcript(tenant: &Tenant, id: &str) -> Value {
     tenant.api.get(&format!("/v1/sessions/{id}/transcript.json")).await.ok()
-}
-
-async fn timeline(tenant: &Tenant, id: &str) -> Vec<(String, String)> {
-    let timeline = tenant.api.get(&format!("/v1/sessions/{id}/timeline")).await.ok();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let entries = timeline["entries"].as_array().unwrap().iter();
-    entries
-        .map(|entry| (text(&entry["kind"]), text(&entry["detail"])))
-        .collect()
 }
 
 /// Role and words of a request's messages; of calls the names.

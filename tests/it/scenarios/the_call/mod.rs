@@ -44,6 +44,16 @@ pub async fn told(tenant: &Tenant, event_type: &str) -> Vec<Value> {
         .collect()
 }
 
+/// Kind and detail of each entry of a call's timeline.
+pub async fn timeline(tenant: &Tenant, id: &str) -> Vec<(String, String)> {
+    let timeline = tenant.api.get(&format!("/v1/sessions/{id}/timeline")).await.ok();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let entries = timeline["entries"].as_array().unwrap().iter();
+    entries
+        .map(|entry| (text(&entry["kind"]), text(&entry["detail"])))
+        .collect()
+}
+
 /// What was said, as `agent: …` and `user: …`.
 pub fn said(turns: &Value) -> Vec<String> {
     let turns = turns

@@ -3,11 +3,14 @@ use super::{
     Chat,
     calls::Calls,
     protocol::{Completion, Request, ToolCall, error_message},
-    provider::{MAX_BODY, Patience, Refusal, read, with_cause},
+    provider::{MAX_BODY, Patience, Refusal, read},
     sentence::Sentences,
     sse::{Event, Parser},
 };
-use crate::brain::{Act, Failure};
+use crate::{
+    brain::{Act, Failure},
+    provider_http::with_cause,
+};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::{Response, header::CONTENT_TYPE};
 use serde_json::Value;

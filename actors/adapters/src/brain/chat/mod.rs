@@ -12,7 +12,7 @@ mod sentence;
 mod sse;
 
 pub use json::complete_json;
-pub use provider::{ApiKey, Limits, Patience, Provider, Refusal, read, with_cause};
+pub use provider::{ApiKey, Limits, Patience, Provider, Refusal, read};
 
 use super::{Act, Brain, Briefing, Failure, Heard};
 use answer::Answer;

@@ -1,20 +1,20 @@
 //! The other end: where it is, how we ask it, and what is made of its refusals.
 use super::protocol::{Request, error_message};
-use crate::brain::Failure;
+use crate::{
+    brain::Failure,
+    provider_http::{self, with_cause},
+};
 use reqwest::{RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use std::{fmt, future::pending, sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
 use url::Url;
 use zeroize::Zeroizing;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Before the second and last try, unless the provider names another pause.
 const PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// Bytes of one answer.
 pub const MAX_BODY: usize = 2 * 1024 * 1024;
-/// Characters of what a provider says of its failure.
-const MAX_WORDS: usize = 300;
 
 /// An OpenAI-compatible service, and the model that it is asked for. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -66,12 +66,7 @@ impl Provider {
 
     /// For another of its endpoints, in segments after the base.
     pub fn of(url: &str, endpoint_path: &[&str], api_key: Option<&str>, model: &str) -> Result<Self, String> {
-        let base = Url::parse(url).map_err(|_| "is not a URL; write https://host/v1".to_owned())?;
-        let plain = base.username().is_empty() && base.password().is_none();
-        if !matches!(base.scheme(), "http" | "https") || !plain || base.query().is_some() || base.fragment().is_some() {
-            return Err("is not of the form https://host/v1; the key has a setting of its own".into());
-        }
-        let mut endpoint = base;
+        let mut endpoint = provider_http::base_url(url, "https://host/v1")?;
         if let Ok(mut path) = endpoint.path_segments_mut() {
             path.pop_if_empty().extend(endpoint_path);
         }
@@ -85,20 +80,7 @@ impl Provider {
         if model.trim().is_empty() {
             return Err("the model has no name".into());
         }
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            return Err("rustls has no crypto provider yet: main installs one first".into());
-        }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the operator names this address; it may be an inner one"
-        )]
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("Callboard/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .no_proxy()
-            .build()
-            .map_err(|error| format!("no client can be made: {}", with_cause(&error)))?;
+        let http = provider_http::client(|builder| builder)?;
         Ok(Provider {
             url: url.into(),
             api_key: api_key.map(|key| ApiKey(Arc::new(Zeroizing::new(key.to_owned())))),
@@ -206,18 +188,8 @@ impl Provider {
 
     /// A failure in words that may be logged and shown: one line, bounded, without the key.
     pub fn failure(&self, words: &str) -> Failure {
-        let words = match &self.api_key {
-            Some(ApiKey(key)) => words.replace(key.as_str(), "[key]"),
-            None => words.to_owned(),
-        };
-        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        Failure::Provider(
-            words
-                .chars()
-                .filter(|letter| !letter.is_control())
-                .take(MAX_WORDS)
-                .collect(),
-        )
+        let key = self.api_key.as_ref().map(|ApiKey(key)| key.as_str());
+        Failure::Provider(provider_http::loggable(words, key))
     }
 }
 
@@ -304,17 +276,6 @@ fn refused(status: StatusCode, said: &str) -> String {
 fn pause(retry_after: Option<&str>) -> Duration {
     let seconds = retry_after.and_then(|text| text.trim().parse().ok());
     seconds.map_or(PAUSE, |seconds| Duration::from_secs(seconds).min(MAX_PAUSE))
-}
-
-/// An error and what stands behind it, which says more.
-pub fn with_cause(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words = format!("{words}: {error}");
-        cause = error.source();
-    }
-    words
 }
 
 #[cfg(test)]

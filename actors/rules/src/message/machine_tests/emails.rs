@@ -1,10 +1,9 @@
 //! What only an e-mail does: it may be one that cannot be made, and nobody reports of it later.
 use super::*;
-use crate::email::machine::Undeliverable;
+use crate::email::machine::{Undeliverable, unsent};
 use entities::{
     email_message::{Kind, Phase},
     ids::EmailId,
-    values::Metadata,
 };
 
 fn email(phase: Phase) -> Email {
@@ -13,35 +12,21 @@ fn email(phase: Phase) -> Email {
         Phase::Scheduled | Phase::Queued | Phase::Sending | Phase::Deferred
     );
     let tried = matches!(phase, Phase::Sending | Phase::Deferred);
+    let key = TenantScoped::new(TenantId(Uuid::from_u128(2)), Env::Live, EmailId(Uuid::from_u128(1)));
     Email {
-        id: EmailId(Uuid::from_u128(1)),
-        tenant_id: TenantId(Uuid::from_u128(2)),
-        env: Env::Live,
         phase,
-        to_address: "ann@example.com".into(),
-        from_name: None,
-        reply_to: None,
-        subject: "Hello".into(),
-        kind: Kind::Transactional,
-        campaign_id: None,
-        contact_id: None,
-        client_reference_id: None,
-        metadata: Metadata::default(),
-        scheduled_at: None,
-        send_by: None,
         wake_at: open.then(now),
         attempts: i32::from(tried),
         price_cents: Cents(2),
         held_cents: Cents(if tried { 2 } else { 0 }),
-        cost_cents: Cents(0),
         settled: !open,
-        error_code: None,
-        error_message: None,
-        provider_message_id: None,
-        version: 1,
-        created_at: now(),
-        sent_at: None,
-        ended_at: None,
+        ..unsent(
+            key,
+            "ann@example.com".into(),
+            "Hello".into(),
+            Kind::Transactional,
+            now(),
+        )
     }
 }
 

@@ -1,45 +1,20 @@
 //! What only an SMS does: it is reported of, and waits for that.
 use super::*;
-use crate::sms::machine::{Progress, REPORT_SECONDS, Report};
-use entities::{
-    ids::SmsId,
-    sms_message::{Direction, Encoding, Phase},
-    values::Metadata,
-};
+use crate::sms::machine::{Progress, REPORT_SECONDS, Report, unsent};
+use entities::{ids::SmsId, sms_message::Phase};
 
 fn sms(phase: Phase) -> Sms {
     let open = matches!(phase, Phase::Scheduled | Phase::Queued | Phase::Sending);
+    let key = TenantScoped::new(TenantId(Uuid::from_u128(2)), Env::Live, SmsId(Uuid::from_u128(1)));
+    let tried = !matches!(phase, Phase::Scheduled | Phase::Queued | Phase::Canceled);
     Sms {
-        id: SmsId(Uuid::from_u128(1)),
-        tenant_id: TenantId(Uuid::from_u128(2)),
-        env: Env::Live,
         phase,
-        direction: Direction::Outbound,
-        to_number: "+12025550123".parse().unwrap(),
-        from_number: None,
-        body: "Hello".into(),
-        encoding: Encoding::Gsm7,
-        segments: 1,
-        delivered_at: None,
-        campaign_id: None,
-        contact_id: None,
-        client_reference_id: None,
-        metadata: Metadata::default(),
-        scheduled_at: None,
-        send_by: None,
         wake_at: open.then(now),
-        attempts: i32::from(!matches!(phase, Phase::Scheduled | Phase::Queued | Phase::Canceled)),
+        attempts: i32::from(tried),
         price_cents: Cents(3),
         held_cents: Cents(if phase == Phase::Sending { 3 } else { 0 }),
-        cost_cents: Cents(0),
         settled: !open,
-        error_code: None,
-        error_message: None,
-        provider_message_id: None,
-        version: 1,
-        created_at: now(),
-        sent_at: None,
-        ended_at: None,
+        ..unsent(key, "+12025550123".parse().unwrap(), "Hello".into(), now())
     }
 }
 

@@ -1,4 +1,4 @@
-//! An endpoint, deliveries and answers, for the tests of lanes.
+//! An endpoint, deliveries and answers, for the tests of all that deals with deliveries.
 use crate::{
     credits::terms::Terms,
     delivery::{
@@ -89,12 +89,24 @@ pub(super) fn item(number: i64, subject: u128, now: Moment) -> Item {
 }
 
 /// An answer without `Retry-After`.
-pub(super) fn report(status: u16, started_at: Moment) -> Report {
+pub(super) fn answer(status: u16) -> AttemptOutcome {
+    AttemptOutcome::Answered {
+        status,
+        retry_after: None,
+    }
+}
+
+/// An answer that asks for a pause.
+pub(super) fn asking(status: u16, seconds: u64) -> AttemptOutcome {
+    AttemptOutcome::Answered {
+        status,
+        retry_after: Some(Duration::from_secs(seconds)),
+    }
+}
+
+pub(super) fn report(outcome: AttemptOutcome, started_at: Moment) -> Report {
     Report {
-        outcome: AttemptOutcome::Answered {
-            status,
-            retry_after: None,
-        },
+        outcome,
         started_at,
         signed_at: 0,
         timings: Timings::default(),
