@@ -1,9 +1,20 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
-    call::in_hand::Calls, carrier::carriers::Carriers, conversation::listeners::Listeners,
-    credits::processor::Payments, dispatcher::pacing_report::PacingReport, email::door::Emails,
-    evaluate::evaluations::Evaluations, fence::Fence, heartbeat::Heartbeat, holds::state::Holds, quiet::Quiet,
-    recording::sounds::Studio, router::Router, voice_clone::cloning::Cloning, writer::Writer,
+    call::in_hand::Calls,
+    carrier::carriers::Carriers,
+    conversation::{judgements::Judgements, listeners::Listeners},
+    credits::processor::Payments,
+    dispatcher::pacing_report::PacingReport,
+    email::door::Emails,
+    evaluate::evaluations::Evaluations,
+    fence::Fence,
+    heartbeat::Heartbeat,
+    holds::state::Holds,
+    quiet::Quiet,
+    recording::sounds::Studio,
+    router::Router,
+    voice_clone::cloning::Cloning,
+    writer::Writer,
 };
 use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::doors::Sms};
 use entities::{
@@ -73,6 +84,8 @@ pub struct Shared {
     pub cloning: Cloning,
     /// Who listens to live calls.
     pub listeners: Listeners,
+    /// What the model for opt-outs is being asked.
+    pub judgements: Judgements,
     /// What holds each campaign up.
     pub pacing_report: PacingReport,
     /// What holds everybody up.

@@ -4,17 +4,19 @@ use entities::{
     Error, Result, answer, campaign_hour,
     changes::Guard,
     contact::Status,
-    ids::{ContactId, SessionId, TenantId, TenantScoped},
+    ids::{ContactId, DncId, RecordingId, SessionId, TenantId, TenantScoped},
     inbound_call, membership, session, tally, transcript,
+    values::Moment,
 };
 use rules::{
-    barred::{self, Entry},
+    barred::{self, Entry, Whom},
     commit::Commit,
     contact,
     effect::{Effect, Fact},
     event::Event,
     hours,
     mail::Mail,
+    recording,
     session::log::Answered,
 };
 
@@ -30,14 +32,7 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             Fact::Emit(event) => commit.events.push(event.draft(owner)),
             Fact::SaveTranscript(transcript) => commit.changes.transcripts.push(transcript.clone()),
             Fact::AddToDnc { whom, session_id } => {
-                let entry = Entry {
-                    id: deps.ids.next(),
-                    whom: whom.clone(),
-                    channels: Vec::new(),
-                    reason: Some("said so in a call".into()),
-                    source: entities::dnc::Source::OptOutVoice,
-                    session_id: Some(*session_id),
-                };
+                let entry = said_in_a_call(deps.ids.next(), whom, *session_id);
                 add_to_dnc(deps, owner, entry, commit).await?;
             }
             Fact::StopTexts { phone_number } => {
@@ -59,6 +54,9 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
                 .push((*contact_id, *session_id, code.clone())),
             Fact::SaveEvaluation(job) => commit.changes.evaluations.push(job.clone()),
             Fact::SaveRecording(row) => commit.changes.recordings.push(row.clone()),
+            Fact::PurgeRecording { recording, keep_until } => {
+                purge_recording(deps, *recording, *keep_until, commit).await?;
+            }
             Fact::CountInbound {
                 call,
                 number_id,
@@ -98,6 +96,17 @@ async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut
     Ok(())
 }
 
+fn said_in_a_call(id: DncId, whom: &Whom, session_id: SessionId) -> Entry {
+    Entry {
+        id,
+        whom: whom.clone(),
+        channels: Vec::new(),
+        reason: Some("said so in a call".into()),
+        source: entities::dnc::Source::OptOutVoice,
+        session_id: Some(session_id),
+    }
+}
+
 /// Somebody who does not want to be reached, with the entry's place among all commits.
 async fn add_to_dnc<I: Copy>(deps: &Deps, owner: TenantScoped<I>, entry: Entry, commit: &mut Commit) -> Result<()> {
     let of = (owner.tenant_id, owner.env);
@@ -105,6 +114,34 @@ async fn add_to_dnc<I: Copy>(deps: &Deps, owner: TenantScoped<I>, entry: Entry, 
     if outcome != dnc::DncOutcome::Known {
         commit.changes.dnc.push(row);
     }
+    Ok(())
+}
+
+/// The recording's own move, with its event. Its actor may have the row in hand: then it reads it anew.
+async fn purge_recording(
+    deps: &Deps,
+    key: TenantScoped<RecordingId>,
+    keep_until: Option<Moment>,
+    commit: &mut Commit,
+) -> Result<()> {
+    let before = entities::recording::load(&deps.db.read, key).await?;
+    let command = keep_until.map_or(recording::machine::Command::Delete, |purge_after| {
+        recording::machine::Command::OptOut { purge_after }
+    });
+    let (after, effects) = recording::machine::transition(before.clone(), command, deps.clock.now());
+    if after == before {
+        return Ok(());
+    }
+    let version = before.version + 1;
+    commit
+        .changes
+        .recordings
+        .push(entities::recording::Model { version, ..after });
+    let told = effects.iter().filter_map(|effect| match effect {
+        Effect::Fact(Fact::Emit(event)) => Some(event.draft(key)),
+        Effect::Fact(_) | Effect::Work(_) | Effect::Hint(_) => None,
+    });
+    commit.events.extend(told);
     Ok(())
 }
 

@@ -229,6 +229,13 @@ pub async fn shut_down(deps: &Deps, tree: &Tree, drain: Duration) {
     {
         tracing::warn!(%error, "a call could not be ended; the next start closes it");
     }
+    // What was said at their ends counts. Each question has a limit; the first of these is for commits that stall.
+    if tokio::time::timeout(Duration::from_secs(5), deps.judgements.done())
+        .await
+        .is_err()
+    {
+        tracing::warn!("what the model for opt-outs makes of somebody's last words is not awaited any longer");
+    }
     // What is being handed over gets its answer: without it nobody knows what became of it.
     let until = deps.clock.now().plus(drain.max(Duration::from_secs(5)));
     while !(deps.sms.running.is_empty() && deps.email.running.is_empty()) && deps.clock.now() < until {

@@ -98,6 +98,12 @@ pub enum Fact {
     },
     SaveEvaluation(evaluation::Model),
     SaveRecording(recording::Model),
+    /// What was said before the end and understood after it holds for the sound too: it is kept until then at most, or, without
+    /// a moment, not at all.
+    PurgeRecording {
+        recording: TenantScoped<RecordingId>,
+        keep_until: Option<Moment>,
+    },
     /// What became of a call to one of the tenant's numbers.
     CountInbound {
         call: Arc<session::Model>,

@@ -1,11 +1,14 @@
 //! What a model makes of what was said. It can only add a no: what the phrases have heard stands, whatever it thinks.
 //!
-//! It is asked beside the talk, one question at a time, and nobody waits for it before the end of the call: whoever says
-//! "never again" and rings off has said it. A model that fails or is late has said nothing.
+//! It is asked beside the talk, one question at a time, and nobody waits for it: neither the talk nor its end. Whoever says
+//! "never again" and rings off has said it, so whatever ends the talk, what is open then is still answered, and a no is told to
+//! the session that has ended. A model that fails or is late has said nothing.
+use super::judgements::{Judgements, UnderWay};
 use crate::{deps::Deps, room::speech_input::UNKNOWN};
 use adapters::brain::{Failure, chat};
+use entities::ids::{SessionId, TenantScoped};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use rules::conversation::guard;
+use rules::{conversation::guard, session::command::Command};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use std::{
@@ -16,7 +19,7 @@ use std::{
 };
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
-/// For one answer, a second try included; and what the end of a call waits for it.
+/// For one answer, a second try included.
 const LIMIT: Duration = Duration::from_secs(3);
 /// Characters of the caller's that wait for the answer before; beyond that the oldest go.
 const WAITING: usize = 2_000;
@@ -29,17 +32,45 @@ pub enum No {
     Recording,
 }
 
+impl No {
+    /// For the timeline: whoever reads the call later sees who heard it.
+    pub fn note(self) -> Command {
+        let detail = match self {
+            No::Calls => "no more calls",
+            No::Recording => "no recording",
+        };
+        Command::Note {
+            kind: "heard_by_model",
+            detail: detail.into(),
+        }
+    }
+
+    /// What the session is told.
+    pub fn command(self, deps: &Deps) -> Command {
+        match self {
+            No::Calls => Command::OptOut {
+                purge_after: deps.clock.now().plus(deps.limits.opt_out_purge_grace),
+            },
+            No::Recording => Command::Consent(false),
+        }
+    }
+}
+
 /// Something of the caller's, after the agent's last words.
 struct Said {
     agent: String,
     caller: String,
 }
 
-/// Of one talk.
+/// Of one talk. It is dropped with the talk, whatever ends that.
 pub struct Judge {
     asks: Option<Asks>,
     asked: Option<Asked>,
     waiting: VecDeque<Said>,
+    /// What is open when nothing more is heard.
+    closing: Vec<Asked>,
+    /// Who is told of a no that comes after the talk.
+    session: Option<(Deps, TenantScoped<SessionId>)>,
 }
 
 #[derive(Clone)]
@@ -49,6 +80,7 @@ struct Asks {
     clock: Clock,
     limit: Duration,
     wanted: Wanted,
+    judgements: Judgements,
 }
 
 /// What would have an effect: an agent may have no opt-out, and a call that is not recorded has no recording to object to.
@@ -60,8 +92,22 @@ struct Wanted {
 
 /// A question that is under way, as long as somebody wants to know.
 struct Asked {
-    answer: oneshot::Receiver<Option<No>>,
+    /// Until it is known.
+    answer: Option<oneshot::Receiver<Option<No>>>,
     task: AbortHandle,
+    _under_way: UnderWay,
+}
+
+impl Asked {
+    /// Says a no once. May be dropped and called again.
+    async fn answer(&mut self) -> Option<No> {
+        let answer = match &mut self.answer {
+            Some(answer) => answer.await.ok().flatten(),
+            None => None,
+        };
+        self.answer = None;
+        answer
+    }
 }
 
 impl Drop for Asked {
@@ -81,19 +127,24 @@ impl Judge {
             asks,
             asked: None,
             waiting: VecDeque::new(),
+            closing: Vec::new(),
+            session: None,
         }
     }
 
     /// Of a talk with these things to say no to.
-    pub fn of(deps: &Deps, calls: bool, recording: bool) -> Self {
+    pub fn of(deps: &Deps, session: TenantScoped<SessionId>, calls: bool, recording: bool) -> Self {
         let provider = deps.providers.opt_out.clone().filter(|_| calls || recording);
-        Self::new(provider.map(|provider| Asks {
+        let mut judge = Self::new(provider.map(|provider| Asks {
             provider,
             runtime: deps.runtime.clone(),
             clock: deps.clock.clone(),
             limit: LIMIT,
             wanted: Wanted { calls, recording },
-        }))
+            judgements: deps.judgements.clone(),
+        }));
+        judge.session = Some((deps.clone(), session));
+        judge
     }
 
     /// Words in which the phrases have found nothing.
@@ -124,14 +175,16 @@ impl Judge {
             .collect();
         let (tell, answer) = oneshot::channel();
         let (runtime, busy) = (asks.runtime.clone(), asks.clock.busy());
+        let under_way = asks.judgements.begin();
         let task = runtime.spawn(async move {
             // The talk may have ended meanwhile.
             let _ = tell.send(asks.answer(&Value::from(said).to_string()).await);
             drop(busy);
         });
         Some(Asked {
-            answer,
+            answer: Some(answer),
             task: task.abort_handle(),
+            _under_way: under_way,
         })
     }
 
@@ -139,9 +192,9 @@ impl Judge {
     pub async fn no(&mut self) -> No {
         loop {
             let Some(asked) = &mut self.asked else { pending().await };
-            let answer = (&mut asked.answer).await;
+            let answer = asked.answer().await;
             self.asked = self.ask();
-            if let Ok(Some(no)) = answer {
+            if let Some(no) = answer {
                 return no;
             }
         }
@@ -152,15 +205,19 @@ impl Judge {
         self.no().now_or_never()
     }
 
-    /// The no in what is not answered yet, at the end of a call. What waits is asked about at once: it was said last.
+    /// What is not answered yet. What waits is asked about at once: it was said last. So two questions are under way at most.
+    fn open(&mut self) -> Vec<Asked> {
+        let mut open = std::mem::take(&mut self.closing);
+        open.extend([self.asked.take(), self.ask()].into_iter().flatten());
+        open
+    }
+
+    /// The no in what is not answered yet, where the agent must know before it says good-bye. Nothing is heard after that. May be
+    /// dropped: what is open then is still answered.
     pub async fn last(&mut self) -> Option<No> {
         let limit = self.asks.as_ref()?.limit;
-        let open = [self.asked.take(), self.ask()];
-        let mut answers: FuturesUnordered<_> = open
-            .into_iter()
-            .flatten()
-            .map(|mut asked| async move { (&mut asked.answer).await.ok().flatten() })
-            .collect();
+        self.closing = self.open();
+        let mut answers: FuturesUnordered<_> = self.closing.iter_mut().map(Asked::answer).collect();
         let found = async {
             while let Some(answer) = answers.next().await {
                 if answer.is_some() {
@@ -170,6 +227,37 @@ impl Judge {
             None
         };
         tokio::time::timeout(limit, found).await.ok().flatten()
+    }
+}
+
+impl Drop for Judge {
+    /// A talk is cut off anywhere: here its last words are not lost. Nothing waits for it but a service that stops.
+    fn drop(&mut self) {
+        let Some((deps, session)) = self.session.take() else {
+            return;
+        };
+        let open = self.open();
+        if open.is_empty() {
+            return;
+        }
+        let under_way = (deps.judgements.begin(), deps.clock.busy());
+        deps.runtime.clone().spawn(async move {
+            for mut asked in open {
+                // Each is answered within its own limit.
+                if let Some(no) = asked.answer().await {
+                    tell(&deps, session, no).await;
+                }
+            }
+            drop(under_way);
+        });
+    }
+}
+
+/// Awaited, so that a service that stops stops after the commit.
+async fn tell(deps: &Deps, session: TenantScoped<SessionId>, no: No) {
+    for command in [no.note(), no.command(deps)] {
+        // What it comes to is said by the session, as of any command that nobody asked for.
+        let _ = deps.router.sessions().insist(session, command).await;
     }
 }
 

@@ -17,6 +17,7 @@ fn judge(server: &ChatServer) -> Judge {
             calls: true,
             recording: true,
         },
+        judgements: Judgements::default(),
     }))
 }
 

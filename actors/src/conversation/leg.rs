@@ -71,7 +71,8 @@ impl<L: CallTransport> Conversation<L> {
         };
         let (speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
-        talk.judge = Judge::of(deps, definition.opt_out.enabled, call.options.recording.is_some());
+        let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
+        talk.judge = Judge::of(deps, leg.session(), calls, recording);
         Ok(talk)
     }
 }

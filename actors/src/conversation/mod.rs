@@ -7,6 +7,7 @@ mod consent;
 pub mod dry_run;
 pub mod functions;
 mod judge;
+pub mod judgements;
 mod leg;
 pub mod listeners;
 mod session_link;
@@ -272,12 +273,12 @@ impl<L: CallTransport> Conversation<L> {
     async fn break_off(&mut self, reason: EndReason, why: String) -> Over {
         let sorry = self.stock_phrases().sorry;
         self.speech_out.say_whole(sorry).await;
-        self.end_with(Command::Break { reason, why }).await
+        self.end_with(Command::Break { reason, why })
     }
 
-    /// The end of the talk; a no that is not answered yet comes before it.
-    async fn end_with(&mut self, last: Command) -> Over {
-        if let Some(no) = self.judge.last().await {
+    /// The end of the talk; a no that is there already comes before it. What is not answered yet holds no end up ([`Judge`]).
+    fn end_with(&mut self, last: Command) -> Over {
+        if let Some(no) = self.judge.heard() {
             self.tell_no(no);
         }
         self.speech_out.tell(last);
@@ -323,7 +324,7 @@ impl<L: CallTransport> Conversation<L> {
                     }));
                 }
                 Event::HungUp => {
-                    return Err(self.end_with(Command::HangUp(EndedBy::Caller)).await);
+                    return Err(self.end_with(Command::HangUp(EndedBy::Caller)));
                 }
                 Event::Control(Control::Say(words)) => drop(self.speech_out.say(&words, None).await),
                 Event::Control(Control::Press(digits)) => {

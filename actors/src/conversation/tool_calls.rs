@@ -89,7 +89,7 @@ impl<L: CallTransport> Conversation<L> {
             });
         }
         if ends {
-            return Err(self.end_with(Command::HangUp(EndedBy::Agent)).await);
+            return Err(self.end_with(Command::HangUp(EndedBy::Agent)));
         }
         Ok(Next::Heard(Heard::Results(results)))
     }

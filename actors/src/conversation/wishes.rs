@@ -37,7 +37,7 @@ impl<L: CallTransport> Conversation<L> {
 
     /// What a model has added is done as if the phrases had heard it.
     pub(super) async fn obey(&mut self, no: No) -> Over {
-        self.note_model(no);
+        self.speech_out.tell(no.note());
         match no {
             No::Calls => self.opt_out().await,
             No::Recording => self.refuse_consent().await,
@@ -46,22 +46,10 @@ impl<L: CallTransport> Conversation<L> {
 
     /// The same where nothing more is said.
     pub(super) fn tell_no(&mut self, no: No) {
-        self.note_model(no);
+        self.speech_out.tell(no.note());
         match no {
             No::Calls => self.tell_opt_out(),
             No::Recording => self.speech_out.tell(Command::Consent(false)),
         }
-    }
-
-    /// Whoever reads the call later sees who heard it.
-    pub(super) fn note_model(&mut self, no: No) {
-        let detail = match no {
-            No::Calls => "no more calls",
-            No::Recording => "no recording",
-        };
-        self.speech_out.tell(Command::Note {
-            kind: "heard_by_model",
-            detail: detail.into(),
-        });
     }
 }

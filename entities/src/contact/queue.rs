@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 // Written out, not bound: only so do the databases see that the small indexes of the queues serve.
 const FRESH: &str = "status = 'pending' AND next_attempt_at IS NULL";
 const DUE: &str = "next_attempt_at IS NOT NULL";
+/// The order of the index of fresh contacts. Without it SQLite walks the campaign's addresses, past all who are no longer fresh.
+const FRESH_ORDER: &str = "zone, priority DESC, id";
 
 /// The zones of contacts that were never called and wait for nothing.
 pub async fn fresh_zones(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<String>> {
@@ -100,12 +102,10 @@ pub async fn fresh(db: &impl ConnectionTrait, campaign: CampaignId, zone: &str, 
 
 /// Contacts that are neither being called nor at an end, at most `limit`.
 pub async fn unfinished(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
-    let mut rows = Vec::new();
-    for queue in [FRESH, DUE] {
-        let left = limit.saturating_sub(rows.len() as u64);
-        if left > 0 {
-            rows.extend(of(campaign, queue).limit(left).all(db).await?);
-        }
+    let mut rows = fresh_of_all_zones(db, campaign, limit).await?;
+    let left = limit.saturating_sub(rows.len() as u64);
+    if left > 0 {
+        rows.extend(of(campaign, DUE).limit(left).all(db).await?);
     }
     Ok(rows)
 }
@@ -137,7 +137,7 @@ pub async fn cancel(db: &DatabaseTransaction, campaign: CampaignId, limit: i64) 
         )
     };
     let fresh = update(&format!(
-        "SELECT id FROM contacts WHERE campaign_id = $1 AND {FRESH} LIMIT $2"
+        "SELECT id FROM contacts WHERE campaign_id = $1 AND {FRESH} ORDER BY {FRESH_ORDER} LIMIT $2"
     ));
     let fresh = Statement::from_sql_and_values(backend, fresh, values(limit));
     let fresh = i64::try_from(db.execute_raw(fresh).await?.rows_affected()).unwrap_or(i64::MAX);
@@ -162,7 +162,11 @@ pub async fn cancel(db: &DatabaseTransaction, campaign: CampaignId, limit: i64) 
 
 /// Contacts that were never called and wait for nothing, of whatever zone, at most `limit`.
 pub async fn fresh_of_all_zones(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
-    Ok(of(campaign, FRESH).limit(limit).all(db).await?)
+    let select = of(campaign, FRESH)
+        .order_by(Column::Zone, Order::Asc)
+        .order_by(Column::Priority, Order::Desc)
+        .order_by(Column::Id, Order::Asc);
+    Ok(select.limit(limit).all(db).await?)
 }
 
 /// Contacts that are neither being called nor at an end, by zone: reads as much of the queues' indexes as there are.

@@ -59,7 +59,16 @@ fn owner(facts: &Facts<'_>, recording: &Recording<'_>, found: &mut Vec<String>) 
             recording.session
         ));
     }
-    if session.is_some_and(|session| matches!(session.consent, "pending" | "refused")) {
+    // An objection that was understood only after the call has not ended it, and has the sound erased.
+    let was_late = |session: &Session<'_>| {
+        session.end_reason != Some("consent_refused") && recording.purge_reason == Some("deleted")
+    };
+    let is_without = |session: &Session<'_>| match session.consent {
+        "pending" => true,
+        "refused" => !was_late(session),
+        _ => false,
+    };
+    if session.is_some_and(is_without) {
         found.push(format!("recording {id} was made without consent"));
     }
 }

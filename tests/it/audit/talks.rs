@@ -5,7 +5,7 @@ use super::{
 };
 use std::collections::HashMap;
 
-/// What happens only while somebody talks.
+/// What happens only while somebody talks, or was said then.
 const WITHIN: [&str; 5] = [
     "session.opt_out_detected",
     "session.opt_out_recording_pending_purge",
@@ -14,9 +14,18 @@ const WITHIN: [&str; 5] = [
     "function.timeout",
 ];
 
+/// A wish that is understood only after the end has not ended the call.
+fn may_be_late(session: &Session<'_>, kind: &str) -> bool {
+    match kind {
+        "session.opt_out_detected" | "session.opt_out_recording_pending_purge" => session.end_reason != Some("opt_out"),
+        "session.consent_refused" => session.end_reason != Some("consent_refused"),
+        _ => false,
+    }
+}
+
 /// I2, of talks: an opt-out has exactly one `session.opt_out_detected`, in the transaction of its entry on the
 /// do-not-call list; `session.consent_refused` iff consent was refused; what happens in a talk is told between
-/// `session.started` and its end; a disposition after the end; only talks that were completed are looked at again.
+/// `session.started` and its end, but for wishes that were understood late; a disposition after the end; only talks that were completed are looked at again.
 pub fn talks_are_told(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     let told = Told::of(facts);
     let mut found = Vec::new();
@@ -82,7 +91,8 @@ impl<'r, 'a> Told<'r, 'a> {
             seq("session.ended").or_else(|| seq("session.failed")),
         );
         for event in WITHIN.iter().flat_map(|kind| self.events(id, kind)) {
-            if began.is_none_or(|began| event.seq < began) || ended.is_some_and(|ended| ended < event.seq) {
+            let is_late = ended.is_some_and(|ended| ended < event.seq) && !may_be_late(session, event.kind);
+            if began.is_none_or(|began| event.seq < began) || is_late {
                 found.push(format!(
                     "{} {} is told outside of the talk of {id}",
                     event.kind, event.id

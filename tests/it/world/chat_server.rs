@@ -42,6 +42,8 @@ pub enum Answer {
     Hang,
     /// An empty list, to one client only when the other end says so.
     Late(Arc<Mutex<Option<oneshot::Receiver<()>>>>),
+    /// Words, as one whole completion, once the gate is open.
+    Gated(watch::Receiver<bool>, String),
     /// One letter every 10 ms.
     Drip(String),
     /// Words among comments, events and fields that nobody knows, with CRLF.
@@ -245,6 +247,11 @@ async fn perform(stream: &mut BufReader<TcpStream>, answer: Answer, streamed: bo
                 let _ = when.await;
             }
             whole(stream, 200, &json!({ "object": "list", "data": [] })).await
+        }
+        Answer::Gated(mut gate, words) => {
+            // A test that is over needs no answer.
+            let _ = gate.wait_for(|is_open| *is_open).await;
+            whole(stream, 200, &completion(&words, &[])).await
         }
         Answer::Reset => reset(stream),
         Answer::CutOff(words) => stream_all(stream, EVENTS, &deltas(&words)).await && reset(stream),

@@ -4,7 +4,7 @@
 //! A crash in between does it once more: storing replaces, and what is gone can be erased again.
 use crate::{
     effect::{Effect, Work},
-    event::{SessionOptOutRecordingPurged, SessionRecordingCompleted},
+    event::{SessionOptOutRecordingPendingPurge, SessionOptOutRecordingPurged, SessionRecordingCompleted},
     machine::Machine,
 };
 use entities::{
@@ -30,8 +30,12 @@ pub enum Command {
     EraseFailed {
         why: String,
     },
-    /// The API wants it gone.
+    /// It must be gone: the API wants that, or the other side never agreed to it, which was understood only after the call.
     Delete,
+    /// The other side wants no more calls, which was understood only after the call: it is kept until then at most.
+    OptOut {
+        purge_after: Moment,
+    },
 }
 
 /// What was stored.
@@ -72,17 +76,20 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
             let key = row.key();
             (lease(doom(row, now), now), vec![Work::EraseSound(key).into()])
         }
+        (Processing | Completed, Command::OptOut { purge_after }) if is_kept(&row) => opt_out(row, purge_after),
         // Ticks come early, and work that was done twice reports twice: no change, not an error.
         (Processing | Completed | PendingPurge | Failed | Purged, Command::Tick)
         | (Processing, Command::Erased | Command::EraseFailed { .. })
         | (Completed | PendingPurge | Failed, Command::Stored(_) | Command::StoreFailed { .. })
+        | (Processing | Completed | PendingPurge | Failed, Command::OptOut { .. })
         | (
             Purged,
             Command::Stored(_)
             | Command::StoreFailed { .. }
             | Command::Erased
             | Command::EraseFailed { .. }
-            | Command::Delete,
+            | Command::Delete
+            | Command::OptOut { .. },
         ) => (row, Vec::new()),
     }
 }
@@ -124,6 +131,29 @@ fn doom(mut row: Recording, now: Moment) -> Recording {
         .filter(|why| *why == PurgeReason::OptOut)
         .or(Some(PurgeReason::Deleted));
     row
+}
+
+/// As long as everybody's, or for ever.
+fn is_kept(row: &Recording) -> bool {
+    matches!(row.purge_reason, None | Some(PurgeReason::Retention))
+}
+
+/// Whoever opts out is not kept for longer than everybody else.
+fn opt_out(mut row: Recording, purge_after: Moment) -> (Recording, Vec<Effect>) {
+    let purge_after = row.purge_after.map_or(purge_after, |at| at.min(purge_after));
+    row.purge_after = Some(purge_after);
+    row.purge_reason = Some(PurgeReason::OptOut);
+    // One that is still being stored gets there with its sound.
+    if row.status == Status::Completed {
+        row.status = Status::PendingPurge;
+        row.wake_at = Some(purge_after);
+    }
+    let pending = SessionOptOutRecordingPendingPurge {
+        session_id: row.session_id,
+        recording_id: row.id,
+        purge_after,
+    };
+    (row, vec![Effect::emit(pending)])
 }
 
 fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<Effect>) {

@@ -76,6 +76,12 @@ fn erase_failed() -> Command {
     Command::EraseFailed { why }
 }
 
+/// Understood after the call: kept for a week.
+fn opt_out() -> Command {
+    let purge_after = at(7 * DAY);
+    Command::OptOut { purge_after }
+}
+
 fn after(row: Recording, command: Command, seconds: i64) -> Recording {
     transition(row, command, at(seconds)).0
 }
@@ -125,7 +131,8 @@ fn commands() -> Vec<Command> {
             StoreFailed { .. } => Erased,
             Erased => erase_failed(),
             EraseFailed { .. } => Delete,
-            Delete => return None,
+            Delete => opt_out(),
+            OptOut { .. } => return None,
         })
     };
     std::iter::successors(Some(Tick), next).collect()
@@ -146,6 +153,7 @@ type Line = (&'static [&'static str], Command, i64, Expected);
 fn table() -> Vec<Line> {
     use {Command::*, Status::*};
     const WAITS: &[&str] = &["processing", "processing, opted out", "processing, deleted"];
+    const PENDING: &str = "session.opt_out_recording_pending_purge";
     const PURGED: &[&str] = &["purged", "purged after an opt-out"];
     const KEPT: &[&str] =
         &["completed", "completed, for 30 days", "stored, deleted", "opted out", "failed", "failed, opted out"];
@@ -184,6 +192,12 @@ fn table() -> Vec<Line> {
         (&["opted out"], Delete, 200, To(PendingPurge, Some(500), "EraseSound")),
         (&["failed", "failed, opted out"], Delete, 200, To(Failed, Some(500), "EraseSound")),
 
+        // an opt-out that is understood late: once, and not of what is not kept anyway
+        (&["processing"], opt_out(), 105, To(Processing, Some(100), PENDING)),
+        (&["completed", "completed, for 30 days"], opt_out(), 200, To(PendingPurge, Some(7 * DAY), PENDING)),
+        (&["processing, opted out", "processing, deleted"], opt_out(), 105, Unchanged),
+        (&["stored, deleted", "opted out", "failed", "failed, opted out"], opt_out(), 200, Unchanged),
+
         // work that was done twice reports twice
         (WAITS, Erased, 110, Unchanged),
         (WAITS, erase_failed(), 110, Unchanged),
@@ -198,6 +212,7 @@ fn table() -> Vec<Line> {
         (PURGED, Erased, 999 * DAY, Unchanged),
         (PURGED, erase_failed(), 999 * DAY, Unchanged),
         (PURGED, Delete, 999 * DAY, Unchanged),
+        (PURGED, opt_out(), 999 * DAY, Unchanged),
     ]
 }
 
@@ -269,6 +284,28 @@ fn what_was_stored_is_told_with_whose_it_is() {
         (Some(90_400), Some(1_440_044), Some(at(110)))
     );
     assert_eq!((row.sha256, row.tries, row.error), (Some("ab".repeat(32)), 0, None));
+}
+
+/// What goes sooner by its agent's settings still does, and says so.
+#[test]
+fn an_opt_out_keeps_nothing_for_longer() {
+    let row = after(born(Some((3 * DAY, PurgeReason::Retention))), stored(), 110);
+    let (row, effects) = transition(row, opt_out(), at(200));
+    let told = SessionOptOutRecordingPendingPurge {
+        session_id: row.session_id,
+        recording_id: row.id,
+        purge_after: at(3 * DAY),
+    };
+    assert_eq!(effects, [Effect::Fact(Fact::Emit(told.into()))]);
+    let is = (row.status, row.purge_after, row.purge_reason, row.wake_at);
+    let due = Some(at(3 * DAY));
+    assert_eq!(is, (Status::PendingPurge, due, Some(PurgeReason::OptOut), due));
+    // One that is being stored gets there with its sound.
+    let stored = after(after(born(None), opt_out(), 105), stored(), 110);
+    assert_eq!(
+        (stored.status, stored.wake_at),
+        (Status::PendingPurge, Some(at(7 * DAY)))
+    );
 }
 
 #[test]
@@ -445,9 +482,12 @@ proptest! {
 
     #[test]
     fn completed_is_told_once_at_most_and_a_purge_exactly_once_after_an_opt_out(row in births(), steps in steps()) {
-        let opted_out = row.purge_reason == Some(PurgeReason::OptOut);
+        let was_opted_out = row.purge_reason == Some(PurgeReason::OptOut);
         let moves = life(row.clone(), steps);
         let last = moves.last().map_or(&row, |step| &step.after);
+        let opted_out = last.purge_reason == Some(PurgeReason::OptOut);
+        let announced = count(&moves, "session.opt_out_recording_pending_purge");
+        prop_assert_eq!(announced, usize::from(opted_out && !was_opted_out));
         prop_assert_eq!(count(&moves, "session.recording_completed"), usize::from(last.completed_at.is_some()));
         let purged = last.status == Status::Purged;
         prop_assert_eq!(count(&moves, "session.opt_out_recording_purged"), usize::from(purged && opted_out));
@@ -460,9 +500,10 @@ proptest! {
 
     #[test]
     fn whoever_opted_out_stays_opted_out_and_no_purge_is_put_off(row in births(), steps in steps()) {
-        let opted_out = row.purge_reason == Some(PurgeReason::OptOut);
-        for Move { before, after, .. } in life(row, steps) {
-            prop_assert_eq!(after.purge_reason == Some(PurgeReason::OptOut), opted_out);
+        let opted_out = |row: &Recording| row.purge_reason == Some(PurgeReason::OptOut);
+        for Move { command, before, after, .. } in life(row, steps) {
+            let opts_out = matches!(command, Command::OptOut { .. });
+            prop_assert!(opted_out(&after) == opted_out(&before) || (opts_out && opted_out(&after)));
             prop_assert!(before.purge_after.is_none_or(|at| after.purge_after.is_some_and(|later| later <= at)));
         }
     }

@@ -654,7 +654,7 @@ fn out_of_the_talk() -> Vec<Line> {
     ]
 }
 
-/// Carriers repeat themselves and are late: what comes after the end changes nothing.
+/// Carriers repeat themselves and are late: what comes after the end changes nothing, but for what the other side wished.
 #[rustfmt::skip]
 fn after_the_end() -> Vec<Line> {
     use Command::*;
@@ -662,7 +662,7 @@ fn after_the_end() -> Vec<Line> {
     let late = [
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), user_speaking(61),
-        Consent(true), Consent(false), opt_out(), look_up(60), found(false), found(true), Transferred, nobody_there(),
+        Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
     let mut lines: Vec<Line> = late.map(|command| (&["ended"] as &[&str], command, 50, Unchanged)).into();
@@ -671,6 +671,9 @@ fn after_the_end() -> Vec<Line> {
         // but who asks for something is told that it is over
         (&["ended"], End, 50, Refused),
         (&["ended"], transfer_to_sales(), 50, Refused),
+        // what was said before the end and understood after it counts
+        (&["ended"], opt_out(), 50, Same(OPTED_OUT)),
+        (&["ended"], Consent(false), 50, Same("session.consent_refused")),
         // what is found out later, and what is to be forgotten
         (&["ended"], evaluated("sold", Evaluator::Llm), 50, Same("DisposeContact, session.disposition_set")),
         (&["ended"], Delete, 50, Same("Forget")),

@@ -5,6 +5,7 @@ mod by_hand;
 mod evaluation;
 mod functions;
 mod inbound;
+mod last_words;
 mod outcomes;
 mod recordings;
 

@@ -170,7 +170,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
     }
 }
 
-/// It is over: what is found out about it may still be added, and what was said may be forgotten.
+/// It is over: what is found out about it may still be added, a wish that was said is still obeyed, and what was said may be forgotten.
 pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Result<(Session, Vec<Effect>)> {
     use Command::*;
     let is_forgotten = session.call.deleted_at.is_some();
@@ -186,6 +186,10 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         Evaluate(evaluated) => evaluate(session, evaluated, now),
         Delete => delete(session, now),
 
+        // Said before the end and understood after it: that counts.
+        OptOut { purge_after } => opt_out_late(session, purge_after, now),
+        Consent(false) => objection_late(session, now),
+
         // Ticks come early and carriers repeat themselves: a second time is no change, not an error.
         Tick
         | Dispatch { .. }
@@ -199,8 +203,7 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | Utter(_)
         | Interrupt { .. }
         | UserSpeaking { .. }
-        | Consent(_)
-        | OptOut { .. }
+        | Consent(true)
         | Call { .. }
         | Return(_)
         | Transferred

@@ -67,35 +67,9 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
     let call = Arc::make_mut(&mut session.call);
     call.opted_out_at = Some(now);
     session.log.note("opt_out", None, now);
-    let mut effects = Vec::new();
-    // A caller who hides the number cannot be barred, but what was recorded goes all the same.
-    if let Some(whom) = who_opts_out(call) {
-        effects.push(
-            Fact::AddToDnc {
-                whom,
-                session_id: call.id,
-            }
-            .into(),
-        );
-    }
-    if let Some(phone_number) = call.phone_number().cloned() {
-        let detected = SessionOptOutDetected {
-            session_id: call.id,
-            phone_number,
-            detected_at: now,
-        };
-        effects.push(Effect::emit(detected));
-    }
+    let mut effects = bar(call, now);
     if let (true, Some(recording_id)) = (is_recorded, call.recording_id) {
-        let retention = call
-            .options
-            .recording
-            .as_ref()
-            .and_then(|recorded| recorded.retention_days);
-        // Whoever objects is not kept for longer than everybody else.
-        let purge_after = retention.map_or(purge_after, |days| {
-            purge_after.min(now.plus_seconds(i64::from(days) * 86_400))
-        });
+        let purge_after = kept_until(call, purge_after, now);
         call.purge_after = Some(purge_after);
         let pending = SessionOptOutRecordingPendingPurge {
             session_id: call.id,
@@ -106,4 +80,91 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
     }
     effects.extend(called_off(&session, &was));
     Ok((session, effects))
+}
+
+/// When a talk with a person was over. A machine has no wishes, and who was never talked with has said none.
+fn talked_until(session: &Session) -> Option<Moment> {
+    match &session.phase {
+        Phase::Ended(End {
+            at,
+            started_at: Some(_),
+            answered_by: Some(AnsweredBy::Human),
+            ..
+        }) => Some(*at),
+        Phase::Scheduled { .. }
+        | Phase::Awaiting
+        | Phase::Queued { .. }
+        | Phase::Dialing { .. }
+        | Phase::Conversing(_)
+        | Phase::Ended(_) => None,
+    }
+}
+
+/// The same for what was said before the end and understood after it: how the call ended stands, and was told.
+pub(super) fn opt_out_late(mut session: Session, purge_after: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let Some(said_by) = talked_until(&session).filter(|_| session.call.opted_out_at.is_none()) else {
+        return Ok((session, Vec::new()));
+    };
+    let call = Arc::make_mut(&mut session.call);
+    call.opted_out_at = Some(said_by);
+    let mut effects = bar(call, now);
+    if let Some(recording) = recorded(call) {
+        let keep_until = Some(kept_until(call, purge_after, now));
+        effects.push(Fact::PurgeRecording { recording, keep_until }.into());
+    }
+    Ok((session, effects))
+}
+
+/// Of an objection to being recorded the same; what was recorded is erased.
+pub(super) fn objection_late(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let call = &session.call;
+    // Who wants no more calls has got that, and the recording is to go anyway.
+    if talked_until(&session).is_none() || call.consent == Consent::Refused || call.opted_out_at.is_some() {
+        return Ok((session, Vec::new()));
+    }
+    let call = Arc::make_mut(&mut session.call);
+    call.consent = Consent::Refused;
+    let refused = SessionConsentRefused {
+        session_id: call.id,
+        refused_at: now,
+    };
+    let mut effects = vec![Effect::emit(refused)];
+    if let Some(recording) = recorded(call) {
+        let keep_until = None;
+        effects.push(Fact::PurgeRecording { recording, keep_until }.into());
+        effects.push(Work::EraseSound(recording).into());
+    }
+    Ok((session, effects))
+}
+
+fn recorded(call: &Row) -> Option<TenantScoped<RecordingId>> {
+    Some(TenantScoped::new(call.tenant_id, call.env, call.recording_id?))
+}
+
+/// Whoever objects is not kept for longer than everybody else.
+fn kept_until(call: &Row, purge_after: Moment, now: Moment) -> Moment {
+    let recorded = call.options.recording.as_ref();
+    let retention = recorded.and_then(|recorded| recorded.retention_days);
+    retention.map_or(purge_after, |days| {
+        purge_after.min(now.plus_seconds(i64::from(days) * 86_400))
+    })
+}
+
+/// On the do-not-call list, and told of.
+fn bar(call: &Row, now: Moment) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    // A caller who hides the number cannot be barred, but what was recorded goes all the same.
+    if let Some(whom) = who_opts_out(call) {
+        let session_id = call.id;
+        effects.push(Fact::AddToDnc { whom, session_id }.into());
+    }
+    if let Some(phone_number) = call.phone_number().cloned() {
+        let detected = SessionOptOutDetected {
+            session_id: call.id,
+            phone_number,
+            detected_at: now,
+        };
+        effects.push(Effect::emit(detected));
+    }
+    effects
 }

@@ -56,6 +56,53 @@ fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
     assert_eq!(after(state("asked"), opt_out(), 16).row().purge_after, None);
 }
 
+/// The model answers when the call is over: the wish is obeyed, how the call ended stands.
+#[test]
+fn a_wish_that_is_understood_after_the_end_is_obeyed_once() {
+    let key = TenantScoped::new(call().tenant_id, call().env, recording_id());
+    let purge = |keep_until| {
+        Effect::Fact(Fact::PurgeRecording {
+            recording: key,
+            keep_until,
+        })
+    };
+    let ended = |name| after(state(name), Command::HangUp(EndedBy::Caller), 20);
+
+    let (opted_out, effects) = transition(ended("granted"), opt_out(), at(22)).unwrap();
+    assert_eq!(
+        kinds(&effects),
+        ["AddToDnc", "session.opt_out_detected", "PurgeRecording"]
+    );
+    assert_eq!(effects[2], purge(Some(at(700_000))));
+    assert_eq!(opted_out.call.opted_out_at, Some(at(20)), "it was said by then");
+    assert_eq!(opted_out.phase, ended("granted").phase);
+    for again in [opt_out(), Command::Consent(false)] {
+        assert!(does(opted_out.clone(), again, 23).is_empty());
+    }
+
+    let (refused, effects) = transition(ended("granted"), Command::Consent(false), at(22)).unwrap();
+    assert_eq!(
+        kinds(&effects),
+        ["session.consent_refused", "PurgeRecording", "EraseSound"]
+    );
+    assert_eq!(effects[1], purge(None));
+    assert_eq!(refused.call.consent, Consent::Refused);
+    assert!(does(refused.clone(), Command::Consent(false), 23).is_empty());
+    // Both may have been said.
+    assert_eq!(kinds(&does(refused, opt_out(), 23))[0], "AddToDnc");
+
+    // Whoever was never talked with has said nothing, and a machine wishes nothing.
+    let declined = after(state("ringing"), Command::Refuse(Refusal::Declined), 20);
+    for nobody in [declined, ended("with a machine")] {
+        for wish in [opt_out(), Command::Consent(false)] {
+            assert!(does(nobody.clone(), wish, 22).is_empty());
+        }
+    }
+    for name in ["opting out", "opting out, recorded"] {
+        assert!(does(ended(name), opt_out(), 22).is_empty(), "{name}");
+    }
+}
+
 #[test]
 fn who_called_in_and_wants_no_calls_is_barred_by_the_number_that_called() {
     let effects = does(state("taken in"), opt_out(), 16);
