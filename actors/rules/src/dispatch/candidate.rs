@@ -88,3 +88,76 @@ impl Within {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatch::samples::{contact, noon};
+
+    #[test]
+    fn what_becomes_of_one_who_is_not_called_now() {
+        use entities::contact::{SkipReason::*, WaitReason::*};
+        let until = noon().plus_seconds(60);
+        let wait = Verdict::Wait(Some(until));
+        let defer = |reason| Some(Settlement::Defer(until, reason));
+        let skip = |reason| Some(Settlement::Skip(reason));
+        // The verdict, the rule that gave it, for what the contact has waited until now: what becomes of it.
+        for (verdict, rule, waited_for, expected) in [
+            (Verdict::Yes, None, None, None),
+            (Verdict::Yes, None, Some(Retry), None),
+            // The tenant is held up: nobody can say until when.
+            (Verdict::Wait(None), Some(Rule::Credits), None, None),
+            (Verdict::Wait(None), Some(Rule::Caps), Some(Retry), None),
+            // A cap is its own reason, whatever it was before.
+            (wait, Some(Rule::Caps), None, defer(Cap)),
+            (wait, Some(Rule::Caps), Some(Retry), defer(Cap)),
+            (wait, Some(Rule::Caps), Some(NotBefore), defer(Cap)),
+            // Other rules only put it off: what it waits for stays.
+            (wait, Some(Rule::Hours), Some(Retry), defer(Retry)),
+            (wait, Some(Rule::Hours), Some(Cap), defer(Cap)),
+            (wait, Some(Rule::Hours), None, defer(NotBefore)),
+            (wait, Some(Rule::NotBefore), None, defer(NotBefore)),
+            (wait, Some(Rule::NotBefore), Some(Retry), defer(Retry)),
+            (wait, Some(Rule::Suspension), None, defer(NotBefore)),
+            (Verdict::Never(Invalid), Some(Rule::Number), None, skip(Invalid)),
+            (
+                Verdict::Never(DncBlocked),
+                Some(Rule::Dnc),
+                Some(Retry),
+                skip(DncBlocked),
+            ),
+            (
+                Verdict::Never(TenantSuspended),
+                Some(Rule::Suspension),
+                None,
+                skip(TenantSuspended),
+            ),
+            // Not put off: the cap is never free again in time, or is not waited for.
+            (
+                Verdict::Never(DailyCapReached),
+                Some(Rule::Caps),
+                Some(Cap),
+                skip(DailyCapReached),
+            ),
+            (
+                Verdict::Never(QuietHoursExpired),
+                Some(Rule::Hours),
+                Some(Retry),
+                skip(QuietHoursExpired),
+            ),
+            // Nobody's verdict, but the campaign's own.
+            (Verdict::Never(DailyCapReached), None, None, skip(DailyCapReached)),
+        ] {
+            let mut contact = contact(0, 0, "UTC");
+            contact.wait_reason = waited_for;
+            let candidate = Candidate {
+                address: contact.reachable_at(),
+                contact,
+                verdict,
+                rule,
+            };
+            let found = candidate.settlement();
+            assert_eq!(found, expected, "{verdict:?} by {rule:?}, waited for {waited_for:?}");
+        }
+    }
+}

@@ -11,6 +11,8 @@ pub mod per_env;
 pub mod plan;
 pub mod queue;
 pub mod round;
+#[cfg(test)]
+mod samples;
 pub mod slots;
 pub mod snapshot;
 pub mod trunk;

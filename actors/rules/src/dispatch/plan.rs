@@ -26,6 +26,8 @@ use std::collections::HashMap;
 
 /// Contacts of one campaign among them that its own caps leave out.
 const CAPPED: usize = 32;
+/// Places of a round that are kept for calls and messages: those who are settled may be the whole of a long list.
+const KEPT: usize = 32;
 /// Calls that may be late at their last gate, until no more are planned.
 const MAX_LATE: usize = 64;
 
@@ -139,7 +141,7 @@ impl Planner<'_> {
             .filter(|queue| !held.get(queue.env))
         {
             let (caps_end_it, mut capped) = (queue.caps_end_it(self.now), 0);
-            while self.turns + self.plan.settled.len() < ROUND {
+            while self.turns + self.plan.settled.len() < ROUND - KEPT {
                 let candidate = match queue.pop_settled() {
                     Some(settled) => Some(settled),
                     // Others have their turn in between: there may be many.
@@ -394,7 +396,9 @@ fn no_slot_for(queue: &mut Queue, plan: &mut Plan, now: Moment) {
     let Some(max_wait) = queue.plan.pacing.max_wait_seconds else {
         return;
     };
-    let since = *queue.turn_since.get_or_insert(now);
+    let Some(since) = queue.no_slot_since(now) else {
+        return;
+    };
     let until = since.plus_seconds(max_wait.get().into());
     if now < until {
         plan.wake_at.no_later_than(until);

@@ -26,7 +26,7 @@ use crate::{
 use entities::{
     Error, Result,
     campaign::{AgentSnapshot, Model as Campaign, Plan},
-    ids::CampaignId,
+    ids::{CampaignId, ContactId},
     session,
     values::{Cents, Env, Moment},
 };
@@ -39,6 +39,9 @@ use std::{
 pub const WINDOW: u64 = 128;
 /// Contacts read at once of each of many groups.
 const SMALL_WINDOW: u64 = 16;
+/// Those whose time has come are read anew after so long, if they are still at hand: a retry may have become due meanwhile,
+/// and goes first.
+const STALE_AFTER_SECONDS: i64 = 1;
 
 /// A running campaign, as far as its turns need it.
 #[derive(Debug)]
@@ -67,8 +70,8 @@ pub struct Queue {
     pub(super) provider_full: bool,
     /// Who waits is judged by other rules just now: of them nobody is dispatched until that is done.
     pub(super) in_review: bool,
-    /// Since when the contact whose turn it is finds no slot.
-    pub(super) turn_since: Option<Moment>,
+    /// Who, of those whose turn it is, finds no slot, and since when.
+    pub(super) turn_since: Option<(ContactId, Moment)>,
     /// How far the wall clock was behind our time when the hours were last looked at.
     behind_ms: i64,
     groups: BTreeMap<String, Group>,
@@ -78,7 +81,7 @@ pub struct Queue {
     left: VecDeque<Candidate>,
     /// There may be some.
     has_left: bool,
-    /// When the next contact's time comes, as far as is known.
+    /// When the next contact's time comes, as far as is known; while some are at hand: when they are to be read anew.
     next_due_at: Option<Moment>,
     /// Contacts may have begun to wait, or to be fresh, since the rows were read.
     look_for_due: bool,

@@ -8,23 +8,17 @@ use crate::{
         funds::{Funds, LOOK_SECONDS, Purse},
         pace::{Pace, planned_from},
         per_env::PerEnv,
+        samples::{TENANT, noon},
         trunk::Trunk,
     },
 };
 use entities::{
     dispatch_block::{Model as Block, Reason},
-    ids::{AgentId, CampaignId, SessionId, TenantId},
+    ids::{AgentId, CampaignId, SessionId},
     values::{Bounded, Env},
 };
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
-
-const TENANT: TenantId = TenantId(Uuid::from_u128(1));
-
-/// Monday, 2 March 2026, noon in UTC.
-fn noon() -> Moment {
-    Moment::from_millis(1_772_452_800_000)
-}
 
 /// A call of the API's that costs 6 cents a minute.
 fn row() -> Row {

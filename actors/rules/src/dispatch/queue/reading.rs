@@ -1,5 +1,5 @@
 //! What a queue wants to have read, and what it makes of it.
-use super::{Circumstances, Queue, SMALL_WINDOW, WINDOW, Wants};
+use super::{Circumstances, Queue, SMALL_WINDOW, STALE_AFTER_SECONDS, WINDOW, Wants};
 use crate::{
     dispatch::{candidate::Candidate, group::Group},
     eligibility::{self, ContactRecord, RING_MS, Rule, Terms, Verdict},
@@ -30,12 +30,13 @@ impl Queue {
 
     /// What of everybody who may be called now is not at hand.
     pub fn wants(&self, now: Moment) -> Wants {
-        let may_be_due = self.look_for_due || self.next_due_at.is_some_and(|at| at <= now);
+        let is_time = self.next_due_at.is_some_and(|at| at <= now);
+        let may_be_due = is_time || self.look_for_due && self.due.is_empty();
         let wanting = self.groups.iter().filter(|(_, group)| group.wants_more());
         let fresh: Vec<String> = wanting.map(|(name, _)| name.clone()).collect();
         Wants {
             costs: self.look_for_costs,
-            due: may_be_due && self.due.is_empty() && !self.in_review,
+            due: may_be_due && !self.in_review,
             window: if fresh.len() > 4 { SMALL_WINDOW } else { WINDOW },
             fresh,
         }
@@ -58,8 +59,12 @@ impl Queue {
 
     /// Those whose time has come; `next`: when that of the next comes, if there are none.
     pub fn take_due(&mut self, mut due: Vec<Candidate>, next: Option<Moment>, now: Moment) {
-        self.next_due_at = if due.is_empty() { next } else { Some(now) };
-        self.look_for_due = false;
+        // There may be more than were read.
+        self.look_for_due = !due.is_empty();
+        self.next_due_at = match due.is_empty() {
+            true => next,
+            false => Some(now.plus_seconds(STALE_AFTER_SECONDS)),
+        };
         // Retries first, the longest due first; then those who had to wait for a time, as they rank.
         due.sort_by_key(|candidate| {
             let is_retry = candidate.contact.status == Status::Waiting;

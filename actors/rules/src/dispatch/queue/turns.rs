@@ -98,6 +98,22 @@ impl Queue {
         self.head(at).is_some()
     }
 
+    /// Since when the contact whose turn it is finds no slot, which is so now; `None`: it is nobody's turn. Another contact's
+    /// wait is not its own.
+    pub(in crate::dispatch) fn no_slot_since(&mut self, now: Moment) -> Option<Moment> {
+        let next = match self.head(now)? {
+            Head::Due => self.due.front(),
+            Head::Fresh(name) => self.groups.get(name)?.fresh.front(),
+        };
+        let id = next?.contact.id;
+        let since = match self.turn_since {
+            Some((whose, since)) if whose == id => since,
+            Some(_) | None => now,
+        };
+        self.turn_since = Some((id, since));
+        Some(since)
+    }
+
     /// Takes the contact whose turn it is, for a call that starts at `at`.
     pub(in crate::dispatch) fn pop_turn(&mut self, at: Moment) -> Option<Turn> {
         let (candidate, open_window) = match self.head(at)? {
@@ -178,13 +194,17 @@ impl Queue {
         numbers.get(at).cloned()
     }
 
-    /// It cannot be written to yet, and stays the next.
+    /// It cannot be written to yet, and stays the next: where it came from, for what is due is read anew without the fresh ones.
     pub(in crate::dispatch) fn put_back(&mut self, turn: Turn) {
-        self.due.push_front(Candidate {
+        let candidate = Candidate {
             contact: turn.contact,
             address: Some(turn.address),
             verdict: Verdict::Yes,
             rule: None,
-        });
+        };
+        match self.groups.get_mut(&candidate.contact.zone) {
+            Some(group) if candidate.contact.next_attempt_at.is_none() => group.fresh.push_front(candidate),
+            Some(_) | None => self.due.push_front(candidate),
+        }
     }
 }
