@@ -6,6 +6,7 @@ mod audit;
 mod bites;
 mod commands;
 mod http;
+mod long_lists;
 mod outbound;
 mod process;
 mod scenarios;

@@ -1,0 +1,104 @@
+//! What is done to a long list slice by slice costs the same for each slice. Counted are the steps of SQLite's virtual machine.
+use entities::{
+    contact::{self, Canceled},
+    ids::{CampaignId, TenantId},
+};
+use migration::{Migrator, MigratorTrait};
+use sea_orm::{
+    ConnectionTrait, DatabaseBackend, DatabaseConnection, SqlxSqliteConnector, Statement, TransactionTrait,
+    sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+const CONTACTS: i64 = 5_000;
+const SLICE: i64 = 50;
+/// Steps after which one is counted.
+const COUNTED: i32 = 10;
+
+struct Counted {
+    _folder: TempDir,
+    db: DatabaseConnection,
+    steps: Arc<AtomicU64>,
+}
+
+impl Counted {
+    async fn open() -> Counted {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteConnectOptions::new()
+            .filename(folder.path().join("lists.db"))
+            .create_if_missing(true)
+            .foreign_keys(false);
+        let steps = Arc::new(AtomicU64::new(0));
+        let counter = steps.clone();
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .after_connect(move |connection, _| {
+                let counter = counter.clone();
+                Box::pin(async move {
+                    let count = move || {
+                        counter.fetch_add(1, Ordering::Relaxed);
+                        true
+                    };
+                    connection.lock_handle().await?.set_progress_handler(COUNTED, count);
+                    Ok(())
+                })
+            });
+        let pool = pool.connect_with(options).await.unwrap();
+        let db = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+        Migrator::up(&db, None).await.unwrap();
+        Counted {
+            _folder: folder,
+            db,
+            steps,
+        }
+    }
+
+    async fn list(&self) -> CampaignId {
+        let (tenant, campaign) = (TenantId(Uuid::from_u128(1)), CampaignId(Uuid::from_u128(2)));
+        let text = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $3) \
+                    INSERT INTO contacts (id, tenant_id, env, campaign_id, phone_number, variables, priority, status, attempts, \
+                    version, created_at, zone, address) SELECT printf('%08x-0000-7000-8000-%012x', i, i), $1, 'live', $2, \
+                    printf('+1500%07d', i), '{}', 5, 'pending', 0, 1, 0, 'America/New_York', printf('+1500%07d', i) FROM n";
+        let values = [tenant.into(), campaign.into(), CONTACTS.into()];
+        let statement = Statement::from_sql_and_values(DatabaseBackend::Sqlite, text, values);
+        self.db.execute_raw(statement).await.unwrap();
+        campaign
+    }
+
+    /// Steps of canceling a slice.
+    async fn cancel(&self, campaign: CampaignId) -> (Canceled, u64) {
+        let before = self.steps.load(Ordering::Relaxed);
+        let transaction = self.db.begin().await.unwrap();
+        let canceled = contact::cancel(&transaction, campaign, SLICE).await.unwrap();
+        transaction.commit().await.unwrap();
+        (canceled, self.steps.load(Ordering::Relaxed) - before)
+    }
+
+    /// Steps of looking for whoever is not at an end yet.
+    async fn unfinished(&self, campaign: CampaignId) -> u64 {
+        let before = self.steps.load(Ordering::Relaxed);
+        let found = contact::unfinished(&self.db, campaign, 1).await.unwrap();
+        assert_eq!(found.len(), 1);
+        self.steps.load(Ordering::Relaxed) - before
+    }
+}
+
+#[tokio::test]
+async fn the_last_contacts_of_a_list_are_canceled_as_fast_as_the_first() {
+    let counted = Counted::open().await;
+    let campaign = counted.list().await;
+    let (_, first) = counted.cancel(campaign).await;
+    let looked = counted.unfinished(campaign).await;
+    assert!(first > 0, "nothing was counted");
+    for _ in 0..CONTACTS / SLICE - 2 {
+        let (canceled, steps) = counted.cancel(campaign).await;
+        assert_eq!(canceled.pending, SLICE);
+        assert!(steps <= 2 * first, "{steps} after {first}");
+    }
+    assert!(counted.unfinished(campaign).await <= 2 * looked + 10);
+}
