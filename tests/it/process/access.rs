@@ -2,6 +2,7 @@
 use super::{Place, json_of, on, stderr, terminate};
 use crate::world::{Backend, client};
 use serde_json::{Value, json};
+use std::process::Output;
 
 const FIRST: &str = "correct horse battery";
 

@@ -104,7 +104,9 @@ static LISTS: [(&str, LazyLock<Lists>); 9] = [
 /// The lists that count for a BCP 47 language: its own, then English.
 fn lists(language: &str) -> impl Iterator<Item = &'static Lists> {
     let primary = primary(language);
-    let own = LISTS.iter().find(|(language, _)| *language == primary && primary != "en");
+    let own = LISTS
+        .iter()
+        .find(|(language, _)| *language == primary && primary != "en");
     let english = LISTS.iter().find(|(language, _)| *language == "en");
     own.into_iter().chain(english).map(|(_, lists)| &**lists)
 }

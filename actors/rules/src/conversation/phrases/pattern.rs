@@ -331,7 +331,8 @@ pub fn faults(lists: &HashMap<&str, Phrases>) -> Vec<String> {
             .into_iter()
             .flat_map(|shelf| &shelf.phrases)
     });
-    let empty = |part: &Part| matches!(part, Part::OneOf { choices, .. } if choices.iter().all(|pieces| pieces.is_empty()));
+    let empty =
+        |part: &Part| matches!(part, Part::OneOf { choices, .. } if choices.iter().all(|pieces| pieces.is_empty()));
     phrases
         .filter(|phrase| phrase.parts.iter().any(empty) || phrase.parts.is_empty())
         .map(|phrase| format!("{phrase:?}"))

@@ -30,7 +30,7 @@ fn tenant(now: Moment, behind_ms: i64, contacts: usize) -> Tenant {
 
 #[test]
 fn hours_open_when_they_have_opened_by_both_clocks() {
-    let tomorrow = |hour, minute, second| at(24 + hour, minute, second);
+    let tomorrow = |hour: i64, minute, second| at(24 + hour, minute, second);
     // Our time, and how far the wall clock is behind it: when somebody is called.
     for (now, behind_ms, expected) in [
         (at(8, 0, 0), 0, at(9, 0, 0)),
