@@ -4,10 +4,11 @@ use crate::{
     deps::Deps,
     facts,
     people::{People, people},
+    shell::Stored,
 };
 use entities::{
     Error, Result,
-    campaign::{self, Channel, Model as Campaign, Status as CampaignStatus},
+    campaign::{self, Channel, Model as CampaignRow, Status as CampaignStatus},
     contact::{self as store, Model as Contact, Status, UNCALLABLE, WaitReason},
     dispatch_block::{self, Reason},
     email_message,
@@ -16,6 +17,7 @@ use entities::{
     values::{Country, Moment, Text},
 };
 use rules::{
+    campaign::machine::Campaign,
     commit::Commit,
     contact::machine::{self, Command},
     eligibility::{self, RING_MS, Rule, Terms, Verdict},
@@ -84,7 +86,7 @@ pub async fn change(deps: &Deps, target: Target, given: Given, country: Country)
                 let mut commit = Commit::default();
                 commit.changes.contacts.push(after.clone());
                 // No dial that is in preparation may still use the former number.
-                touch(&mut commit, campaign);
+                touch(&mut commit, campaign)?;
                 Ok((after, commit))
             })
         })
@@ -190,7 +192,7 @@ pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
                 tally.total -= 1;
                 *facts::count_of(tally, contact.status) -= 1;
                 // No dial that is in preparation may bring it back.
-                touch(&mut commit, row);
+                touch(&mut commit, row)?;
                 Ok(((), commit))
             })
         })
@@ -198,11 +200,9 @@ pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
 }
 
 /// The campaign's version grows: a dispatcher that has read its contacts before reads them again.
-fn touch(commit: &mut Commit, campaign: Campaign) {
-    commit.changes.campaigns.push(Campaign {
-        version: campaign.version + 1,
-        ..campaign
-    });
+fn touch(commit: &mut Commit, row: CampaignRow) -> Result<()> {
+    Campaign::from_row(row)?.save(commit);
+    Ok(())
 }
 
 /// One attempt more for a contact that has come to its end, not sooner than its campaign's gap allows.
@@ -240,7 +240,7 @@ pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
 }
 
 /// When the gap after its last call is over.
-async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &Campaign) -> Result<Option<Moment>> {
+async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &CampaignRow) -> Result<Option<Moment>> {
     let Some(last) = contact.last_row_id.map(Uuid::from) else {
         return Ok(None);
     };
@@ -265,7 +265,7 @@ async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &Campaign) -
 /// What the rules say of one contact, each for itself.
 pub struct Eligibility {
     pub contact: Contact,
-    pub campaign: Campaign,
+    pub campaign: CampaignRow,
     pub rules: Vec<(Rule, Verdict)>,
     /// The zones that count.
     pub zones: Vec<chrono_tz::Tz>,
