@@ -218,9 +218,10 @@ pub async fn senders(db: &impl ConnectionTrait, person: &E164, number: &E164, li
     rows.iter().map(|row| Ok(row.try_get_by_index(0)?)).collect()
 }
 
-/// All of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<SmsId>, limit: u64) -> Result<Vec<Model>> {
-    page::behind(db, Entity::find(), Column::Id, after, limit).await
+/// All of all tenants that were to be sent, a page at a time: for the audit.
+pub async fn outbound_after(db: &impl ConnectionTrait, after: Option<SmsId>, limit: u64) -> Result<Vec<Model>> {
+    let outbound = Entity::find().filter(Column::Direction.eq(Direction::Outbound));
+    page::behind(db, outbound, Column::Id, after, limit).await
 }
 
 /// Some that were made before then and wait for nothing any more.

@@ -1,46 +1,10 @@
 //! SMS and e-mails, and every intent to hand one over. What came in is no message of ours and has no line.
 use super::Dump;
 use crate::error::CannotStart;
-use entities::{email_message, message_send, page, sms_message};
+use entities::{email_message, message_send, sms_message};
 use sea_orm::ActiveEnum;
 use serde_json::{Value, json};
 use std::io::Write;
-
-impl<W: Write> Dump<'_, W> {
-    pub(super) async fn messages(&mut self) -> Result<(), CannotStart> {
-        self.sms().await?;
-        self.table(email_message::all_after, |row| (row.tenant_id, row.id), email_line)
-            .await?;
-        self.sends().await
-    }
-
-    async fn sms(&mut self) -> Result<(), CannotStart> {
-        let key = |row: &sms_message::Model| row.id;
-        page::each(self.db, sms_message::all_after, key, async |rows| {
-            for row in &rows {
-                if self.is_wanted(row.tenant_id) && row.direction == sms_message::Direction::Outbound {
-                    self.line(&sms_line(row))?;
-                }
-            }
-            Ok::<(), CannotStart>(())
-        })
-        .await
-    }
-
-    /// The table's own key is most of the row.
-    async fn sends(&mut self) -> Result<(), CannotStart> {
-        let key = message_send::Model::clone;
-        page::each(self.db, message_send::all_after, key, async |rows| {
-            for row in &rows {
-                if self.is_wanted(row.tenant_id) {
-                    self.line(&send_line(row))?;
-                }
-            }
-            Ok::<(), CannotStart>(())
-        })
-        .await
-    }
-}
 
 /// The line of a message: the two tables have these columns in common. `phase` is what is stored, finer than what is told.
 /// `held`: what the ledger holds for it now. `wake_at`: when it is looked at next, by itself.
@@ -70,12 +34,24 @@ macro_rules! message_line {
     };
 }
 
-fn sms_line(row: &sms_message::Model) -> Value {
-    message_line!(row, "sms", to_number)
-}
-
-fn email_line(row: &email_message::Model) -> Value {
-    message_line!(row, "email", to_address)
+impl<W: Write> Dump<'_, W> {
+    pub(super) async fn messages(&mut self) -> Result<(), CannotStart> {
+        self.table(
+            sms_message::outbound_after,
+            |row| (row.tenant_id, row.id),
+            |row| message_line!(row, "sms", to_number),
+        )
+        .await?;
+        self.table(
+            email_message::all_after,
+            |row| (row.tenant_id, row.id),
+            |row| message_line!(row, "email", to_address),
+        )
+        .await?;
+        // The table's own key is most of the row.
+        self.table(message_send::all_after, |row| (row.tenant_id, row.clone()), send_line)
+            .await
+    }
 }
 
 fn send_line(row: &message_send::Model) -> Value {
