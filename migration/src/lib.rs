@@ -1,4 +1,4 @@
-//! The schema, one file per change; a released file is never edited.
+//! The schema, one file per change; what a released file makes never changes.
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::prelude::*;
 
