@@ -62,7 +62,7 @@ impl Counted {
         let (tenant, campaign) = (TenantId(Uuid::from_u128(1)), CampaignId(Uuid::from_u128(2)));
         let text = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $3) \
                     INSERT INTO contacts (id, tenant_id, env, campaign_id, phone_number, variables, priority, status, attempts, \
-                    version, created_at, zone, address) SELECT printf('%08x-0000-7000-8000-%012x', i, i), $1, 'live', $2, \
+                    version, created_at, zone, address) SELECT unhex(printf('%08x00007000a000%012x', i, i)), $1, 'live', $2, \
                     printf('+1500%07d', i), '{}', 5, 'pending', 0, 1, 0, 'America/New_York', printf('+1500%07d', i) FROM n";
         let values = [tenant.into(), campaign.into(), CONTACTS.into()];
         let statement = Statement::from_sql_and_values(DatabaseBackend::Sqlite, text, values);

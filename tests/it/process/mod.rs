@@ -327,7 +327,8 @@ fn terminate(child: &mut Child) {
             .unwrap()
             .success()
     );
-    assert!(child.wait().unwrap().success(), "SIGTERM ends it in order");
+    let ended = child.wait().unwrap();
+    assert!(ended.success(), "SIGTERM ends it in order, not by {ended}");
 }
 
 #[test]
