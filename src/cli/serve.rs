@@ -9,7 +9,7 @@ use adapters::mail::post::Post;
 use clap::Args;
 use runtime::clock::Clock;
 use std::{net::TcpListener, path::PathBuf, time::Duration};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 #[derive(Args)]
 pub struct Serve {
@@ -62,6 +62,8 @@ impl Serve {
             .serve(listener)
             .map_err(|error| CannotStart(format!("bind: {error}")))?;
         let handle = server.handle();
+        // Before anybody is told: whoever waits for it may end this process at once, and in order.
+        let mut stop = StopSignals::listen()?;
         tracing::info!(url, database, "Callboard is ready");
         if let Some(link) = set_up {
             eprintln!("\n  There is no user yet. Open this link once to create the first one:\n\n    {link}\n");
@@ -76,7 +78,7 @@ impl Serve {
                 std::process::exit(1);
             }
             ended = &mut server => return ended.map_err(|error| CannotStart(error.to_string())),
-            signal = stop_signal() => tracing::info!(signal = signal?, "stopping: no new requests are taken; live calls may end by themselves"),
+            signal = stop.next() => tracing::info!(signal, "stopping: no new requests are taken; live calls may end by themselves"),
         }
         app.deps().drain();
         app.state.streams.ending.send_replace(true);
@@ -126,11 +128,25 @@ fn listen(settings: &Settings) -> Result<TcpListener, CannotStart> {
     })
 }
 
-async fn stop_signal() -> Result<&'static str, CannotStart> {
-    let listen = |kind| signal(kind).map_err(|error| CannotStart(error.to_string()));
-    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = terminate.recv() => Ok("SIGTERM"),
-        _ = interrupt.recv() => Ok("SIGINT"),
+/// What asks a service to end. Until they are listened to, they end the process at once.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> Result<Self, CannotStart> {
+        let listen = |kind| signal(kind).map_err(|error| CannotStart(error.to_string()));
+        Ok(StopSignals {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
     }
 }
