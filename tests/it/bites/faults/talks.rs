@@ -74,10 +74,15 @@ pub const FAULTS: &[Fault] = &[
     ("an opt-out before the answer", "I2", "told outside of the talk", |e| {
         event(e, "session.opt_out_detected", "a2.2")["seq"] = json!(0)
     }),
-    ("a refusal after the end that it made", "I2", "told outside of the talk", |e| {
-        session(e, "b3.1")["end_reason"] = json!("consent_refused");
-        event(e, "session.consent_refused", "b3.1")["seq"] = json!(900_000)
-    }),
+    (
+        "a refusal after the end that it made",
+        "I2",
+        "told outside of the talk",
+        |e| {
+            session(e, "b3.1")["end_reason"] = json!("consent_refused");
+            event(e, "session.consent_refused", "b3.1")["seq"] = json!(900_000)
+        },
+    ),
     ("a disposition before the end", "I2", "is told before the end", |e| {
         event(e, "session.disposition_set", "a6.1")["seq"] = json!(0)
     }),
