@@ -203,7 +203,7 @@ async fn sessions(deps: &Deps) -> Result<bool> {
         let Some(last) = open.last() else {
             return Ok(after.is_some());
         };
-        after = Some(last.id);
+        after = Some(*last);
         for session in open {
             deps.router.sessions().tell(session, SessionCommand::Tick);
         }

@@ -9,7 +9,10 @@ use crate::{
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, JoinType, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, JoinType, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*,
+    sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -156,6 +159,8 @@ pub async fn behind(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<(Tenant
         .filter(is_open())
         .join(JoinType::InnerJoin, sessions())
         .filter(session::Column::Phase.eq(session::Phase::Ended))
+        // From the small index of open rooms on: in no order SQLite begins with every session that has ended.
+        .order_by(Column::WakeAt, Order::Asc)
         .limit(limit)
         .all(db)
         .await?;

@@ -1,7 +1,9 @@
 //! What is done to a long list slice by slice costs the same for each slice. Counted are the steps of SQLite's virtual machine.
 use entities::{
     contact::{self, Canceled},
-    ids::{CampaignId, TenantId},
+    delivery::{self, PutAway},
+    ids::{CampaignId, EndpointId, TenantId},
+    room, session,
 };
 use migration::{Migrator, MigratorTrait};
 use sea_orm::{
@@ -79,6 +81,40 @@ impl Counted {
         (canceled, self.steps.load(Ordering::Relaxed) - before)
     }
 
+    /// Sessions that have ended.
+    async fn ended(&self) {
+        self.make(
+            "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
+             INSERT INTO sessions (id, tenant_id, env, status, phase, agent_id, agent_version, attempt, variables, metadata, \
+             ring_timeout_seconds, max_duration_seconds, duration_seconds, actual_cost_cents, version, created_at) \
+             SELECT printf('%08x-0000-7000-8000-%012x', i, i), printf('%08x-0000-7000-8000-000000000000', i % 50), 'live', \
+             'completed', 'ended', '00000000-0000-7000-8000-000000000000', 1, 1, '{}', '{}', 30, 600, 10, 0, 1, 0 FROM n",
+        )
+        .await;
+    }
+
+    /// A log of deliveries that were made, and behind it some that are held.
+    async fn log(&self) -> EndpointId {
+        self.make(
+            "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
+             INSERT INTO deliveries (endpoint_id, id, tenant_id, env, event_id, event_seq, origin, status, attempts, created_at) \
+             SELECT '00000000-0000-0000-0000-000000000003', printf('%08x-0000-7000-8000-%012x', i, i), \
+             '00000000-0000-0000-0000-000000000001', 'live', printf('%08x-0000-7000-8000-%012x', i, i), i, 'live', \
+             CASE WHEN i > $1 - 10 THEN 'held' ELSE 'succeeded' END, 1, 0 FROM n",
+        )
+        .await;
+        EndpointId(Uuid::from_u128(3))
+    }
+
+    async fn make(&self, text: &str) {
+        let statement = Statement::from_sql_and_values(DatabaseBackend::Sqlite, text, [CONTACTS.into()]);
+        self.db.execute_raw(statement).await.unwrap();
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
     /// Steps of looking for whoever is not at an end yet.
     async fn unfinished(&self, campaign: CampaignId) -> u64 {
         let before = self.steps.load(Ordering::Relaxed);
@@ -101,4 +137,33 @@ async fn the_last_contacts_of_a_list_are_canceled_as_fast_as_the_first() {
         assert!(steps <= 2 * first, "{steps} after {first}");
     }
     assert!(counted.unfinished(campaign).await <= 2 * looked + 10);
+}
+
+/// Far fewer steps than rows that are at an end.
+const FEW: u64 = 500;
+
+#[tokio::test]
+async fn what_the_reconcile_asks_walks_past_no_session_that_has_ended() {
+    let counted = Counted::open().await;
+    counted.ended().await;
+    let before = counted.steps();
+    assert!(session::open(&counted.db, None, 1_000).await.unwrap().is_empty());
+    let looked = counted.steps();
+    assert!(looked - before < FEW, "{} steps to open sessions", looked - before);
+    assert!(room::behind(&counted.db, 1_000).await.unwrap().is_empty());
+    let steps = counted.steps() - looked;
+    assert!(steps < FEW, "{steps} steps to rooms out of step");
+}
+
+#[tokio::test]
+async fn held_deliveries_are_found_behind_a_long_log() {
+    let counted = Counted::open().await;
+    let endpoint = counted.log().await;
+    let before = counted.steps();
+    assert!(delivery::has_held(&counted.db, endpoint).await.unwrap());
+    let put_away = delivery::put_away(&counted.db, endpoint, PutAway::CancelHeld).await;
+    assert_eq!(put_away.unwrap(), 10);
+    assert!(!delivery::has_held(&counted.db, endpoint).await.unwrap());
+    let steps = counted.steps() - before;
+    assert!(steps < FEW, "{steps} steps");
 }

@@ -6,7 +6,11 @@ use crate::{
     keys, page,
     values::Env,
 };
-use sea_orm::{QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    Order, QueryOrder, QuerySelect,
+    entity::prelude::*,
+    sea_query::{Expr, ExprTrait},
+};
 
 /// A call that takes a slot, as the dispatcher counts it.
 #[derive(Clone, Copy, Debug)]
@@ -64,14 +68,23 @@ pub async fn sent_back(
     Ok(ids.into_iter().map(key).collect())
 }
 
-/// Sessions that have not ended, of all tenants, and for which nobody else waits: each should have an actor.
+/// Sessions that have not ended, of all tenants, and for which nobody else waits: each should have an actor. Tenant by tenant, as
+/// the small index of open sessions has them: in the order of ids alone SQLite walks past all that have ended.
 pub async fn open(
     db: &impl ConnectionTrait,
-    after: Option<SessionId>,
+    after: Option<TenantScoped<SessionId>>,
     limit: u64,
 ) -> Result<Vec<TenantScoped<SessionId>>> {
-    let open = Entity::find().filter(is_open()).filter(awaits_nobody());
-    let next = page::next(open, Column::Id, after, limit);
+    let mut open = Entity::find().filter(is_open()).filter(awaits_nobody());
+    if let Some(after) = after {
+        let behind = Expr::tuple([Expr::col(Column::TenantId), Expr::col(Column::Id)])
+            .gt(Expr::tuple([Expr::value(after.tenant_id), Expr::value(after.id)]));
+        open = open.filter(behind);
+    }
+    let next = open
+        .order_by(Column::TenantId, Order::Asc)
+        .order_by(Column::Id, Order::Asc)
+        .limit(limit);
     keys::of(db, next, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
