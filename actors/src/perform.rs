@@ -80,6 +80,11 @@ fn tell(deps: &Deps, hint: Hint) {
             session_id,
             place,
             turn,
+        }
+        | Hint::Understood {
+            session_id,
+            place,
+            turn,
         } => deps.listeners.tell(session_id, place, &turn),
         Hint::OverheardEnd(session_id) => deps.listeners.end(session_id),
         Hint::InboundCounted(number) => inbound::watch(deps, number),

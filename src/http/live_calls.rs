@@ -18,13 +18,14 @@ use entities::{
     Error, agent_version,
     ids::SessionId,
     session::{self as store, Digits, Model, Phase},
-    transcript::{self, Entry, Turn},
+    transcript::{self, Entry, Speaker, Turn},
     values::{E164, Env, Moment, Text},
 };
 use futures_util::stream;
 use rules::session::{command::Command, machine::Session};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use std::{collections::VecDeque, ops::ControlFlow};
 use tokio::sync::{broadcast, watch};
 
@@ -302,6 +303,7 @@ impl Hearing {
                         self.next = place;
                         self.take(&turn);
                     }
+                    Ok((place, turn)) if turn.role == Speaker::User => self.reword(place, &turn),
                     Ok(_) => {}
                     Err(broadcast::error::RecvError::Closed) => self.end(),
                     // A listener that cannot keep up connects again, and says how far it came.
@@ -319,6 +321,13 @@ impl Hearing {
         self.ready
             .push_back(Bytes::from(format!("id: {}\nevent: turn\ndata: {text}\n\n", self.next)));
         self.next += 1;
+    }
+
+    /// What was said in a turn that was sent already is known now. It has no id: a listener who connects again has heard more.
+    fn reword(&mut self, place: usize, turn: &Turn) {
+        let words = json!({ "content": turn.content, "place": place });
+        self.ready
+            .push_back(Bytes::from(format!("event: words\ndata: {words}\n\n")));
     }
 
     fn end(&mut self) {

@@ -4,9 +4,9 @@ use bytes::Bytes;
 /// What the participant does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MicEvent {
-    /// Begins to speak.
-    SpeechStarted,
-    /// Has spoken: all of it.
+    /// Begins to speak. That is noticed when its sound has lasted for a while: it began so long ago.
+    SpeechStarted { ago_ms: u64 },
+    /// Has spoken: all of it, from that beginning on.
     SpeechEnded(Bytes),
     /// Pressed keys of the page, of `0-9*#`.
     Dtmf(String),

@@ -128,9 +128,10 @@ impl SpeechDetector {
                     speech.saturating_sub(1)
                 };
                 if *speech >= BEGINS_AFTER {
+                    let ago_ms = (before.len() * STEP_MS) as u64;
                     let said = before.iter().flatten().copied().collect();
                     self.state = State::Speech { said, pause: 0 };
-                    heard.push(MicEvent::SpeechStarted);
+                    heard.push(MicEvent::SpeechStarted { ago_ms });
                 }
             }
             State::Speech { said, pause } => {

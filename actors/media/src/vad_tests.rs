@@ -40,7 +40,7 @@ fn hear(detector: &mut SpeechDetector, sound: &[i16]) -> Vec<MicEvent> {
 /// How long each utterance is, in ms; fails unless each has its beginning right before it.
 fn utterances(heard: &[MicEvent]) -> Vec<usize> {
     let pairs = heard.chunks(2).map(|pair| match pair {
-        [MicEvent::SpeechStarted, MicEvent::SpeechEnded(sound)] => sound.len() / 8,
+        [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded(sound)] => sound.len() / 8,
         other => panic!("not a beginning and its utterance: {other:?}"),
     });
     pairs.collect()
@@ -68,6 +68,36 @@ fn a_sentence_is_one_utterance_without_the_pause_after_it() {
     };
     let share = energy(said) / energy(SENTENCE);
     assert!((0.9..1.1).contains(&share), "{share}");
+}
+
+/// What is told of its beginning is where its sound begins: shortly before the first word, not when it was noticed.
+#[test]
+fn an_utterance_began_where_its_sound_begins() {
+    for silent_ms in [0, 1_000] {
+        let sound = [silence(silent_ms), wide(SENTENCE), silence(1_000)].concat();
+        let (mut detector, mut heard_ms) = (SpeechDetector::default(), 0);
+        let (mut began_ms, mut ended_ms, mut length_ms) = (0, 0, 0);
+        for step in sound.chunks(STEP) {
+            heard_ms += STEP_MS;
+            for event in detector.hear(step) {
+                match event {
+                    MicEvent::SpeechStarted { ago_ms } => {
+                        began_ms = heard_ms - usize::try_from(ago_ms).unwrap();
+                        assert!(
+                            (BEGINS_AFTER..=BEFORE).contains(&(ago_ms as usize / STEP_MS)),
+                            "{ago_ms}"
+                        );
+                    }
+                    MicEvent::SpeechEnded(said) => (ended_ms, length_ms) = (heard_ms, said.len() / 8),
+                    MicEvent::Dtmf(_) => unreachable!(),
+                }
+            }
+        }
+        let pause_ms = (ENDS_AFTER - ENDING) * STEP_MS;
+        assert_eq!(began_ms + length_ms, ended_ms - pause_ms, "after {silent_ms} ms");
+        assert!(began_ms <= silent_ms + 300, "{began_ms} after {silent_ms} ms");
+        assert!(began_ms + 250 >= silent_ms, "{began_ms} after {silent_ms} ms");
+    }
 }
 
 #[test]
@@ -120,7 +150,7 @@ fn the_end_of_the_microphone_ends_what_was_being_said() {
     let mut detector = SpeechDetector::default();
     assert_eq!(detector.end(), None);
     let begun = hear(&mut detector, &wide(&SENTENCE[..16_000]));
-    assert_eq!(begun, [MicEvent::SpeechStarted]);
+    assert!(matches!(begun[..], [MicEvent::SpeechStarted { .. }]), "{begun:?}");
     assert!(matches!(detector.end(), Some(MicEvent::SpeechEnded(said)) if said.len() > 8_000));
     assert_eq!(detector.end(), None);
     assert_eq!(hear(&mut detector, &silence(2_000)), []);

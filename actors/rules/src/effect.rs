@@ -217,6 +217,12 @@ pub enum Hint {
         place: usize,
         turn: transcript::Turn,
     },
+    /// The words of something that was overheard are known now.
+    Understood {
+        session_id: SessionId,
+        place: usize,
+        turn: transcript::Turn,
+    },
     OverheardEnd(SessionId),
     /// A call to this number was counted: its answer rate may be alarming.
     InboundCounted(TenantScoped<NumberId>),

@@ -1,5 +1,8 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
-use super::{Caller, Conversation, SessionLink, SpeechOut, briefing, judge::Judge, transport::CallTransport};
+use super::{
+    Caller, Conversation, SessionLink, SpeechOut, briefing, judge::Judge, late_words::LateWords,
+    transport::CallTransport,
+};
 use crate::{call::leg::Leg, deps::Deps};
 use entities::{function, session::EndReason, values::E164};
 use rules::{conversation::tools::ToolSet, session::command::Command};
@@ -72,6 +75,7 @@ impl<L: CallTransport> Conversation<L> {
         let (speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
+        talk.late_words = LateWords::of(deps, leg);
         talk.judge = Judge::of(deps, leg.session(), calls, recording);
         Ok(talk)
     }

@@ -8,6 +8,7 @@ pub mod dry_run;
 pub mod functions;
 mod judge;
 pub mod judgements;
+mod late_words;
 mod leg;
 pub mod listeners;
 mod session_link;
@@ -20,7 +21,7 @@ mod wishes;
 pub use leg::{Broken, Place};
 use rules::conversation::{guard, stock_phrases};
 pub use session_link::SessionLink;
-use speech_out::{Over, SpeechOut};
+use speech_out::{Over, SpeechOut, Spoken};
 
 use crate::{call::leg::Control, deps::Deps};
 use adapters::{
@@ -36,6 +37,7 @@ use entities::{
 };
 use futures_util::StreamExt;
 use judge::Judge;
+use late_words::LateWords;
 use rules::{
     conversation::{guard::ToolPolicy, stock_phrases::StockPhrases, tools::ToolSet},
     session::command::Command,
@@ -56,6 +58,7 @@ pub struct Conversation<L> {
     /// A machine is talked to: nothing of it is recorded, and nothing asked.
     with_a_machine: bool,
     judge: Judge,
+    late_words: LateWords,
     tool_policy: ToolPolicy,
     /// Keys of the questions that were answered.
     answered: Vec<String>,
@@ -70,6 +73,31 @@ pub enum Caller {
     Live(Deps),
     /// A dry run: what each answers, by name; others answer `null`.
     Stubbed(BTreeMap<String, Value>),
+}
+
+/// What a brain has made of what it heard.
+#[derive(Default)]
+struct Answer {
+    /// As far as it was heard, and for so long.
+    said: String,
+    said_ms: u64,
+    /// The other side cut in.
+    is_cut: bool,
+    /// Ids, names and arguments.
+    calls: Vec<(String, String, String)>,
+    failure: Option<String>,
+}
+
+impl Answer {
+    fn add(&mut self, spoken: &Spoken) {
+        // A brain knows its whole answer, not the sentences it came in.
+        if !self.said.is_empty() {
+            self.said.push(' ');
+        }
+        self.said.push_str(&spoken.said);
+        self.said_ms += spoken.ms;
+        self.is_cut |= spoken.is_cut;
+    }
 }
 
 /// What follows a turn of the agent's.
@@ -140,6 +168,7 @@ impl<L: CallTransport> Conversation<L> {
             caller,
             with_a_machine: false,
             judge: Judge::none(),
+            late_words: LateWords::default(),
             tool_policy: ToolPolicy::default(),
             answered: Vec::new(),
             rounds: 0,
@@ -164,6 +193,9 @@ impl<L: CallTransport> Conversation<L> {
 
     async fn run(&mut self) -> Result<std::convert::Infallible, Over> {
         self.ask_consent().await?;
+        if self.brain.hears() {
+            self.speech_out.transport.take_sound_first();
+        }
         let mut heard = Heard::Opening;
         loop {
             heard = match self.turn(heard).await? {
@@ -186,55 +218,13 @@ impl<L: CallTransport> Conversation<L> {
 
     /// One turn of the agent's: what it says, then what it does.
     async fn turn(&mut self, heard: Heard) -> Result<Next, Over> {
-        let mut calls = Vec::new();
-        let (mut said, mut said_ms) = (String::new(), 0);
-        let mut is_cut = false;
-        let (mut failure, mut no) = (None, None);
-        let nobody = self.stock_phrases().nobody_available;
-        {
-            let mut acts = self.brain.think(heard);
-            loop {
-                let act = tokio::select! {
-                    biased;
-                    added = self.judge.no() => {
-                        no = Some(added);
-                        break;
-                    }
-                    act = acts.next() => act,
-                    // If nobody takes over, what was thought meanwhile follows.
-                    to = self.speech_out.transport.wanted() => {
-                        self.speech_out.hand_over(&to, nobody).await?;
-                        continue;
-                    }
-                };
-                let Some(act) = act else { break };
-                match act {
-                    Ok(Act::Say { text, audio }) => {
-                        let outcome = self.speech_out.say(&text, audio).await;
-                        // A brain knows its whole answer, not the sentences it came in.
-                        if !said.is_empty() {
-                            said.push(' ');
-                        }
-                        said.push_str(&outcome.said);
-                        said_ms += outcome.ms;
-                        if outcome.is_cut {
-                            is_cut = true;
-                            break;
-                        }
-                    }
-                    Ok(Act::Call { id, name, arguments }) if calls.len() < guard::MAX_CALLS_A_TURN => {
-                        calls.push((id, name, arguments));
-                    }
-                    Ok(Act::Call { name, .. }) => {
-                        self.speech_out.tell(one_too_many(&name));
-                    }
-                    Err(error) => failure = Some(error.to_string()),
-                }
-            }
-        }
-        if let Some(no) = no {
-            return Err(self.obey(no).await);
-        }
+        let Answer {
+            said,
+            said_ms,
+            is_cut,
+            calls,
+            failure,
+        } = self.answer(heard).await?;
         if let Some(why) = failure {
             return Err(self.break_off(EndReason::ProviderError, why).await);
         }
@@ -246,12 +236,71 @@ impl<L: CallTransport> Conversation<L> {
             self.rounds = 0;
             return Ok(Next::Listen);
         }
+        // It may speak before it is known what was said to it, but do nothing.
+        if let Some(no) = self.late_words.last(&self.agent.definition, &mut self.judge).await {
+            return Err(self.heed(no).await);
+        }
         self.turns_taken += 1;
         self.rounds = if said.is_empty() { self.rounds + 1 } else { 0 };
         if let Some(why) = self.has_had_enough() {
             return Err(self.break_off(EndReason::AgentError, why).await);
         }
         self.work(calls).await
+    }
+
+    /// Lets the brain think and says what it says, until it is done, cut in on, or not wanted any more.
+    async fn answer(&mut self, heard: Heard) -> Result<Answer, Over> {
+        let mut answer = Answer::default();
+        let (mut no, mut late_no) = (None, None);
+        let nobody = self.stock_phrases().nobody_available;
+        let mut acts = self.brain.think(heard);
+        loop {
+            let act = tokio::select! {
+                biased;
+                added = self.judge.no() => {
+                    no = Some(added);
+                    break;
+                }
+                late = self.late_words.next() => {
+                    late_no = self.late_words.take(&late, &self.agent.definition, &mut self.judge);
+                    if late_no.is_some() {
+                        break;
+                    }
+                    continue;
+                }
+                act = acts.next() => act,
+                // If nobody takes over, what was thought meanwhile follows.
+                to = self.speech_out.transport.wanted() => {
+                    self.speech_out.hand_over(&to, nobody).await?;
+                    continue;
+                }
+            };
+            match act {
+                None => break,
+                Some(Ok(Act::Say { text, audio })) => {
+                    let enough = self.late_words.no(&self.agent.definition, &mut self.judge);
+                    let (spoken, came) = self.speech_out.say_until(&text, audio, enough).await;
+                    late_no = came;
+                    answer.add(&spoken);
+                    if late_no.is_some() || answer.is_cut {
+                        break;
+                    }
+                }
+                Some(Ok(Act::Call { id, name, arguments })) if answer.calls.len() < guard::MAX_CALLS_A_TURN => {
+                    answer.calls.push((id, name, arguments));
+                }
+                Some(Ok(Act::Call { name, .. })) => self.speech_out.tell(one_too_many(&name)),
+                Some(Err(error)) => answer.failure = Some(error.to_string()),
+            }
+        }
+        drop(acts);
+        if let Some(no) = no {
+            return Err(self.obey(no).await);
+        }
+        if let Some(no) = late_no {
+            return Err(self.heed(no).await);
+        }
+        Ok(answer)
     }
 
     /// Why it may call no more tools, if it called too many.
@@ -273,12 +322,17 @@ impl<L: CallTransport> Conversation<L> {
     async fn break_off(&mut self, reason: EndReason, why: String) -> Over {
         let sorry = self.stock_phrases().sorry;
         self.speech_out.say_whole(sorry).await;
+        // What was said last counts, whatever else has failed.
+        if let Some(no) = self.late_words.last(&self.agent.definition, &mut self.judge).await {
+            self.tell_no(no);
+        }
         self.end_with(Command::Break { reason, why })
     }
 
     /// The end of the talk; a no that is there already comes before it. What is not answered yet holds no end up ([`Judge`]).
     fn end_with(&mut self, last: Command) -> Over {
         if let Some(no) = self.judge.heard() {
+            self.speech_out.tell(no.note());
             self.tell_no(no);
         }
         self.speech_out.tell(last);
@@ -298,21 +352,23 @@ impl<L: CallTransport> Conversation<L> {
             let event = tokio::select! {
                 biased;
                 no = self.judge.no() => return Err(self.obey(no).await),
+                late = self.late_words.next() => {
+                    if let Some(no) = self.late_words.take(&late, &self.agent.definition, &mut self.judge) {
+                        return Err(self.heed(no).await);
+                    }
+                    continue;
+                }
                 event = self.speech_out.transport.listen() => event,
             };
             match event {
                 Event::Words(words) => {
-                    self.speech_out.hear(&words).await;
-                    self.screen_opt_out(&words.speech.text).await?;
+                    let speech = self.take_in(words).await?;
                     if self.speech_out.transport.wants_slow_function() {
                         self.slow_function().await?;
                     }
-                    return Ok(Heard::Words(words.speech));
+                    return Ok(Heard::Words(speech));
                 }
-                Event::Aside(words) => {
-                    self.speech_out.hear(&words).await;
-                    self.screen_opt_out(&words.speech.text).await?;
-                }
+                Event::Aside(words) => drop(self.take_in(words).await?),
                 Event::Pressed(digits) => {
                     self.speech_out.tell(Command::Note {
                         kind: "keys_pressed",
@@ -326,7 +382,12 @@ impl<L: CallTransport> Conversation<L> {
                 Event::HungUp => {
                     return Err(self.end_with(Command::HangUp(EndedBy::Caller)));
                 }
-                Event::Control(Control::Say(words)) => drop(self.speech_out.say(&words, None).await),
+                Event::Control(Control::Say(words)) => {
+                    let enough = self.late_words.no(&self.agent.definition, &mut self.judge);
+                    if let (_, Some(no)) = self.speech_out.say_until(&words, None, enough).await {
+                        return Err(self.heed(no).await);
+                    }
+                }
                 Event::Control(Control::Press(digits)) => {
                     self.speech_out.transport.press(&digits);
                     self.speech_out.tell(Command::Note {

@@ -9,6 +9,7 @@ use rules::{
     conversation::guard,
     session::{command::Command, log::Utterance},
 };
+use std::pin::pin;
 
 /// The talk has ended, or the agent has left it.
 #[derive(Debug)]
@@ -52,6 +53,25 @@ impl<L: CallTransport> SpeechOut<L> {
     /// The other side may cut in.
     pub(super) async fn say(&mut self, text: &str, audio: Option<Bytes>) -> Spoken {
         self.speak(text, audio, false).await
+    }
+
+    /// The same, until `enough` comes: what that was.
+    pub(super) async fn say_until<T>(
+        &mut self,
+        text: &str,
+        audio: Option<Bytes>,
+        enough: impl Future<Output = T>,
+    ) -> (Spoken, Option<T>) {
+        let hush = self.transport.hush();
+        let mut enough = pin!(enough);
+        let mut saying = pin!(self.say(text, audio));
+        let came = tokio::select! {
+            biased;
+            spoken = &mut saying => return (spoken, None),
+            came = &mut enough => came,
+        };
+        hush();
+        (saying.await, Some(came))
     }
 
     /// What must be heard: about consent, and the last words.
@@ -121,8 +141,10 @@ impl<L: CallTransport> SpeechOut<L> {
         }
     }
 
-    pub(super) async fn hear(&mut self, words: &Words) {
-        self.last_heard = Some(self.turns);
+    /// Answers the place of the turn.
+    pub(super) async fn hear(&mut self, words: &Words) -> usize {
+        let place = self.turns;
+        self.last_heard = Some(place);
         self.utter(Utterance {
             role: Speaker::User,
             content: words.speech.text.clone(),
@@ -132,6 +154,7 @@ impl<L: CallTransport> SpeechOut<L> {
         });
         self.transport.hear(words.ms).await;
         self.session_link.pass(words.ms);
+        place
     }
 
     pub(super) fn utter(&mut self, utterance: Utterance) {

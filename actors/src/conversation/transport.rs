@@ -1,5 +1,5 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
-use crate::call::leg::Control;
+use crate::{call::leg::Control, room::speech_input::LaterWords};
 use adapters::brain::Speech;
 use bytes::Bytes;
 use entities::values::E164;
@@ -19,6 +19,8 @@ pub struct Words {
     pub ms: u64,
     /// They began so long ago, on a transport that knows them when they have ended; `None`: they begin now.
     pub ago_ms: Option<u64>,
+    /// It is heard already and still being understood; `None`: the words are there.
+    pub later: Option<LaterWords>,
 }
 
 impl Words {
@@ -28,6 +30,7 @@ impl Words {
             ms: spoken_ms(&text),
             speech: Speech { text, audio: None },
             ago_ms: None,
+            later: None,
         }
     }
 }
@@ -76,6 +79,12 @@ pub trait CallTransport: Send {
     fn is_spoken_over(&mut self) -> bool {
         false
     }
+    /// What ends the words that are being said, from beside them, for good: what is said after that must be heard.
+    fn hush(&self) -> Box<dyn Fn() + Send> {
+        Box::new(|| {})
+    }
+    /// From now on speech is wanted as soon as it is over, by somebody who hears by himself; its words may follow.
+    fn take_sound_first(&mut self) {}
     /// Yes and no can be answered by keys.
     fn has_keys(&self) -> bool {
         false

@@ -1,33 +1,65 @@
 //! The wish to be left alone, heard by the phrases or by a model, and obeyed.
-use super::{Caller, Conversation, judge::No, speech_out::Over, transport::CallTransport};
-use entities::Result;
+use super::{
+    Caller, Conversation,
+    judge::No,
+    speech_out::Over,
+    transport::{CallTransport, Words},
+};
+use adapters::brain::Speech;
+use entities::{Result, agent::Definition};
 use rules::{conversation::phrases, session::command::Command};
 use std::time::Duration;
 
+/// The wish to be left alone, or else the wish not to be recorded, as the phrases hear it.
+pub(super) fn no_in(text: &str, definition: &Definition) -> Option<No> {
+    let language = definition.language.to_string();
+    let opt_out = &definition.opt_out;
+    let own: Vec<String> = opt_out.phrases.iter().map(|phrase| phrase.to_string()).collect();
+    if opt_out.enabled && phrases::is_opt_out(text, &language, &own) {
+        return Some(No::Calls);
+    }
+    phrases::objects_to_recording(text, &language).then_some(No::Recording)
+}
+
 impl<L: CallTransport> Conversation<L> {
+    /// Notes what was said, and listens for a wish in it; where its words follow, when they do.
+    pub(super) async fn take_in(&mut self, words: Words) -> Result<Speech, Over> {
+        let place = self.speech_out.hear(&words).await;
+        match words.later {
+            Some(later) => {
+                let after = self.speech_out.last_said.clone();
+                self.late_words.follow(later, place, after);
+            }
+            None => self.screen_opt_out(&words.speech.text).await?,
+        }
+        Ok(words.speech)
+    }
+
     /// The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about. Where the phrases
     /// hear neither, a model may.
-    pub(super) async fn screen_opt_out(&mut self, text: &str) -> Result<(), Over> {
-        let language = self.agent.definition.language.to_string();
-        let opt_out = &self.agent.definition.opt_out;
-        let own: Vec<String> = opt_out.phrases.iter().map(|phrase| phrase.to_string()).collect();
-        if opt_out.enabled && phrases::is_opt_out(text, &language, &own) {
-            return Err(self.opt_out().await);
-        }
-        if phrases::objects_to_recording(text, &language) {
-            return Err(self.refuse_consent().await);
+    async fn screen_opt_out(&mut self, text: &str) -> Result<(), Over> {
+        if let Some(no) = no_in(text, &self.agent.definition) {
+            return Err(self.heed(no).await);
         }
         self.judge.hear(&self.speech_out.last_said, text);
         Ok(())
     }
 
-    pub(super) async fn opt_out(&mut self) -> Over {
+    /// Says good-bye to somebody who does not want this.
+    pub(super) async fn heed(&mut self, no: No) -> Over {
+        match no {
+            No::Calls => self.opt_out().await,
+            No::Recording => self.refuse_consent().await,
+        }
+    }
+
+    async fn opt_out(&mut self) -> Over {
         self.tell_opt_out();
         let words = self.stock_phrases().opted_out;
         self.leave(words).await
     }
 
-    pub(super) fn tell_opt_out(&mut self) {
+    fn tell_opt_out(&mut self) {
         let purge_after = match &self.caller {
             Caller::Live(deps) => self.now().plus(deps.limits.opt_out_purge_grace),
             Caller::Stubbed(_) => self.now().plus(Duration::from_secs(7 * 86_400)),
@@ -38,15 +70,11 @@ impl<L: CallTransport> Conversation<L> {
     /// What a model has added is done as if the phrases had heard it.
     pub(super) async fn obey(&mut self, no: No) -> Over {
         self.speech_out.tell(no.note());
-        match no {
-            No::Calls => self.opt_out().await,
-            No::Recording => self.refuse_consent().await,
-        }
+        self.heed(no).await
     }
 
-    /// The same where nothing more is said.
+    /// The session is told of a wish, where nothing more is said.
     pub(super) fn tell_no(&mut self, no: No) {
-        self.speech_out.tell(no.note());
         match no {
             No::Calls => self.tell_opt_out(),
             No::Recording => self.speech_out.tell(Command::Consent(false)),

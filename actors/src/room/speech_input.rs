@@ -1,18 +1,22 @@
 //! What the participant does, noticed while the agent thinks and speaks: who has begun to speak, what was said then, and keys.
 //!
 //! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
-//! when they are understood, in the order in which they were said.
+//! when they are understood, in the order in which they were said. An agent that hears by itself need not wait for that: it
+//! gets the sound as soon as it is over, and its words follow ([`LaterWords`]).
 use adapters::brain::{Speech, transcription::Provider};
 use bytes::Bytes;
 use entities::values::Moment;
 use futures_util::{
-    future::{BoxFuture, FutureExt, ready},
-    stream::{FuturesOrdered, StreamExt},
+    future::{BoxFuture, FutureExt, Shared, ready},
+    stream::{FuturesOrdered, FuturesUnordered, StreamExt},
 };
 use media::mic::MicEvent;
 use rules::session::command::Command;
-use runtime::clock::Clock;
-use std::sync::Arc;
+use runtime::clock::{Busy, Clock};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use tokio::sync::{mpsc, watch};
 
 /// The words of what was not understood.
@@ -41,14 +45,44 @@ pub enum UserInput {
         number: u64,
         began: Moment,
         speech: Speech,
+        /// `None`: they are there.
+        later: Option<LaterWords>,
     },
     Dtmf(String),
+}
+
+/// What was understood of some sound: [`UNKNOWN`] if nothing was, empty if there is no word in it.
+#[derive(Clone)]
+pub struct Understood {
+    pub words: String,
+    /// Until somebody has taken them in.
+    pub busy: Busy,
+}
+
+/// Words of something whose sound is there already.
+#[derive(Clone, Debug)]
+pub struct LaterWords(Shared<BoxFuture<'static, Understood>>);
+
+impl PartialEq for LaterWords {
+    /// The same ones; what they will be is not known yet.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl LaterWords {
+    /// As soon as they are understood, in seconds at most.
+    pub async fn known(self) -> Understood {
+        self.0.await
+    }
 }
 
 /// What the talk's end of it has.
 pub struct UserInputs {
     pub speaking: watch::Receiver<Speaking>,
     pub inputs: mpsc::Receiver<UserInput>,
+    /// From now on sound need not wait for its words.
+    pub sound_first: Arc<AtomicBool>,
 }
 
 /// Tells the session.
@@ -63,6 +97,9 @@ pub struct SpeechInput {
     heard: mpsc::Receiver<MicEvent>,
     speaking: watch::Sender<Speaking>,
     inputs: mpsc::Sender<UserInput>,
+    sound_first: Arc<AtomicBool>,
+    /// What is understood while somebody has its sound already.
+    behind: FuturesUnordered<Shared<BoxFuture<'static, Understood>>>,
     /// The last utterance.
     began: Moment,
 }
@@ -77,9 +114,11 @@ impl SpeechInput {
     ) -> (Self, UserInputs) {
         let (speaking, watched) = watch::channel(Speaking::default());
         let (sender, inputs) = mpsc::channel(INPUTS);
+        let sound_first = Arc::new(AtomicBool::new(false));
         let user = UserInputs {
             speaking: watched,
             inputs,
+            sound_first: sound_first.clone(),
         };
         let speech_input = SpeechInput {
             began: clock.now(),
@@ -90,6 +129,8 @@ impl SpeechInput {
             heard,
             speaking,
             inputs: sender,
+            sound_first,
+            behind: FuturesUnordered::new(),
         };
         (speech_input, user)
     }
@@ -103,9 +144,10 @@ impl SpeechInput {
     pub async fn run(mut self) {
         let mut waiting = FuturesOrdered::new();
         let mut is_open = true;
-        while is_open || !waiting.is_empty() {
+        while is_open || !waiting.is_empty() || !self.behind.is_empty() {
+            let is_free = waiting.len() + self.behind.len() < WAITING;
             tokio::select! {
-                heard = self.heard.recv(), if is_open && waiting.len() < WAITING => match heard {
+                heard = self.heard.recv(), if is_open && is_free => match heard {
                     Some(MicEvent::Dtmf(_)) if waiting.len() >= KEYS_WAITING => {}
                     Some(heard) => waiting.extend(self.take(heard)),
                     None => is_open = false,
@@ -119,14 +161,17 @@ impl SpeechInput {
                         return;
                     }
                 }
+                // Whoever has the sound takes them in.
+                Some(_) = self.behind.next() => {}
             }
         }
     }
 
     fn take(&mut self, heard: MicEvent) -> Option<BoxFuture<'static, UserInput>> {
         match heard {
-            MicEvent::SpeechStarted => {
-                self.begin(self.clock.now());
+            MicEvent::SpeechStarted { ago_ms } => {
+                let ago = i64::try_from(ago_ms).unwrap_or(0);
+                self.begin(self.clock.now().plus_millis(-ago));
                 None
             }
             MicEvent::SpeechEnded(sound) => {
@@ -136,10 +181,7 @@ impl SpeechInput {
                     self.begin(self.clock.now().plus_millis(-ms));
                 }
                 self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
-                let (number, began) = (self.speaking.borrow().begun, self.began);
-                let understood = self.understand(sound);
-                let spoke = understood.map(move |speech| UserInput::Speech { number, began, speech });
-                Some(spoke.boxed())
+                Some(self.spoke(sound))
             }
             MicEvent::Dtmf(keys) => Some(ready(UserInput::Dtmf(keys)).boxed()),
         }
@@ -156,21 +198,38 @@ impl SpeechInput {
         (self.tell)(Command::UserSpeaking { until });
     }
 
-    fn understand(&self, sound: Bytes) -> BoxFuture<'static, Speech> {
-        let Some(provider) = self.transcription.clone() else {
-            return ready(speech(UNKNOWN.to_owned(), sound)).boxed();
+    /// The last utterance, as soon as it can be answered.
+    fn spoke(&self, sound: Bytes) -> BoxFuture<'static, UserInput> {
+        let (number, began, own) = (self.speaking.borrow().begun, self.began, sound.clone());
+        let input = move |text: String, later: Option<LaterWords>| UserInput::Speech {
+            number,
+            began,
+            speech: speech(text, own),
+            later,
         };
+        let Some(provider) = self.transcription.clone() else {
+            return ready(input(UNKNOWN.to_owned(), None)).boxed();
+        };
+        let understood = self.understand(provider, sound);
+        if !self.sound_first.load(Ordering::Relaxed) {
+            return understood.map(move |understood| input(understood.words, None)).boxed();
+        }
+        let understood = understood.shared();
+        self.behind.push(understood.clone());
+        ready(input(UNKNOWN.to_owned(), Some(LaterWords(understood)))).boxed()
+    }
+
+    fn understand(&self, provider: Provider, sound: Bytes) -> BoxFuture<'static, Understood> {
         let (tell, language, busy) = (self.tell.clone(), self.language.clone(), self.clock.busy());
         async move {
-            let text = provider.transcribe(&sound, &language).await.unwrap_or_else(|failure| {
+            let words = provider.transcribe(&sound, &language).await.unwrap_or_else(|failure| {
                 // It costs the words of this utterance, not the talk.
                 tracing::warn!(%failure, "an utterance was not understood");
                 let (kind, detail) = ("transcription_failed", failure.to_string());
                 tell(Command::Note { kind, detail });
                 UNKNOWN.to_owned()
             });
-            drop(busy);
-            speech(text, sound)
+            Understood { words, busy }
         }
         .boxed()
     }

@@ -58,7 +58,13 @@ fn sound(ms: usize) -> Bytes {
 
 fn spoke(number: u64, began: Moment, text: &str, sound: Bytes) -> UserInput {
     let speech = speech(text.to_owned(), sound);
-    UserInput::Speech { number, began, speech }
+    let later = None;
+    UserInput::Speech {
+        number,
+        began,
+        speech,
+        later,
+    }
 }
 
 async fn understanding(server: &TranscriptionServer) -> Option<Provider> {
@@ -69,7 +75,7 @@ async fn understanding(server: &TranscriptionServer) -> Option<Provider> {
 #[tokio::test]
 async fn somebody_begins_speaks_and_is_heard() {
     let mut bench = bench(None);
-    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     assert_eq!(bench.begun(1).await, Speaking { begun: 1, over: 0 });
     assert_eq!(
         *bench.told.lock().unwrap(),
@@ -85,6 +91,61 @@ async fn somebody_begins_speaks_and_is_heard() {
     assert_eq!(bench.next().await, UserInput::Dtmf("5#".into()));
 }
 
+/// Its sound is older than the notice: a stamp of its own time would put what is said after what it cut in on.
+#[tokio::test]
+async fn an_utterance_began_when_its_sound_did() {
+    let mut bench = bench(None);
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 352 }).await;
+    assert_eq!(bench.begun(1).await, Speaking { begun: 1, over: 0 });
+    let until = start().plus_seconds(45);
+    assert_eq!(*bench.told.lock().unwrap(), [Command::UserSpeaking { until }]);
+    bench.clock.set(start().plus_seconds(2));
+    bench.hear(MicEvent::SpeechEnded(sound(1_500))).await;
+    let began = start().plus_millis(-352);
+    assert_eq!(bench.next().await, spoke(1, began, UNKNOWN, sound(1_500)));
+}
+
+/// For an agent that hears by itself: the sound is there while somebody else still listens for the words.
+#[tokio::test]
+async fn sound_that_is_wanted_first_comes_before_its_words() {
+    let (open, gate) = watch::channel(false);
+    let server = TranscriptionServer::start_with(move |_, before| match before {
+        0 => Answer::Gated(gate.clone(), "Ja.".into()),
+        1 => Answer::Words(String::new()),
+        _ => Answer::Status(400, "no".into()),
+    })
+    .await;
+    let mut bench = bench(understanding(&server).await);
+    bench.user.sound_first.store(true, Ordering::Relaxed);
+    let mut later = Vec::new();
+    for number in 1..=3 {
+        bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+        let UserInput::Speech {
+            number: of,
+            speech,
+            later: Some(words),
+            ..
+        } = bench.next().await
+        else {
+            panic!("it waits for its words")
+        };
+        assert_eq!(
+            (of, speech.text.as_str(), speech.audio),
+            (number, UNKNOWN, Some(sound(100)))
+        );
+        while server.asked().len() < usize::try_from(number).unwrap() {
+            tokio::task::yield_now().await;
+        }
+        later.push(words);
+    }
+    assert!(later[0].clone().known().now_or_never().is_none());
+    // The others do not wait for the first.
+    assert_eq!(later[1].clone().known().await.words, "");
+    assert_eq!(later[2].clone().known().await.words, UNKNOWN);
+    open.send(true).unwrap();
+    assert_eq!(later[0].clone().known().await.words, "Ja.");
+}
+
 /// A bridge drops what nobody takes in: beginnings and ends may be missing.
 #[tokio::test]
 async fn a_beginning_or_an_end_that_is_missing_holds_nothing_up() {
@@ -92,9 +153,9 @@ async fn a_beginning_or_an_end_that_is_missing_holds_nothing_up() {
     bench.hear(MicEvent::SpeechEnded(sound(500))).await;
     let began = start().plus_millis(-500);
     assert_eq!(bench.next().await, spoke(1, began, UNKNOWN, sound(500)));
-    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     bench.begun(2).await;
-    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     assert_eq!(bench.begun(3).await, Speaking { begun: 3, over: 2 });
     bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     assert_eq!(bench.next().await, spoke(3, start(), UNKNOWN, sound(100)));
@@ -108,10 +169,10 @@ async fn words_come_in_their_order_and_a_beginning_at_once() {
     })
     .await;
     let mut bench = bench(understanding(&server).await);
-    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     bench.hear(MicEvent::Dtmf("1".into())).await;
-    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     assert_eq!(bench.begun(2).await.begun, 2, "whatever became of the words before");
     bench.hear(MicEvent::SpeechEnded(sound(200))).await;
     assert_eq!(bench.next().await, spoke(1, start(), "Ja.", sound(100)));
@@ -172,7 +233,7 @@ async fn keys_that_nobody_listens_to_leave_room_for_words() {
         bench.hear(MicEvent::Dtmf("1".into())).await;
         tokio::task::yield_now().await;
     }
-    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     assert_eq!(bench.begun(1).await.begun, 1);
     bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     let mut keys = 0;

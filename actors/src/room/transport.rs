@@ -17,7 +17,14 @@ use entities::values::E164;
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use media::bridge::{MediaBridge, Played};
 use runtime::clock::{Busy, Clock};
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::sync::watch;
 
 /// Bytes of a millisecond of mu-law.
@@ -36,6 +43,8 @@ pub struct RoomTransport {
     aside: u64,
     /// and the last one that cut in.
     cut_in: u64,
+    /// Nothing is said any more but what must be heard.
+    hushed: Arc<AtomicBool>,
     /// Given up while sound is played and while nothing is heard: these take their own time.
     busy: Option<Busy>,
 }
@@ -61,6 +70,7 @@ impl RoomTransport {
             listened: 0,
             aside: 0,
             cut_in: 0,
+            hushed: Arc::default(),
         }
     }
 
@@ -134,9 +144,14 @@ impl RoomTransport {
     }
 
     fn event_of(&mut self, input: UserInput) -> Option<Event> {
-        let (number, began, mut speech) = match input {
+        let (number, began, mut speech, later) = match input {
             UserInput::Dtmf(keys) => return Some(Event::Pressed(keys)),
-            UserInput::Speech { number, began, speech } => (number, began, speech),
+            UserInput::Speech {
+                number,
+                began,
+                speech,
+                later,
+            } => (number, began, speech, later),
         };
         self.listened = self.listened.max(number);
         if speech.text.is_empty() {
@@ -151,6 +166,7 @@ impl RoomTransport {
             ms: speech.audio.as_ref().map_or(0, |sound| sound.len() as u64 / PER_MS),
             ago_ms: Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
             speech,
+            later,
         };
         Some(match number <= self.aside {
             true => Event::Aside(words),
@@ -182,7 +198,19 @@ impl CallTransport for RoomTransport {
         if is_spoken_over {
             self.cut_in = begun;
         }
-        is_spoken_over
+        is_spoken_over || self.hushed.load(Ordering::Relaxed)
+    }
+
+    fn hush(&self) -> Box<dyn Fn() + Send> {
+        let (hushed, bridge) = (self.hushed.clone(), self.bridge.clone());
+        Box::new(move || {
+            hushed.store(true, Ordering::Relaxed);
+            bridge.stop();
+        })
+    }
+
+    fn take_sound_first(&mut self) {
+        self.user.sound_first.store(true, Ordering::Relaxed);
     }
 
     fn has_keys(&self) -> bool {

@@ -48,7 +48,7 @@ impl Bench {
     async fn hear(&mut self, heard: MicEvent) {
         let begun = self.speaking.borrow().begun;
         let wanted = match heard {
-            MicEvent::SpeechStarted => Speaking {
+            MicEvent::SpeechStarted { .. } => Speaking {
                 begun: begun + 1,
                 over: begun,
             },
@@ -62,7 +62,7 @@ impl Bench {
     }
 
     async fn speak(&mut self, ms: usize) {
-        self.hear(MicEvent::SpeechStarted).await;
+        self.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
         self.hear(MicEvent::SpeechEnded(sound(ms))).await;
     }
 
@@ -102,6 +102,7 @@ fn words(ms: u64, ago_ms: u64) -> Words {
         speech,
         ms,
         ago_ms: Some(ago_ms),
+        later: None,
     }
 }
 
@@ -139,7 +140,7 @@ async fn the_agent_falls_silent_when_somebody_speaks_and_hears_what() {
     let (mut transport, mut bench) = bench();
     let (said, ()) = both(transport.say(say(1_000, false)), async {
         bench.play(5).await;
-        bench.hear(MicEvent::SpeechStarted).await;
+        bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     })
     .await;
     assert_eq!(said, Said::CutInAfter(100));
@@ -172,7 +173,7 @@ async fn what_must_be_heard_is_heard_and_answered_afterwards() {
         let mut played = bench.play(2).await;
         bench.speak(300).await;
         // This one still speaks at the end.
-        bench.hear(MicEvent::SpeechStarted).await;
+        bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
         played.extend(bench.play(8).await);
         played.len()
     })
@@ -197,6 +198,22 @@ async fn an_aside_keeps_the_agent_from_nothing() {
     assert_eq!(transport.listen().await, Event::Aside(words(300, 0)));
 }
 
+/// From beside its words, whether they are played already or still being made. What must be heard is heard.
+#[tokio::test]
+async fn who_is_hushed_says_no_more_but_what_must_be_heard() {
+    let (mut transport, bench) = bench();
+    let hush = transport.hush();
+    let (said, ()) = both(transport.say(say(1_000, false)), async {
+        bench.play(5).await;
+        hush();
+    })
+    .await;
+    assert_eq!(said, Said::CutInAfter(100));
+    assert!(transport.is_spoken_over(), "nothing more of it");
+    let (said, played) = both(transport.say(say(40, true)), bench.play(2)).await;
+    assert_eq!((said, played.len()), (Said::Whole, 2 * FRAME));
+}
+
 #[tokio::test]
 async fn keys_and_what_the_api_wants_come_as_they_are() {
     let (mut transport, mut bench) = bench();
@@ -216,7 +233,7 @@ async fn keys_and_what_the_api_wants_come_as_they_are() {
 #[tokio::test]
 async fn one_who_speaks_is_heard_out_before_the_api_is_heeded() {
     let (mut transport, mut bench) = bench();
-    bench.hear(MicEvent::SpeechStarted).await;
+    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     bench.api.send((Control::Say("Hello!".into()), None)).await.unwrap();
     assert!(transport.listen().now_or_never().is_none());
     bench.hear(MicEvent::SpeechEnded(sound(100))).await;
@@ -235,6 +252,7 @@ async fn a_noise_is_heard_only_if_it_cut_in() {
             text: String::new(),
             audio: Some(sound(100)),
         },
+        later: None,
     };
     assert_eq!(transport.event_of(noise(1)), None);
     assert_eq!(transport.known(), 1, "the agent may go on");

@@ -107,6 +107,7 @@ impl Session {
         let content = json!([{"type": "output_audio", "transcript": words}]);
         let item =
             json!({"id": item, "type": "message", "status": "completed", "role": "assistant", "content": content});
+        self.repeat(item.clone());
         self.send(json!({"type": "response.output_item.done", "response_id": response, "item": item}))
             .await;
     }
@@ -142,16 +143,26 @@ impl Session {
             .await;
             let item = json!({"id": item_id, "type": "function_call", "status": "completed", "call_id": call_id,
                 "name": name, "arguments": arguments});
+            self.repeat(item.clone());
             self.send(json!({"type": "response.output_item.done", "response_id": response, "item": item}))
                 .await;
         }
+    }
+
+    /// The answer's end tells of that item again.
+    pub fn repeat(&mut self, item: Value) {
+        self.output.push(item);
     }
 
     pub async fn done(&mut self, status: &str, details: Value) {
         let Some((response, _)) = self.running.take() else {
             return;
         };
-        let response = json!({"id": response, "status": status, "status_details": details, "output": []});
+        let mut output = std::mem::take(&mut self.output);
+        if self.state.ways.lock().unwrap().repeats_nothing {
+            output.clear();
+        }
+        let response = json!({"id": response, "status": status, "status_details": details, "output": output});
         self.send(json!({"type": "response.done", "response": response})).await;
         let _ = self.socket.send(Message::Ping("still there?".into())).await;
     }

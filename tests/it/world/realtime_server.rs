@@ -59,6 +59,8 @@ pub enum Answer {
 pub struct Ways {
     pub refuses_pcmu: bool,
     pub says_nothing: bool,
+    /// The end of an answer tells nothing of its items. The known one repeats them.
+    pub repeats_nothing: bool,
     key: Option<String>,
 }
 
@@ -113,6 +115,12 @@ impl RealtimeServer {
     /// Others are refused with 401.
     pub fn only_for_key(self, key: &str) -> Self {
         self.state.ways.lock().unwrap().key = Some(key.to_owned());
+        self
+    }
+
+    /// Ends its answers without a word of what was in them.
+    pub fn repeat_nothing(self) -> Self {
+        self.state.ways.lock().unwrap().repeats_nothing = true;
         self
     }
 

@@ -30,6 +30,8 @@ pub struct Session {
     pub calls_made: usize,
     /// The answer that has not ended, and the item that it speaks.
     pub running: Option<(String, String)>,
+    /// The items of that answer, told of again when it ends.
+    pub output: Vec<Value>,
     pub open: bool,
 }
 
@@ -46,6 +48,7 @@ impl Session {
             calls: Vec::new(),
             calls_made: 0,
             running: None,
+            output: Vec::new(),
             open: true,
         }
     }
@@ -255,6 +258,10 @@ impl Session {
                 self.delta("response.output_audio.delta", &response, &item, "//8=")
                     .await;
             }
+            self.repeat(
+                json!({"id": item, "type": "message", "status": "incomplete", "role": "assistant",
+                "content": [{"type": "output_audio", "transcript": "And then"}]}),
+            );
         }
         self.done("cancelled", json!({"type": "cancelled", "reason": "client_cancelled"}))
             .await;

@@ -7,6 +7,7 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::{JoinHandle, JoinSet},
 };
 
@@ -14,6 +15,8 @@ use tokio::{
 #[derive(Clone, Debug)]
 pub enum Answer {
     Words(String),
+    /// The same once the gate is open.
+    Gated(watch::Receiver<bool>, String),
     /// That status, with an error that repeats these words.
     Status(u16, String),
     /// A page for people.
@@ -145,6 +148,11 @@ async fn answer(socket: TcpStream, state: &State) -> std::io::Result<()> {
     let mut socket = reader.into_inner();
     let (status, body) = match decided {
         Answer::Words(text) => (200, serde_json::json!({ "text": text }).to_string()),
+        Answer::Gated(mut gate, text) => {
+            // A test that is over needs no answer.
+            let _ = gate.wait_for(|is_open| *is_open).await;
+            (200, serde_json::json!({ "text": text }).to_string())
+        }
         Answer::Status(status, message) => (
             status,
             serde_json::json!({ "error": { "message": message } }).to_string(),

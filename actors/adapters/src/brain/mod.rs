@@ -95,6 +95,10 @@ pub trait Brain: Send {
     fn reach(&mut self) -> BoxFuture<'_, Result<(), Failure>> {
         ready(Ok(())).boxed()
     }
+    /// Does it understand sound by itself? Then it need not wait until others know the words.
+    fn hears(&self) -> bool {
+        false
+    }
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
     /// The other side cut in: of the last words only `said` was heard, for `played_ms` of sound.
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;

@@ -80,7 +80,7 @@ impl PayloadEncoder {
         Ok(PayloadEncoder(match codec {
             Codec::Opus => Speaks::Opus {
                 wide: BoxedResampler::new(8_000, 48_000).map_err(|error| format!("{error:?}"))?,
-                encoder: create_opus_encoder(48_000, 1, OpusApplication::Voip),
+                encoder: opus(),
             },
             Codec::Pcmu => Speaks::Pcmu,
             Codec::Pcma => Speaks::Pcma,
@@ -92,11 +92,23 @@ impl PayloadEncoder {
         let payload = match &mut self.0 {
             Speaks::Pcmu => frame.to_vec(),
             Speaks::Pcma => PcmaEncoder::new().encode(&PcmuDecoder::new().decode(frame)),
-            // Exactly 960 samples, mono: of anything else this encoder makes nothing.
-            Speaks::Opus { wide, encoder } => encoder.encode(&wide.resample(&PcmuDecoder::new().decode(frame))),
+            // Exactly 960 samples, mono: of anything else this encoder makes nothing. One that stumbles costs its frame, not the
+            // connection.
+            Speaks::Opus { wide, encoder } => {
+                let samples = wide.resample(&PcmuDecoder::new().decode(frame));
+                let encoded = catch_unwind(AssertUnwindSafe(|| encoder.encode(&samples)));
+                encoded.unwrap_or_else(|_| {
+                    *encoder = opus();
+                    Vec::new()
+                })
+            }
         };
         (!payload.is_empty()).then_some(payload)
     }
+}
+
+fn opus() -> Box<dyn Encoder> {
+    create_opus_encoder(48_000, 1, OpusApplication::Voip)
 }
 
 /// Decodes what is heard.
@@ -158,3 +170,7 @@ fn decoder(codec: Codec) -> Box<dyn Decoder> {
         Codec::Pcma => Box::new(PcmaDecoder::new()),
     }
 }
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;

@@ -32,6 +32,8 @@ pub enum Command {
     Utter(Utterance),
     /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
     Interrupt { said: String, played_ms: u64 },
+    /// What the other side said in the turn of that place was understood: it stood there without its words.
+    Understood { place: usize, words: String },
     /// The other side speaks and is listened to, or cannot be heard at the moment; its words come by then at the latest.
     UserSpeaking { until: Moment },
     /// The other side agreed to be recorded, or did not.

@@ -73,6 +73,16 @@ impl Log {
         })
     }
 
+    /// The words of something that the other side said; answers the turn with them.
+    pub fn understood(&mut self, place: usize, words: String) -> Option<Turn> {
+        let turn = self.turns.get_mut(place)?;
+        if turn.role != Speaker::User {
+            return None;
+        }
+        turn.content = Some(words);
+        Some(turn.clone())
+    }
+
     /// Of the agent's last words only `said` was heard, and so much of their sound: a line may have stood still meanwhile.
     pub fn cut(&mut self, said: String, played_ms: u64, t: f64) {
         let is_said = |turn: &Turn| turn.role == Speaker::Agent && turn.content.is_some();

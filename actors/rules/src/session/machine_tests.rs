@@ -229,6 +229,11 @@ fn interrupt() -> Command {
         played_ms: 300,
     }
 }
+/// What was said first is known now.
+fn understood() -> Command {
+    let words = "Hello, who is there?".to_owned();
+    Command::Understood { place: 0, words }
+}
 /// The other side speaks, for so long at most.
 fn user_speaking(until: i64) -> Command {
     let until = at(until);
@@ -340,7 +345,8 @@ fn commands() -> Vec<Command> {
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
         Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
         Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
-        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => interrupt(), Interrupt { .. } => user_speaking(61), UserSpeaking { .. } => Consent(true),
+        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => interrupt(), Interrupt { .. } => understood(),
+        Understood { .. } => user_speaking(61), UserSpeaking { .. } => Consent(true),
         Consent(true) => Consent(false),
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
@@ -379,6 +385,12 @@ const LEAVING: &[&str] = &["opting out", "opting out, recorded", "refusing"];
 #[rustfmt::skip]
 const CONVERSING: &[&str] = &[
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
+    "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
+];
+/// In a talk, and nobody has said anything.
+#[rustfmt::skip]
+const SPEECHLESS: &[&str] = &[
+    "answered", "asked", "granted", "recorded", "with a machine", "taken in", "in a room",
     "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
 ];
 /// In a talk, but its course is another.
@@ -554,6 +566,9 @@ fn in_the_talk() -> Vec<Line> {
         // what is said and done, whatever course the talk takes
         (CONVERSING, said(), 16, Same("Overheard")),
         (CONVERSING, interrupt(), 16, Same("")),
+        // of what was said without its words; nothing was said in the others
+        (&["talking"], understood(), 16, Same("Understood")),
+        (SPEECHLESS, understood(), 16, Unchanged),
         (CONVERSING, user_speaking(61), 16, Same("")),
         (CONVERSING, look_up(25), 16, Same("Overheard")),
         (CONVERSING, found(false), 16, Same("Overheard")),
@@ -661,7 +676,7 @@ fn after_the_end() -> Vec<Line> {
     use crate::session::command::RejectReason::*;
     let late = [
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
-        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), user_speaking(61),
+        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];

@@ -471,6 +471,7 @@ on_both! {
         let cut = server.events_of("conversation.item.truncate");
         // Two fifths of 53 letters of 60 ms.
         assert_eq!(cut.iter().map(|event| event["audio_end_ms"].as_u64().unwrap()).collect::<Vec<_>>(), [1272]);
+        assert_eq!(server.events_of("conversation.item.delete"), Vec::<Value>::new(), "what was heard of it stays");
         // The answer may be there in full when it is called off.
         assert!(server.errors().iter().all(|error| error["error"]["code"] == "response_cancel_not_active"), "{:?}", server.errors());
 

@@ -79,18 +79,27 @@ impl History {
         }
     }
 
-    /// Of the last words since the other side spoke, only these were heard.
+    /// Of the last words since the other side spoke, only these were heard; where none were, none were said.
     pub fn interrupted(&mut self, said: &str) {
-        let turn = self.messages.iter_mut().rev();
-        let mut turn = turn.take_while(|message| !matches!(message, Message::User { .. }));
-        let words = turn.find_map(|message| match message {
-            Message::Assistant { content, .. } => content.as_mut(),
-            _ => None,
-        });
-        if let Some(words) = words {
-            *words = format!("{}—", said.trim());
-        }
         self.speaking = false;
+        let turn = self.messages.iter().rev();
+        let mut turn = turn.take_while(|message| !matches!(message, Message::User { .. }));
+        let spoke = |message: &Message| matches!(message, Message::Assistant { content: Some(_), .. });
+        let Some(back) = turn.position(spoke) else {
+            return;
+        };
+        let place = self.messages.len() - 1 - back;
+        let said = said.trim();
+        let Message::Assistant { content, tool_calls } = &mut self.messages[place] else {
+            return;
+        };
+        if !said.is_empty() {
+            *content = Some(format!("{said}—"));
+        } else if !tool_calls.is_empty() {
+            *content = None;
+        } else {
+            self.messages.remove(place);
+        }
     }
 
     /// Calls of the last message that has any, without a result yet.

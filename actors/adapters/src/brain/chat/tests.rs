@@ -359,6 +359,29 @@ async fn of_interrupted_words_the_history_keeps_what_was_heard() {
     );
 }
 
+/// Words that nobody heard were not said: a dash in their place would only tell the model that it spoke.
+#[tokio::test]
+async fn words_that_were_cut_before_the_first_sound_are_not_in_the_history() {
+    let server = ChatServer::start_with(|_, nth| match nth {
+        0 => Reply::Words("There are three dates.".into()),
+        _ => Reply::WordsAndCalls("One moment.".into(), vec![("look_up".into(), "{}".into())]),
+    })
+    .await;
+    let mut chat = chat(&server);
+    think(&mut chat, words("When?")).await;
+    chat.interrupted(" ", 0).await;
+    think(&mut chat, words("Which?")).await;
+    chat.interrupted("", 0).await;
+    let noted = serde_json::to_value(chat.history.for_request()).unwrap();
+    let expected = [
+        "user: When?",
+        "user: Which?",
+        "assistant: nothing [id_0]",
+        "tool [id_0]: {\"error\":\"canceled\"}",
+    ];
+    assert_eq!(messages(&json!({ "messages": noted })), expected);
+}
+
 #[tokio::test]
 async fn whole_completions_are_taken_as_well() {
     let message = json!({ "role": "assistant", "content": [{ "type": "text", "text": "One. Two." }], "tool_calls": [

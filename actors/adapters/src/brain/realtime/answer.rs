@@ -26,6 +26,8 @@ pub struct Answer {
     /// Its id, as soon as it is known.
     pub id: Option<String>,
     pub spoken: Vec<Spoken>,
+    /// Items that were given up to be cut to what was heard. Providers tell of them again when the answer ends: nothing comes of it.
+    settled: Vec<String>,
     /// Ids of its calls that have no output yet.
     pub calls: Vec<String>,
     /// All that it ever called: some events tell of a call again.
@@ -57,6 +59,7 @@ impl Answer {
             format,
             id: None,
             spoken: Vec::new(),
+            settled: Vec::new(),
             calls: Vec::new(),
             seen: Vec::new(),
             passed_on: 0,
@@ -106,11 +109,24 @@ impl Answer {
         Some(act)
     }
 
-    fn at(&mut self, item_id: &str) -> Result<usize, String> {
-        if let Some(known) = self.spoken.iter().position(|spoken| spoken.id == item_id) {
-            return Ok(known);
+    /// Gives up what somebody may have heard, so that it can be cut to what was heard.
+    pub fn settle(&mut self) -> Vec<Spoken> {
+        let spoken = std::mem::take(&mut self.spoken);
+        let (heard, unheard): (Vec<_>, Vec<_>) = spoken.into_iter().partition(|spoken| spoken.passed_on);
+        self.settled.extend(heard.iter().map(|spoken| spoken.id.clone()));
+        self.spoken = unheard; // whoever asks next removes these
+        heard
+    }
+
+    /// The place of an item; `None`: it is settled.
+    fn at(&mut self, item_id: &str) -> Result<Option<usize>, String> {
+        if self.settled.iter().any(|settled| settled == item_id) {
+            return Ok(None);
         }
-        if self.spoken.len() == ITEMS_LIMIT {
+        if let Some(known) = self.spoken.iter().position(|spoken| spoken.id == item_id) {
+            return Ok(Some(known));
+        }
+        if self.spoken.len() + self.settled.len() == ITEMS_LIMIT {
             return Err(format!("its answer has more than {ITEMS_LIMIT} items"));
         }
         self.spoken.push(Spoken {
@@ -121,11 +137,11 @@ impl Answer {
             finished: false,
             passed_on: false,
         });
-        Ok(self.spoken.len() - 1)
+        Ok(Some(self.spoken.len() - 1))
     }
 
     fn sound(&mut self, item_id: &str, base64: &str) -> Result<(), String> {
-        let place = self.at(item_id)?;
+        let Some(place) = self.at(item_id)? else { return Ok(()) };
         let sound = BASE64
             .decode(base64)
             .map_err(|_| "its audio is not base64".to_owned())?;
@@ -143,7 +159,7 @@ impl Answer {
     }
 
     fn words(&mut self, item_id: &str, words: &str) -> Result<(), String> {
-        let place = self.at(item_id)?;
+        let Some(place) = self.at(item_id)? else { return Ok(()) };
         self.characters += words.chars().count();
         self.spoken[place].words.push_str(words);
         self.check_length()
@@ -151,7 +167,7 @@ impl Answer {
 
     /// One part of an item in full; it repeats what came piece by piece.
     fn all_words(&mut self, item_id: &str, words: String) -> Result<(), String> {
-        let place = self.at(item_id)?;
+        let Some(place) = self.at(item_id)? else { return Ok(()) };
         let so_far = &mut self.spoken[place].words;
         if so_far.len() < words.len() {
             self.characters = self.characters - so_far.chars().count() + words.chars().count();
@@ -171,8 +187,9 @@ impl Answer {
         match item.kind.as_str() {
             "message" => {
                 self.all_words(&item.id, item.words())?;
-                let place = self.at(&item.id)?;
-                self.finish(place);
+                if let Some(place) = self.at(&item.id)? {
+                    self.finish(place);
+                }
                 Ok(())
             }
             // One that was cut off asks for nothing.
@@ -225,7 +242,8 @@ impl Answer {
         for place in 0..self.spoken.len() {
             self.finish(place);
         }
-        let said = !self.acts.is_empty() || self.passed_on > 0 || self.spoken.iter().any(|spoken| spoken.passed_on);
+        let is_heard = !self.settled.is_empty() || self.spoken.iter().any(|spoken| spoken.passed_on);
+        let said = !self.acts.is_empty() || self.passed_on > 0 || is_heard;
         match response.status.as_deref() {
             Some(status @ ("failed" | "cancelled" | "incomplete")) if !said => {
                 let details = response.status_details.as_ref();

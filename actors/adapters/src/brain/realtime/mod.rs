@@ -222,9 +222,7 @@ impl Realtime {
     /// Cuts what was said to what was heard; what was not heard at all is removed.
     async fn cut(&mut self, said: &str, played_ms: u64) -> Result<(), Failure> {
         let aside = format!("aside-{}", self.turn);
-        let spoken = std::mem::take(&mut self.answer.spoken);
-        let (heard, unheard): (Vec<_>, Vec<_>) = spoken.into_iter().partition(|spoken| spoken.passed_on);
-        self.answer.spoken = unheard; // whoever asks next removes these
+        let heard = self.answer.settle();
         let silent = heard.iter().all(|spoken| spoken.sound_ms == 0);
         let (mut left, last) = (played_ms, heard.len().saturating_sub(1));
         for (n, spoken) in heard.iter().enumerate() {
@@ -262,6 +260,10 @@ impl Realtime {
 impl Brain for Realtime {
     fn reach(&mut self) -> BoxFuture<'_, Result<(), Failure>> {
         self.open().boxed()
+    }
+
+    fn hears(&self) -> bool {
+        true
     }
 
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {

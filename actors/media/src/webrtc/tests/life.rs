@@ -6,7 +6,7 @@ async fn a_page_that_vanishes_is_lost_and_comes_back() {
     let media = media();
     let mut call = Call::new(&media, Codec::Opus).await;
     call.peer.say(SENTENCE);
-    assert_eq!(call.heard().await, MicEvent::SpeechStarted);
+    assert!(matches!(call.heard().await, MicEvent::SpeechStarted { .. }));
     call.peer.vanish();
     // What it was saying ends there.
     assert!(matches!(call.heard().await, MicEvent::SpeechEnded(_)));

@@ -19,7 +19,7 @@ async fn speaks_and_hears(codec: Codec) {
     assert!(purity > 0.9, "{codec:?}: {purity}");
 
     call.peer.say(SENTENCE);
-    assert_eq!(call.heard().await, MicEvent::SpeechStarted);
+    assert!(matches!(call.heard().await, MicEvent::SpeechStarted { .. }));
     let MicEvent::SpeechEnded(said) = call.heard().await else {
         panic!("not one utterance")
     };
@@ -30,7 +30,7 @@ async fn speaks_and_hears(codec: Codec) {
     );
     // A steady deep tone is a voice to the detector, which is how it can be measured at this end.
     call.peer.say([tone(440.0, 1_500), vec![0xff; 8_000]].concat());
-    assert_eq!(call.heard().await, MicEvent::SpeechStarted);
+    assert!(matches!(call.heard().await, MicEvent::SpeechStarted { .. }));
     let MicEvent::SpeechEnded(said) = call.heard().await else {
         panic!("not one utterance")
     };

@@ -40,6 +40,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Refuse(_)
         | Utter(_)
         | Interrupt { .. }
+        | Understood { .. }
         | UserSpeaking { .. }
         | Consent(_)
         | OptOut { .. }
@@ -97,6 +98,7 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Utter(_)
         | Interrupt { .. }
+        | Understood { .. }
         | UserSpeaking { .. }
         | Consent(_)
         | OptOut { .. }
@@ -123,6 +125,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Extend { held, by } if held == session.call.hold_cents && by.0 > 0 => extend(session, by, now),
         Utter(utterance) => utter(session, utterance, now),
         Interrupt { said, played_ms } => interrupt(session, said, played_ms, now),
+        Understood { place, words } => understood(session, place, words),
         UserSpeaking { until } => user_speaking(session, until),
         Consent(granted) if talk.is_heard() => consent(session, granted, now),
         OptOut { purge_after } if talk.is_heard() => opt_out(session, purge_after, now),
@@ -202,6 +205,7 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | Refuse(_)
         | Utter(_)
         | Interrupt { .. }
+        | Understood { .. }
         | UserSpeaking { .. }
         | Consent(true)
         | Call { .. }

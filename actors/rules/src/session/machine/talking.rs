@@ -127,6 +127,20 @@ pub(super) fn interrupt(
     Ok((session, Vec::new()))
 }
 
+/// The turn keeps its place and its time, whatever was said since.
+pub(super) fn understood(mut session: Session, place: usize, words: String) -> Result<(Session, Vec<Effect>)> {
+    let turn = session.log.understood(place, words);
+    let session_id = session.call.id;
+    let heard = turn.map(|turn| {
+        Effect::Hint(Hint::Understood {
+            session_id,
+            place,
+            turn,
+        })
+    });
+    Ok((session, heard.into_iter().collect()))
+}
+
 pub(super) fn user_speaking(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
     if let Phase::Conversing(talk) = &mut session.phase {
         talk.quiet_from = talk.quiet_from.max(until);

@@ -356,6 +356,33 @@ fn who_listens_hears_each_turn_as_it_is_said() {
     }
 }
 
+/// Words may be known after their answer has begun: they stand where they were said, and nothing else moves.
+#[test]
+fn words_that_are_known_later_stand_where_they_were_said() {
+    let heard = after(state("answered"), utter(Speaker::User, "[speech]", 1_000), 12);
+    let answered = after(heard, utter(Speaker::Agent, "It is noon.", 1_000), 14);
+    let (known, effects) = transition(answered.clone(), understood(), at(15)).unwrap();
+    let turn = known.log.turns[0].clone();
+    assert_eq!(turn.content.as_deref(), Some("Hello, who is there?"));
+    let (before, place) = (&answered.log.turns[0], 0);
+    assert_eq!((turn.t, turn.end_t), (before.t, before.end_t));
+    assert_eq!(known.log.turns[1], answered.log.turns[1]);
+    assert_eq!(talk(&known).quiet_from, talk(&answered).quiet_from);
+    let session_id = known.call.id;
+    let told = Effect::Hint(Hint::Understood {
+        session_id,
+        place,
+        turn,
+    });
+    assert_eq!(effects, [told]);
+    // The agent's words are its own, and there is no such turn.
+    for place in [1, 2] {
+        let words = "Hello?".to_owned();
+        let unchanged = transition(known.clone(), Command::Understood { place, words }, at(16)).unwrap();
+        assert_eq!(unchanged, (known.clone(), Vec::new()));
+    }
+}
+
 #[test]
 fn of_words_that_were_cut_in_on_only_what_was_heard_is_kept() {
     let spoken = after(

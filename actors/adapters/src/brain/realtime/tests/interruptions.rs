@@ -33,6 +33,55 @@ async fn what_was_not_heard_is_cut_off() {
     }
 }
 
+/// When it ends, a provider tells of everything that was in an answer again: also of what was cut meanwhile.
+#[tokio::test]
+async fn what_was_heard_stays_in_the_conversation_when_the_answer_ends_after_the_cut() {
+    for (played_ms, cuts, deletes) in [(500, 1, 0), (0, 0, 1)] {
+        let server = RealtimeServer::start_with(|_, _| Reply::Say("I have a long story.".into()));
+        let mut brain = brain(&server);
+        let mut stream = brain.think(Heard::Opening);
+        assert_eq!(stream.next().await, Some(Ok(say("I have a long story."))));
+        drop(stream);
+        brain.interrupted("I have", played_ms).await;
+        for text in ["stop", "thanks"] {
+            turn(&mut brain, words(text)).await.unwrap();
+        }
+        assert_eq!(
+            server.events_of("conversation.item.truncate").len(),
+            cuts,
+            "{played_ms}"
+        );
+        assert_eq!(
+            server.events_of("conversation.item.delete").len(),
+            deletes,
+            "{played_ms}"
+        );
+        // It may have ended before it was called off.
+        let errors = server.errors().into_iter().map(|event| event["error"]["code"].clone());
+        let errors: Vec<_> = errors.filter(|code| code != "response_cancel_not_active").collect();
+        assert!(errors.is_empty(), "{played_ms}: {errors:?}");
+    }
+}
+
+/// A provider that repeats nothing is understood as well.
+#[tokio::test]
+async fn an_answer_is_known_without_what_its_end_repeats() {
+    let server = hanging().repeat_nothing();
+    let mut brain = brain(&server);
+    let mut stream = brain.think(Heard::Opening);
+    assert_eq!(stream.next().await, Some(Ok(say("I have a long story."))));
+    drop(stream);
+    brain.interrupted("I have", 300).await;
+    assert_eq!(turn(&mut brain, words("stop")).await.unwrap(), [say("stop")]);
+    assert_eq!(server.events_of("conversation.item.truncate").len(), 1);
+    assert_eq!(
+        server.events_of("conversation.item.delete").len(),
+        1,
+        "what nobody heard"
+    );
+    assert!(server.errors().is_empty(), "{:?}", server.errors());
+}
+
 #[tokio::test]
 async fn an_answer_of_two_items_is_cut_where_its_sound_stopped() {
     let sound = |item: &str| json!({"type": "response.output_audio.delta", "item_id": item, "delta": "/////////////////////////////////////////w=="});
