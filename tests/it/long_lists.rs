@@ -87,8 +87,8 @@ impl Counted {
             "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
              INSERT INTO sessions (id, tenant_id, env, status, phase, agent_id, agent_version, attempt, variables, metadata, \
              ring_timeout_seconds, max_duration_seconds, duration_seconds, actual_cost_cents, version, created_at) \
-             SELECT printf('%08x-0000-7000-8000-%012x', i, i), printf('%08x-0000-7000-8000-000000000000', i % 50), 'live', \
-             'completed', 'ended', '00000000-0000-7000-8000-000000000000', 1, 1, '{}', '{}', 30, 600, 10, 0, 1, 0 FROM n",
+             SELECT unhex(printf('%08x00007000a000%012x', i, i)), unhex(printf('%08x000070008000000000000000', i % 50)), 'live', \
+             'completed', 'ended', x'00000000000070008000000000000000', 1, 1, '{}', '{}', 30, 600, 10, 0, 1, 0 FROM n",
         )
         .await;
     }
@@ -98,8 +98,8 @@ impl Counted {
         self.make(
             "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
              INSERT INTO deliveries (endpoint_id, id, tenant_id, env, event_id, event_seq, origin, status, attempts, created_at) \
-             SELECT '00000000-0000-0000-0000-000000000003', printf('%08x-0000-7000-8000-%012x', i, i), \
-             '00000000-0000-0000-0000-000000000001', 'live', printf('%08x-0000-7000-8000-%012x', i, i), i, 'live', \
+             SELECT x'00000000000000000000000000000003', unhex(printf('%08x00007000a000%012x', i, i)), \
+             x'00000000000000000000000000000001', 'live', unhex(printf('%08x00007000a000%012x', i, i)), i, 'live', \
              CASE WHEN i > $1 - 10 THEN 'held' ELSE 'succeeded' END, 1, 0 FROM n",
         )
         .await;
