@@ -198,8 +198,9 @@ fn who_reloads_is_back_in_the_talk_and_nobody_else_gets_in() {
         // What was said before is there again, and a microphone that was off stays off.
         page.until(&said("agent", HELLO)).await;
         assert_eq!(page.value("document.body.dataset.muted").await, "true");
-        page.until(HEARS_THE_AGENT).await;
+        // Who comes back after the agent's words hears it again when it answers, and it answers whom it hears.
         page.click("#mute").await;
+        page.until(HEARS_THE_AGENT).await;
 
         // The same again where the browser has to ask anew: it is offered, and one press away.
         page.microphone(link, "prompt").await;
