@@ -30,6 +30,7 @@ export class Line {
   #connection = null;
   #channel = null;
   #over = false;
+  #hungUp = false;
   #patience = null;
   #remaking = false;
   /** Ends whatever is waited for. */
@@ -112,8 +113,8 @@ export class Line {
     }).catch(() => { throw new Refused('network'); });
     if (response.status !== 201) throw new Refused(await refusal(response));
     this.#participant = new URL(response.headers.get('Location'), location.href).pathname.split('/').pop();
-    if (this.#over) this.#tellGone();
-    else this.#options.joinedAs(this.#participant);
+    if (this.#hungUp) this.#tellGone();
+    else if (!this.#over) this.#options.joinedAs(this.#participant);
     return response.text().catch(() => { throw new Refused('network'); });
   }
 
@@ -145,7 +146,7 @@ export class Line {
     await this.#connection?.getSenders()[0]?.replaceTrack(microphone.getAudioTracks()[0]);
   }
 
-  /** Leaves without a word: the talk waits for us a while. */
+  /** Leaves without a word: the talk waits for us a while, or goes on in another tab. */
   close() {
     this.#over = true;
     this.#ended.abort();
@@ -155,6 +156,7 @@ export class Line {
 
   /** Ends the talk. An offer that is on its way is answered first, and then told the same. */
   hangUp() {
+    this.#hungUp = true;
     this.close();
     if (this.#participant) this.#tellGone();
   }

@@ -73,14 +73,15 @@ impl Calls {
     /// Reads until it is so; the service's own time passes meanwhile.
     pub(super) async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
         let clock = runtime::clock::Clock::wall();
+        let mut value = Value::Null;
         for _ in 0..4500 {
-            let value = self.get(path).await;
+            value = self.get(path).await;
             if so(&value) {
                 return value;
             }
             let _busy = clock.sleep(Duration::from_millis(40)).await;
         }
-        panic!("{path} did not become what was waited for");
+        panic!("{path} did not become what was waited for: {value}");
     }
     pub(super) async fn all(&self, path: &str) -> Vec<Value> {
         let (mut all, mut cursor) = (Vec::new(), String::new());

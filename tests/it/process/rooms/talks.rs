@@ -243,3 +243,49 @@ fn who_reloads_is_back_in_the_talk_and_nobody_else_gets_in() {
         assert_eq!(page.complaints(), Vec::<String>::new());
     });
 }
+
+#[test]
+fn who_left_for_another_tab_does_not_end_the_talk_there() {
+    on_stage(&[], async |stage| {
+        let room = stage.room().await;
+        let page = stage.visit(&room, PHONE).await;
+        page.click("#join").await;
+        page.state("talking").await;
+        stage.room_is(&room, "joined").await;
+        // The answer to its next offer comes late, and it counts the times that it hangs up.
+        let slow = "(() => {
+            const real = window.fetch;
+            Object.assign(window, { late: [], hungUp: 0 });
+            window.fetch = async (url, options) => {
+                if (options?.method === 'DELETE') window.hungUp += 1;
+                const answer = await real(url, options);
+                if (options?.method === 'POST') await new Promise((go) => window.late.push(go));
+                return answer;
+            };
+        })()";
+        page.value(slow).await;
+
+        // A duplicate of the tab takes the connection over, and the first, which is not told why, makes a new one.
+        let memory = page.value("JSON.stringify({ ...sessionStorage })").await;
+        let copy = page.second_tab().await;
+        let silent = format!(
+            "delete window.BroadcastChannel; Object.assign(sessionStorage, {})",
+            memory.as_str().unwrap()
+        );
+        copy.before_each_load(&silent).await;
+        copy.go(room["room_url"].as_str().unwrap()).await;
+        page.until("window.late.length > 0").await;
+        // Only now it is told.
+        page.value("new BroadcastChannel(`callboard ${location.pathname}`).postMessage('here')")
+            .await;
+        page.until("document.body.dataset.failure === 'elsewhere'").await;
+        page.value("window.late.forEach((go) => go())").await;
+        // A timer comes after all that follows from the answer.
+        page.until("new Promise((go) => setTimeout(() => go(true)))").await;
+        assert_eq!(page.value("window.hungUp").await, 0);
+        copy.state("talking").await;
+        assert_eq!(stage.room_is(&room, "joined").await["ended_at"], Value::Null);
+        copy.click("#hang-up").await;
+        stage.room_is(&room, "completed").await;
+    });
+}
