@@ -1,11 +1,14 @@
 //! Structured logs. What is secret or personal never gets here: numbers show four digits, secrets none.
 use crate::settings::{LogFormat, Settings};
-use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing::{Level, Metadata};
+use tracing_subscriber::{EnvFilter, filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Logs to standard error, so that standard output stays for what a command prints.
 pub fn start(settings: &Settings) -> Result<(), String> {
     let filter = filter(&settings.log)?;
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry()
+        .with(filter)
+        .with(filter_fn(keeps_secrets));
     let started = match settings.log_format {
         LogFormat::Text => registry
             .with(fmt::layer().with_writer(std::io::stderr).with_target(false))
@@ -23,6 +26,11 @@ fn filter(log: &str) -> Result<EnvFilter, String> {
         .map_err(|_| format!("log: `{log}` is not a log filter; write for example info or callboard=debug"))
 }
 
+/// Whatever filter is asked for: a websocket in full detail is its handshake with the key, and every word that is said.
+fn keeps_secrets(metadata: &Metadata<'_>) -> bool {
+    !(metadata.target().starts_with("tungstenite") && *metadata.level() == Level::TRACE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +44,20 @@ mod tests {
             asked.contains("actix_http=debug") && !asked.contains("actix_http=off"),
             "{asked}"
         );
+    }
+
+    #[test]
+    fn a_websockets_handshake_is_never_logged() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let layer = fmt::layer().with_writer(std::sync::Arc::new(log.reopen().unwrap()));
+        let registry = tracing_subscriber::registry()
+            .with(filter("trace").unwrap())
+            .with(filter_fn(keeps_secrets));
+        tracing::subscriber::with_default(registry.with(layer), || {
+            tracing::trace!(target: "tungstenite::handshake::client", "authorization: Bearer secret");
+            tracing::debug!(target: "tungstenite::protocol", "closed");
+        });
+        let logged = std::fs::read_to_string(log.path()).unwrap();
+        assert!(!logged.contains("secret") && logged.contains("closed"), "{logged}");
     }
 }
