@@ -9,13 +9,12 @@ use crate::{
     router::{Admitted, Arrival, Mailbox},
     shell::Stored,
 };
-use entities::{Error, Result, ids::TenantId, webhook_endpoint};
+use entities::{Error, Result, connection::Transaction, ids::TenantId, webhook_endpoint};
 use futures_util::future::BoxFuture;
 use rules::{
     campaign::machine::Campaign, commit::Commit, effect::Effect, room::machine::Room, session::machine::Session,
     voice_clone::machine::Voice,
 };
-use sea_orm::DatabaseTransaction;
 use std::sync::Arc;
 
 /// A kind of entity that is made here. What is made by another's effect, as a recording, is a fact of that one.
@@ -76,7 +75,7 @@ pub async fn create_or_find<M: Born>(deps: &Deps, birth: Birth<M>) -> Result<M> 
 pub async fn create_within<M, F>(deps: &Deps, job: F) -> Result<M>
 where
     M: Born,
-    F: for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<Birth<M>>> + Send + Sync + 'static,
+    F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<Birth<M>>> + Send + Sync + 'static,
 {
     let (its, job) = (deps.clone(), Arc::new(job));
     let born = deps.writer.run(move |db| {

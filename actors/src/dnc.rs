@@ -2,6 +2,7 @@
 use crate::deps::Deps;
 use entities::{
     Result,
+    connection::Connection,
     dnc::{self, Channels, DncChannel, Model, Source},
     ids::{DncId, SessionId, TenantId, TenantScoped},
     values::Env,
@@ -10,7 +11,6 @@ use rules::{
     barred::{Entry, Whom},
     commit::Commit,
 };
-use sea_orm::ConnectionTrait;
 
 /// Adds one; a second entry of one number or address adds its channels to the first. Answers the entry and whether it is new.
 pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(Model, bool)> {
@@ -41,7 +41,7 @@ pub enum DncOutcome {
 
 /// The row of an entry. One that was added meanwhile makes its commit fail.
 pub async fn place(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant_id, env): (TenantId, Env),
     entry: Entry,
     now: entities::values::Moment,

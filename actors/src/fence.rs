@@ -5,10 +5,10 @@
 //! whoever takes a database over from the living waits longer than that ([`Fence::take`]).
 use entities::{
     Error, Result,
+    connection::Transaction,
     db::Db,
     generation::{self, Taken},
 };
-use sea_orm::DatabaseTransaction;
 use std::{
     sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -57,7 +57,7 @@ impl Fence {
     }
 
     /// In the writer's transaction, first of all.
-    pub async fn assert(&self, transaction: &DatabaseTransaction) -> Result<()> {
+    pub async fn assert(&self, transaction: &Transaction) -> Result<()> {
         let asked_at = now();
         self.noted(asked_at, generation::assert(transaction, self.generation).await)
     }

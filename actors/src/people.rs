@@ -3,13 +3,13 @@ use crate::deps::Deps;
 use entities::{
     Result,
     campaign::Channel,
+    connection::Connection,
     contact::Address,
     ids::{SessionId, TenantId},
     message_send,
     values::{E164, Env, Moment},
 };
 use rules::eligibility::ContactRecord;
-use sea_orm::DatabaseConnection;
 use std::collections::{BTreeMap, HashMap};
 
 /// Whose calls, or messages, count.
@@ -24,7 +24,7 @@ pub struct People {
 /// What is known of these addresses: three look-ups for all of them.
 pub async fn people(
     deps: &Deps,
-    db: &DatabaseConnection,
+    db: &Connection,
     whose: People,
     mut addresses: Vec<Address>,
     now: Moment,
@@ -68,7 +68,7 @@ pub async fn people(
 
 /// When each of them was called, or written to by that channel, in the last 7 days, in order.
 async fn recent(
-    (deps, db): (&Deps, &DatabaseConnection),
+    (deps, db): (&Deps, &Connection),
     owner: (TenantId, Env),
     channel: Channel,
     numbers: &[E164],

@@ -1,10 +1,9 @@
 //! Work on many rows, cut into transactions that keep nobody waiting for long: the writer is one, and whoever writes meanwhile
 //! waits for a slice at most. How many rows that are depends on what they are and on the database, so it is measured.
 use crate::deps::Deps;
-use entities::Result;
+use entities::{Result, connection::Transaction};
 use futures_util::future::BoxFuture;
 use rules::commit::Commit;
-use sea_orm::DatabaseTransaction;
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -56,7 +55,7 @@ impl Slices {
     pub async fn write<T, F>(&mut self, deps: &Deps, job: F) -> Result<T>
     where
         T: Send + 'static,
-        F: for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<(T, Commit)>> + Send + Sync + 'static,
+        F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<(T, Commit)>> + Send + Sync + 'static,
     {
         let handed_in = Instant::now();
         let begun: Arc<Mutex<Option<Instant>>> = Arc::default();

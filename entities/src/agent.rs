@@ -4,6 +4,7 @@ mod brain;
 pub use brain::{Brain, Reply, ScriptedCall, Temperature};
 
 use crate::{
+    connection::Connection,
     error::{Error, Result},
     ids::{AgentId, FunctionId, TenantId},
     page::{self, Listed, Page},
@@ -236,7 +237,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: AgentId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Model> {
     let found = Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
@@ -245,7 +246,7 @@ pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: AgentId) -> R
     found.ok_or(Error::NotFound("agent"))
 }
 
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     let select = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null());
@@ -253,7 +254,7 @@ pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Re
 }
 
 /// A session in the queue still talks with the agent it was made for.
-pub async fn load_even_deleted(db: &impl ConnectionTrait, tenant: TenantId, id: AgentId) -> Result<Model> {
+pub async fn load_even_deleted(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Model> {
     Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
         .one(db)
@@ -262,7 +263,7 @@ pub async fn load_even_deleted(db: &impl ConnectionTrait, tenant: TenantId, id: 
 }
 
 /// Names of agents that may call this function.
-pub async fn that_use(db: &impl ConnectionTrait, tenant: TenantId, function: FunctionId) -> Result<Vec<String>> {
+pub async fn that_use(db: &Connection, tenant: TenantId, function: FunctionId) -> Result<Vec<String>> {
     // The id stands in the definition's text; agents are few.
     let wanted = Expr::cust("CAST(definition AS TEXT)").like(format!("%{function}%"));
     let rows = Entity::find()
@@ -280,7 +281,7 @@ pub async fn that_use(db: &impl ConnectionTrait, tenant: TenantId, function: Fun
 }
 
 /// Names of agents that speak with this voice.
-pub async fn that_speak_with(db: &impl ConnectionTrait, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
+pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())

@@ -1,5 +1,6 @@
 //! What people answered to agents' questions, each with the turn that shows it.
 use crate::{
+    connection::Connection,
     error::Result,
     ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId},
     page::{self, Listed, Page},
@@ -76,7 +77,7 @@ fn filtered(tenant: TenantId, env: Env, filter: &Filter) -> sea_orm::Select<Enti
 }
 
 pub async fn list(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant, env): (TenantId, Env),
     filter: &Filter,
     page: Page,
@@ -87,7 +88,7 @@ pub async fn list(
 /// A page of an export, oldest first: those of the next `looked_at` answers that the filter lets through, and behind which one
 /// the next page begins, if there is one. So no page looks through more than that, however few it finds.
 pub async fn next(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant, env): (TenantId, Env),
     filter: &Filter,
     after: Option<AnswerId>,
@@ -117,13 +118,13 @@ pub async fn next(
     Ok((select.order_by(Column::Id, Order::Asc).all(db).await?, last))
 }
 
-pub async fn of_session(db: &impl ConnectionTrait, session: SessionId) -> Result<Vec<Model>> {
+pub async fn of_session(db: &Connection, session: SessionId) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::SessionId.eq(session));
     Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
 }
 
 /// With a session that is deleted.
-pub async fn delete_of(db: &impl ConnectionTrait, session: SessionId) -> Result<()> {
+pub async fn delete_of(db: &Connection, session: SessionId) -> Result<()> {
     Entity::delete_many()
         .filter(Column::SessionId.eq(session))
         .exec(db)

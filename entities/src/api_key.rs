@@ -1,5 +1,6 @@
 //! API keys: what programs show. Only the hash of a key is kept.
 use crate::{
+    connection::Connection,
     error::{Error, Result},
     ids::{ApiKeyId, TenantId},
     page::{self, Listed, Page},
@@ -33,11 +34,11 @@ impl ActiveModelBehavior for ActiveModel {}
 
 /// The key of that hash, revoked or expired ones too: the caller decides. Read at every request, so that a revocation
 /// by any process counts at once.
-pub async fn by_hash(db: &impl ConnectionTrait, key_hash: &str) -> Result<Option<Model>> {
+pub async fn by_hash(db: &Connection, key_hash: &str) -> Result<Option<Model>> {
     Ok(Entity::find().filter(Column::KeyHash.eq(key_hash)).one(db).await?)
 }
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, id: ApiKeyId) -> Result<Model> {
     Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
         .one(db)
@@ -45,7 +46,7 @@ pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId) -> 
         .ok_or(Error::NotFound("API key"))
 }
 
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(
         db,
         Entity::find().filter(Column::TenantId.eq(tenant)),
@@ -57,7 +58,7 @@ pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Re
 }
 
 /// How many keys of a workspace are neither revoked nor expired. Until the transaction ends no other process counts them.
-pub async fn count_active(db: &impl ConnectionTrait, tenant: TenantId, now: Moment) -> Result<u64> {
+pub async fn count_active(db: &Connection, tenant: TenantId, now: Moment) -> Result<u64> {
     crate::tenant::hold(db, tenant).await?;
     let in_time = Condition::any()
         .add(Column::ExpiresAt.is_null())
@@ -70,7 +71,7 @@ pub async fn count_active(db: &impl ConnectionTrait, tenant: TenantId, now: Mome
 }
 
 /// Those of them that are still there, revoked and expired ones too.
-pub async fn of_ids(db: &impl ConnectionTrait, ids: &[ApiKeyId]) -> Result<Vec<Model>> {
+pub async fn of_ids(db: &Connection, ids: &[ApiKeyId]) -> Result<Vec<Model>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -81,7 +82,7 @@ pub async fn of_ids(db: &impl ConnectionTrait, ids: &[ApiKeyId]) -> Result<Vec<M
 }
 
 /// Revokes at once. A second time changes nothing, and answers `false`.
-pub async fn revoke(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId, now: Moment) -> Result<bool> {
+pub async fn revoke(db: &Connection, tenant: TenantId, id: ApiKeyId, now: Moment) -> Result<bool> {
     load(db, tenant, id).await?;
     let update = Entity::update_many().col_expr(Column::RevokedAt, Expr::value(now));
     let revoked = update
@@ -93,7 +94,7 @@ pub async fn revoke(db: &impl ConnectionTrait, tenant: TenantId, id: ApiKeyId, n
     Ok(revoked.rows_affected == 1)
 }
 
-pub async fn touch(db: &impl ConnectionTrait, used: &[(ApiKeyId, Moment)]) -> Result<()> {
+pub async fn touch(db: &Connection, used: &[(ApiKeyId, Moment)]) -> Result<()> {
     for (id, at) in used {
         Entity::update_many()
             .col_expr(Column::LastUsedAt, Expr::value(*at))
@@ -105,6 +106,6 @@ pub async fn touch(db: &impl ConnectionTrait, used: &[(ApiKeyId, Moment)]) -> Re
 }
 
 /// All keys of all tenants, revoked ones too, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<ApiKeyId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<ApiKeyId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }

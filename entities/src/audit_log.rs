@@ -3,6 +3,7 @@
 use crate::{
     bulk,
     bulk::OnConflict,
+    connection::Connection,
     error::Result,
     ids::{AuditLogId, TenantId, UserId},
     page::{self, Listed, Page},
@@ -72,12 +73,12 @@ pub enum Action {
 #[schemars(rename = "AuditDetails")]
 pub struct Details(pub BTreeMap<String, serde_json::Value>);
 
-pub async fn add(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
+pub async fn add(db: &Connection, rows: &[Model]) -> Result<()> {
     bulk::save(db, rows, OnConflict::Fail).await.map(drop)
 }
 
 /// What was done in a workspace.
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(
         db,
         Entity::find().filter(Column::TenantId.eq(tenant)),
@@ -89,12 +90,12 @@ pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Re
 }
 
 /// All rows, oldest first, a page at a time.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<AuditLogId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<AuditLogId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Forgets what is older.
-pub async fn prune(db: &impl ConnectionTrait, before: Moment) -> Result<()> {
+pub async fn prune(db: &Connection, before: Moment) -> Result<()> {
     let over = Column::Id.lt(AuditLogId::floor(before));
     Entity::delete_many().filter(over).exec(db).await?;
     Ok(())

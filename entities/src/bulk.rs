@@ -2,7 +2,10 @@
 //!
 //! The text of each statement is made once per table and chunk size, so that the database prepares it once; values are
 //! bound in column order straight from the row.
-use crate::error::{Error, Result};
+use crate::{
+    connection::Connection,
+    error::{Error, Result},
+};
 use sea_orm::{
     ConnectionTrait, DbBackend, EntityTrait, IdenStatic, Iterable, ModelTrait, PrimaryKeyToColumn, Statement, Value,
 };
@@ -35,7 +38,7 @@ const MAX_PARAMETERS: usize = 32_766;
 ///
 /// With [`OnConflict::ReplacePredecessor`] fewer than all means that somebody else changed a row: [`Error::Stale`].
 /// A row of version 1 is an insert, and its key must be new.
-pub async fn save<M>(db: &impl ConnectionTrait, rows: &[M], on_conflict: OnConflict) -> Result<u64>
+pub async fn save<M>(db: &Connection, rows: &[M], on_conflict: OnConflict) -> Result<u64>
 where
     M: ModelTrait,
     <M::Entity as EntityTrait>::Column: 'static,

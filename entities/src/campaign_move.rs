@@ -1,6 +1,7 @@
 //! The states that a campaign has been in, in the order of everything that was committed: for the audit.
 use crate::{
     campaign::{self, Status},
+    connection::Connection,
     error::Result,
     ids::CampaignId,
     values::Moment,
@@ -52,12 +53,12 @@ impl Model {
     }
 }
 
-pub async fn of(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<Model>> {
+pub async fn of(db: &Connection, campaign: CampaignId) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::CampaignId.eq(campaign));
     Ok(select.order_by(Column::Seq, Order::Asc).all(db).await?)
 }
 
-pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+pub async fn last_seq(db: &Connection) -> Result<i64> {
     let last = Entity::find().order_by(Column::Seq, Order::Desc).one(db).await?;
     Ok(last.map_or(0, |row| row.seq))
 }

@@ -9,6 +9,7 @@ pub use queue::{
 use crate::{
     bulk::{self, OnConflict},
     campaign::Channel,
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, DeliveryRowId, SessionId, TenantId, TenantScoped},
@@ -171,7 +172,7 @@ impl Model {
     }
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<ContactId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<ContactId>) -> Result<Model> {
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
@@ -192,16 +193,12 @@ pub async fn list(
 }
 
 /// Adds new contacts; answers how many were new. One number, and one `external_id`, is in a campaign once.
-pub async fn add(db: &impl ConnectionTrait, rows: &[Model]) -> Result<u64> {
+pub async fn add(db: &Connection, rows: &[Model]) -> Result<u64> {
     bulk::save(db, rows, OnConflict::Keep).await
 }
 
 /// Those of `external_ids` that the campaign holds with another number than the one given.
-pub async fn with_external_ids(
-    db: &impl ConnectionTrait,
-    campaign: CampaignId,
-    external_ids: &[String],
-) -> Result<Vec<Model>> {
+pub async fn with_external_ids(db: &Connection, campaign: CampaignId, external_ids: &[String]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
     for chunk in external_ids.chunks(500) {
         let select = Entity::find()
@@ -213,30 +210,25 @@ pub async fn with_external_ids(
 }
 
 /// Those of them that are there.
-pub async fn of_ids(db: &impl ConnectionTrait, ids: &[ContactId]) -> Result<Vec<Model>> {
+pub async fn of_ids(db: &Connection, ids: &[ContactId]) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::Id.is_in(ids.iter().copied()));
     Ok(select.all(db).await?)
 }
 
 /// The campaign's contacts in the order of their ids, a page at a time.
-pub async fn after(
-    db: &impl ConnectionTrait,
-    campaign: CampaignId,
-    after: Option<ContactId>,
-    limit: u64,
-) -> Result<Vec<Model>> {
+pub async fn after(db: &Connection, campaign: CampaignId, after: Option<ContactId>, limit: u64) -> Result<Vec<Model>> {
     let contacts = Entity::find().filter(Column::CampaignId.eq(campaign));
     page::behind(db, contacts, Column::Id, after, limit).await
 }
 
 /// Removes one that was never called.
-pub async fn remove(db: &impl ConnectionTrait, id: ContactId) -> Result<()> {
+pub async fn remove(db: &Connection, id: ContactId) -> Result<()> {
     Entity::delete_by_id(id).exec(db).await?;
     Ok(())
 }
 
 /// Removes at most `limit` contacts of a campaign that was deleted.
-pub async fn remove_some(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<u64> {
+pub async fn remove_some(db: &Connection, campaign: CampaignId, limit: u64) -> Result<u64> {
     let ids: Vec<ContactId> = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -252,7 +244,7 @@ pub async fn remove_some(db: &impl ConnectionTrait, campaign: CampaignId, limit:
 /// Contacts that wait and lack a value for one of these variables; the names of those who lack one of the contact's own
 /// fields are among them: `first_name`, `last_name`, `email`, `phone_number`.
 pub async fn first_without(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     campaign: CampaignId,
     names: &[String],
 ) -> Result<Option<(ContactId, String)>> {
@@ -273,7 +265,7 @@ pub async fn first_without(
 }
 
 /// The campaign's contact with this number, or address.
-pub async fn at_address(db: &impl ConnectionTrait, campaign: CampaignId, address: &str) -> Result<Option<Model>> {
+pub async fn at_address(db: &Connection, campaign: CampaignId, address: &str) -> Result<Option<Model>> {
     let select = Entity::find()
         .filter(Column::CampaignId.eq(campaign))
         .filter(Column::Address.eq(address));
@@ -281,7 +273,7 @@ pub async fn at_address(db: &impl ConnectionTrait, campaign: CampaignId, address
 }
 
 /// How a contact's last call was classified, after its end.
-pub async fn set_disposition(db: &impl ConnectionTrait, id: ContactId, session: SessionId, code: &str) -> Result<()> {
+pub async fn set_disposition(db: &Connection, id: ContactId, session: SessionId, code: &str) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::DispositionCode, Expr::value(code))
         .filter(Column::Id.eq(id))

@@ -3,14 +3,16 @@
 //! On SQLite there is exactly one writing connection, so that `BEGIN IMMEDIATE` never meets a rival of our own, and a
 //! pool of readers, which never wait for it (WAL). What reads a whole list has connections of its own, and reads it slice
 //! by slice: it waits for its like, nobody waits for it, and no snapshot lives long enough to keep the log from being emptied.
-use crate::error::{Error, Result};
+use crate::{
+    connection::{Connection, Transaction},
+    error::{Error, Result},
+};
 use sea_orm::sqlx::{
     Executor,
     sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous},
 };
 use sea_orm::{
-    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
-    SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
+    ConnectOptions, ConnectionTrait, Database, DbBackend, DbErr, SqliteTransactionMode, Statement, TransactionOptions,
 };
 use std::{
     path::PathBuf,
@@ -25,11 +27,11 @@ use std::{
 #[derive(Clone)]
 pub struct Db {
     /// For the writer only.
-    pub write: DatabaseConnection,
+    pub write: Arc<Connection>,
     /// For reads that take milliseconds however long the lists are.
-    pub read: DatabaseConnection,
+    pub read: Arc<Connection>,
     /// For reads of whole lists: preflights, exports, look-ups that no index serves. One short statement after another.
-    pub reports: DatabaseConnection,
+    pub reports: Arc<Connection>,
     /// What PostgreSQL calls the writer's connections by, so that one that is stuck can be ended.
     writer: Arc<str>,
 }
@@ -139,6 +141,7 @@ impl Db {
                 (write, read, Database::connect(options).await?)
             }
         };
+        let [write, read, reports] = [write, read, reports].map(|pool| Arc::new(Connection::from(pool)));
         Ok(Db {
             write,
             read,
@@ -148,12 +151,12 @@ impl Db {
     }
 
     /// A transaction that holds the write lock from its first statement.
-    pub async fn begin(&self) -> Result<DatabaseTransaction, DbErr> {
+    pub async fn begin(&self) -> Result<Transaction, DbErr> {
         let options = TransactionOptions {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..Default::default()
         };
-        self.write.begin_with_options(options).await
+        self.write.begin_with(options).await
     }
 
     /// After it, nothing that the writer has begun before can still be committed.
@@ -162,8 +165,7 @@ impl Db {
     /// itself and the connection's driver takes it for open; what it commits from then on is acknowledged, and never written.
     /// On PostgreSQL the connections that are still at work are ended: a commit that has hung may land minutes later.
     pub async fn renew_writer(&self) -> Result<()> {
-        if self.write.get_database_backend() == DbBackend::Sqlite {
-            let pool = self.write.get_sqlite_connection_pool();
+        if let Some(pool) = self.write.sqlite() {
             let connection = pool.acquire().await;
             let connection = connection.map_err(|error| Error::Unavailable(error.to_string()))?;
             // A close that fails has closed all the same.
@@ -204,7 +206,7 @@ impl Db {
     }
 
     /// A connection that the reads of users do not keep busy; on SQLite one of theirs, for a server alone can stall.
-    pub fn aside(&self) -> &DatabaseConnection {
+    pub fn aside(&self) -> &Connection {
         if self.is_shared() { &self.write } else { &self.read }
     }
 
@@ -233,7 +235,7 @@ impl Db {
     /// log moves it, and everybody waits meanwhile.
     #[expect(clippy::disallowed_methods, reason = "the disk keeps its own time")]
     pub async fn keep_the_log_short(self) {
-        while !self.is_shared() && !self.reports.get_sqlite_connection_pool().is_closed() {
+        while self.reports.sqlite().is_some_and(|pool| !pool.is_closed()) {
             // Where it fails, commits fail too, and say so.
             let _ = self.checkpoint().await;
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -242,14 +244,13 @@ impl Db {
 
     pub async fn close(self) {
         for connection in [self.reports, self.read, self.write] {
-            // A failed close loses nothing: every commit is on disk.
-            let _ = connection.close().await;
+            connection.close().await;
         }
     }
 }
 
 /// Keeps SQLite's statistics, of a sample, in step with what is stored. PostgreSQL sees to it by itself.
-pub async fn optimize(db: &impl ConnectionTrait) -> Result<()> {
+pub async fn optimize(db: &Connection) -> Result<()> {
     if db.get_database_backend() == DbBackend::Sqlite {
         db.execute_unprepared("PRAGMA optimize").await?;
     }

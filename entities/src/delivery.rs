@@ -7,6 +7,7 @@ pub use waiting::{
 
 use crate::{
     bulk,
+    connection::Connection,
     db::Db,
     error::Result,
     event,
@@ -127,7 +128,7 @@ impl Model {
 }
 
 /// The deliveries of one event, oldest first.
-pub async fn of_event(db: &impl ConnectionTrait, event: &event::Model) -> Result<Vec<Model>> {
+pub async fn of_event(db: &Connection, event: &event::Model) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::TenantId.eq(event.tenant_id))
         .filter(Column::EventSeq.eq(event.seq));
@@ -172,18 +173,13 @@ pub async fn log(db: &Db, endpoint: TenantScoped<EndpointId>, filter: Filter, pa
 }
 
 /// The endpoint's log after a delivery, oldest first: a slice for a recovery to look at.
-pub async fn log_after(
-    db: &impl ConnectionTrait,
-    endpoint: EndpointId,
-    after: DeliveryId,
-    limit: u64,
-) -> Result<Vec<Model>> {
+pub async fn log_after(db: &Connection, endpoint: EndpointId, after: DeliveryId, limit: u64) -> Result<Vec<Model>> {
     let log = Entity::find().filter(Column::EndpointId.eq(endpoint));
     page::behind(db, log, Column::Id, Some(after), limit).await
 }
 
 /// Those of the endpoint's deliveries, oldest first.
-pub async fn of_ids(db: &impl ConnectionTrait, endpoint: EndpointId, ids: &[DeliveryId]) -> Result<Vec<Model>> {
+pub async fn of_ids(db: &Connection, endpoint: EndpointId, ids: &[DeliveryId]) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::EndpointId.eq(endpoint))
         .filter(Column::Id.is_in(ids.iter().copied()));
@@ -191,7 +187,7 @@ pub async fn of_ids(db: &impl ConnectionTrait, endpoint: EndpointId, ids: &[Deli
 }
 
 /// Which of these events the endpoint has received, live or as a replay, or is about to.
-pub async fn on_their_way(db: &impl ConnectionTrait, endpoint: EndpointId, seqs: &[i64]) -> Result<HashSet<i64>> {
+pub async fn on_their_way(db: &Connection, endpoint: EndpointId, seqs: &[i64]) -> Result<HashSet<i64>> {
     // Found by the events, of which there are few, not in the endpoint's log.
     let found: Vec<(EndpointId, i64)> = Entity::find()
         .select_only()
@@ -207,7 +203,7 @@ pub async fn on_their_way(db: &impl ConnectionTrait, endpoint: EndpointId, seqs:
 }
 
 /// Writes the outcome of attempts. A delivery that was cancelled meanwhile stays cancelled.
-pub async fn update(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
+pub async fn update(db: &Connection, rows: &[Model]) -> Result<()> {
     const COLUMNS: usize = 7;
     for chunk in bulk::chunks(rows, COLUMNS) {
         // A common table of the new values, joined by key: one statement for many rows on either database.
@@ -240,7 +236,7 @@ pub async fn update(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
 }
 
 /// Deletes the deliveries of these events that have ended or are held; open ones stay, and their events with them.
-pub async fn prune(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<Vec<DeliveryId>> {
+pub async fn prune(db: &Connection, seqs: &[i64]) -> Result<Vec<DeliveryId>> {
     let ended = || Column::EventSeq.is_in(seqs.iter().copied()).and(is_open().not());
     let ids: Vec<DeliveryId> = Entity::find()
         .select_only()
@@ -254,11 +250,7 @@ pub async fn prune(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<Vec<Delive
 }
 
 /// All deliveries of all tenants in the order of their key, a page at a time: for the audit.
-pub async fn all_after(
-    db: &impl ConnectionTrait,
-    after: Option<(EndpointId, DeliveryId)>,
-    limit: u64,
-) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<(EndpointId, DeliveryId)>, limit: u64) -> Result<Vec<Model>> {
     let mut select = Entity::find();
     if let Some((endpoint, id)) = after {
         // Compared as one value: only so is each page a leap to its place, also in the middle of a long log.

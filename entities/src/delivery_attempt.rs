@@ -1,5 +1,5 @@
 //! The log of attempts: what was tried, and what came back.
-use crate::{error::Result, ids::DeliveryId, values::Moment};
+use crate::{connection::Connection, error::Result, ids::DeliveryId, values::Moment};
 use sea_orm::{DeriveValueType, FromQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use std::{fmt, str::FromStr};
 
@@ -58,7 +58,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn of(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<Vec<Model>> {
+pub async fn of(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
     Ok(select
         .order_by(Column::DeliveryId, Order::Asc)
@@ -68,13 +68,13 @@ pub async fn of(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<
 }
 
 /// Deletes the attempts of these deliveries.
-pub async fn prune(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<u64> {
+pub async fn prune(db: &Connection, deliveries: &[DeliveryId]) -> Result<u64> {
     let these = Entity::delete_many().filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
     Ok(these.exec(db).await?.rows_affected)
 }
 
 /// Is there an attempt of a delivery after `after` and before `before`?
-pub async fn any_between(db: &impl ConnectionTrait, after: Option<DeliveryId>, before: DeliveryId) -> Result<bool> {
+pub async fn any_between(db: &Connection, after: Option<DeliveryId>, before: DeliveryId) -> Result<bool> {
     let mut select = Entity::find().filter(Column::DeliveryId.lt(before));
     if let Some(after) = after {
         select = select.filter(Column::DeliveryId.gt(after));
@@ -85,7 +85,7 @@ pub async fn any_between(db: &impl ConnectionTrait, after: Option<DeliveryId>, b
 /// Forgets what receivers answered to successful attempts, in one slice of the log: deliveries after `after` and before
 /// `before`, oldest first. Answers the last one looked at; `None` when there is none left.
 pub async fn forget_answers(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     after: Option<DeliveryId>,
     before: DeliveryId,
     limit: u64,
@@ -128,7 +128,7 @@ pub struct AttemptSummary {
 }
 
 /// How the attempts of these deliveries went, in order: for the audit.
-pub async fn outcomes(db: &impl ConnectionTrait, deliveries: &[DeliveryId]) -> Result<Vec<AttemptSummary>> {
+pub async fn outcomes(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<AttemptSummary>> {
     let select = Entity::find()
         .select_only()
         .columns([

@@ -1,6 +1,7 @@
 //! Every intent to call somebody: to whom, when, and in which order. The caps are counted from it.
 use crate::{
     bulk,
+    connection::Connection,
     error::Result,
     ids::{CampaignId, SessionId, TenantId},
     values::{E164, Env, Moment},
@@ -37,7 +38,7 @@ pub struct Dialed {
 
 /// The calls after `since` to each of `numbers`, in order. One that was asked again counts once.
 pub async fn recent(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant, env): (TenantId, Env),
     numbers: &[E164],
     since: Moment,
@@ -76,7 +77,7 @@ pub async fn recent(
 
 /// The last intent of each of these sessions: `(session, seq, dialed_at)`.
 pub async fn of_sessions(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     sessions: &[(TenantId, Env, E164, SessionId)],
 ) -> Result<HashMap<SessionId, Model>> {
     let mut found = HashMap::new();
@@ -94,7 +95,7 @@ pub async fn of_sessions(
 }
 
 /// The last place that a call which has not ended has among all commits; one that has ended told so in an event after it.
-pub async fn last_seq_of_open(db: &impl ConnectionTrait) -> Result<i64> {
+pub async fn last_seq_of_open(db: &Connection) -> Result<i64> {
     const LAST: &str = "SELECT CAST(COALESCE(MAX(dials.seq), 0) AS BIGINT) FROM sessions JOIN dials \
         ON dials.tenant_id = sessions.tenant_id AND dials.env = sessions.env \
         AND dials.phone_number = sessions.to_number AND dials.session_id = sessions.id \
@@ -110,7 +111,7 @@ pub async fn last_seq_of_open(db: &impl ConnectionTrait) -> Result<i64> {
 
 /// The place of each session's last intent among all commits; one that was never dialled is missing. For the audit.
 pub async fn last_seqs(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     sessions: &[(TenantId, Env, E164, SessionId)],
 ) -> Result<HashMap<SessionId, i64>> {
     const COLUMNS: usize = 4;

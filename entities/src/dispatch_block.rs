@@ -1,6 +1,7 @@
 //! What keeps a tenant from dialling in one env, whatever its campaigns say. Whoever sees the cause gone removes the row.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     error::Result,
     ids::TenantId,
     values::{Env, Moment},
@@ -33,16 +34,16 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn of(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Model>> {
+pub async fn of(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
     Ok(Entity::find().filter(Column::TenantId.eq(tenant)).all(db).await?)
 }
 
 /// A second time changes nothing.
-pub async fn add(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
+pub async fn add(db: &Connection, rows: &[Model]) -> Result<()> {
     bulk::save(db, rows, OnConflict::Keep).await.map(drop)
 }
 
-pub async fn remove(db: &impl ConnectionTrait, tenant: TenantId, env: Env, reason: Reason) -> Result<()> {
+pub async fn remove(db: &Connection, tenant: TenantId, env: Env, reason: Reason) -> Result<()> {
     Entity::delete_by_id((tenant, env, reason)).exec(db).await?;
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! The operator's pause: while it lasts nothing leaves for people, of no workspace. A row of `meta`, so that it outlives a restart.
 use crate::{
+    connection::Connection,
     error::{Error, Result},
     generation,
     meta::{self, DISPATCH_PAUSED},
     values::Moment,
 };
-use sea_orm::ConnectionTrait;
 
 /// `None`: there is no pause.
-pub async fn since(db: &impl ConnectionTrait) -> Result<Option<Moment>> {
+pub async fn since(db: &Connection) -> Result<Option<Moment>> {
     let Some(text) = meta::get(db, DISPATCH_PAUSED).await? else {
         return Ok(None);
     };
@@ -21,13 +21,13 @@ pub async fn since(db: &impl ConnectionTrait) -> Result<Option<Moment>> {
 }
 
 /// Asked inside the transaction of all that leaves: that there is a row is enough.
-pub async fn lasts(db: &impl ConnectionTrait) -> Result<bool> {
+pub async fn lasts(db: &Connection) -> Result<bool> {
     Ok(meta::get(db, DISPATCH_PAUSED).await?.is_some())
 }
 
 /// A second time keeps the moment of the first, and answers with it. Waits for the writer's transaction that is under way: from its
 /// commit on nothing leaves.
-pub async fn begin(db: &impl ConnectionTrait, now: Moment) -> Result<Moment> {
+pub async fn begin(db: &Connection, now: Moment) -> Result<Moment> {
     generation::hold(db).await?;
     if let Some(since) = since(db).await? {
         return Ok(since);
@@ -37,6 +37,6 @@ pub async fn begin(db: &impl ConnectionTrait, now: Moment) -> Result<Moment> {
 }
 
 /// Answers whether there was one.
-pub async fn lift(db: &impl ConnectionTrait) -> Result<bool> {
+pub async fn lift(db: &Connection) -> Result<bool> {
     meta::remove(db, DISPATCH_PAUSED).await
 }

@@ -1,6 +1,7 @@
 //! The do-not-call list: numbers and addresses that a tenant must not use. What is removed stays, with who wanted it and why.
 use crate::{
     bulk,
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{DncId, SessionId, TenantId, TenantScoped},
@@ -90,7 +91,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(is_barred())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<DncId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<DncId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("do-not-call entry"))
 }
@@ -114,11 +115,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// The entry of a number.
-pub async fn of_number(
-    db: &impl ConnectionTrait,
-    (tenant, env): (TenantId, Env),
-    number: &E164,
-) -> Result<Option<Model>> {
+pub async fn of_number(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant, env)
         .filter(Expr::cust("phone_number IS NOT NULL"))
         .filter(Column::PhoneNumber.eq(number.clone()));
@@ -126,7 +123,7 @@ pub async fn of_number(
 }
 
 /// The entry of an address, which is compared in lower case.
-pub async fn of_email(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), email: &str) -> Result<Option<Model>> {
+pub async fn of_email(db: &Connection, (tenant, env): (TenantId, Env), email: &str) -> Result<Option<Model>> {
     let found = owned(tenant, env)
         .filter(Expr::cust("email IS NOT NULL"))
         .filter(Column::Email.eq(email));
@@ -135,7 +132,7 @@ pub async fn of_email(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env),
 
 /// Those of `addresses` (numbers, or e-mail addresses in lower case) that must not be reached by that channel.
 pub async fn barred<A>(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant, env): (TenantId, Env),
     channel: DncChannel,
     addresses: &[A],
@@ -174,12 +171,12 @@ where
 }
 
 /// Every entry that ever was, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<DncId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<DncId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// The last place among all commits that an entry was given.
-pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = Entity::find().select_only().column_as(
         Expr::cust(
             "CAST(COALESCE(MAX(CASE WHEN removed_seq > added_seq THEN removed_seq ELSE added_seq END), 0) AS BIGINT)",

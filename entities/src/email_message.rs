@@ -1,5 +1,6 @@
 //! E-mails to people outside: one row per message, from its order to its end; its text apart.
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, EmailId, TenantId, TenantScoped},
@@ -149,13 +150,13 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<EmailId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<EmailId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("message"))
 }
 
 /// The message behind a link that carries its own proof.
-pub async fn behind_link(db: &impl ConnectionTrait, id: EmailId) -> Result<Option<Model>> {
+pub async fn behind_link(db: &Connection, id: EmailId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id).one(db).await?)
 }
 
@@ -178,24 +179,19 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// Messages that are not sent yet.
-pub async fn count_open(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
+pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending', 'deferred')"));
     Ok(open.count(db).await?)
 }
 
 /// All of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<EmailId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<EmailId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Some that were made before then and wait for nothing any more. What can be unsubscribed by a link is kept until
 /// `marketing_before`.
-pub async fn oldest(
-    db: &impl ConnectionTrait,
-    before: Moment,
-    marketing_before: Moment,
-    limit: u64,
-) -> Result<Vec<EmailId>> {
+pub async fn oldest(db: &Connection, before: Moment, marketing_before: Moment, limit: u64) -> Result<Vec<EmailId>> {
     let old = sea_orm::Condition::any()
         .add(Column::Kind.eq(Kind::Transactional))
         .add(Column::CreatedAt.lt(marketing_before));
@@ -212,7 +208,7 @@ pub async fn oldest(
     Ok(select.into_tuple().all(db).await?)
 }
 
-pub async fn prune(db: &impl ConnectionTrait, ids: &[EmailId]) -> Result<()> {
+pub async fn prune(db: &Connection, ids: &[EmailId]) -> Result<()> {
     content::Entity::delete_many()
         .filter(content::Column::MessageId.is_in(ids.iter().copied()))
         .exec(db)
@@ -255,7 +251,7 @@ pub mod content {
         pub content: String,
     }
 
-    pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<EmailId>) -> Result<Model> {
+    pub async fn load(db: &Connection, key: TenantScoped<EmailId>) -> Result<Model> {
         let found = Entity::find_by_id(key.id).filter(Column::TenantId.eq(key.tenant_id));
         found.one(db).await?.ok_or(Error::NotFound("message"))
     }

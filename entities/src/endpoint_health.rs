@@ -1,5 +1,5 @@
 //! What the lane of an endpoint last saw of its receiver. Written with the outcomes of attempts, by the lane alone.
-use crate::{error::Result, ids::EndpointId, values::Moment};
+use crate::{connection::Connection, error::Result, ids::EndpointId, values::Moment};
 use sea_orm::entity::prelude::*;
 
 #[sea_orm::model]
@@ -16,13 +16,13 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn of(db: &impl ConnectionTrait, endpoints: impl IntoIterator<Item = EndpointId>) -> Result<Vec<Model>> {
+pub async fn of(db: &Connection, endpoints: impl IntoIterator<Item = EndpointId>) -> Result<Vec<Model>> {
     Ok(Entity::find()
         .filter(Column::EndpointId.is_in(endpoints))
         .all(db)
         .await?)
 }
 
-pub async fn find(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<Option<Model>> {
+pub async fn find(db: &Connection, endpoint: EndpointId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(endpoint).one(db).await?)
 }

@@ -1,5 +1,5 @@
 //! Attempts of one endpoint, counted by the hour: what its statistics are made of.
-use crate::{bulk, error::Result, ids::EndpointId, values::Moment};
+use crate::{bulk, connection::Connection, error::Result, ids::EndpointId, values::Moment};
 use sea_orm::{FromQueryResult, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Model {
 }
 
 /// Adds counts to the stored ones.
-pub async fn add(db: &impl ConnectionTrait, by: &[Model]) -> Result<()> {
+pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
     const COLUMNS: usize = 7;
     // One statement takes no row twice.
     let mut sums: BTreeMap<(EndpointId, Moment), Model> = BTreeMap::new();
@@ -96,7 +96,7 @@ pub struct Sum {
 }
 
 /// The endpoint's counts of the hours that began at `since` or later.
-pub async fn sum(db: &impl ConnectionTrait, endpoint: EndpointId, since: Moment) -> Result<Sum> {
+pub async fn sum(db: &Connection, endpoint: EndpointId, since: Moment) -> Result<Sum> {
     // PostgreSQL's sum of bigints is a numeric.
     let sum = |column: &str| Expr::cust(format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT)"));
     let select = Entity::find()
@@ -111,12 +111,12 @@ pub async fn sum(db: &impl ConnectionTrait, endpoint: EndpointId, since: Moment)
     Ok(select.into_model::<Sum>().one(db).await?.unwrap_or_default())
 }
 
-pub async fn any_before(db: &impl ConnectionTrait, before: Moment) -> Result<bool> {
+pub async fn any_before(db: &Connection, before: Moment) -> Result<bool> {
     let select = Entity::find().filter(Column::Hour.lt(before));
     Ok(select.limit(1).one(db).await?.is_some())
 }
 
-pub async fn prune(db: &impl ConnectionTrait, before: Moment) -> Result<u64> {
+pub async fn prune(db: &Connection, before: Moment) -> Result<u64> {
     Ok(Entity::delete_many()
         .filter(Column::Hour.lt(before))
         .exec(db)

@@ -1,5 +1,6 @@
 //! What is to be found out about a talk after its end: its disposition, and answers that were not noted during it.
 use crate::{
+    connection::Connection,
     error::Result,
     ids::{SessionId, TenantId, TenantScoped},
     page,
@@ -40,17 +41,17 @@ impl Model {
     }
 }
 
-pub async fn load(db: &impl ConnectionTrait, session: SessionId) -> Result<Option<Model>> {
+pub async fn load(db: &Connection, session: SessionId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(session).one(db).await?)
 }
 
 /// All of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::SessionId, after, limit).await
 }
 
 /// Those that are not done, the oldest first.
-pub async fn pending(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<Model>> {
+pub async fn pending(db: &Connection, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Expr::cust("status = 'pending'"));
     Ok(select
         .order_by(Column::SessionId, Order::Asc)

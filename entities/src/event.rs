@@ -1,5 +1,6 @@
 //! Events: what happened, as the receivers see it. The body is stored once, as the bytes that are signed and sent.
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{EventId, TenantId},
@@ -31,7 +32,7 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 /// The highest sequence number that was ever given; 0 before the first event. Pruning leaves it where it was.
-pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+pub async fn last_seq(db: &Connection) -> Result<i64> {
     let pruned = meta::get(db, meta::PRUNED_SEQ).await?;
     let pruned = pruned.and_then(|seq| seq.parse().ok()).unwrap_or(0);
     let last: Option<i64> = Entity::find()
@@ -46,7 +47,7 @@ pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
 }
 
 /// The newest event's id, of whatever tenant.
-pub async fn last_id(db: &impl ConnectionTrait) -> Result<Option<EventId>> {
+pub async fn last_id(db: &Connection) -> Result<Option<EventId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -61,7 +62,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, env: Env, id: EventId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, env: Env, id: EventId) -> Result<Model> {
     owned(tenant, env)
         .filter(Column::Id.eq(id))
         .one(db)
@@ -84,13 +85,7 @@ pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Pag
 }
 
 /// Events after the one of that id, in order: what a stream that was cut off has missed.
-pub async fn after(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    env: Env,
-    id: EventId,
-    limit: u64,
-) -> Result<Vec<Model>> {
+pub async fn after(db: &Connection, tenant: TenantId, env: Env, id: EventId, limit: u64) -> Result<Vec<Model>> {
     Ok(owned(tenant, env)
         .filter(Column::Id.gt(id))
         .order_by(Column::Id, Order::Asc)
@@ -100,7 +95,7 @@ pub async fn after(
 }
 
 /// Some events by their sequence numbers, for the delivery lane that has only these.
-pub async fn of_seqs(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<Vec<Model>> {
+pub async fn of_seqs(db: &Connection, seqs: &[i64]) -> Result<Vec<Model>> {
     Ok(Entity::find()
         .filter(Column::Seq.is_in(seqs.iter().copied()))
         .all(db)
@@ -108,7 +103,7 @@ pub async fn of_seqs(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<Vec<Mode
 }
 
 /// The oldest events made before `before`, at most `limit`, beginning after `after`.
-pub async fn oldest(db: &impl ConnectionTrait, after: i64, before: Moment, limit: u64) -> Result<Vec<i64>> {
+pub async fn oldest(db: &Connection, after: i64, before: Moment, limit: u64) -> Result<Vec<i64>> {
     let rows: Vec<(i64, Moment)> = Entity::find()
         .select_only()
         .columns([Column::Seq, Column::CreatedAt])
@@ -126,7 +121,7 @@ pub async fn oldest(db: &impl ConnectionTrait, after: i64, before: Moment, limit
 }
 
 /// Deletes these events, but for those that are still to be delivered.
-pub async fn prune(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<u64> {
+pub async fn prune(db: &Connection, seqs: &[i64]) -> Result<u64> {
     let needed = crate::delivery::Entity::find()
         .select_only()
         .column(crate::delivery::Column::EventSeq)
@@ -141,12 +136,7 @@ pub async fn prune(db: &impl ConnectionTrait, seqs: &[i64]) -> Result<u64> {
 }
 
 /// The types of these events.
-pub async fn types(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    env: Env,
-    ids: &[EventId],
-) -> Result<HashMap<EventId, String>> {
+pub async fn types(db: &Connection, tenant: TenantId, env: Env, ids: &[EventId]) -> Result<HashMap<EventId, String>> {
     let select = owned(tenant, env)
         .filter(Column::Id.is_in(ids.iter().copied()))
         .select_only()
@@ -156,13 +146,13 @@ pub async fn types(
 }
 
 /// Events of all tenants whose bodies are sealed, a page at a time.
-pub async fn sealed_after(db: &impl ConnectionTrait, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
+pub async fn sealed_after(db: &Connection, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
     let sealed = Entity::find().filter(Column::Body.starts_with("~"));
     page::behind(db, sealed, Column::Seq, after, limit).await
 }
 
 /// The same body under another key.
-pub async fn reseal(db: &impl ConnectionTrait, seq: i64, body: String) -> Result<()> {
+pub async fn reseal(db: &Connection, seq: i64, body: String) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Body, Expr::value(body))
         .filter(Column::Seq.eq(seq));
@@ -171,6 +161,6 @@ pub async fn reseal(db: &impl ConnectionTrait, seq: i64, body: String) -> Result
 }
 
 /// All events of all tenants in their order, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<i64>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Seq, after, limit).await
 }

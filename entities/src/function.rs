@@ -1,5 +1,6 @@
 //! Functions: what agents may call during a talk. Shared by a tenant's two envs.
 use crate::{
+    connection::Connection,
     error::{Error, Result},
     ids::{FunctionId, TenantId},
     page::{self, Listed, Page},
@@ -98,21 +99,21 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: FunctionId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, id: FunctionId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("function"))
 }
 
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
 }
 
-pub async fn of_name(db: &impl ConnectionTrait, tenant: TenantId, name: &str) -> Result<Option<Model>> {
+pub async fn of_name(db: &Connection, tenant: TenantId, name: &str) -> Result<Option<Model>> {
     Ok(owned(tenant).filter(Column::Name.eq(name)).one(db).await?)
 }
 
 /// Those of `ids` that exist, in no order.
-pub async fn of_ids(db: &impl ConnectionTrait, tenant: TenantId, ids: &[FunctionId]) -> Result<Vec<Model>> {
+pub async fn of_ids(db: &Connection, tenant: TenantId, ids: &[FunctionId]) -> Result<Vec<Model>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -123,16 +124,11 @@ pub async fn of_ids(db: &impl ConnectionTrait, tenant: TenantId, ids: &[Function
 }
 
 /// All functions with a secret, a page at a time: to seal them anew.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<FunctionId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<FunctionId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
-pub async fn reseal(
-    db: &impl ConnectionTrait,
-    id: FunctionId,
-    sealed_secret: String,
-    sealed_headers: String,
-) -> Result<()> {
+pub async fn reseal(db: &Connection, id: FunctionId, sealed_secret: String, sealed_headers: String) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::SealedSecret, sea_orm::sea_query::Expr::value(sealed_secret))
         .col_expr(Column::SealedHeaders, sea_orm::sea_query::Expr::value(sealed_headers))
@@ -142,7 +138,7 @@ pub async fn reseal(
     Ok(())
 }
 
-pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 

@@ -4,10 +4,11 @@
 //! In `meta`: the number while its process serves, with `:released` behind it once that process has ended in order.
 use crate::{
     bulk::{self, OnConflict},
+    connection::{Connection, Transaction},
     error::{Error, Result},
     meta,
 };
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, EntityTrait, QuerySelect};
+use sea_orm::{ConnectionTrait, DbBackend, EntityTrait, QuerySelect};
 
 const KEY: &str = "generation";
 const RELEASED: &str = ":released";
@@ -21,7 +22,8 @@ pub struct Taken {
 }
 
 /// Begins a new generation. Waits until no transaction of the one before is open.
-pub async fn take(db: &DatabaseTransaction) -> Result<Taken> {
+pub async fn take(transaction: &Transaction) -> Result<Taken> {
+    let db: &Connection = transaction;
     if db.get_database_backend() == DbBackend::Postgres {
         // A transaction that does not end must not keep us for ever; its connection can be ended by hand.
         db.execute_unprepared("SET LOCAL lock_timeout = '10s'").await?;
@@ -46,19 +48,19 @@ pub async fn take(db: &DatabaseTransaction) -> Result<Taken> {
 }
 
 /// Keeps every process from committing until the caller's transaction ends.
-pub async fn hold(db: &impl ConnectionTrait) -> Result<()> {
+pub async fn hold(db: &Connection) -> Result<()> {
     meta::Entity::find_by_id(KEY).lock_exclusive().one(db).await?;
     Ok(())
 }
 
 /// [`Error::Fenced`] if another process has begun to serve since. In a transaction nobody can until it ends.
-pub async fn assert(db: &impl ConnectionTrait, generation: i64) -> Result<()> {
+pub async fn assert(db: &Connection, generation: i64) -> Result<()> {
     let row = meta::Entity::find_by_id(KEY).lock_shared().one(db).await?;
     is_it(row, generation)
 }
 
 /// The same, of this moment only.
-pub async fn check(db: &impl ConnectionTrait, generation: i64) -> Result<()> {
+pub async fn check(db: &Connection, generation: i64) -> Result<()> {
     is_it(meta::Entity::find_by_id(KEY).one(db).await?, generation)
 }
 
@@ -70,7 +72,7 @@ fn is_it(row: Option<meta::Model>, generation: i64) -> Result<()> {
 }
 
 /// The process ends in order: it commits nothing more, and the next need not wait for it.
-pub async fn release(db: &DatabaseTransaction, generation: i64) -> Result<()> {
+pub async fn release(db: &Transaction, generation: i64) -> Result<()> {
     assert(db, generation).await?;
     let row = meta::Model {
         key: KEY.into(),

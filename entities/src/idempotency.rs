@@ -1,6 +1,7 @@
 //! What was answered to a POST with an `Idempotency-Key`, kept for 24 hours.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     error::Result,
     ids::TenantId,
     values::{Env, Moment},
@@ -30,16 +31,16 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn find(db: &impl ConnectionTrait, tenant: TenantId, env: Env, key: &str) -> Result<Option<Model>> {
+pub async fn find(db: &Connection, tenant: TenantId, env: Env, key: &str) -> Result<Option<Model>> {
     Ok(Entity::find_by_id((tenant, env, key.to_owned())).one(db).await?)
 }
 
 /// Claims a key; `false` if it was there before.
-pub async fn claim(db: &impl ConnectionTrait, row: &Model) -> Result<bool> {
+pub async fn claim(db: &Connection, row: &Model) -> Result<bool> {
     Ok(bulk::save(db, std::slice::from_ref(row), OnConflict::Keep).await? == 1)
 }
 
-pub async fn answer(db: &impl ConnectionTrait, row: &Model, status: u16, sealed_body: String) -> Result<()> {
+pub async fn answer(db: &Connection, row: &Model, status: u16, sealed_body: String) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Status, Expr::value(i32::from(status)))
         .col_expr(Column::SealedBody, Expr::value(sealed_body))
@@ -50,7 +51,7 @@ pub async fn answer(db: &impl ConnectionTrait, row: &Model, status: u16, sealed_
 }
 
 /// Gives a key back: its request changed nothing and may be sent again.
-pub async fn release(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
+pub async fn release(db: &Connection, row: &Model) -> Result<()> {
     Entity::delete_many()
         .filter(Column::TenantId.eq(row.tenant_id))
         .filter(Column::Env.eq(row.env))
@@ -61,7 +62,7 @@ pub async fn release(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
 }
 
 /// Until when so many of those that are older than `created_before` were made; `None`: there are none.
-pub async fn oldest(db: &impl ConnectionTrait, created_before: Moment, rows: u64) -> Result<Option<Moment>> {
+pub async fn oldest(db: &Connection, created_before: Moment, rows: u64) -> Result<Option<Moment>> {
     let made: Vec<Moment> = Entity::find()
         .select_only()
         .column(Column::CreatedAt)
@@ -75,7 +76,7 @@ pub async fn oldest(db: &impl ConnectionTrait, created_before: Moment, rows: u64
 }
 
 /// Forgets those that were made until then.
-pub async fn prune(db: &impl ConnectionTrait, created_until: Moment) -> Result<u64> {
+pub async fn prune(db: &Connection, created_until: Moment) -> Result<u64> {
     Ok(Entity::delete_many()
         .filter(Column::CreatedAt.lte(created_until))
         .exec(db)
@@ -91,6 +92,6 @@ fn of(update: sea_orm::UpdateMany<Entity>, row: &Model) -> sea_orm::UpdateMany<E
 }
 
 /// Every stored answer, of all tenants: for sealing them anew.
-pub async fn answered(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+pub async fn answered(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().filter(Column::SealedBody.is_not_null()).all(db).await?)
 }

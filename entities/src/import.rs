@@ -1,6 +1,7 @@
 //! Imports: lists that are read in as stored jobs, which go on after a crash where they were.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     error::{Error, Result},
     ids::{CampaignId, ImportId, TenantId, TenantScoped},
     values::{Env, Moment},
@@ -119,14 +120,14 @@ mod body {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<ImportId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<ImportId>) -> Result<Model> {
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
     select.one(db).await?.ok_or(Error::NotFound("import"))
 }
 
-pub async fn begin(db: &impl ConnectionTrait, row: Model, body: String) -> Result<()> {
+pub async fn begin(db: &Connection, row: Model, body: String) -> Result<()> {
     let text = body::Model {
         import_id: row.id,
         body,
@@ -136,7 +137,7 @@ pub async fn begin(db: &impl ConnectionTrait, row: Model, body: String) -> Resul
 }
 
 /// Stores how far it is; what was read in is dropped at the end.
-pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
+pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
     if row.status != ImportStatus::Running {
         body::Entity::delete_by_id(row.id).exec(db).await?;
@@ -144,12 +145,12 @@ pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
     Ok(())
 }
 
-pub async fn body(db: &impl ConnectionTrait, id: ImportId) -> Result<String> {
+pub async fn body(db: &Connection, id: ImportId) -> Result<String> {
     let row = body::Entity::find_by_id(id).one(db).await?;
     row.map(|row| row.body).ok_or(Error::NotFound("import"))
 }
 
-pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<TenantScoped<ImportId>>> {
+pub async fn running(db: &Connection) -> Result<Vec<TenantScoped<ImportId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
@@ -162,7 +163,7 @@ pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<TenantScoped<Impor
 }
 
 /// Jobs of the tenant that are not through.
-pub async fn count_running(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+pub async fn count_running(db: &Connection, tenant: TenantId) -> Result<u64> {
     let select = Entity::find()
         .filter(Expr::cust("status = 'running'"))
         .filter(Column::TenantId.eq(tenant));

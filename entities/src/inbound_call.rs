@@ -1,5 +1,6 @@
 //! Every call that came in, also those that nobody answered: what a number's answer rate is counted from.
 use crate::{
+    connection::Connection,
     error::Result,
     ids::{InboundCallId, NumberId, SessionId, TenantId},
     values::{E164, Env, Moment},
@@ -60,7 +61,7 @@ impl Counts {
     }
 }
 
-pub async fn counts_since(db: &impl ConnectionTrait, number: NumberId, env: Env, since: Moment) -> Result<Counts> {
+pub async fn counts_since(db: &Connection, number: NumberId, env: Env, since: Moment) -> Result<Counts> {
     let select = Entity::find()
         .select_only()
         .column(Column::Outcome)
@@ -84,7 +85,7 @@ pub async fn counts_since(db: &impl ConnectionTrait, number: NumberId, env: Env,
 }
 
 /// The oldest calls that came in before then. Ids grow with time: no look at the others.
-pub async fn oldest(db: &impl ConnectionTrait, before: Moment, rows: u64) -> Result<Vec<InboundCallId>> {
+pub async fn oldest(db: &Connection, before: Moment, rows: u64) -> Result<Vec<InboundCallId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -93,7 +94,7 @@ pub async fn oldest(db: &impl ConnectionTrait, before: Moment, rows: u64) -> Res
     Ok(select.limit(rows).into_tuple().all(db).await?)
 }
 
-pub async fn prune(db: &impl ConnectionTrait, ids: &[InboundCallId]) -> Result<u64> {
+pub async fn prune(db: &Connection, ids: &[InboundCallId]) -> Result<u64> {
     let these = Entity::delete_many().filter(Column::Id.is_in(ids.iter().copied()));
     Ok(these.exec(db).await?.rows_affected)
 }

@@ -1,15 +1,14 @@
 //! Rows as actors are addressed: by tenant, env and id.
 use crate::{
+    connection::Connection,
     error::Result,
     ids::{TenantId, TenantScoped},
     values::{Env, Moment},
 };
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select, TryGetable,
-};
+use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select, TryGetable};
 
 /// The rows of `select`; `key` is the columns of the tenant, of the env and of the id.
-pub async fn of<E, I>(db: &impl ConnectionTrait, select: Select<E>, key: [E::Column; 3]) -> Result<Vec<TenantScoped<I>>>
+pub async fn of<E, I>(db: &Connection, select: Select<E>, key: [E::Column; 3]) -> Result<Vec<TenantScoped<I>>>
 where
     E: EntityTrait,
     I: TryGetable,

@@ -4,6 +4,7 @@
 //! sum of `available` and `held`. Each entry holds the hash of the one before: a changed row is found.
 use crate::{
     bulk,
+    connection::Connection,
     error::Result,
     ids::{LedgerEntryId, TenantId},
     page::{self, Listed, Page},
@@ -189,12 +190,7 @@ pub struct Filter {
 }
 
 /// A tenant's entries in one env.
-pub async fn list(
-    db: &impl ConnectionTrait,
-    owner: (TenantId, Env),
-    filter: Filter,
-    page: Page,
-) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let mut select = owned(owner);
     if let Some(kind) = filter.kind {
         select = select.filter(Column::Kind.eq(kind));
@@ -206,18 +202,13 @@ pub async fn list(
 }
 
 /// The entries of one ledger after its `n`th, in their order: for the audit.
-pub async fn entries_after(
-    db: &impl ConnectionTrait,
-    owner: (TenantId, Env),
-    n: i64,
-    limit: u64,
-) -> Result<Vec<Model>> {
+pub async fn entries_after(db: &Connection, owner: (TenantId, Env), n: i64, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, owned(owner), Column::N, Some(n), limit).await
 }
 
 /// The account as it stands; one that nothing ever moved is as `opening` says.
 pub async fn load(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant, env): (TenantId, Env),
     opening: impl FnOnce(TenantId, Env) -> account::Model,
 ) -> Result<account::Model> {
@@ -226,7 +217,7 @@ pub async fn load(
 }
 
 /// The last place among all commits that an entry was given.
-pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = account::Entity::find()
         .select_only()
         .column_as(Expr::cust("CAST(COALESCE(MAX(last_seq), 0) AS BIGINT)"), "last");
@@ -268,12 +259,12 @@ pub mod account {
     }
 
     /// All accounts of all tenants: for the audit.
-    pub async fn all(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+    pub async fn all(db: &Connection) -> Result<Vec<Model>> {
         let select = Entity::find().order_by(Column::TenantId, Order::Asc);
         Ok(select.order_by(Column::Env, Order::Asc).all(db).await?)
     }
 
-    pub async fn of(db: &impl ConnectionTrait, owners: &[(TenantId, Env)]) -> Result<Vec<Model>> {
+    pub async fn of(db: &Connection, owners: &[(TenantId, Env)]) -> Result<Vec<Model>> {
         let mut found = Vec::new();
         let mut tenants: Vec<TenantId> = owners.iter().map(|(tenant, _)| *tenant).collect();
         tenants.sort();
@@ -304,21 +295,21 @@ pub mod grant {
     }
     impl ActiveModelBehavior for ActiveModel {}
 
-    pub async fn add(db: &impl ConnectionTrait, row: Model) -> Result<()> {
+    pub async fn add(db: &Connection, row: Model) -> Result<()> {
         bulk::save(db, &[row], bulk::OnConflict::Fail).await.map(drop)
     }
 
-    pub async fn waiting(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<Model>> {
+    pub async fn waiting(db: &Connection, limit: u64) -> Result<Vec<Model>> {
         let select = Entity::find().order_by(Column::Id, Order::Asc).limit(limit);
         Ok(select.all(db).await?)
     }
 
-    pub async fn waits(db: &impl ConnectionTrait, id: GrantId) -> Result<bool> {
+    pub async fn waits(db: &Connection, id: GrantId) -> Result<bool> {
         Ok(Entity::find_by_id(id).one(db).await?.is_some())
     }
 
     /// Those of `ids` that were still there; they are booked in the same transaction.
-    pub async fn take(db: &impl ConnectionTrait, ids: &[GrantId]) -> Result<Vec<Model>> {
+    pub async fn take(db: &Connection, ids: &[GrantId]) -> Result<Vec<Model>> {
         let rows = Entity::find()
             .filter(Column::Id.is_in(ids.iter().copied()))
             .all(db)

@@ -5,6 +5,7 @@
 
 pub mod bulk;
 pub mod changes;
+pub mod connection;
 pub mod db;
 pub mod error;
 pub mod generation;

@@ -1,5 +1,5 @@
 //! Dashboard sessions: the cookie holds a random token, the row its hash.
-use crate::{error::Result, ids::UserId, user, values::Moment};
+use crate::{connection::Connection, error::Result, ids::UserId, user, values::Moment};
 use sea_orm::{ExprTrait, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
@@ -17,7 +17,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn find(db: &impl ConnectionTrait, token_hash: &str) -> Result<Option<(Model, user::Model)>> {
+pub async fn find(db: &Connection, token_hash: &str) -> Result<Option<(Model, user::Model)>> {
     let Some(login) = Entity::find_by_id(token_hash.to_owned()).one(db).await? else {
         return Ok(None);
     };
@@ -25,7 +25,7 @@ pub async fn find(db: &impl ConnectionTrait, token_hash: &str) -> Result<Option<
     Ok(user.map(|user| (login, user)))
 }
 
-pub async fn touch(db: &impl ConnectionTrait, token_hash: &str, now: Moment) -> Result<()> {
+pub async fn touch(db: &Connection, token_hash: &str, now: Moment) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::LastSeenAt, Expr::value(now))
         .filter(Column::TokenHash.eq(token_hash));
@@ -34,7 +34,7 @@ pub async fn touch(db: &impl ConnectionTrait, token_hash: &str, now: Moment) -> 
 }
 
 /// The password was given again; `false`: the session is over.
-pub async fn authenticate(db: &impl ConnectionTrait, token_hash: &str, now: Moment) -> Result<bool> {
+pub async fn authenticate(db: &Connection, token_hash: &str, now: Moment) -> Result<bool> {
     let update = Entity::update_many()
         .col_expr(Column::AuthenticatedAt, Expr::value(now))
         .filter(Column::TokenHash.eq(token_hash));
@@ -42,7 +42,7 @@ pub async fn authenticate(db: &impl ConnectionTrait, token_hash: &str, now: Mome
 }
 
 /// Ends the user's sessions, all but the one that is kept; answers how many.
-pub async fn remove_of(db: &impl ConnectionTrait, user: UserId, keep: Option<&str>) -> Result<u64> {
+pub async fn remove_of(db: &Connection, user: UserId, keep: Option<&str>) -> Result<u64> {
     let mut delete = Entity::delete_many().filter(Column::UserId.eq(user));
     if let Some(keep) = keep {
         delete = delete.filter(Column::TokenHash.ne(keep));
@@ -50,7 +50,7 @@ pub async fn remove_of(db: &impl ConnectionTrait, user: UserId, keep: Option<&st
     Ok(delete.exec(db).await?.rows_affected)
 }
 
-pub async fn remove(db: &impl ConnectionTrait, token_hash: &str) -> Result<()> {
+pub async fn remove(db: &Connection, token_hash: &str) -> Result<()> {
     Entity::delete_many()
         .filter(Column::TokenHash.eq(token_hash))
         .exec(db)
@@ -59,7 +59,7 @@ pub async fn remove(db: &impl ConnectionTrait, token_hash: &str) -> Result<()> {
 }
 
 /// Forgets the sessions that ended by time.
-pub async fn prune(db: &impl ConnectionTrait, created_before: Moment, seen_before: Moment) -> Result<()> {
+pub async fn prune(db: &Connection, created_before: Moment, seen_before: Moment) -> Result<()> {
     let over = Column::CreatedAt
         .lt(created_before)
         .or(Column::LastSeenAt.lt(seen_before));

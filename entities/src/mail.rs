@@ -1,6 +1,7 @@
 //! E-mails of the service to its users: an outbox. A row is a promise to send it.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     error::Result,
     ids::{MailId, TenantId},
     values::Moment,
@@ -47,7 +48,7 @@ fn is_queued() -> Expr {
 }
 
 /// What is due until `until`, oldest first.
-pub async fn due(db: &impl ConnectionTrait, until: Moment, limit: u64) -> Result<Vec<Model>> {
+pub async fn due(db: &Connection, until: Moment, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(is_queued())
         .filter(Column::NextAttemptAt.lte(until));
@@ -59,25 +60,25 @@ pub async fn due(db: &impl ConnectionTrait, until: Moment, limit: u64) -> Result
 }
 
 /// When the next one is due.
-pub async fn next_due_at(db: &impl ConnectionTrait) -> Result<Option<Moment>> {
+pub async fn next_due_at(db: &Connection) -> Result<Option<Moment>> {
     let select = Entity::find().filter(is_queued());
     let first = select.order_by(Column::NextAttemptAt, Order::Asc).one(db).await?;
     Ok(first.and_then(|row| row.next_attempt_at))
 }
 
-pub async fn save(db: &impl ConnectionTrait, rows: &[Model]) -> Result<()> {
+pub async fn save(db: &Connection, rows: &[Model]) -> Result<()> {
     bulk::save(db, rows, OnConflict::Replace).await?;
     Ok(())
 }
 
-pub async fn any_before(db: &impl ConnectionTrait, created_before: Moment) -> Result<bool> {
+pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool> {
     let select = Entity::find()
         .filter(is_queued().not())
         .filter(Column::CreatedAt.lt(created_before));
     Ok(select.limit(1).one(db).await?.is_some())
 }
 
-pub async fn prune(db: &impl ConnectionTrait, created_before: Moment) -> Result<u64> {
+pub async fn prune(db: &Connection, created_before: Moment) -> Result<u64> {
     let ended = Entity::delete_many()
         .filter(is_queued().not())
         .filter(Column::CreatedAt.lt(created_before));

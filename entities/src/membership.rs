@@ -2,6 +2,7 @@
 use crate::{
     bulk,
     bulk::OnConflict,
+    connection::Connection,
     error::{Error, Result},
     ids::{TenantId, UserId},
     page::{self, Listed, Page},
@@ -23,7 +24,7 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 /// The user's workspaces with the role in each, by slug.
-pub async fn of_user(db: &impl ConnectionTrait, user: UserId) -> Result<Vec<(tenant::Model, Role)>> {
+pub async fn of_user(db: &Connection, user: UserId) -> Result<Vec<(tenant::Model, Role)>> {
     let rows = Entity::find().filter(Column::UserId.eq(user)).all(db).await?;
     let tenants = tenant::Entity::find()
         .filter(tenant::Column::Id.is_in(rows.iter().map(|row| row.tenant_id)))
@@ -42,7 +43,7 @@ pub async fn of_user(db: &impl ConnectionTrait, user: UserId) -> Result<Vec<(ten
 }
 
 /// The e-mail addresses of the workspace's owners.
-pub async fn owners(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<String>> {
+pub async fn owners(db: &Connection, tenant: TenantId) -> Result<Vec<String>> {
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Role.eq(Role::Owner))
@@ -56,7 +57,7 @@ pub async fn owners(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<S
 }
 
 /// A workspace's members with their roles, by when they became users.
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<(user::Model, Role)>> {
+pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<(user::Model, Role)>> {
     let members = Entity::find()
         .select_only()
         .column(Column::UserId)
@@ -78,17 +79,17 @@ pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Re
 }
 
 /// Nobody else changes who belongs to the workspace until the transaction's end. (On SQLite there is one writer anyway.)
-pub async fn lock(db: &impl ConnectionTrait, tenant: TenantId) -> Result<()> {
+pub async fn lock(db: &Connection, tenant: TenantId) -> Result<()> {
     let found = tenant::Entity::find_by_id(tenant).lock_exclusive().one(db).await?;
     found.map(drop).ok_or(Error::NotFound("workspace"))
 }
 
-pub async fn role_of(db: &impl ConnectionTrait, tenant: TenantId, user: UserId) -> Result<Option<Role>> {
+pub async fn role_of(db: &Connection, tenant: TenantId, user: UserId) -> Result<Option<Role>> {
     Ok(Entity::find_by_id((user, tenant)).one(db).await?.map(|row| row.role))
 }
 
 /// How many others own the workspace.
-pub async fn other_owners(db: &impl ConnectionTrait, tenant: TenantId, user: UserId) -> Result<u64> {
+pub async fn other_owners(db: &Connection, tenant: TenantId, user: UserId) -> Result<u64> {
     let others = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Role.eq(Role::Owner))
@@ -96,11 +97,11 @@ pub async fn other_owners(db: &impl ConnectionTrait, tenant: TenantId, user: Use
     Ok(others.count(db).await?)
 }
 
-pub async fn add(db: &impl ConnectionTrait, row: Model) -> Result<()> {
+pub async fn add(db: &Connection, row: Model) -> Result<()> {
     bulk::save(db, &[row], OnConflict::Fail).await.map(drop)
 }
 
-pub async fn set_role(db: &impl ConnectionTrait, tenant: TenantId, user: UserId, role: Role) -> Result<()> {
+pub async fn set_role(db: &Connection, tenant: TenantId, user: UserId, role: Role) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Role, Expr::value(role))
         .filter(Column::TenantId.eq(tenant))
@@ -109,7 +110,7 @@ pub async fn set_role(db: &impl ConnectionTrait, tenant: TenantId, user: UserId,
     Ok(())
 }
 
-pub async fn remove(db: &impl ConnectionTrait, tenant: TenantId, user: UserId) -> Result<()> {
+pub async fn remove(db: &Connection, tenant: TenantId, user: UserId) -> Result<()> {
     Entity::delete_by_id((user, tenant)).exec(db).await?;
     Ok(())
 }

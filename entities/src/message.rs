@@ -1,8 +1,6 @@
 //! What is asked of SMS and of e-mails alike: their tables have these columns in common.
-use crate::{error::Result, ids::TenantScoped, keys, values::Moment};
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QuerySelect, TryGetable, Value, sea_query::Expr,
-};
+use crate::{connection::Connection, error::Result, ids::TenantScoped, keys, values::Moment};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, TryGetable, Value, sea_query::Expr};
 
 /// A table of messages.
 pub trait Messages: EntityTrait {
@@ -15,7 +13,7 @@ pub trait Messages: EntityTrait {
 }
 
 /// When these ended, of those that have.
-pub async fn ends_of<M: Messages>(db: &impl ConnectionTrait, ids: &[M::Id]) -> Result<Vec<(M::Id, Moment)>> {
+pub async fn ends_of<M: Messages>(db: &Connection, ids: &[M::Id]) -> Result<Vec<(M::Id, Moment)>> {
     let [_, _, id] = M::KEY;
     let select = M::find()
         .filter(id.is_in(ids.iter().copied()))
@@ -29,7 +27,7 @@ pub async fn ends_of<M: Messages>(db: &impl ConnectionTrait, ids: &[M::Id]) -> R
 }
 
 /// When it ended; `None`: it has not, or it is not kept any more.
-pub async fn ended_at<M: Messages>(db: &impl ConnectionTrait, key: TenantScoped<M::Id>) -> Result<Option<Moment>> {
+pub async fn ended_at<M: Messages>(db: &Connection, key: TenantScoped<M::Id>) -> Result<Option<Moment>> {
     let [tenant, env, id] = M::KEY;
     let select = M::find()
         .filter(tenant.eq(key.tenant_id))
@@ -42,7 +40,7 @@ pub async fn ended_at<M: Messages>(db: &impl ConnectionTrait, key: TenantScoped<
 }
 
 /// Messages that have something to do by then.
-pub async fn due<M: Messages>(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<M::Id>>> {
+pub async fn due<M: Messages>(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<M::Id>>> {
     let waiting = M::find().filter(Expr::cust("wake_at IS NOT NULL"));
     keys::of(db, keys::due(waiting, M::WAKE_AT, by, limit), M::KEY).await
 }

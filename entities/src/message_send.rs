@@ -1,6 +1,7 @@
 //! Every intent to write to somebody: to whom, by what, when, and in which order. The caps are counted from it.
 use crate::{
     bulk,
+    connection::Connection,
     dnc::DncChannel,
     error::Result,
     ids::{CampaignId, TenantId},
@@ -61,7 +62,7 @@ pub struct Sent {
 
 /// The messages after `since` to each of `addresses`, in order. One that was tried again counts once.
 pub async fn recent(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant, env): (TenantId, Env),
     channel: Channel,
     addresses: &[String],
@@ -104,11 +105,7 @@ pub async fn recent(
 }
 
 /// All intents of one message, in order.
-pub async fn of_message(
-    db: &impl ConnectionTrait,
-    message: Uuid,
-    address: (TenantId, Env, Channel, &str),
-) -> Result<Vec<Model>> {
+pub async fn of_message(db: &Connection, message: Uuid, address: (TenantId, Env, Channel, &str)) -> Result<Vec<Model>> {
     let (tenant, env, channel, address) = address;
     let select = Entity::find()
         .filter(Column::TenantId.eq(tenant))
@@ -122,7 +119,7 @@ pub async fn of_message(
 }
 
 /// All intents of all tenants, a page at a time, in the order of the table's own key: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<Model>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<Model>, limit: u64) -> Result<Vec<Model>> {
     const KEY: [Column; 6] = [
         Column::TenantId,
         Column::Env,
@@ -150,7 +147,7 @@ pub async fn all_after(db: &impl ConnectionTrait, after: Option<Model>, limit: u
 }
 
 /// The last place among all commits that an intent was given.
-pub async fn last_seq(db: &impl ConnectionTrait) -> Result<i64> {
+pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = Entity::find()
         .select_only()
         .column_as(Expr::cust("CAST(COALESCE(MAX(seq), 0) AS BIGINT)"), "last");

@@ -1,5 +1,5 @@
 //! Facts about the installation itself: the secret key's check value, the keys of links, the set-up link's hash.
-use crate::{bulk, bulk::OnConflict, error::Result};
+use crate::{bulk, bulk::OnConflict, connection::Connection, error::Result};
 use sea_orm::entity::prelude::*;
 
 #[sea_orm::model]
@@ -36,11 +36,11 @@ pub const CLOCK: &str = "clock";
 /// The step of the wall clock that the operator has found good, by its `since`.
 pub const CLOCK_ACCEPTED: &str = "clock_accepted";
 
-pub async fn get(db: &impl ConnectionTrait, key: &str) -> Result<Option<String>> {
+pub async fn get(db: &Connection, key: &str) -> Result<Option<String>> {
     Ok(Entity::find_by_id(key.to_owned()).one(db).await?.map(|row| row.value))
 }
 
-pub async fn set(db: &impl ConnectionTrait, key: &str, value: &str) -> Result<()> {
+pub async fn set(db: &Connection, key: &str, value: &str) -> Result<()> {
     let row = Model {
         key: key.into(),
         value: value.into(),
@@ -49,7 +49,7 @@ pub async fn set(db: &impl ConnectionTrait, key: &str, value: &str) -> Result<()
 }
 
 /// Removes `key` if it still holds `value`; answers whether it did. Makes a token single-use.
-pub async fn take(db: &impl ConnectionTrait, key: &str, value: &str) -> Result<bool> {
+pub async fn take(db: &Connection, key: &str, value: &str) -> Result<bool> {
     let removed = Entity::delete_many()
         .filter(Column::Key.eq(key))
         .filter(Column::Value.eq(value))
@@ -59,6 +59,6 @@ pub async fn take(db: &impl ConnectionTrait, key: &str, value: &str) -> Result<b
 }
 
 /// Answers whether it was there.
-pub async fn remove(db: &impl ConnectionTrait, key: &str) -> Result<bool> {
+pub async fn remove(db: &Connection, key: &str) -> Result<bool> {
     Ok(Entity::delete_by_id(key.to_owned()).exec(db).await?.rows_affected > 0)
 }

@@ -1,6 +1,7 @@
 //! A tenant's phone numbers: who answers them, and how well. Shared by its two envs. That a tenant has one here says nothing of
 //! whose it is: others may have it too, and live use asks for [`number_claim`].
 use crate::{
+    connection::Connection,
     error::{Error, Result},
     ids::{AgentId, NumberId, TenantId, TrunkId},
     number_claim,
@@ -61,28 +62,28 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: NumberId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, id: NumberId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("number"))
 }
 
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
 }
 
-pub async fn of_number(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
+pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
     Ok(found.one(db).await?)
 }
 
 /// The tenant's numbers that this agent answers.
-pub async fn of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent: AgentId) -> Result<Vec<E164>> {
+pub async fn of_agent(db: &Connection, tenant: TenantId, agent: AgentId) -> Result<Vec<E164>> {
     let rows = owned(tenant).filter(Column::AgentId.eq(agent)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
 }
 
 /// The tenant's numbers that use this trunk.
-pub async fn of_trunk(db: &impl ConnectionTrait, tenant: TenantId, trunk: TrunkId) -> Result<Vec<E164>> {
+pub async fn of_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Result<Vec<E164>> {
     let rows = owned(tenant).filter(Column::TrunkId.eq(trunk)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
 }
@@ -104,7 +105,7 @@ pub mod alarm {
     }
     impl ActiveModelBehavior for ActiveModel {}
 
-    pub async fn load(db: &impl ConnectionTrait, number: NumberId, env: Env) -> Result<Model> {
+    pub async fn load(db: &Connection, number: NumberId, env: Env) -> Result<Model> {
         let found = Entity::find_by_id((number, env)).one(db).await?;
         Ok(found.unwrap_or(Model {
             number_id: number,
@@ -115,17 +116,17 @@ pub mod alarm {
     }
 }
 
-pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
 /// Who writes where nobody says otherwise: the tenant's oldest number, in live the oldest that it has claimed.
-pub async fn default_of(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<Option<E164>> {
+pub async fn default_of(db: &Connection, tenant: TenantId, env: Env) -> Result<Option<E164>> {
     oldest(db, usable(tenant, env)).await
 }
 
 /// Who calls live where nobody says otherwise: the oldest that it has claimed and that has a trunk.
-pub async fn default_on_trunk(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Option<E164>> {
+pub async fn default_on_trunk(db: &Connection, tenant: TenantId) -> Result<Option<E164>> {
     oldest(db, usable(tenant, Env::Live).filter(Column::TrunkId.is_not_null())).await
 }
 
@@ -150,7 +151,7 @@ fn usable(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
     }
 }
 
-async fn oldest(db: &impl ConnectionTrait, select: sea_orm::Select<Entity>) -> Result<Option<E164>> {
+async fn oldest(db: &Connection, select: sea_orm::Select<Entity>) -> Result<Option<E164>> {
     use sea_orm::{Order, QueryOrder, QuerySelect};
     let first = select.order_by(Column::Id, Order::Asc).limit(1).one(db).await?;
     Ok(first.map(|row| row.phone_number))
@@ -166,7 +167,7 @@ pub enum Usability {
     Usable,
 }
 
-pub async fn usability(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), number: &E164) -> Result<Usability> {
+pub async fn usability(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<Usability> {
     if of_number(db, tenant, number).await?.is_none() {
         return Ok(Usability::Foreign);
     }
@@ -179,7 +180,7 @@ pub async fn usability(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)
 }
 
 /// The workspace that is called and texted on it live: it has claimed it, and has it among its numbers.
-pub async fn owner_of(db: &impl ConnectionTrait, number: &E164) -> Result<Option<TenantId>> {
+pub async fn owner_of(db: &Connection, number: &E164) -> Result<Option<TenantId>> {
     let Some(claim) = number_claim::load(db, number).await? else {
         return Ok(None);
     };

@@ -2,6 +2,7 @@
 //! one that claimed it calls and texts from it live, and is called and texted on it.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     error::Result,
     ids::TenantId,
     values::{E164, Moment},
@@ -34,17 +35,17 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Who has it.
-pub async fn load(db: &impl ConnectionTrait, number: &E164) -> Result<Option<Model>> {
+pub async fn load(db: &Connection, number: &E164) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(number.clone()).one(db).await?)
 }
 
 /// Does the tenant have it?
-pub async fn holds(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<bool> {
+pub async fn holds(db: &Connection, tenant: TenantId, number: &E164) -> Result<bool> {
     Ok(load(db, number).await?.is_some_and(|claim| claim.tenant_id == tenant))
 }
 
 /// Whoever had it has it no longer. `false`: the operator has given it away at this moment, which no code undoes.
-pub async fn put(db: &impl ConnectionTrait, row: Model) -> Result<bool> {
+pub async fn put(db: &Connection, row: Model) -> Result<bool> {
     let on_conflict = match row.source {
         Source::Operator => OnConflict::Replace,
         Source::Code => {
@@ -59,7 +60,7 @@ pub async fn put(db: &impl ConnectionTrait, row: Model) -> Result<bool> {
 }
 
 /// The tenant gives it up; answers whether it had it.
-pub async fn release(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<bool> {
+pub async fn release(db: &Connection, tenant: TenantId, number: &E164) -> Result<bool> {
     let its = Entity::delete_many()
         .filter(Column::PhoneNumber.eq(number.clone()))
         .filter(Column::TenantId.eq(tenant));

@@ -1,12 +1,11 @@
 //! Lists in pages: keyset cursors over `id` (UUIDv7, so in order of creation), never OFFSET.
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     values::Moment,
 };
-use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select, Value,
-};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select, Value};
 use uuid::Uuid;
 
 /// Which part of a list.
@@ -65,7 +64,7 @@ impl Page {
 
 /// Reads one page of `select`, which has been narrowed to its tenant.
 pub async fn fetch<E: EntityTrait>(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     select: Select<E>,
     id: E::Column,
     created_at: E::Column,
@@ -77,7 +76,7 @@ pub async fn fetch<E: EntityTrait>(
 
 /// The rows of `select` behind `after`, in the order of `key`: one page of what is read as a whole.
 pub async fn behind<E: EntityTrait>(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     select: Select<E>,
     key: E::Column,
     after: Option<impl Into<Value>>,
@@ -105,9 +104,9 @@ const AT_ONCE: u64 = 500;
 
 /// Hands a table to `with` as a whole, page by page, so that no statement takes long: `read` answers the rows behind one,
 /// which `key` names.
-pub async fn each<C, M, K, E: From<Error>>(
-    db: &C,
-    read: impl AsyncFn(&C, Option<K>, u64) -> Result<Vec<M>>,
+pub async fn each<M, K, E: From<Error>>(
+    db: &Connection,
+    read: impl AsyncFn(&Connection, Option<K>, u64) -> Result<Vec<M>>,
     key: impl Fn(&M) -> K,
     mut with: impl AsyncFnMut(Vec<M>) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -137,7 +136,8 @@ pub async fn search<E: EntityTrait>(
     if wanted.is_empty() {
         return fetch(&db.read, all, id, created_at, page).await;
     }
-    let (mut rest, mut rows, mut connection) = (page, Vec::new(), &db.read);
+    let (mut rest, mut rows) = (page, Vec::new());
+    let mut connection: &Connection = &db.read;
     loop {
         let behind = rest.of(all.clone(), id, created_at);
         let ids = behind.clone().select_only().column(id).limit(STRETCH);

@@ -1,6 +1,7 @@
 //! Recordings: the sound of calls, and what became of it. The sound itself lies in the recordings' store.
 use crate::{
     agent::Channels,
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{RecordingId, SessionId, TenantId, TenantScoped},
@@ -83,13 +84,13 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<RecordingId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<RecordingId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("recording"))
 }
 
 /// Whose it is, for a link that carries its own proof.
-pub async fn owner_of(db: &impl ConnectionTrait, id: RecordingId) -> Result<Option<TenantScoped<RecordingId>>> {
+pub async fn owner_of(db: &Connection, id: RecordingId) -> Result<Option<TenantScoped<RecordingId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
 
@@ -110,14 +111,14 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// Recordings that have something to do by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RecordingId>>> {
+pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RecordingId>>> {
     let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
     let due = keys::due(waiting, Column::WakeAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Makes what is being stored or erased, or waits to be tried again, due at once; what is kept until later is not touched.
-pub async fn let_go(db: &impl ConnectionTrait, now: Moment) -> Result<()> {
+pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
     let at_work = Condition::any()
         .add(Column::Status.eq(Status::Processing))
         .add(Column::PurgeAfter.lte(now));
@@ -132,7 +133,7 @@ pub async fn let_go(db: &impl ConnectionTrait, now: Moment) -> Result<()> {
 }
 
 /// Those of `sessions` whose recording is kept only until its purge, or is gone after an opt-out: left out of exports.
-pub async fn opted_out(db: &impl ConnectionTrait, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
+pub async fn opted_out(db: &Connection, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
     for chunk in sessions.chunks(500) {
         let select = Entity::find()
@@ -146,7 +147,7 @@ pub async fn opted_out(db: &impl ConnectionTrait, sessions: &[SessionId]) -> Res
 }
 
 /// Those of `sessions` whose recording can be heard, and may be named in an export.
-pub async fn linked(db: &impl ConnectionTrait, tenant: TenantId, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
+pub async fn linked(db: &Connection, tenant: TenantId, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
     for chunk in sessions.chunks(500) {
         let select = Entity::find()
@@ -161,13 +162,14 @@ pub async fn linked(db: &impl ConnectionTrait, tenant: TenantId, sessions: &[Ses
 }
 
 /// All of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<RecordingId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<RecordingId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Who has listened to what.
 pub mod read {
     use crate::{
+        connection::Connection,
         ids::{ApiKeyId, RecordingId, RecordingReadId, TenantId},
         values::Moment,
     };
@@ -187,7 +189,7 @@ pub mod read {
     }
     impl ActiveModelBehavior for ActiveModel {}
 
-    pub async fn count(db: &impl ConnectionTrait, recording: RecordingId) -> crate::Result<u64> {
+    pub async fn count(db: &Connection, recording: RecordingId) -> crate::Result<u64> {
         Ok(Entity::find()
             .filter(Column::RecordingId.eq(recording))
             .count(db)

@@ -1,6 +1,7 @@
 //! Recoveries: sending again what an endpoint missed, as stored jobs that go on after a crash.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     error::Result,
     ids::{DeliveryId, EndpointId, RecoveryId, TenantId, TenantScoped},
     values::{Env, Moment},
@@ -60,32 +61,32 @@ fn is_running() -> Expr {
 }
 
 /// The endpoint's newest.
-pub async fn latest(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<Option<Model>> {
+pub async fn latest(db: &Connection, endpoint: EndpointId) -> Result<Option<Model>> {
     let select = Entity::find().filter(Column::EndpointId.eq(endpoint));
     Ok(select.order_by(Column::Id, Order::Desc).one(db).await?)
 }
 
-pub async fn load(db: &impl ConnectionTrait, id: RecoveryId) -> Result<Option<Model>> {
+pub async fn load(db: &Connection, id: RecoveryId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id).one(db).await?)
 }
 
-pub async fn running(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+pub async fn running(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().filter(is_running()).all(db).await?)
 }
 
-pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
+pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
     Ok(())
 }
 
-pub async fn any_before(db: &impl ConnectionTrait, created_before: Moment) -> Result<bool> {
+pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool> {
     let select = Entity::find()
         .filter(is_running().not())
         .filter(Column::CreatedAt.lt(created_before));
     Ok(select.limit(1).one(db).await?.is_some())
 }
 
-pub async fn prune(db: &impl ConnectionTrait, created_before: Moment) -> Result<u64> {
+pub async fn prune(db: &Connection, created_before: Moment) -> Result<u64> {
     let ended = Entity::delete_many()
         .filter(is_running().not())
         .filter(Column::CreatedAt.lt(created_before));

@@ -1,5 +1,6 @@
 //! Rooms: links by which a person talks with an agent in a browser. What is said there is the session's.
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{AgentId, ParticipantId, RoomId, SessionId, TenantId, TenantScoped},
@@ -124,13 +125,13 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<RoomId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<RoomId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("room"))
 }
 
 /// For a link that carries its own proof.
-pub async fn behind_link(db: &impl ConnectionTrait, id: RoomId) -> Result<Option<Model>> {
+pub async fn behind_link(db: &Connection, id: RoomId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id)
         .filter(Column::DeletedAt.is_null())
         .one(db)
@@ -143,18 +144,18 @@ pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page:
 }
 
 /// The tenant's rooms that have not ended.
-pub async fn count_open(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+pub async fn count_open(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     Ok(owned(tenant, env).filter(is_open()).count(db).await?)
 }
 
 /// Rooms of all tenants that must be looked at by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RoomId>>> {
+pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RoomId>>> {
     let due = keys::due(Entity::find().filter(is_open()), Column::WakeAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Open rooms whose session has ended: a crash, or a lost hint, kept them from following.
-pub async fn behind(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<(TenantScoped<RoomId>, session::Model)>> {
+pub async fn behind(db: &Connection, limit: u64) -> Result<Vec<(TenantScoped<RoomId>, session::Model)>> {
     let open = Entity::find()
         .filter(is_open())
         .join(JoinType::InnerJoin, sessions())
@@ -171,7 +172,7 @@ pub async fn behind(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<(Tenant
 }
 
 /// Rooms that have ended, of sessions that have not.
-pub async fn ahead(db: &impl ConnectionTrait, limit: u64) -> Result<Vec<Model>> {
+pub async fn ahead(db: &Connection, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
         .join(JoinType::InnerJoin, sessions())
         .filter(Expr::cust("phase <> 'ended' AND room_id IS NOT NULL"))
@@ -187,6 +188,6 @@ fn sessions() -> RelationDef {
 }
 
 /// All rooms of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<RoomId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<RoomId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }

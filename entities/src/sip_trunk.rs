@@ -2,6 +2,7 @@
 use crate::{
     bulk::{self, OnConflict},
     campaign::CallsPerSecond,
+    connection::Connection,
     error::{Error, Result},
     ids::{TenantId, TrunkId},
     page::{self, Listed, Page},
@@ -87,28 +88,28 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: TrunkId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, id: TrunkId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("SIP trunk"))
 }
 
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
 }
 
-pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
 /// Inserts version 1, else replaces the predecessor.
-pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
+pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::ReplacePredecessor)
         .await
         .map(drop)
 }
 
 /// What a test found; nothing, if the trunk was changed meanwhile.
-pub async fn tested(db: &impl ConnectionTrait, row: &Model, status: Status, at: Moment) -> Result<()> {
+pub async fn tested(db: &Connection, row: &Model, status: Status, at: Moment) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::Status, Expr::value(status))
         .col_expr(Column::TestedAt, Expr::value(at))
@@ -120,12 +121,12 @@ pub async fn tested(db: &impl ConnectionTrait, row: &Model, status: Status, at: 
 }
 
 /// All trunks with a password, a page at a time: to seal them anew.
-pub async fn sealed_after(db: &impl ConnectionTrait, after: Option<TrunkId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn sealed_after(db: &Connection, after: Option<TrunkId>, limit: u64) -> Result<Vec<Model>> {
     let with_password = Entity::find().filter(Column::SealedPassword.is_not_null());
     page::behind(db, with_password, Column::Id, after, limit).await
 }
 
-pub async fn reseal(db: &impl ConnectionTrait, id: TrunkId, sealed_password: String) -> Result<()> {
+pub async fn reseal(db: &Connection, id: TrunkId, sealed_password: String) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::SealedPassword, Expr::value(sealed_password))
         .filter(Column::Id.eq(id))

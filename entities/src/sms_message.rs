@@ -1,5 +1,6 @@
 //! SMS: one row per message, from its order to its end; and what came in.
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
@@ -154,13 +155,13 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<SmsId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<SmsId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("message"))
 }
 
 /// Whose it is, for a provider's report that carries its own proof.
-pub async fn owner_of(db: &impl ConnectionTrait, id: SmsId) -> Result<Option<TenantScoped<SmsId>>> {
+pub async fn owner_of(db: &Connection, id: SmsId) -> Result<Option<TenantScoped<SmsId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
 
@@ -185,14 +186,14 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// Messages that are not sent yet.
-pub async fn count_open(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
+pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending')"));
     Ok(open.count(db).await?)
 }
 
 /// A message that came in, by its provider's id.
 pub async fn inbound(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     (tenant, env): (TenantId, Env),
     provider_message_id: &str,
 ) -> Result<Option<Model>> {
@@ -205,7 +206,7 @@ pub async fn inbound(
 /// Who has texted `person` from `number`, or may have, with a live key: first who surely did, the last of them first. Counted
 /// from the intents, which are kept; from which number a text went is known only as long as the text itself is, or where no
 /// service chose one.
-pub async fn senders(db: &impl ConnectionTrait, person: &E164, number: &E164, limit: u16) -> Result<Vec<TenantId>> {
+pub async fn senders(db: &Connection, person: &E164, number: &E164, limit: u16) -> Result<Vec<TenantId>> {
     // The tenants come first: the intents' own key begins with them.
     const TEXT: &str = "SELECT t.id FROM tenants t CROSS JOIN message_sends s LEFT JOIN sms_messages m \
         ON m.tenant_id = s.tenant_id AND m.id = s.message_id \
@@ -219,13 +220,13 @@ pub async fn senders(db: &impl ConnectionTrait, person: &E164, number: &E164, li
 }
 
 /// All of all tenants that were to be sent, a page at a time: for the audit.
-pub async fn outbound_after(db: &impl ConnectionTrait, after: Option<SmsId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn outbound_after(db: &Connection, after: Option<SmsId>, limit: u64) -> Result<Vec<Model>> {
     let outbound = Entity::find().filter(Column::Direction.eq(Direction::Outbound));
     page::behind(db, outbound, Column::Id, after, limit).await
 }
 
 /// Some that were made before then and wait for nothing any more.
-pub async fn oldest(db: &impl ConnectionTrait, before: Moment, limit: u64) -> Result<Vec<SmsId>> {
+pub async fn oldest(db: &Connection, before: Moment, limit: u64) -> Result<Vec<SmsId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -236,7 +237,7 @@ pub async fn oldest(db: &impl ConnectionTrait, before: Moment, limit: u64) -> Re
     Ok(select.into_tuple().all(db).await?)
 }
 
-pub async fn prune(db: &impl ConnectionTrait, ids: &[SmsId]) -> Result<()> {
+pub async fn prune(db: &Connection, ids: &[SmsId]) -> Result<()> {
     Entity::delete_many()
         .filter(Column::Id.is_in(ids.iter().copied()))
         .exec(db)

@@ -1,6 +1,7 @@
 //! Workspaces that the operator has stopped: while a row is here, nothing is dialled in either env.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     dispatch_block::{self, Reason},
     error::Result,
     ids::TenantId,
@@ -20,17 +21,17 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn of(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Option<Model>> {
+pub async fn of(db: &Connection, tenant: TenantId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(tenant).one(db).await?)
 }
 
-pub async fn all(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+pub async fn all(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().all(db).await?)
 }
 
 /// Stops a workspace. A second time keeps the moment from which its contacts wait, and answers with it; a reason that is
 /// given then replaces the one before.
-pub async fn begin(db: &impl ConnectionTrait, row: Model) -> Result<Model> {
+pub async fn begin(db: &Connection, row: Model) -> Result<Model> {
     let known = of(db, row.tenant_id).await?;
     let row = match known {
         Some(known) => Model {
@@ -51,7 +52,7 @@ pub async fn begin(db: &impl ConnectionTrait, row: Model) -> Result<Model> {
 }
 
 /// Lets it go on. Answers whether it was stopped.
-pub async fn lift(db: &impl ConnectionTrait, tenant: TenantId) -> Result<bool> {
+pub async fn lift(db: &Connection, tenant: TenantId) -> Result<bool> {
     for env in [Env::Live, Env::Test] {
         dispatch_block::remove(db, tenant, env, Reason::Suspension).await?;
     }

@@ -1,5 +1,5 @@
 //! A campaign's counts, kept in step with its contacts and sessions by the transactions that move them.
-use crate::{error::Result, ids::CampaignId};
+use crate::{connection::Connection, error::Result, ids::CampaignId};
 use sea_orm::{FromQueryResult, Statement, Value, entity::prelude::*};
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl std::ops::AddAssign for Model {
     }
 }
 
-pub async fn load(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Model> {
+pub async fn load(db: &Connection, campaign: CampaignId) -> Result<Model> {
     Ok(Entity::find_by_id(campaign)
         .one(db)
         .await?
@@ -72,7 +72,7 @@ pub async fn load(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Mod
 }
 
 pub async fn of(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     campaigns: impl IntoIterator<Item = CampaignId>,
 ) -> Result<BTreeMap<CampaignId, Model>> {
     let rows = Entity::find()
@@ -88,7 +88,7 @@ struct Remaining {
 }
 
 /// Adds `by` (a model of differences) and answers how many contacts are left unfinished.
-pub async fn add(db: &impl ConnectionTrait, by: &Model) -> Result<i64> {
+pub async fn add(db: &Connection, by: &Model) -> Result<i64> {
     const TEXT: &str = "UPDATE campaign_tallies SET total = total + $2, pending = pending + $3, waiting = waiting + $4, \
         dispatched = dispatched + $5, completed = completed + $6, failed = failed + $7, skipped = skipped + $8, \
         canceled = canceled + $9, completed_sessions = completed_sessions + $10, failed_sessions = failed_sessions + $11, \

@@ -1,5 +1,6 @@
 //! Workspaces.
 use crate::{
+    connection::Connection,
     error::{Error, Result},
     ids::TenantId,
     values::{Country, Env, Moment, Zone},
@@ -32,7 +33,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn load(db: &impl ConnectionTrait, id: TenantId) -> Result<Model> {
+pub async fn load(db: &Connection, id: TenantId) -> Result<Model> {
     Entity::find_by_id(id)
         .one(db)
         .await?
@@ -40,7 +41,7 @@ pub async fn load(db: &impl ConnectionTrait, id: TenantId) -> Result<Model> {
 }
 
 /// How its numbers without `+` are read.
-pub async fn country(db: &impl ConnectionTrait, id: TenantId) -> Result<Country> {
+pub async fn country(db: &Connection, id: TenantId) -> Result<Country> {
     let tenant = load(db, id).await?;
     tenant.country.parse().map_err(|_| Error::Corrupt {
         table: "tenants",
@@ -51,13 +52,13 @@ pub async fn country(db: &impl ConnectionTrait, id: TenantId) -> Result<Country>
 
 /// Keeps other processes from holding the workspace until the transaction ends. (On SQLite one transaction writes at a time
 /// anyway.)
-pub async fn hold(db: &impl ConnectionTrait, id: TenantId) -> Result<()> {
+pub async fn hold(db: &Connection, id: TenantId) -> Result<()> {
     let held = Entity::find_by_id(id).lock_exclusive().one(db).await?;
     held.map(drop).ok_or(Error::NotFound("workspace"))
 }
 
 /// Is it as it was known, and does nothing keep it from dialling? Asked inside the transaction that commits a dial.
-pub async fn is_free(db: &impl ConnectionTrait, id: TenantId, env: Env, version: i32) -> Result<bool> {
+pub async fn is_free(db: &Connection, id: TenantId, env: Env, version: i32) -> Result<bool> {
     let free = Expr::cust(format!(
         "NOT EXISTS (SELECT 1 FROM dispatch_blocks WHERE dispatch_blocks.tenant_id = tenants.id AND dispatch_blocks.env = '{env}')"
     ));
@@ -65,7 +66,7 @@ pub async fn is_free(db: &impl ConnectionTrait, id: TenantId, env: Env, version:
     Ok(found.count(db).await? > 0)
 }
 
-pub async fn by_slug(db: &impl ConnectionTrait, slug: &str) -> Result<Model> {
+pub async fn by_slug(db: &Connection, slug: &str) -> Result<Model> {
     Entity::find()
         .filter(Column::Slug.eq(slug))
         .one(db)
@@ -73,10 +74,10 @@ pub async fn by_slug(db: &impl ConnectionTrait, slug: &str) -> Result<Model> {
         .ok_or(Error::NotFound("workspace"))
 }
 
-pub async fn slug_is_taken(db: &impl ConnectionTrait, slug: &str) -> Result<bool> {
+pub async fn slug_is_taken(db: &Connection, slug: &str) -> Result<bool> {
     Ok(Entity::find().filter(Column::Slug.eq(slug)).count(db).await? > 0)
 }
 
-pub async fn all(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+pub async fn all(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().order_by(Column::Slug, Order::Asc).all(db).await?)
 }

@@ -1,5 +1,6 @@
 //! Top-ups: payments for credits. What they moved is in the ledger; here is how they went.
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{TenantId, TenantScoped, TopupId},
@@ -102,7 +103,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<TopupId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<TopupId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("top-up"))
 }
@@ -113,31 +114,31 @@ pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page:
 }
 
 /// Top-ups that wait for their payment.
-pub async fn count_pending(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<u64> {
+pub async fn count_pending(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let pending = owned(tenant, env).filter(Expr::cust("status = 'pending'"));
     Ok(pending.count(db).await?)
 }
 
 /// A top-up that Stripe tells of: its notices name no tenant, and prove by their signature where they come from.
-pub async fn of_stripe(db: &impl ConnectionTrait, id: TopupId) -> Result<Option<Model>> {
+pub async fn of_stripe(db: &Connection, id: TopupId) -> Result<Option<Model>> {
     let found = Entity::find_by_id(id).filter(Column::Processor.eq(Processor::Stripe));
     Ok(found.one(db).await?)
 }
 
 /// The one that this payment has settled.
-pub async fn of_payment(db: &impl ConnectionTrait, payment_intent_id: &str) -> Result<Option<Model>> {
+pub async fn of_payment(db: &Connection, payment_intent_id: &str) -> Result<Option<Model>> {
     let found = Entity::find().filter(Column::ProcessorPaymentIntentId.eq(payment_intent_id));
     Ok(found.one(db).await?)
 }
 
 /// Top-ups of which the processor is to be asked by then, the most overdue first.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
+pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
     let waiting = Entity::find().filter(Expr::cust("ask_at IS NOT NULL"));
     let due = keys::due(waiting, Column::AskAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// All of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<TopupId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<TopupId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }

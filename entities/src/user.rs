@@ -2,6 +2,7 @@
 use crate::{
     bulk,
     bulk::OnConflict,
+    connection::Connection,
     error::{Error, Result},
     ids::UserId,
     page,
@@ -24,33 +25,33 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-pub async fn by_email(db: &impl ConnectionTrait, email: &str) -> Result<Option<Model>> {
+pub async fn by_email(db: &Connection, email: &str) -> Result<Option<Model>> {
     Ok(Entity::find()
         .filter(Column::Email.eq(email.to_lowercase()))
         .one(db)
         .await?)
 }
 
-pub async fn exist(db: &impl ConnectionTrait) -> Result<bool> {
+pub async fn exist(db: &Connection) -> Result<bool> {
     Ok(Entity::find().one(db).await?.is_some())
 }
 
-pub async fn load(db: &impl ConnectionTrait, id: UserId) -> Result<Model> {
+pub async fn load(db: &Connection, id: UserId) -> Result<Model> {
     Entity::find_by_id(id).one(db).await?.ok_or(Error::NotFound("user"))
 }
 
 /// Oldest first, a page at a time.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<UserId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<UserId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// Is this still the user's password? Until the transaction's end nobody else changes it.
-pub async fn still_has(db: &impl ConnectionTrait, id: UserId, password_hash: &str) -> Result<bool> {
+pub async fn still_has(db: &Connection, id: UserId, password_hash: &str) -> Result<bool> {
     let found = Entity::find_by_id(id).lock_exclusive().one(db).await?;
     Ok(found.is_some_and(|user| user.password_hash == password_hash))
 }
 
-pub async fn set_password(db: &impl ConnectionTrait, id: UserId, password_hash: &str) -> Result<()> {
+pub async fn set_password(db: &Connection, id: UserId, password_hash: &str) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::PasswordHash, Expr::value(password_hash))
         .filter(Column::Id.eq(id));
@@ -60,7 +61,7 @@ pub async fn set_password(db: &impl ConnectionTrait, id: UserId, password_hash: 
     }
 }
 
-pub async fn add(db: &impl ConnectionTrait, user: &Model) -> Result<()> {
+pub async fn add(db: &Connection, user: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(user), OnConflict::Fail)
         .await
         .map(drop)

@@ -1,6 +1,7 @@
 //! Numbers outside the sandbox block that a tenant's test keys may call, once they are verified. Shared by its two envs.
 use crate::{
     bulk::{self, OnConflict},
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{TenantId, VerificationCodeId, VerifiedNumberId},
@@ -88,7 +89,7 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
     Entity::find().filter(Column::TenantId.eq(tenant))
 }
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: VerifiedNumberId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("verified number"))
 }
@@ -98,17 +99,17 @@ pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page)
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
-pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
-pub async fn of_number(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
+pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
     Ok(found.one(db).await?)
 }
 
 /// May the tenant's test keys call it?
-pub async fn contains(db: &impl ConnectionTrait, tenant: TenantId, number: &E164) -> Result<bool> {
+pub async fn contains(db: &Connection, tenant: TenantId, number: &E164) -> Result<bool> {
     let found = owned(tenant)
         .filter(Column::PhoneNumber.eq(number.clone()))
         .filter(Column::Status.eq(Status::Verified));
@@ -116,7 +117,7 @@ pub async fn contains(db: &impl ConnectionTrait, tenant: TenantId, number: &E164
 }
 
 /// The operator vouches for it. A second time changes nothing; a code that is waited for is waited for no longer.
-pub async fn add(db: &impl ConnectionTrait, row: Model) -> Result<()> {
+pub async fn add(db: &Connection, row: Model) -> Result<()> {
     match of_number(db, row.tenant_id, &row.phone_number).await? {
         Some(known) if known.status == Status::Verified => Ok(()),
         Some(known) => {
@@ -134,13 +135,13 @@ pub async fn add(db: &impl ConnectionTrait, row: Model) -> Result<()> {
 }
 
 /// Inserts version 1, else replaces the predecessor.
-pub async fn save(db: &impl ConnectionTrait, row: &Model) -> Result<()> {
+pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::ReplacePredecessor)
         .await
         .map(drop)
 }
 
-pub async fn delete(db: &impl ConnectionTrait, tenant: TenantId, id: VerifiedNumberId) -> Result<()> {
+pub async fn delete(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<()> {
     let mine = Entity::delete_many().filter(Column::TenantId.eq(tenant));
     let deleted = mine.filter(Column::Id.eq(id)).exec(db).await?;
     match deleted.rows_affected {
@@ -150,7 +151,7 @@ pub async fn delete(db: &impl ConnectionTrait, tenant: TenantId, id: VerifiedNum
 }
 
 /// Those of `numbers` that are verified.
-pub async fn among(db: &impl ConnectionTrait, tenant: TenantId, numbers: &[E164]) -> Result<Vec<E164>> {
+pub async fn among(db: &Connection, tenant: TenantId, numbers: &[E164]) -> Result<Vec<E164>> {
     let mut found = Vec::new();
     for chunk in numbers.chunks(500) {
         let select = owned(tenant)
@@ -164,16 +165,12 @@ pub async fn among(db: &impl ConnectionTrait, tenant: TenantId, numbers: &[E164]
 }
 
 /// All with a sealed code, a page at a time: to seal them anew.
-pub async fn sealed_after(
-    db: &impl ConnectionTrait,
-    after: Option<VerifiedNumberId>,
-    limit: u64,
-) -> Result<Vec<Model>> {
+pub async fn sealed_after(db: &Connection, after: Option<VerifiedNumberId>, limit: u64) -> Result<Vec<Model>> {
     let with_code = Entity::find().filter(Column::SealedCode.is_not_null());
     page::behind(db, with_code, Column::Id, after, limit).await
 }
 
-pub async fn reseal(db: &impl ConnectionTrait, id: VerifiedNumberId, sealed_code: String) -> Result<()> {
+pub async fn reseal(db: &Connection, id: VerifiedNumberId, sealed_code: String) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::SealedCode, Expr::value(sealed_code))
         .filter(Column::Id.eq(id))
@@ -200,7 +197,7 @@ pub mod codes {
 
     /// When codes for this number were made, and when codes for any number of the tenant; since then, the oldest first.
     pub async fn since(
-        db: &impl ConnectionTrait,
+        db: &Connection,
         tenant: TenantId,
         number: &E164,
         since: Moment,
@@ -215,7 +212,7 @@ pub mod codes {
     }
 
     /// Notes a code that is made, and forgets those of that moment and before.
-    pub async fn note(db: &impl ConnectionTrait, row: Model, forget: Moment) -> Result<()> {
+    pub async fn note(db: &Connection, row: Model, forget: Moment) -> Result<()> {
         let old = Entity::delete_many().filter(Column::TenantId.eq(row.tenant_id));
         old.filter(Column::CreatedAt.lte(forget)).exec(db).await?;
         bulk::save(db, &[row], OnConflict::Fail).await.map(drop)

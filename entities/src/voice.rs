@@ -1,6 +1,7 @@
 //! Clones of voices: what each is called, how far it is, and what it is made from. Shared by a tenant's two envs; the events
 //! of a clone go to the env in which it was created.
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{TenantId, TenantScoped, VoiceId},
@@ -89,13 +90,13 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
-pub async fn load(db: &impl ConnectionTrait, tenant: TenantId, id: VoiceId) -> Result<Model> {
+pub async fn load(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("voice"))
 }
 
 /// For what follows its deletion.
-pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<VoiceId>) -> Result<Model> {
+pub async fn load_even_deleted(db: &Connection, key: TenantScoped<VoiceId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
@@ -107,19 +108,19 @@ pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page)
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
-pub async fn count(db: &impl ConnectionTrait, tenant: TenantId) -> Result<u64> {
+pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
 /// Voices that have something to do by then.
-pub async fn due(db: &impl ConnectionTrait, by: Moment, limit: u64) -> Result<Vec<TenantScoped<VoiceId>>> {
+pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<VoiceId>>> {
     let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
     let due = keys::due(waiting, Column::WakeAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Makes what is being trained or erased due at once: whoever was at it has ended.
-pub async fn let_go(db: &impl ConnectionTrait, now: Moment) -> Result<()> {
+pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::WakeAt, Expr::value(now))
         .filter(Expr::cust("wake_at IS NOT NULL"))
@@ -132,6 +133,7 @@ pub async fn let_go(db: &impl ConnectionTrait, now: Moment) -> Result<()> {
 /// What a voice is made from. The sound itself lies in the recordings' store.
 pub mod sample {
     use crate::{
+        connection::Connection,
         error::Result,
         ids::{TenantId, VoiceId, VoiceSampleId},
         page,
@@ -168,7 +170,7 @@ pub mod sample {
     impl ActiveModelBehavior for ActiveModel {}
 
     /// Those that count, in their order.
-    pub async fn of_voice(db: &impl ConnectionTrait, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
+    pub async fn of_voice(db: &Connection, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
         let select = Entity::find()
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::VoiceId.eq(voice))
@@ -180,7 +182,7 @@ pub mod sample {
     }
 
     /// All of a voice, also what was never whole.
-    pub async fn all_of_voice(db: &impl ConnectionTrait, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
+    pub async fn all_of_voice(db: &Connection, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
         let select = Entity::find()
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::VoiceId.eq(voice));
@@ -188,7 +190,7 @@ pub mod sample {
     }
 
     /// Begun before then and never whole: nobody is at them any more.
-    pub async fn abandoned(db: &impl ConnectionTrait, before: Moment, limit: u64) -> Result<Vec<Model>> {
+    pub async fn abandoned(db: &Connection, before: Moment, limit: u64) -> Result<Vec<Model>> {
         let select = Entity::find()
             .filter(Expr::cust("NOT stored"))
             .filter(Column::CreatedAt.lt(before));
@@ -196,11 +198,11 @@ pub mod sample {
     }
 
     /// All of all tenants, a page at a time: to seal them anew.
-    pub async fn all_after(db: &impl ConnectionTrait, after: Option<VoiceSampleId>, limit: u64) -> Result<Vec<Model>> {
+    pub async fn all_after(db: &Connection, after: Option<VoiceSampleId>, limit: u64) -> Result<Vec<Model>> {
         page::behind(db, Entity::find(), Column::Id, after, limit).await
     }
 
-    pub async fn delete(db: &impl ConnectionTrait, ids: &[VoiceSampleId]) -> Result<()> {
+    pub async fn delete(db: &Connection, ids: &[VoiceSampleId]) -> Result<()> {
         Entity::delete_many()
             .filter(Column::Id.is_in(ids.iter().copied()))
             .exec(db)
@@ -208,7 +210,7 @@ pub mod sample {
         Ok(())
     }
 
-    pub async fn delete_of(db: &impl ConnectionTrait, voice: VoiceId) -> Result<()> {
+    pub async fn delete_of(db: &Connection, voice: VoiceId) -> Result<()> {
         Entity::delete_many().filter(Column::VoiceId.eq(voice)).exec(db).await?;
         Ok(())
     }

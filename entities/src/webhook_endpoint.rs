@@ -1,5 +1,6 @@
 //! Webhook endpoints: where a tenant's events go.
 use crate::{
+    connection::Connection,
     error::{Error, Result},
     ids::{EndpointId, TenantId, TenantScoped},
     page::{self, Listed, Page},
@@ -122,7 +123,7 @@ fn present() -> sea_orm::Select<Entity> {
     Entity::find().filter(Column::DeletedAt.is_null())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<EndpointId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<EndpointId>) -> Result<Model> {
     let select = present()
         .filter(Column::Id.eq(key.id))
         .filter(Column::TenantId.eq(key.tenant_id))
@@ -130,14 +131,14 @@ pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<EndpointId>) -> R
     select.one(db).await?.ok_or(Error::NotFound("webhook endpoint"))
 }
 
-pub async fn list(db: &impl ConnectionTrait, tenant: TenantId, env: Env, page: Page) -> Result<Listed<Model>> {
+pub async fn list(db: &Connection, tenant: TenantId, env: Env, page: Page) -> Result<Listed<Model>> {
     let select = present()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env));
     page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
 }
 
-pub async fn count(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+pub async fn count(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     Ok(present()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env))
@@ -146,7 +147,7 @@ pub async fn count(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Res
 }
 
 /// A page of those for which deliveries are made, of all tenants, by id.
-pub async fn receiving(db: &impl ConnectionTrait, after: Option<EndpointId>, limit: u64) -> Result<Vec<Subscriber>> {
+pub async fn receiving(db: &Connection, after: Option<EndpointId>, limit: u64) -> Result<Vec<Subscriber>> {
     let columns = [
         Column::Id,
         Column::TenantId,
@@ -162,7 +163,7 @@ pub async fn receiving(db: &impl ConnectionTrait, after: Option<EndpointId>, lim
 }
 
 /// A tenant's endpoints that receive now.
-pub async fn active(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<Vec<Model>> {
+pub async fn active(db: &Connection, tenant: TenantId, env: Env) -> Result<Vec<Model>> {
     let select = present()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env))
@@ -171,7 +172,7 @@ pub async fn active(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Re
 }
 
 /// Whose these are, deleted ones too.
-pub async fn keys(db: &impl ConnectionTrait, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
+pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
     let mut keys = Vec::with_capacity(ids.len());
     for ids in ids.chunks(1000) {
         let rows = Entity::find()
@@ -184,23 +185,23 @@ pub async fn keys(db: &impl ConnectionTrait, ids: &[EndpointId]) -> Result<Vec<T
 }
 
 /// Endpoints whose previous secret must be forgotten in time.
-pub async fn in_overlap(db: &impl ConnectionTrait) -> Result<Vec<TenantScoped<EndpointId>>> {
+pub async fn in_overlap(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
     let select = present().filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));
     Ok(select.all(db).await?.iter().map(Model::key).collect())
 }
 
 /// All that were ever made, of all tenants: for sealing their secrets anew.
-pub async fn all(db: &impl ConnectionTrait) -> Result<Vec<Model>> {
+pub async fn all(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().all(db).await?)
 }
 
 /// A page of all that were ever made, of all tenants, deleted ones too: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<EndpointId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<EndpointId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 pub async fn reseal(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     id: EndpointId,
     sealed_secret: String,
     sealed_previous_secret: Option<String>,

@@ -1,43 +1,145 @@
-//! The schema, one file per change; what a released file makes never changes.
-pub use sea_orm_migration::MigratorTrait;
-use sea_orm_migration::prelude::*;
-
-mod m2026_11_20_000001_initial;
-mod m2026_11_21_000002_calling_rules;
-mod m2026_11_21_000003_the_call;
-mod m2026_11_22_000004_messages;
-mod m2026_11_22_000005_topups;
-mod m2026_11_22_000006_voices;
-mod m2026_11_22_000007_trunks;
-mod m2026_11_22_000008_credits;
-mod m2026_11_22_000009_rooms;
-mod m2026_11_22_000014_access;
-mod m2026_11_22_000017_numbers;
-mod m2026_11_23_000019_imports;
-mod m2026_11_23_000020_reviews;
-mod m2026_11_23_000021_refunds;
+//! The schema, one file per change; what a released file makes never changes. There is no way back but to a copy of the database.
+//!
+//! Which of them a database has had stands in its table `seaql_migrations`, by that name since the first release.
+mod columns;
+mod schema;
 mod steps;
 
-pub struct Migrator;
+use futures_util::future::BoxFuture;
+use schema::Schema;
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, SqliteTransactionMode, Statement,
+    TransactionOptions, TransactionTrait,
+};
+use std::{
+    collections::BTreeSet,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-#[async_trait::async_trait]
-impl MigratorTrait for Migrator {
-    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![
-            Box::new(m2026_11_20_000001_initial::Migration),
-            Box::new(m2026_11_21_000002_calling_rules::Migration),
-            Box::new(m2026_11_21_000003_the_call::Migration),
-            Box::new(m2026_11_22_000004_messages::Migration),
-            Box::new(m2026_11_22_000007_trunks::Migration),
-            Box::new(m2026_11_22_000005_topups::Migration),
-            Box::new(m2026_11_22_000006_voices::Migration),
-            Box::new(m2026_11_22_000008_credits::Migration),
-            Box::new(m2026_11_22_000009_rooms::Migration),
-            Box::new(m2026_11_22_000014_access::Migration),
-            Box::new(m2026_11_22_000017_numbers::Migration),
-            Box::new(m2026_11_23_000019_imports::Migration),
-            Box::new(m2026_11_23_000020_reviews::Migration),
-            Box::new(m2026_11_23_000021_refunds::Migration),
-        ]
+struct Migration {
+    name: &'static str,
+    up: for<'a> fn(&'a Schema<'a>) -> BoxFuture<'a, Result<(), DbErr>>,
+}
+
+macro_rules! migrations { ($($name:ident)*) => {
+    $(mod $name;)*
+
+    /// In the order in which they are made.
+    const ALL: &[Migration] = &[$(Migration {
+        name: stringify!($name),
+        up: |schema| Box::pin($name::up(schema)),
+    }),*];
+} }
+
+migrations! {
+    m2026_11_20_000001_initial
+    m2026_11_21_000002_calling_rules
+    m2026_11_21_000003_the_call
+    m2026_11_22_000004_messages
+    m2026_11_22_000007_trunks
+    m2026_11_22_000005_topups
+    m2026_11_22_000006_voices
+    m2026_11_22_000008_credits
+    m2026_11_22_000009_rooms
+    m2026_11_22_000014_access
+    m2026_11_22_000017_numbers
+    m2026_11_23_000019_imports
+    m2026_11_23_000020_reviews
+    m2026_11_23_000021_refunds
+}
+
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \
+                     \"applied_at\" bigint NOT NULL )";
+
+/// Makes all that the database has not had, each in a transaction of its own.
+pub async fn up(db: &DatabaseConnection) -> Result<(), DbErr> {
+    migrate(db, None).await
+}
+
+/// The same, but only those before the one of that name: for tests of what it makes of what there is.
+pub async fn up_to(db: &DatabaseConnection, name: &str) -> Result<(), DbErr> {
+    migrate(db, Some(name)).await
+}
+
+/// Those that the database has not had yet. Writes nothing, so that a role which may only read can ask.
+pub async fn pending(db: &DatabaseConnection) -> Result<Vec<&'static str>, DbErr> {
+    let applied = if has_table(db).await? {
+        applied(db).await?
+    } else {
+        BTreeSet::new()
+    };
+    check_known(&applied)?;
+    let names = ALL.iter().map(|migration| migration.name);
+    Ok(names.filter(|name| !applied.contains(*name)).collect())
+}
+
+async fn migrate(db: &DatabaseConnection, before: Option<&str>) -> Result<(), DbErr> {
+    if pending(db).await?.is_empty() {
+        return Ok(());
     }
+    db.execute_unprepared(TABLE).await?;
+    for migration in ALL {
+        if before == Some(migration.name) {
+            break;
+        }
+        let options = TransactionOptions {
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+            ..Default::default()
+        };
+        let transaction = db.begin_with_options(options).await?;
+        make(&transaction, migration).await?;
+        transaction.commit().await?;
+    }
+    Ok(())
+}
+
+/// Makes one unless it is there: another process may have been at it a moment ago, and is waited for.
+async fn make(db: &DatabaseTransaction, migration: &Migration) -> Result<(), DbErr> {
+    let backend = db.get_database_backend();
+    if backend == DbBackend::Postgres {
+        db.execute_unprepared("LOCK TABLE \"seaql_migrations\" IN EXCLUSIVE MODE")
+            .await?;
+    }
+    if applied(db).await?.contains(migration.name) {
+        return Ok(());
+    }
+    (migration.up)(&Schema(db)).await?;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let values = [migration.name.into(), i64::try_from(now).unwrap_or(i64::MAX).into()];
+    let text = "INSERT INTO \"seaql_migrations\" (\"version\", \"applied_at\") VALUES ($1, $2)";
+    db.execute_raw(Statement::from_sql_and_values(backend, text, values))
+        .await?;
+    Ok(())
+}
+
+/// A database that a newer version has changed is not touched by an older one.
+fn check_known(applied: &BTreeSet<String>) -> Result<(), DbErr> {
+    let known = |name: &&String| ALL.iter().any(|migration| migration.name == **name);
+    match applied.iter().find(|name| !known(name)) {
+        Some(name) => Err(DbErr::Migration(format!(
+            "a newer version of Callboard has changed this database (`{name}`); run that version, or restore a copy"
+        ))),
+        None => Ok(()),
+    }
+}
+
+async fn has_table(db: &DatabaseConnection) -> Result<bool, DbErr> {
+    let text = match db.get_database_backend() {
+        DbBackend::Sqlite => "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'seaql_migrations'",
+        _ => "SELECT 1 WHERE to_regclass('seaql_migrations') IS NOT NULL",
+    };
+    let asked = Statement::from_string(db.get_database_backend(), text);
+    Ok(db.query_one_raw(asked).await?.is_some())
+}
+
+async fn applied(db: &impl ConnectionTrait) -> Result<BTreeSet<String>, DbErr> {
+    let asked = Statement::from_string(
+        db.get_database_backend(),
+        "SELECT \"version\" FROM \"seaql_migrations\"",
+    );
+    let rows = db.query_all_raw(asked).await?;
+    rows.iter().map(|row| row.try_get_by_index(0)).collect()
 }

@@ -1,30 +1,9 @@
 //! The first schema: access, agents, campaigns, sessions, events and their delivery.
-use super::steps::{self, clustered, editable, table};
-use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
+use crate::{columns::*, schema::Schema, steps::{clustered, editable, table}};
+use sea_orm::{DbBackend, DbErr, sea_query::TableCreateStatement};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        steps::apply(manager, Vec::new(), tables(manager.get_database_backend()), &INDEXES).await
-    }
-
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for table in tables(manager.get_database_backend())
-            .iter()
-            .rev()
-            .filter_map(|table| table.get_table_name().cloned())
-        {
-            manager.drop_table(Table::drop().table(table).to_owned()).await?;
-        }
-        Ok(())
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    schema.apply(Vec::new(), tables(schema.backend()), &INDEXES).await
 }
 
 fn tables(backend: DbBackend) -> Vec<TableCreateStatement> {

@@ -1,23 +1,9 @@
 //! The call itself: versions of agents, functions, recordings, dispositions and answers, numbers and the calls that come in.
-use super::steps::{self, clustered, editable, table};
-use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
+use crate::{columns::*, schema::Schema, steps::{clustered, editable, table}};
+use sea_orm::{DbBackend, DbErr, sea_query::{ColumnDef, TableCreateStatement}};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        steps::apply(manager, columns(), tables(manager.get_database_backend()), &STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    schema.apply(columns(), tables(schema.backend()), &STATEMENTS).await
 }
 
 fn columns() -> Vec<(&'static str, ColumnDef)> {

@@ -1,46 +1,32 @@
 //! Top-ups: what somebody pays for credits, and what became of it.
-use super::steps;
-use sea_orm_migration::{prelude::*, schema::*};
+use crate::{columns::*, schema::Schema};
+use sea_orm::{DbErr, sea_query::{Alias, Table}};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let topups = Table::create()
-            .table(Alias::new("topups"))
-            .col(uuid("id").primary_key())
-            .col(uuid("tenant_id"))
-            .col(text("env"))
-            .col(big_integer("amount_cents"))
-            .col(text("currency"))
-            .col(text("processor"))
-            .col(text("status"))
-            .col(big_integer("refunded_cents"))
-            .col(text_null("processor_payment_intent_id"))
-            .col(text_null("processor_session_id"))
-            .col(text_null("checkout_url"))
-            .col(text_null("success_url"))
-            .col(text_null("cancel_url"))
-            .col(text_null("error"))
-            // When the processor is asked what became of it.
-            .col(big_integer_null("ask_at"))
-            .col(big_integer("created_at"))
-            .col(big_integer_null("settled_at"))
-            .col(big_integer_null("expires_at"))
-            .col(integer("version"))
-            .to_owned();
-        steps::apply(manager, Vec::new(), vec![topups], &STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    let topups = Table::create()
+        .table(Alias::new("topups"))
+        .col(uuid("id").primary_key())
+        .col(uuid("tenant_id"))
+        .col(text("env"))
+        .col(big_integer("amount_cents"))
+        .col(text("currency"))
+        .col(text("processor"))
+        .col(text("status"))
+        .col(big_integer("refunded_cents"))
+        .col(text_null("processor_payment_intent_id"))
+        .col(text_null("processor_session_id"))
+        .col(text_null("checkout_url"))
+        .col(text_null("success_url"))
+        .col(text_null("cancel_url"))
+        .col(text_null("error"))
+        // When the processor is asked what became of it.
+        .col(big_integer_null("ask_at"))
+        .col(big_integer("created_at"))
+        .col(big_integer_null("settled_at"))
+        .col(big_integer_null("expires_at"))
+        .col(integer("version"))
+        .to_owned();
+    schema.apply(Vec::new(), vec![topups], &STATEMENTS).await
 }
 
 const STATEMENTS: [&str; 5] = [

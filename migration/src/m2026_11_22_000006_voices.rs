@@ -1,25 +1,11 @@
 //! Clones of voices, the samples they are made from, and whether a workspace's plan has them.
-use super::steps::{self, editable, table};
-use sea_orm_migration::{prelude::*, schema::*};
+use crate::{columns::*, schema::Schema, steps::{editable, table}};
+use sea_orm::{DbErr, sea_query::ColumnDef};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let plan = boolean("voice_clones").default(true).to_owned();
-        let tables = vec![table("voices", 1, voices()), table("voice_samples", 1, voice_samples())];
-        steps::apply(manager, vec![("tenants", plan)], tables, &STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    let plan = boolean("voice_clones").default(true).to_owned();
+    let tables = vec![table("voices", 1, voices()), table("voice_samples", 1, voice_samples())];
+    schema.apply(vec![("tenants", plan)], tables, &STATEMENTS).await
 }
 
 fn voices() -> Vec<ColumnDef> {

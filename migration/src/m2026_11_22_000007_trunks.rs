@@ -1,24 +1,10 @@
 //! SIP trunks, numbers that prove whose they are by a code, slots kept free for calls that come in, why a workspace is
 //! suspended.
-use super::steps::{self, editable, table};
-use sea_orm_migration::{prelude::*, schema::*};
+use crate::{columns::*, schema::Schema, steps::{editable, table}};
+use sea_orm::{DbErr, sea_query::{ColumnDef, TableCreateStatement}};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        steps::apply(manager, columns(), tables(), &STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    schema.apply(columns(), tables(), &STATEMENTS).await
 }
 
 fn columns() -> Vec<(&'static str, ColumnDef)> {

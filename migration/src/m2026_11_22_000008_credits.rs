@@ -1,32 +1,18 @@
 //! Prepaid credits: an account and an append-only ledger per workspace and env, and what a session has set aside. Contacts are
 //! reached by their campaign's channel.
-use super::steps;
-use sea_orm_migration::{prelude::*, schema::*};
+use crate::{columns::*, schema::Schema};
+use sea_orm::{DbErr, sea_query::{Alias, Index, Table, TableCreateStatement}};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    for table in tables() {
+        schema.create(table).await?;
     }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for table in tables() {
-            manager.create_table(table).await?;
-        }
-        let columns = vec![
-            ("sessions", big_integer("hold_cents").default(0).to_owned()),
-            ("contacts", text("channel").default("phone").to_owned()),
-            ("contacts", text("address").default("").to_owned()),
-        ];
-        steps::apply(manager, columns, Vec::new(), &STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+    let columns = vec![
+        ("sessions", big_integer("hold_cents").default(0).to_owned()),
+        ("contacts", text("channel").default("phone").to_owned()),
+        ("contacts", text("address").default("").to_owned()),
+    ];
+    schema.apply(columns, Vec::new(), &STATEMENTS).await
 }
 
 fn tables() -> Vec<TableCreateStatement> {

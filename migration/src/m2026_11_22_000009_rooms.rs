@@ -1,53 +1,39 @@
 //! Rooms: links by which a person talks with an agent in a browser. Their sessions have no number.
-use super::steps;
-use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
+use crate::{columns::*, schema::Schema};
+use sea_orm::{DbBackend, DbErr, sea_query::{Alias, Table}};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let rooms = Table::create()
-            .table(Alias::new("rooms"))
-            .col(uuid("id").primary_key())
-            .col(uuid("tenant_id"))
-            .col(text("env"))
-            .col(uuid("session_id"))
-            .col(uuid("agent_id"))
-            .col(text("status"))
-            .col(text("nonce"))
-            .col(big_integer("expires_at"))
-            .col(big_integer_null("viewed_at"))
-            .col(uuid_null("participant_id"))
-            .col(big_integer_null("connect_by"))
-            .col(big_integer_null("joined_at"))
-            .col(big_integer_null("lost_at"))
-            .col(big_integer_null("ended_at"))
-            .col(text_null("error_code"))
-            .col(text_null("error_message"))
-            .col(big_integer_null("wake_at"))
-            .col(big_integer_null("deleted_at"))
-            .col(integer("version"))
-            .col(big_integer("created_at"))
-            .to_owned();
-        manager.create_table(rooms).await?;
-        let nullable = match manager.get_database_backend() {
-            DbBackend::Sqlite => SQLITE_NULLABLE,
-            _ => &["ALTER TABLE sessions ALTER COLUMN to_number DROP NOT NULL"],
-        };
-        let room = vec![("sessions", uuid_null("room_id"))];
-        steps::apply(manager, room, Vec::new(), nullable).await?;
-        steps::execute(manager, INDEXES).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    let rooms = Table::create()
+        .table(Alias::new("rooms"))
+        .col(uuid("id").primary_key())
+        .col(uuid("tenant_id"))
+        .col(text("env"))
+        .col(uuid("session_id"))
+        .col(uuid("agent_id"))
+        .col(text("status"))
+        .col(text("nonce"))
+        .col(big_integer("expires_at"))
+        .col(big_integer_null("viewed_at"))
+        .col(uuid_null("participant_id"))
+        .col(big_integer_null("connect_by"))
+        .col(big_integer_null("joined_at"))
+        .col(big_integer_null("lost_at"))
+        .col(big_integer_null("ended_at"))
+        .col(text_null("error_code"))
+        .col(text_null("error_message"))
+        .col(big_integer_null("wake_at"))
+        .col(big_integer_null("deleted_at"))
+        .col(integer("version"))
+        .col(big_integer("created_at"))
+        .to_owned();
+    schema.create(rooms).await?;
+    let nullable = match schema.backend() {
+        DbBackend::Sqlite => SQLITE_NULLABLE,
+        _ => &["ALTER TABLE sessions ALTER COLUMN to_number DROP NOT NULL"],
+    };
+    let room = vec![("sessions", uuid_null("room_id"))];
+    schema.apply(room, Vec::new(), nullable).await?;
+    schema.apply(Vec::new(), Vec::new(), INDEXES).await
 }
 
 /// SQLite cannot take a NOT NULL away: another column takes its place.

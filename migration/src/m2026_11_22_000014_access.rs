@@ -1,24 +1,10 @@
 //! Access that can be taken back: when a session's password was last given, and a log of who changed whose access.
-use super::steps;
-use sea_orm_migration::{prelude::*, schema::*};
+use crate::{columns::*, schema::Schema};
+use sea_orm::{DbErr, sea_query::{Alias, Table, TableCreateStatement}};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let authenticated = big_integer("authenticated_at").default(0).to_owned();
-        steps::apply(manager, vec![("logins", authenticated)], vec![audit_log()], &STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    let authenticated = big_integer("authenticated_at").default(0).to_owned();
+    schema.apply(vec![("logins", authenticated)], vec![audit_log()], &STATEMENTS).await
 }
 
 fn audit_log() -> TableCreateStatement {

@@ -1,30 +1,16 @@
 //! Whose number is whose, for live use.
-use super::steps;
-use sea_orm_migration::{prelude::*, schema::*};
+use crate::{columns::*, schema::Schema};
+use sea_orm::{DbErr, sea_query::{Alias, Table}};
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let claims = Table::create()
-            .table(Alias::new("number_claims"))
-            .col(text("phone_number").primary_key())
-            .col(uuid("tenant_id"))
-            .col(text("source"))
-            .col(big_integer("claimed_at"))
-            .to_owned();
-        steps::apply(manager, Vec::new(), vec![claims], &STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    let claims = Table::create()
+        .table(Alias::new("number_claims"))
+        .col(text("phone_number").primary_key())
+        .col(uuid("tenant_id"))
+        .col(text("source"))
+        .col(big_integer("claimed_at"))
+        .to_owned();
+    schema.apply(Vec::new(), vec![claims], &STATEMENTS).await
 }
 
 const STATEMENTS: [&str; 2] = [

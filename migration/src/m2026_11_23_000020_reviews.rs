@@ -1,23 +1,9 @@
 //! Campaigns whose rules have changed, so that who waits is judged anew; and what a retry by hand grants, as a fact of its own.
-use super::steps;
-use sea_orm_migration::prelude::*;
+use crate::schema::Schema;
+use sea_orm::DbErr;
 
-#[derive(DeriveMigrationName)]
-pub struct Migration;
-
-#[async_trait::async_trait]
-impl MigrationTrait for Migration {
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        steps::execute(manager, STATEMENTS).await
-    }
-
-    async fn down(&self, _: &SchemaManager) -> Result<(), DbErr> {
-        steps::no_way_back()
-    }
+pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
+    schema.apply(Vec::new(), Vec::new(), STATEMENTS).await
 }
 
 const STATEMENTS: &[&str] = &[

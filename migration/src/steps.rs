@@ -1,36 +1,9 @@
-//! The steps that migrations are made of. What stands here has made the databases that there are, so its effect never changes.
-use sea_orm_migration::{prelude::*, schema::*, sea_orm::DbBackend};
-
-/// Adds each column to the table of that name, makes the tables, then runs the statements.
-pub async fn apply(
-    manager: &SchemaManager<'_>,
-    columns: Vec<(&'static str, ColumnDef)>,
-    tables: Vec<TableCreateStatement>,
-    statements: &[&str],
-) -> Result<(), DbErr> {
-    for (table, column) in columns {
-        // One change per statement: SQLite takes no more.
-        let change = Table::alter().table(Alias::new(table)).add_column(column).to_owned();
-        manager.alter_table(change).await?;
-    }
-    for table in tables {
-        manager.create_table(table).await?;
-    }
-    execute(manager, statements).await
-}
-
-/// Plain text, because sea-query has no partial indexes: they keep the queues small, however long the history.
-pub async fn execute(manager: &SchemaManager<'_>, statements: &[&str]) -> Result<(), DbErr> {
-    for statement in statements {
-        manager.get_connection().execute_unprepared(statement).await?;
-    }
-    Ok(())
-}
-
-/// What every migration but the first answers to being undone.
-pub fn no_way_back() -> Result<(), DbErr> {
-    Err(DbErr::Migration("go back to a copy of the database instead".into()))
-}
+//! Tables as the migrations write them. What stands here has made the databases that there are, so its effect never changes.
+use crate::columns::*;
+use sea_orm::{
+    DbBackend,
+    sea_query::{Alias, ColumnDef, Index, Table, TableCreateStatement},
+};
 
 /// Name, columns; the primary key is the columns that come first.
 pub fn table(name: &'static str, keys: usize, columns: Vec<ColumnDef>) -> TableCreateStatement {

@@ -1,14 +1,13 @@
 //! A user's own account: another password, and the end of dashboard sessions.
 use super::Author;
-use entities::{Error, Result, audit_log::Action, login, user};
-use sea_orm::ConnectionTrait;
+use entities::{Error, Result, audit_log::Action, connection::Connection, login, user};
 use serde_json::json;
 
 /// Sets another password, for the user who knew the old one or for the operator, and ends the account's sessions, all but the
 /// one that is kept. Answers how many it ended. The user's row comes first: a sign-in with the old password that is under way
 /// holds it ([`super::sign_in`]), so that its session is found here, or is not begun.
 pub async fn set_password(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     by: &Author,
     account: &user::Model,
     password_hash: &str,
@@ -27,7 +26,7 @@ pub async fn set_password(
 
 /// A user who is signed in, and knows the password, chooses another; this session goes on.
 pub async fn change_password(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     by: &Author,
     account: &user::Model,
     password_hash: &str,
@@ -43,7 +42,7 @@ pub async fn change_password(
 }
 
 /// Ends every session of the account, this one too.
-pub async fn sign_out_everywhere(db: &impl ConnectionTrait, by: &Author, account: &user::Model) -> Result<u64> {
+pub async fn sign_out_everywhere(db: &Connection, by: &Author, account: &user::Model) -> Result<u64> {
     let ended = login::remove_of(db, account.id, None).await?;
     let details = [("sessions_ended", json!(ended))];
     by.note_of_account(db, account, Action::SignedOutEverywhere, &details)

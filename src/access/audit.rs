@@ -3,12 +3,12 @@ use actors::deps::Deps;
 use entities::{
     Error, Result,
     audit_log::{self, Action, Actor, Details},
+    connection::Connection,
     ids::{TenantId, UserId},
     login, membership, user,
     values::{Moment, Role},
 };
 use runtime::ids::Ids;
-use sea_orm::ConnectionTrait;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Author {
 
     /// Is it still somebody who may do that? Asked in the transaction of the act: a request whose body came late was admitted
     /// before its sender was let go.
-    pub async fn still(&self, db: &impl ConnectionTrait, tenant: TenantId, role: Role) -> Result<()> {
+    pub async fn still(&self, db: &Connection, tenant: TenantId, role: Role) -> Result<()> {
         let Some(signed) = &self.user else { return Ok(()) };
         let is_in = login::find(db, &signed.login_hash).await?.is_some();
         match membership::role_of(db, tenant, signed.id).await? {
@@ -73,7 +73,7 @@ impl Author {
     /// Notes an act in a workspace.
     pub async fn note(
         &self,
-        db: &impl ConnectionTrait,
+        db: &Connection,
         tenant: TenantId,
         action: Action,
         subject: &str,
@@ -86,7 +86,7 @@ impl Author {
     /// Notes an act on an account: in each workspace that it belongs to, for their owners; once if it belongs to none.
     pub async fn note_of_account(
         &self,
-        db: &impl ConnectionTrait,
+        db: &Connection,
         account: &user::Model,
         action: Action,
         details: &[(&str, Value)],

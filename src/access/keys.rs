@@ -3,11 +3,11 @@ use super::{Author, random_token};
 use entities::{
     Error, Result, api_key,
     audit_log::Action,
+    connection::Connection,
     ids::{ApiKeyId, TenantId},
     values::{Env, Moment, Scopes, Text},
 };
 use runtime::keyring::sha256_hex;
-use sea_orm::ConnectionTrait;
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -38,7 +38,7 @@ pub struct NewKey {
 }
 
 /// Notes what was done to a key; its text and its hash are kept out of it.
-pub async fn note_key(db: &impl ConnectionTrait, by: &Author, action: Action, key: &api_key::Model) -> Result<()> {
+pub async fn note_key(db: &Connection, by: &Author, action: Action, key: &api_key::Model) -> Result<()> {
     let details = [
         ("name", json!(key.name)),
         ("prefix", json!(key.key_prefix)),
@@ -50,7 +50,7 @@ pub async fn note_key(db: &impl ConnectionTrait, by: &Author, action: Action, ke
 }
 
 /// Revokes a key: its next request is refused. A second time changes nothing and is not noted.
-pub async fn revoke_key(db: &impl ConnectionTrait, by: &Author, tenant: TenantId, id: ApiKeyId) -> Result<()> {
+pub async fn revoke_key(db: &Connection, by: &Author, tenant: TenantId, id: ApiKeyId) -> Result<()> {
     let key = api_key::load(db, tenant, id).await?;
     if api_key::revoke(db, tenant, id, by.now()).await? {
         note_key(db, by, Action::KeyRevoked, &key).await?;
@@ -67,7 +67,7 @@ pub fn is_valid(key: &api_key::Model, now: Moment) -> bool {
 pub const MAX_KEYS: u64 = 100;
 
 /// May the workspace have one more key? Asked inside the transaction that makes it.
-pub async fn check_room_for_key(db: &impl ConnectionTrait, tenant: TenantId, now: Moment) -> Result<()> {
+pub async fn check_room_for_key(db: &Connection, tenant: TenantId, now: Moment) -> Result<()> {
     if api_key::count_active(db, tenant, now).await? >= MAX_KEYS {
         let why = format!("a workspace can have at most {MAX_KEYS} valid keys; revoke some that are not in use");
         return Err(Error::PlanLimit(why));

@@ -3,21 +3,15 @@ use super::Author;
 use entities::{
     Error, Result,
     audit_log::Action,
+    connection::Connection,
     ids::{TenantId, UserId},
     login, membership, tenant, user,
     values::Role,
 };
-use sea_orm::ConnectionTrait;
 use serde_json::json;
 
 /// Lets a user in. `AlreadyExists`: is a member already.
-pub async fn add(
-    db: &impl ConnectionTrait,
-    by: &Author,
-    tenant: &tenant::Model,
-    user: &user::Model,
-    role: Role,
-) -> Result<()> {
+pub async fn add(db: &Connection, by: &Author, tenant: &tenant::Model, user: &user::Model, role: Role) -> Result<()> {
     membership::lock(db, tenant.id).await?;
     by.still(db, tenant.id, Role::Owner).await?;
     if membership::role_of(db, tenant.id, user.id).await?.is_some() {
@@ -41,7 +35,7 @@ pub async fn add(
 
 /// Gives a member another role. The same one again changes nothing, and ends no session.
 pub async fn set_role(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     by: &Author,
     tenant: &tenant::Model,
     user: UserId,
@@ -66,12 +60,7 @@ pub async fn set_role(
 }
 
 /// Shows a member the door.
-pub async fn remove(
-    db: &impl ConnectionTrait,
-    by: &Author,
-    tenant: &tenant::Model,
-    user: UserId,
-) -> Result<user::Model> {
+pub async fn remove(db: &Connection, by: &Author, tenant: &tenant::Model, user: UserId) -> Result<user::Model> {
     let (member, before) = find(db, by, tenant.id, user).await?;
     let others = membership::other_owners(db, tenant.id, user).await?;
     check_an_owner_stays(before, None, others)?;
@@ -84,7 +73,7 @@ pub async fn remove(
 }
 
 /// The member as it stays until the transaction's end.
-async fn find(db: &impl ConnectionTrait, by: &Author, tenant: TenantId, user: UserId) -> Result<(user::Model, Role)> {
+async fn find(db: &Connection, by: &Author, tenant: TenantId, user: UserId) -> Result<(user::Model, Role)> {
     // Two owners who remove each other at one moment: the second one looks after the first is done.
     membership::lock(db, tenant).await?;
     by.still(db, tenant, Role::Owner).await?;

@@ -3,10 +3,10 @@ use super::{check_password, hash_password, parse_email};
 use entities::{
     Error, Result,
     changes::Changes,
+    connection::Connection,
     membership, tenant, user,
     values::{Country, Moment, Role, Text, Zone},
 };
-use sea_orm::ConnectionTrait;
 
 pub fn check_slug(slug: &str) -> Result<()> {
     let bytes = slug.as_bytes();
@@ -82,7 +82,7 @@ impl NewWorkspace {
     }
 
     /// Whoever signs up is not a user yet: only the operator makes a workspace for one who is.
-    pub async fn check_owner_is_new(&self, db: &impl ConnectionTrait) -> Result<()> {
+    pub async fn check_owner_is_new(&self, db: &Connection) -> Result<()> {
         match user::by_email(db, &self.email).await? {
             Some(_) => Err(Error::AlreadyExists { field: "email" }),
             None => Ok(()),
@@ -92,7 +92,7 @@ impl NewWorkspace {
     /// The rows to write. An owner who is a user already keeps the password that is known.
     pub async fn rows(
         &self,
-        db: &impl ConnectionTrait,
+        db: &Connection,
         ids: &runtime::ids::Ids,
         now: Moment,
         limit: i32,

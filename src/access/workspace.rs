@@ -4,11 +4,11 @@ use entities::{
     Result,
     audit_log::Action,
     bulk::{self, OnConflict},
+    connection::Connection,
     ids::TenantId,
     tenant,
     values::{Country, Zone},
 };
-use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 
 /// What is to be another; `None` stays.
@@ -25,7 +25,7 @@ pub struct Change {
 
 /// Changes the workspace's row, by a version: a dial that was planned with the one before is planned anew. Nothing new writes
 /// nothing. `Stale`: somebody else changed it at this moment.
-pub async fn change(db: &impl ConnectionTrait, by: &Author, id: TenantId, asked: &Change) -> Result<tenant::Model> {
+pub async fn change(db: &Connection, by: &Author, id: TenantId, asked: &Change) -> Result<tenant::Model> {
     let before = tenant::load(db, id).await?;
     let mut after = before.clone();
     if let Some(name) = &asked.name {

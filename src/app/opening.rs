@@ -8,7 +8,6 @@ use entities::{
     lock::Lock,
     meta,
 };
-use migration::MigratorTrait;
 use runtime::{
     clock::Clock,
     ids::Ids,
@@ -69,8 +68,8 @@ async fn take(location: &Location) -> Result<(Lock, Db, Fence), String> {
     let cannot = |what: &'static str| move |error: Error| format!("cannot {what} {}: {error}", location.shown());
     let lock = Lock::take(location).await?;
     let db = patiently(move || Db::serve(location)).await.map_err(cannot("open"))?;
-    let (schema, file) = (&db.write, &db);
-    patiently(move || async move { Ok(migration::Migrator::up(schema, None).await?) })
+    let file = &db;
+    patiently(move || async move { Ok(migration::up(file.write.pool()?).await?) })
         .await
         .map_err(cannot("migrate"))?;
     // From here on an earlier process that is still alive commits nothing more.

@@ -14,7 +14,9 @@ use clap::Subcommand;
 use entities::{
     Error, api_key,
     campaign::{self},
-    campaign_move, contact,
+    campaign_move,
+    connection::Connection,
+    contact,
     db::Location,
     delivery, delivery_attempt, dial, dnc, evaluation, event,
     ids::TenantId,
@@ -23,13 +25,9 @@ use entities::{
     webhook_endpoint,
 };
 use lines::*;
-use migration::MigratorTrait;
 use rooms::room_line;
 use rules::hours::Rules;
-use sea_orm::{
-    ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
-    TransactionTrait,
-};
+use sea_orm::{ConnectOptions, Database, DbErr};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -70,18 +68,15 @@ impl Audit {
             Audit::Dump { .. } => write(&db, only, out).await?,
             Audit::Log { .. } => log::write(&db, only, out).await?,
         }
-        // A failed close loses nothing: nothing was written.
-        let _ = db.close().await;
+        db.close().await;
         Ok(())
     }
 }
 
 /// Writes what is stored, of one tenant or of all, as it is at one moment: what a running service writes meanwhile would be found
 /// in one table and missing in another.
-pub async fn write(db: &DatabaseConnection, only: Option<TenantId>, out: impl Write) -> Result<(), CannotStart> {
-    // A read transaction of SQLite sees one moment by itself.
-    let isolation = (db.get_database_backend() != DbBackend::Sqlite).then_some(IsolationLevel::RepeatableRead);
-    let moment = db.begin_with_config(isolation, None).await.map_err(Error::from)?;
+pub async fn write(db: &Connection, only: Option<TenantId>, out: impl Write) -> Result<(), CannotStart> {
+    let moment = db.snapshot().await.map_err(Error::from)?;
     let mut dump = Dump {
         db: &moment,
         only,
@@ -92,7 +87,7 @@ pub async fn write(db: &DatabaseConnection, only: Option<TenantId>, out: impl Wr
 }
 
 /// A connection that makes no file, migrates nothing, and leaves the log of a killed server to its successor.
-async fn open(location: &Location) -> Result<DatabaseConnection, CannotStart> {
+async fn open(location: &Location) -> Result<Connection, CannotStart> {
     let cannot =
         |what: &str, error: DbErr| CannotStart(format!("database_url: cannot {what} {}: {error}", location.shown()));
     let mut options = ConnectOptions::new(match location {
@@ -103,11 +98,9 @@ async fn open(location: &Location) -> Result<DatabaseConnection, CannotStart> {
     let db = Database::connect(options)
         .await
         .map_err(|error| cannot("open", error))?;
-    let pending = migration::Migrator::get_pending_migrations_read_only(&db)
-        .await
-        .map_err(|error| cannot("read", error))?;
+    let pending = migration::pending(&db).await.map_err(|error| cannot("read", error))?;
     if pending.is_empty() {
-        return Ok(db);
+        return Ok(db.into());
     }
     Err(CannotStart(format!(
         "database_url: the schema of {} is not up to date; run `callboard migrate` first",
@@ -119,7 +112,7 @@ async fn open(location: &Location) -> Result<DatabaseConnection, CannotStart> {
 const DELIVERIES: usize = 50;
 
 struct Dump<'a, W> {
-    db: &'a DatabaseTransaction,
+    db: &'a Connection,
     only: Option<TenantId>,
     /// Of the tenants met so far.
     zones: HashMap<TenantId, Zone>,
@@ -181,7 +174,7 @@ impl<W: Write> Dump<'_, W> {
     /// A line for each row of a table that is wanted. `place` says whose a row is, and where it stands in the table.
     async fn table<M, K>(
         &mut self,
-        read: impl AsyncFn(&DatabaseTransaction, Option<K>, u64) -> Result<Vec<M>, Error>,
+        read: impl AsyncFn(&Connection, Option<K>, u64) -> Result<Vec<M>, Error>,
         place: impl Fn(&M) -> (TenantId, K),
         line: impl Fn(&M) -> Value,
     ) -> Result<(), CannotStart> {
@@ -246,7 +239,7 @@ impl<W: Write> Dump<'_, W> {
         let zone = self.zone_of(campaign.tenant_id).await?;
         let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone);
         let key = |row: &contact::Model| row.id;
-        let read = async |db: &DatabaseTransaction, after, limit| contact::after(db, campaign.id, after, limit).await;
+        let read = async |db: &Connection, after, limit| contact::after(db, campaign.id, after, limit).await;
         page::each(self.db, read, key, async |rows| {
             for row in &rows {
                 self.line(&contact_line(row, campaign, &rules))?;

@@ -5,7 +5,6 @@ use crate::{
     settings::{DEFAULTS, Settings},
 };
 use entities::{Error, changes::Changes, db::Db};
-use migration::MigratorTrait;
 use runtime::{clock::Clock, ids::Ids};
 use serde_json::json;
 use std::{
@@ -31,9 +30,8 @@ pub(super) async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock
         CannotStart(format!("database_url: cannot {what} {}: {error}", location.shown()))
     };
     let db = Db::open(&location).await.map_err(|error| cannot("open", error))?;
-    migration::Migrator::up(&db.write, None)
-        .await
-        .map_err(|error| cannot("migrate", error))?;
+    let migrated = async { migration::up(db.write.pool()?).await };
+    migrated.await.map_err(|error| cannot("migrate", error))?;
     let clock = Clock::wall();
     Ok((settings, db, clock.clone(), Ids::new(clock)))
 }

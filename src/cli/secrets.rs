@@ -5,13 +5,13 @@ use actors::{recording::studio, voice_clone::samples};
 use adapters::recording::vault::Vault;
 use clap::Subcommand;
 use entities::{
-    Error, db::Db, event, function, page, recording, sip_trunk, verified_number, voice::sample, webhook_endpoint,
+    Error, connection::Transaction, db::Db, event, function, page, recording, sip_trunk, verified_number,
+    voice::sample, webhook_endpoint,
 };
 use runtime::{
     keyring::{Keyring, purpose},
     link_keys,
 };
-use sea_orm::DatabaseTransaction;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -74,7 +74,7 @@ impl Secrets {
     }
 }
 
-async fn reseal_endpoints(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u32, CannotStart> {
+async fn reseal_endpoints(db: &Transaction, keyring: &Keyring) -> Result<u32, CannotStart> {
     let mut resealed = 0;
     for endpoint in webhook_endpoint::all(db).await? {
         let secret = keyring.reseal(purpose::ENDPOINT_SECRET, &endpoint.sealed_secret)?;
@@ -96,7 +96,7 @@ async fn reseal_endpoints(db: &DatabaseTransaction, keyring: &Keyring) -> Result
 }
 
 /// What proves that the key is the right one, and the keys of links.
-async fn reseal_own(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
+async fn reseal_own(db: &Transaction, keyring: &Keyring) -> Result<(), CannotStart> {
     for (key, purpose) in [
         (entities::meta::SECRET_CHECK, purpose::SECRET_CHECK),
         (entities::meta::LINK_KEYS, purpose::LINK_KEYS),
@@ -111,7 +111,7 @@ async fn reseal_own(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), C
 }
 
 /// Answers that are kept for requests that are made again.
-async fn reseal_answers(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
+async fn reseal_answers(db: &Transaction, keyring: &Keyring) -> Result<(), CannotStart> {
     for row in entities::idempotency::answered(db).await? {
         if let Some(sealed) = &row.sealed_body
             && let Some(again) = keyring.reseal(purpose::IDEMPOTENT_ANSWER, sealed)?
@@ -123,7 +123,7 @@ async fn reseal_answers(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(
     Ok(())
 }
 
-async fn reseal_functions(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u32, CannotStart> {
+async fn reseal_functions(db: &Transaction, keyring: &Keyring) -> Result<u32, CannotStart> {
     let mut resealed = 0;
     let key = |row: &function::Model| row.id;
     page::each(db, function::all_after, key, async |rows| {
@@ -143,7 +143,7 @@ async fn reseal_functions(db: &DatabaseTransaction, keyring: &Keyring) -> Result
     Ok(resealed)
 }
 
-async fn reseal_trunks(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u32, CannotStart> {
+async fn reseal_trunks(db: &Transaction, keyring: &Keyring) -> Result<u32, CannotStart> {
     let mut resealed = 0;
     let key = |row: &sip_trunk::Model| row.id;
     page::each(db, sip_trunk::sealed_after, key, async |rows| {
@@ -162,7 +162,7 @@ async fn reseal_trunks(db: &DatabaseTransaction, keyring: &Keyring) -> Result<u3
 }
 
 /// Bodies of events that hold a link.
-async fn reseal_events(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
+async fn reseal_events(db: &Transaction, keyring: &Keyring) -> Result<(), CannotStart> {
     let key = |row: &event::Model| row.seq;
     page::each(db, event::sealed_after, key, async |rows| {
         for row in &rows {
@@ -176,7 +176,7 @@ async fn reseal_events(db: &DatabaseTransaction, keyring: &Keyring) -> Result<()
 }
 
 /// Codes that are shown to test keys, for the minutes that they are good.
-async fn reseal_codes(db: &DatabaseTransaction, keyring: &Keyring) -> Result<(), CannotStart> {
+async fn reseal_codes(db: &Transaction, keyring: &Keyring) -> Result<(), CannotStart> {
     let key = |row: &verified_number::Model| row.id;
     page::each(db, verified_number::sealed_after, key, async |rows| {
         for row in &rows {

@@ -1,13 +1,13 @@
 //! What is done to a long list slice by slice costs the same for each slice. Counted are the steps of SQLite's virtual machine.
 use entities::{
+    connection::Connection,
     contact::{self, Canceled},
     delivery::{self, PutAway},
     ids::{CampaignId, EndpointId, TenantId},
     room, session,
 };
-use migration::{Migrator, MigratorTrait};
 use sea_orm::{
-    ConnectionTrait, DatabaseBackend, DatabaseConnection, SqlxSqliteConnector, Statement, TransactionTrait,
+    ConnectionTrait, DatabaseBackend, SqlxSqliteConnector, Statement,
     sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 use std::sync::{
@@ -24,7 +24,7 @@ const COUNTED: i32 = 10;
 
 struct Counted {
     _folder: TempDir,
-    db: DatabaseConnection,
+    db: Connection,
     steps: Arc<AtomicU64>,
 }
 
@@ -52,10 +52,10 @@ impl Counted {
             });
         let pool = pool.connect_with(options).await.unwrap();
         let db = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
-        Migrator::up(&db, None).await.unwrap();
+        migration::up(&db).await.unwrap();
         Counted {
             _folder: folder,
-            db,
+            db: db.into(),
             steps,
         }
     }

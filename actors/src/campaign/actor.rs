@@ -3,6 +3,7 @@ use crate::{deps::Deps, facts::contact_moved, shell::Stored, slices::Slices};
 use entities::{
     Result,
     campaign::{CompletedReason, Retry},
+    connection::Transaction,
     contact::{SkipReason, Status, WaitReason},
     dispatch_block::Reason,
     ids::{CampaignId, ContactId, TenantScoped},
@@ -16,7 +17,6 @@ use rules::{
     hours::{CallingHours, Rules},
     session::command::{Command as SessionCommand, RejectReason},
 };
-use sea_orm::DatabaseTransaction;
 use std::sync::Arc;
 
 impl Stored for Campaign {
@@ -134,7 +134,7 @@ async fn end_sent_back(deps: &Deps, campaign: TenantScoped<CampaignId>) {
 }
 
 /// Why a contact was not called before its campaign's time was over.
-async fn too_late(db: &DatabaseTransaction, campaign: TenantScoped<CampaignId>) -> Result<SkipReason> {
+async fn too_late(db: &Transaction, campaign: TenantScoped<CampaignId>) -> Result<SkipReason> {
     let blocks = entities::dispatch_block::of(db, campaign.tenant_id).await?;
     let is_suspension =
         |block: &entities::dispatch_block::Model| block.env == campaign.env && block.reason == Reason::Suspension;
@@ -147,7 +147,7 @@ async fn too_late(db: &DatabaseTransaction, campaign: TenantScoped<CampaignId>) 
 /// Canceled ones say nothing; when the campaign's time is over, each contact is told by its real cause.
 async fn slice(
     deps: &Deps,
-    db: &DatabaseTransaction,
+    db: &Transaction,
     (campaign, retry): (TenantScoped<CampaignId>, &Retry),
     reason: CompletedReason,
     rows: usize,

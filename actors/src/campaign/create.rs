@@ -8,6 +8,7 @@ use crate::{
 use entities::{
     Error, Result,
     campaign::{self as store, AgentSnapshot, Plan},
+    connection::Transaction,
     contact,
     ids::{CampaignId, TenantId, TenantScoped},
     tenant,
@@ -17,7 +18,6 @@ use rules::campaign::{
     machine::{self, Campaign, Command},
     message_template::MessageTemplate,
 };
-use sea_orm::DatabaseTransaction;
 use std::sync::Arc;
 
 /// Makes a draft. `id`: the one that a repeat of the same request asks for again; `None`: nobody repeats it.
@@ -132,7 +132,7 @@ fn none_of(rejected: &[Rejected]) -> Error {
 
 /// Inside the transaction: what was added is what counts.
 async fn started(
-    db: &DatabaseTransaction,
+    db: &Transaction,
     key: TenantScoped<CampaignId>,
     (plan, agent): (Plan, Option<AgentSnapshot>),
     rows: &[contact::Model],

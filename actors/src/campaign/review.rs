@@ -5,6 +5,7 @@ use crate::{deps::Deps, facts::contact_moved, slices::Slices};
 use entities::{
     Result,
     campaign::{self, Channel, Model as Campaign, Plan},
+    connection::Connection,
     contact::Model as Contact,
     email_message,
     ids::{ContactId, EmailId, SessionId, SmsId, TenantId, TenantScoped},
@@ -16,7 +17,6 @@ use rules::{
     contact::machine::{self as contact, Command, Ending, Last},
     session::command::Command as SessionCommand,
 };
-use sea_orm::ConnectionTrait;
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -112,7 +112,7 @@ fn judged(
 
 /// `false`: it is not by these rules any more.
 async fn slice(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     campaign: &Campaign,
     of: i32,
     moving: &[(Contact, Option<Last>)],

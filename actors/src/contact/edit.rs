@@ -9,6 +9,7 @@ use crate::{
 use entities::{
     Error, Result,
     campaign::{self, Channel, Model as CampaignRow, Status as CampaignStatus},
+    connection::{Connection, Transaction},
     contact::{self as store, Model as Contact, Status, UNCALLABLE, WaitReason},
     dispatch_block::{self, Reason},
     email_message,
@@ -23,7 +24,6 @@ use rules::{
     eligibility::{self, RING_MS, Rule, Terms, Verdict},
     hours::{CallingHours, Rules},
 };
-use sea_orm::DatabaseTransaction;
 use uuid::Uuid;
 
 /// A contact and the campaign that it must be in.
@@ -38,7 +38,7 @@ impl Target {
         TenantScoped::new(self.contact.tenant_id, self.contact.env, self.campaign)
     }
 
-    pub async fn load(self, db: &impl sea_orm::ConnectionTrait) -> Result<Contact> {
+    pub async fn load(self, db: &Connection) -> Result<Contact> {
         campaign::load(db, self.campaign()).await?;
         let contact = store::load(db, self.contact).await?;
         if contact.campaign_id == self.campaign {
@@ -136,7 +136,7 @@ fn changed(deps: &Deps, before: Contact, given: Given, reading: &Reading) -> Res
     }
 }
 
-async fn check_unique(db: &DatabaseTransaction, before: &Contact, after: &Contact) -> Result<()> {
+async fn check_unique(db: &Transaction, before: &Contact, after: &Contact) -> Result<()> {
     if after.address != before.address {
         let field = match before.channel {
             Channel::Phone | Channel::Sms => "phone_number",
@@ -240,7 +240,7 @@ pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
 }
 
 /// When the gap after its last call is over.
-async fn gap_ends(db: &DatabaseTransaction, contact: &Contact, row: &CampaignRow) -> Result<Option<Moment>> {
+async fn gap_ends(db: &Transaction, contact: &Contact, row: &CampaignRow) -> Result<Option<Moment>> {
     let Some(last) = contact.last_row_id.map(Uuid::from) else {
         return Ok(None);
     };

@@ -5,6 +5,7 @@ use crate::deps::Deps;
 use entities::{
     Error, Result,
     campaign::{self, Channel, Plan},
+    connection::Transaction,
     contact::{self as store, Model, Status, UNCALLABLE, WaitReason},
     error::sentence,
     ids::{CampaignId, ContactId, TenantScoped},
@@ -12,7 +13,6 @@ use entities::{
 };
 use rules::{campaign::message_template::MessageTemplate, commit::Commit, hours, shape};
 use schemars::JsonSchema;
-use sea_orm::DatabaseTransaction;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -285,11 +285,7 @@ pub struct Added {
 }
 
 /// Inside a transaction: what is new is added, and counted.
-pub async fn insert(
-    db: &DatabaseTransaction,
-    key: TenantScoped<CampaignId>,
-    sorted: &Sorted,
-) -> Result<(Added, Commit)> {
+pub async fn insert(db: &Transaction, key: TenantScoped<CampaignId>, sorted: &Sorted) -> Result<(Added, Commit)> {
     let row = campaign::load(db, key).await?;
     let closed = match (row.status, row.cancel_requested_at) {
         (campaign::Status::Completed, _) => Some("completed"),

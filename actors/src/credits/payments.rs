@@ -10,6 +10,7 @@ use adapters::stripe::{
 };
 use entities::{
     Error, Result,
+    connection::Transaction,
     ids::{TenantScoped, TopupId},
     topup::{self as store, Model as Topup, Status},
     values::Moment,
@@ -18,7 +19,6 @@ use rules::{
     commit::Commit,
     credits::topup::{self, Command, Effect, Misfit, NewTopup, News},
 };
-use sea_orm::DatabaseTransaction;
 
 /// What came of something that was told.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +110,7 @@ pub async fn hear(deps: &Deps, story: Story) -> Result<Heard> {
     Ok(heard)
 }
 
-async fn hear_one(db: &DatabaseTransaction, story: Story, now: Moment) -> Result<(Heard, Commit)> {
+async fn hear_one(db: &Transaction, story: Story, now: Moment) -> Result<(Heard, Commit)> {
     let nothing = |heard| Ok((heard, Commit::default()));
     let found = match &story.of {
         Whose::Topup(id) => store::of_stripe(db, *id).await?,

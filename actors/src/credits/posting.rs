@@ -3,6 +3,7 @@
 use entities::{
     Result,
     changes::Changes,
+    connection::Connection,
     dispatch_block::{self, Reason},
     ids::{TenantId, TenantScoped},
     ledger::{self, Movement, What, account},
@@ -17,7 +18,6 @@ use rules::{
     event::EventDraft,
 };
 use runtime::ids::Ids;
-use sea_orm::ConnectionTrait;
 use std::collections::BTreeMap;
 
 /// What follows from a batch's movements.
@@ -39,7 +39,7 @@ pub struct Booking<'a> {
 }
 
 impl Booking<'_> {
-    pub async fn book(&self, db: &impl ConnectionTrait, movements: &[Movement]) -> Result<Booked> {
+    pub async fn book(&self, db: &Connection, movements: &[Movement]) -> Result<Booked> {
         let mut owners: Vec<_> = movements.iter().map(|moved| (moved.tenant_id, moved.env)).collect();
         owners.sort();
         owners.dedup();

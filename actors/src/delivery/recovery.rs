@@ -11,6 +11,7 @@
 use crate::{deps::Deps, router::LaneHint, slices::Slices};
 use entities::{
     Error, Result,
+    connection::Transaction,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
     event,
     ids::{DeliveryId, EndpointId, RecoveryId, TenantScoped},
@@ -19,7 +20,6 @@ use entities::{
     webhook_endpoint::{self as endpoint, Status as EndpointStatus},
 };
 use rules::{commit::Commit, delivery::machine};
-use sea_orm::DatabaseTransaction;
 use std::collections::HashMap;
 
 /// Deliveries dealt with in one transaction, at most.
@@ -63,7 +63,7 @@ pub async fn start(
     Ok(job)
 }
 
-async fn check(db: &DatabaseTransaction, job: &Recovery) -> Result<()> {
+async fn check(db: &Transaction, job: &Recovery) -> Result<()> {
     let refused = |state, hint| Error::InvalidState {
         kind: "webhook endpoint",
         state,
@@ -145,7 +145,7 @@ fn is_missed(delivery: &Delivery, job: &Recovery) -> bool {
 
 /// One slice: answers whether another follows.
 async fn slice(
-    db: &DatabaseTransaction,
+    db: &Transaction,
     mut job: Recovery,
     missed: &[DeliveryId],
     ends: bool,
@@ -198,12 +198,7 @@ async fn slice(
     Ok((job.status == Status::Running, commit))
 }
 
-async fn replays(
-    db: &DatabaseTransaction,
-    of: &[&Delivery],
-    ids: &runtime::ids::Ids,
-    now: Moment,
-) -> Result<Vec<Delivery>> {
+async fn replays(db: &Transaction, of: &[&Delivery], ids: &runtime::ids::Ids, now: Moment) -> Result<Vec<Delivery>> {
     let seqs: Vec<i64> = of.iter().map(|delivery| delivery.event_seq).collect();
     let events: HashMap<i64, event::Model> = event::of_seqs(db, &seqs)
         .await?

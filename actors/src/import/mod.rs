@@ -12,6 +12,7 @@ use crate::{contact::intake, deps::Deps, slices::Slices};
 use columns::Columns;
 use entities::{
     Error, Result,
+    connection::Transaction,
     ids::{CampaignId, ImportId, TenantScoped},
     import::{self, ImportStatus, Kind, Model, Rejection, Rejections},
     values::Country,
@@ -19,7 +20,6 @@ use entities::{
 use entries::entries;
 use rows::{Lines, Slice, read};
 use rules::{commit::Commit, effect::Hint};
-use sea_orm::DatabaseTransaction;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ struct Outcomes {
 
 /// Stores how far the job is, in the transaction that reads the slice in; false: somebody else has been here.
 async fn advance(
-    db: &DatabaseTransaction,
+    db: &Transaction,
     key: TenantScoped<ImportId>,
     slice: &Slice,
     outcomes: Outcomes,

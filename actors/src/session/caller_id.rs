@@ -1,17 +1,17 @@
 //! Who calls: the number that the other side sees.
 use entities::{
     Error, Result,
+    connection::Connection,
     ids::TenantId,
     number::{self, Usability},
     values::{E164, Env},
 };
-use sea_orm::ConnectionTrait;
 
 /// The caller id of a call: as it was asked for, else the workspace's default.
 ///
 /// A live call shows a number that the workspace has claimed and that has a trunk: the network lets nobody show another's.
 /// The sandbox shows whatever is asked for. Errors: `from_number`, where there is none. Source: CONTRACT §10.
-pub async fn of_call(db: &impl ConnectionTrait, owner: (TenantId, Env), asked: Option<E164>) -> Result<E164> {
+pub async fn of_call(db: &Connection, owner: (TenantId, Env), asked: Option<E164>) -> Result<E164> {
     match asked {
         Some(number) => check(db, owner, &number).await.map(|()| number),
         None => default_of(db, owner).await?.ok_or_else(|| {
@@ -22,7 +22,7 @@ pub async fn of_call(db: &impl ConnectionTrait, owner: (TenantId, Env), asked: O
 }
 
 /// Who calls where nobody says otherwise. `None`: nobody can call live.
-pub async fn default_of(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env)) -> Result<Option<E164>> {
+pub async fn default_of(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<Option<E164>> {
     match env {
         Env::Live => number::default_on_trunk(db, tenant).await,
         Env::Test => {
@@ -33,7 +33,7 @@ pub async fn default_of(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env
 }
 
 /// May the workspace's calls show it? Else why not, as an error of `from_number`.
-pub async fn check(db: &impl ConnectionTrait, (tenant, env): (TenantId, Env), number: &E164) -> Result<()> {
+pub async fn check(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<()> {
     if env == Env::Test {
         return Ok(());
     }

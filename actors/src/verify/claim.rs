@@ -14,13 +14,13 @@
 //! seen a contract; only the operator undoes that.
 use entities::{
     Result,
+    connection::Connection,
     ids::TenantId,
     mail, membership,
     number_claim::{self as store, Model, Source},
 };
 use rules::mail::Mail;
 use runtime::ids::Ids;
-use sea_orm::ConnectionTrait;
 
 /// What becomes of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub fn decide(held: Option<&Model>, asked: &Model) -> Claimed {
 }
 
 /// Claims a number, in the caller's transaction; answers the mails that tell the owners of a workspace that has lost it.
-pub async fn claim(db: &impl ConnectionTrait, ids: &Ids, asked: Model) -> Result<(Claimed, Vec<mail::Model>)> {
+pub async fn claim(db: &Connection, ids: &Ids, asked: Model) -> Result<(Claimed, Vec<mail::Model>)> {
     let held = store::load(db, &asked.phone_number).await?;
     let claimed = decide(held.as_ref(), &asked);
     let Claimed::Taken { from } = &claimed else {

@@ -4,6 +4,7 @@ use crate::credits::posting::Booking;
 use entities::{
     Error, Result, campaign_move,
     changes::{Applied, Changes, Guard},
+    connection::{Connection, Transaction},
     delivery::{self, Origin},
     event as stored,
     ids::{EndpointId, TenantId, TenantScoped},
@@ -15,7 +16,6 @@ use rules::{
     event::{self, EventDraft},
 };
 use runtime::{at_rest, supervise::panic_text};
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     panic::AssertUnwindSafe,
@@ -238,7 +238,7 @@ impl Engine {
     }
 
     /// Books what the batch moves, after all that moves it.
-    async fn book(&self, db: &DatabaseTransaction, changes: &mut Changes, draught: &mut Batch) -> Result<()> {
+    async fn book(&self, db: &Transaction, changes: &mut Changes, draught: &mut Batch) -> Result<()> {
         let movements = std::mem::take(&mut changes.movements);
         if movements.is_empty() {
             return Ok(());
@@ -367,7 +367,7 @@ fn given_up() -> Error {
 }
 
 /// What follows the last place that anything was given.
-async fn next_seq(db: &impl ConnectionTrait) -> Result<i64> {
+async fn next_seq(db: &Connection) -> Result<i64> {
     let last = [
         stored::last_seq(db).await?,
         entities::dnc::last_seq(db).await?,

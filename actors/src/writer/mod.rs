@@ -16,6 +16,7 @@ use crate::fence::Fence;
 use engine::Engine;
 use entities::{
     Error, Result,
+    connection::Transaction,
     db::Db,
     delivery,
     ids::{CampaignId, EndpointId, TenantId, TenantScoped},
@@ -24,7 +25,6 @@ use futures_util::future::BoxFuture;
 use health::Vitals;
 use rules::credits::terms::Terms;
 use runtime::{clock::Clock, ids::Ids, keyring::Keyring};
-use sea_orm::DatabaseTransaction;
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -36,7 +36,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 /// A write that must first look: runs inside a transaction of its own and answers what else to write in it.
 /// `Fn`, because it may have to run again.
-pub type Job = Box<dyn for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<Commit>> + Send + Sync>;
+pub type Job = Box<dyn for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<Commit>> + Send + Sync>;
 
 enum Work {
     Commit(Box<Commit>),
@@ -120,7 +120,7 @@ impl Writer {
     pub async fn run<T, F>(&self, job: F) -> Result<T>
     where
         T: Send + 'static,
-        F: for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<(T, Commit)>> + Send + Sync + 'static,
+        F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<(T, Commit)>> + Send + Sync + 'static,
     {
         let slot: Arc<Mutex<Option<T>>> = Arc::default();
         let (filled, job) = (slot.clone(), Arc::new(job));
@@ -140,7 +140,7 @@ impl Writer {
     /// Runs a job that leaves no actor anything to do, as a note of the time does: [`Writer::commits`] does not count it.
     pub async fn upkeep<F>(&self, job: F) -> Result<()>
     where
-        F: for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<()>> + Send + Sync + 'static,
+        F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<()>> + Send + Sync + 'static,
     {
         let job: Job = Box::new(move |transaction| {
             let written = job(transaction);

@@ -1,11 +1,12 @@
 //! Who receives what: kept in step by the writer, which alone changes endpoints.
 use entities::{
-    Result, event as stored,
+    Result,
+    connection::Connection,
+    event as stored,
     ids::{EndpointId, TenantId, TenantScoped},
     values::Env,
     webhook_endpoint as endpoint,
 };
-use sea_orm::ConnectionTrait;
 use std::{collections::HashMap, sync::Arc};
 
 #[derive(Clone, Default)]
@@ -31,7 +32,7 @@ impl Receiver {
 const NOTICE: &str = "webhook.endpoint_disabled_notice";
 
 impl Subscriptions {
-    pub async fn load(db: &impl ConnectionTrait) -> Result<Self> {
+    pub async fn load(db: &Connection) -> Result<Self> {
         const PAGE: u64 = 500;
         let (mut all, mut after) = (Subscriptions::default(), None);
         loop {

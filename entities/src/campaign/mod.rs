@@ -9,6 +9,7 @@ pub use schedule::*;
 
 use crate::{
     agent,
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{AgentId, CampaignId, TenantId, TenantScoped},
@@ -114,7 +115,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<CampaignId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
         .one(db)
@@ -123,7 +124,7 @@ pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<CampaignId>) -> R
 }
 
 /// For what follows the calls of a campaign that was deleted meanwhile.
-pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<CampaignId>) -> Result<Model> {
+pub async fn load_even_deleted(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
@@ -136,7 +137,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page:
 }
 
 /// The campaigns that the tenant's dispatcher works on.
-pub async fn dispatchable(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Model>> {
+pub async fn dispatchable(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_running());
     Ok(select
         .filter(Column::CancelRequestedAt.is_null())
@@ -146,7 +147,7 @@ pub async fn dispatchable(db: &impl ConnectionTrait, tenant: TenantId) -> Result
 }
 
 /// Those of `known` (id and version) that may dispatch as they were known. Asked inside the transaction that commits a dial.
-pub async fn still_dispatchable(db: &impl ConnectionTrait, known: &[(CampaignId, i32)]) -> Result<bool> {
+pub async fn still_dispatchable(db: &Connection, known: &[(CampaignId, i32)]) -> Result<bool> {
     let select = Entity::find()
         .select_only()
         .columns([Column::Id, Column::Version])
@@ -158,7 +159,7 @@ pub async fn still_dispatchable(db: &impl ConnectionTrait, known: &[(CampaignId,
 }
 
 /// Are these the rules of those campaigns still? Asked inside the transaction that commits what follows from them.
-pub async fn have_rules(db: &impl ConnectionTrait, known: &[(CampaignId, i32)]) -> Result<bool> {
+pub async fn have_rules(db: &Connection, known: &[(CampaignId, i32)]) -> Result<bool> {
     let select = Entity::find()
         .select_only()
         .columns([Column::Id, Column::RulesVersion])
@@ -168,7 +169,7 @@ pub async fn have_rules(db: &impl ConnectionTrait, known: &[(CampaignId, i32)]) 
 }
 
 /// Do all of these run? Asked inside the transaction that commits another attempt of something they have begun.
-pub async fn all_run(db: &impl ConnectionTrait, ids: &[CampaignId]) -> Result<bool> {
+pub async fn all_run(db: &Connection, ids: &[CampaignId]) -> Result<bool> {
     let select = Entity::find()
         .filter(Column::Id.is_in(ids.iter().copied()))
         .filter(Column::Status.eq(Status::Running))
@@ -177,7 +178,7 @@ pub async fn all_run(db: &impl ConnectionTrait, ids: &[CampaignId]) -> Result<bo
 }
 
 /// Names of campaigns that have not started and want this agent.
-pub async fn drafts_of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent: AgentId) -> Result<Vec<String>> {
+pub async fn drafts_of_agent(db: &Connection, tenant: TenantId, agent: AgentId) -> Result<Vec<String>> {
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
@@ -196,7 +197,7 @@ pub async fn drafts_of_agent(db: &impl ConnectionTrait, tenant: TenantId, agent:
 
 /// Names of campaigns that are not over and whose calls speak with this voice: by their plan, or by the agent as it was at
 /// their start.
-pub async fn that_speak_with(db: &impl ConnectionTrait, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
+pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
     let named = |column: &str| Expr::cust(format!("CAST({column} AS TEXT)")).like(format!("%{voice}%"));
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
@@ -220,7 +221,7 @@ pub async fn that_speak_with(db: &impl ConnectionTrait, tenant: TenantId, voice:
 }
 
 /// Tenants with a running campaign: each needs its dispatcher.
-pub async fn tenants_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
+pub async fn tenants_at_work(db: &Connection) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::TenantId)
@@ -230,7 +231,7 @@ pub async fn tenants_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantId>>
 }
 
 /// The tenant's campaigns whose waiting contacts are to be judged anew, at most `limit`.
-pub async fn to_review(db: &impl ConnectionTrait, tenant: TenantId, limit: u64) -> Result<Vec<Model>> {
+pub async fn to_review(db: &Connection, tenant: TenantId, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Expr::cust(TO_REVIEW));
@@ -242,7 +243,7 @@ pub async fn to_review(db: &impl ConnectionTrait, tenant: TenantId, limit: u64) 
 }
 
 /// Tenants with such campaigns.
-pub async fn tenants_to_review(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
+pub async fn tenants_to_review(db: &Connection) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::TenantId)
@@ -252,7 +253,7 @@ pub async fn tenants_to_review(db: &impl ConnectionTrait) -> Result<Vec<TenantId
 }
 
 /// Is it still that change of its rules that the campaign's contacts are judged by?
-pub async fn is_review_of(db: &impl ConnectionTrait, id: CampaignId, version: i32) -> Result<bool> {
+pub async fn is_review_of(db: &Connection, id: CampaignId, version: i32) -> Result<bool> {
     let select = Entity::find()
         .filter(Column::Id.eq(id))
         .filter(Column::ReviewOf.eq(version));
@@ -264,7 +265,7 @@ const TO_REVIEW: &str = "review_of IS NOT NULL";
 
 /// Campaigns whose actor has something to do that only their rows tell: nothing left to call, what remains to be put away,
 /// or a moment that has come.
-pub async fn unattended(db: &impl ConnectionTrait, now: Moment) -> Result<Vec<TenantScoped<CampaignId>>> {
+pub async fn unattended(db: &Connection, now: Moment) -> Result<Vec<TenantScoped<CampaignId>>> {
     let idle = Expr::cust(
         "status IN ('running', 'paused') AND (cancel_requested_at IS NOT NULL OR (status = 'running' AND NOT EXISTS \
          (SELECT 1 FROM campaign_tallies WHERE campaign_id = campaigns.id AND pending + waiting + dispatched > 0)))",
@@ -275,18 +276,18 @@ pub async fn unattended(db: &impl ConnectionTrait, now: Moment) -> Result<Vec<Te
     Ok(found)
 }
 
-async fn owners(db: &impl ConnectionTrait, which: Expr) -> Result<Vec<TenantScoped<CampaignId>>> {
+async fn owners(db: &Connection, which: Expr) -> Result<Vec<TenantScoped<CampaignId>>> {
     let key = [Column::TenantId, Column::Env, Column::Id];
     keys::of(db, Entity::find().filter(which), key).await
 }
 
 /// All campaigns of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<CampaignId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<CampaignId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
 /// A campaign that was deleted and has left contacts behind.
-pub async fn first_deleted(db: &impl ConnectionTrait) -> Result<Option<CampaignId>> {
+pub async fn first_deleted(db: &Connection) -> Result<Option<CampaignId>> {
     let left =
         Expr::cust("deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM contacts WHERE campaign_id = campaigns.id)");
     let select = Entity::find().select_only().column(Column::Id).filter(left).limit(1);

@@ -1,12 +1,13 @@
 //! What must hold inside the transaction that commits: the law, and what somebody has decided by.
 use crate::{
-    campaign, dial, dispatch_block, dispatch_pause, dnc,
+    campaign,
+    connection::Transaction,
+    dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
     ids::{CampaignId, SessionId, TenantId},
     message_send, tally, tenant,
     values::{E164, Env, Moment, Times},
 };
-use sea_orm::DatabaseTransaction;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -98,7 +99,7 @@ impl Guard {
 }
 
 /// Do all of them hold?
-pub(super) async fn check(db: &DatabaseTransaction, guards: &[Guard], now: Times) -> Result<()> {
+pub(super) async fn check(db: &Transaction, guards: &[Guard], now: Times) -> Result<()> {
     let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let (mut running, mut rules) = (BTreeSet::new(), BTreeSet::new());
     let mut written = Vec::new();
@@ -166,7 +167,7 @@ fn in_hours(now: Times, at: Moment, hours: (Moment, Moment), wall_hours: (Moment
 }
 
 /// Hours, the do-not-call list and the caps of everybody who is to be called.
-async fn check_calls(db: &DatabaseTransaction, calls: &[&Callable], now: Times) -> Result<()> {
+async fn check_calls(db: &Transaction, calls: &[&Callable], now: Times) -> Result<()> {
     let behind_ms = now.behind_ms().max(0);
     let open = |call: &&Callable| in_hours(now, call.dialed_at, call.hours, call.wall_hours);
     if !calls.iter().all(open) {
@@ -206,7 +207,7 @@ async fn check_calls(db: &DatabaseTransaction, calls: &[&Callable], now: Times) 
 }
 
 /// The do-not-call list, and what blocks the workspaces, of everybody who is to be written to.
-async fn check_people(db: &DatabaseTransaction, people: &[&Reachable]) -> Result<()> {
+async fn check_people(db: &Transaction, people: &[&Reachable]) -> Result<()> {
     let mut by_channel: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for person in people {
         let key = (person.tenant_id, person.env, person.channel);
@@ -224,7 +225,7 @@ async fn check_people(db: &DatabaseTransaction, people: &[&Reachable]) -> Result
 }
 
 /// Hours and caps of everybody whom a campaign is to write to.
-async fn check_written(db: &DatabaseTransaction, messages: &[&Writable], now: Times) -> Result<()> {
+async fn check_written(db: &Transaction, messages: &[&Writable], now: Times) -> Result<()> {
     let behind_ms = now.behind_ms().max(0);
     let mut by_channel: BTreeMap<_, Vec<&Writable>> = BTreeMap::new();
     for message in messages {

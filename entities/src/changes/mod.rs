@@ -9,8 +9,9 @@ pub use writes::Queue;
 use crate::{
     agent, agent_version, answer, api_key,
     bulk::{self, OnConflict},
-    campaign, campaign_hour, campaign_move, contact, delivery, delivery_attempt, dial, dispatch_block, dnc,
-    email_message, endpoint_health, endpoint_hour,
+    campaign, campaign_hour, campaign_move,
+    connection::Transaction,
+    contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
     error::Result,
     evaluation, event, function,
     ids::{CampaignId, ContactId, EndpointId, SessionId, TenantId, TenantScoped, VoiceId},
@@ -19,7 +20,6 @@ use crate::{
     values::{Env, Times},
     voice, webhook_endpoint,
 };
-use sea_orm::DatabaseTransaction;
 use std::collections::BTreeMap;
 use table::changes;
 use uuid::Uuid;
@@ -121,7 +121,7 @@ impl Changes {
     }
 
     /// Writes it all. The caller's transaction makes it one.
-    pub async fn apply(&self, db: &DatabaseTransaction, now: Times) -> Result<Applied> {
+    pub async fn apply(&self, db: &Transaction, now: Times) -> Result<Applied> {
         guards::check(db, &self.guards, now).await?;
         self.write_lists(db).await?;
         let drained = writes::count(db, &self.campaigns, &self.tallies).await?;

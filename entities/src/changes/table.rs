@@ -47,7 +47,7 @@ macro_rules! changes {
                 keys
             }
 
-            async fn write_lists(&self, db: &DatabaseTransaction) -> Result<()> {
+            async fn write_lists(&self, db: &Transaction) -> Result<()> {
                 $( changes!(@write $how $(($with))?, db, &self.$list); )+
                 Ok(())
             }

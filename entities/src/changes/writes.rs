@@ -2,7 +2,9 @@
 use crate::{
     answer,
     bulk::{self, OnConflict},
-    campaign, contact,
+    campaign,
+    connection::Transaction,
+    contact,
     delivery::{self, PutAway},
     dispatch_block,
     error::Result,
@@ -11,7 +13,6 @@ use crate::{
     values::Env,
     voice,
 };
-use sea_orm::DatabaseTransaction;
 use std::collections::BTreeMap;
 
 /// What becomes of all that an endpoint has not received.
@@ -25,7 +26,7 @@ pub enum Queue {
     Hold,
 }
 
-pub(super) async fn put_away(db: &DatabaseTransaction, queues: &[(EndpointId, Queue)]) -> Result<()> {
+pub(super) async fn put_away(db: &Transaction, queues: &[(EndpointId, Queue)]) -> Result<()> {
     for (endpoint, queue) in queues {
         match queue {
             Queue::CancelOpen => delivery::put_away(db, *endpoint, PutAway::CancelOpen).await?,
@@ -39,34 +40,28 @@ pub(super) async fn put_away(db: &DatabaseTransaction, queues: &[(EndpointId, Qu
     Ok(())
 }
 
-pub(super) async fn forget_answers(db: &DatabaseTransaction, sessions: &[SessionId]) -> Result<()> {
+pub(super) async fn forget_answers(db: &Transaction, sessions: &[SessionId]) -> Result<()> {
     for session in sessions {
         answer::delete_of(db, *session).await?;
     }
     Ok(())
 }
 
-pub(super) async fn set_dispositions(
-    db: &DatabaseTransaction,
-    dispositions: &[(ContactId, SessionId, String)],
-) -> Result<()> {
+pub(super) async fn set_dispositions(db: &Transaction, dispositions: &[(ContactId, SessionId, String)]) -> Result<()> {
     for (id, session, code) in dispositions {
         contact::set_disposition(db, *id, *session, code).await?;
     }
     Ok(())
 }
 
-pub(super) async fn unblock(
-    db: &DatabaseTransaction,
-    unblocked: &[(TenantId, Env, dispatch_block::Reason)],
-) -> Result<()> {
+pub(super) async fn unblock(db: &Transaction, unblocked: &[(TenantId, Env, dispatch_block::Reason)]) -> Result<()> {
     for (tenant, env, reason) in unblocked {
         dispatch_block::remove(db, *tenant, *env, *reason).await?;
     }
     Ok(())
 }
 
-pub(super) async fn forget_samples(db: &DatabaseTransaction, voices: &[VoiceId]) -> Result<()> {
+pub(super) async fn forget_samples(db: &Transaction, voices: &[VoiceId]) -> Result<()> {
     for voice in voices {
         voice::sample::delete_of(db, *voice).await?;
     }
@@ -75,7 +70,7 @@ pub(super) async fn forget_samples(db: &DatabaseTransaction, voices: &[VoiceId])
 
 /// Adds the differences, and answers the campaigns of which no contact is left unfinished.
 pub(super) async fn count(
-    db: &DatabaseTransaction,
+    db: &Transaction,
     campaigns: &[campaign::Model],
     tallies: &BTreeMap<TenantScoped<CampaignId>, tally::Model>,
 ) -> Result<Vec<TenantScoped<CampaignId>>> {

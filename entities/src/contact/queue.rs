@@ -1,12 +1,13 @@
 //! Whose turn it is among a campaign's contacts: those that were never called, and those that wait for a time.
 use super::{Column, Entity, Model};
 use crate::{
+    connection::{Connection, Transaction},
     error::Result,
     ids::{CampaignId, ContactId},
     values::Moment,
 };
 use sea_orm::{
-    DatabaseTransaction, Order, QueryOrder, QuerySelect, Statement,
+    ConnectionTrait, Order, QueryOrder, QuerySelect, Statement,
     entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
@@ -19,17 +20,17 @@ const DUE: &str = "next_attempt_at IS NOT NULL";
 const FRESH_ORDER: &str = "zone, priority DESC, id";
 
 /// The zones of contacts that were never called and wait for nothing.
-pub async fn fresh_zones(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<String>> {
+pub async fn fresh_zones(db: &Connection, campaign: CampaignId) -> Result<Vec<String>> {
     zones(db, campaign, FRESH).await
 }
 
 /// The zones of contacts that wait for a time.
-pub async fn due_zones(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<String>> {
+pub async fn due_zones(db: &Connection, campaign: CampaignId) -> Result<Vec<String>> {
     zones(db, campaign, DUE).await
 }
 
 /// A leap per zone, however many contacts there are.
-async fn zones(db: &impl ConnectionTrait, campaign: CampaignId, queue: &str) -> Result<Vec<String>> {
+async fn zones(db: &Connection, campaign: CampaignId, queue: &str) -> Result<Vec<String>> {
     let text = format!(
         "WITH RECURSIVE found(zone) AS (SELECT MIN(zone) FROM contacts WHERE campaign_id = $1 AND {queue} UNION ALL \
          SELECT (SELECT MIN(zone) FROM contacts WHERE campaign_id = $1 AND {queue} AND zone > found.zone) FROM found \
@@ -50,7 +51,7 @@ fn of(campaign: CampaignId, queue: &'static str) -> sea_orm::Select<Entity> {
 }
 
 /// Contacts whose time has come, the longest due first.
-pub async fn due(db: &impl ConnectionTrait, campaign: CampaignId, now: Moment, limit: u64) -> Result<Vec<Model>> {
+pub async fn due(db: &Connection, campaign: CampaignId, now: Moment, limit: u64) -> Result<Vec<Model>> {
     let select = of(campaign, DUE).filter(Column::NextAttemptAt.lte(now));
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
@@ -61,7 +62,7 @@ pub async fn due(db: &impl ConnectionTrait, campaign: CampaignId, now: Moment, l
 
 /// Contacts that wait for a time, in its order, behind that one.
 pub async fn waiting_after(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     campaign: CampaignId,
     after: Option<(Moment, ContactId)>,
     limit: u64,
@@ -81,7 +82,7 @@ pub async fn waiting_after(
 }
 
 /// When the time of the campaign's next contact comes.
-pub async fn next_due_at(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Option<Moment>> {
+pub async fn next_due_at(db: &Connection, campaign: CampaignId) -> Result<Option<Moment>> {
     let select = of(campaign, DUE).select_only().column(Column::NextAttemptAt);
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
@@ -92,7 +93,7 @@ pub async fn next_due_at(db: &impl ConnectionTrait, campaign: CampaignId) -> Res
 }
 
 /// A zone's contacts that were never called and wait for nothing: by priority, then in the list's order.
-pub async fn fresh(db: &impl ConnectionTrait, campaign: CampaignId, zone: &str, limit: u64) -> Result<Vec<Model>> {
+pub async fn fresh(db: &Connection, campaign: CampaignId, zone: &str, limit: u64) -> Result<Vec<Model>> {
     let select = of(campaign, FRESH)
         .filter(Column::Zone.eq(zone))
         .order_by(Column::Priority, Order::Desc)
@@ -101,7 +102,7 @@ pub async fn fresh(db: &impl ConnectionTrait, campaign: CampaignId, zone: &str, 
 }
 
 /// Contacts that are neither being called nor at an end, at most `limit`.
-pub async fn unfinished(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
+pub async fn unfinished(db: &Connection, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
     let mut rows = fresh_of_all_zones(db, campaign, limit).await?;
     let left = limit.saturating_sub(rows.len() as u64);
     if left > 0 {
@@ -125,7 +126,7 @@ impl Canceled {
 
 /// Cancels contacts that are neither being called nor at an end, at most `limit`: what `Cancel` of their machine does to one, done
 /// to many where they are. Nothing is told of them, so that none need be read.
-pub async fn cancel(db: &DatabaseTransaction, campaign: CampaignId, limit: i64) -> Result<Canceled> {
+pub async fn cancel(db: &Transaction, campaign: CampaignId, limit: i64) -> Result<Canceled> {
     const FIRST_DUE: &str = "SELECT id, status FROM contacts WHERE campaign_id = $1 AND next_attempt_at IS NOT NULL \
                              ORDER BY next_attempt_at, id LIMIT $2";
     let backend = db.get_database_backend();
@@ -161,7 +162,7 @@ pub async fn cancel(db: &DatabaseTransaction, campaign: CampaignId, limit: i64) 
 }
 
 /// Contacts that were never called and wait for nothing, of whatever zone, at most `limit`.
-pub async fn fresh_of_all_zones(db: &impl ConnectionTrait, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
+pub async fn fresh_of_all_zones(db: &Connection, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
     let select = of(campaign, FRESH)
         .order_by(Column::Zone, Order::Asc)
         .order_by(Column::Priority, Order::Desc)
@@ -170,7 +171,7 @@ pub async fn fresh_of_all_zones(db: &impl ConnectionTrait, campaign: CampaignId,
 }
 
 /// Contacts that are neither being called nor at an end, by zone: reads as much of the queues' indexes as there are.
-pub async fn waiting_by_zone(db: &impl ConnectionTrait, campaign: CampaignId) -> Result<Vec<(String, i64)>> {
+pub async fn waiting_by_zone(db: &Connection, campaign: CampaignId) -> Result<Vec<(String, i64)>> {
     let mut counted: BTreeMap<String, i64> = BTreeMap::new();
     for queue in [FRESH, DUE] {
         let select = of(campaign, queue)

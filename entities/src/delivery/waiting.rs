@@ -1,6 +1,7 @@
 //! What has not been delivered: what is due, what is held, and what becomes of it.
 use super::{Column, Entity, Model, Status};
 use crate::{
+    connection::Connection,
     error::Result,
     ids::{DeliveryId, EndpointId, TenantScoped},
     values::Moment,
@@ -30,7 +31,7 @@ fn held_of(endpoint: EndpointId) -> sea_orm::Select<Entity> {
 }
 
 /// The endpoint's open deliveries that are due until `until`, in their order.
-pub async fn due(db: &impl ConnectionTrait, endpoint: EndpointId, until: Moment, limit: u64) -> Result<Vec<Model>> {
+pub async fn due(db: &Connection, endpoint: EndpointId, until: Moment, limit: u64) -> Result<Vec<Model>> {
     let select = open_of(endpoint)
         .filter(Column::NextAttemptAt.lte(until))
         .order_by(Column::NextAttemptAt, Order::Asc)
@@ -38,12 +39,12 @@ pub async fn due(db: &impl ConnectionTrait, endpoint: EndpointId, until: Moment,
     Ok(select.limit(limit).all(db).await?)
 }
 
-pub async fn has_open(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<bool> {
+pub async fn has_open(db: &Connection, endpoint: EndpointId) -> Result<bool> {
     Ok(open_of(endpoint).limit(1).one(db).await?.is_some())
 }
 
 /// When the endpoint's next delivery after `after` is due.
-pub async fn next_due_at(db: &impl ConnectionTrait, endpoint: EndpointId, after: Moment) -> Result<Option<Moment>> {
+pub async fn next_due_at(db: &Connection, endpoint: EndpointId, after: Moment) -> Result<Option<Moment>> {
     let select = open_of(endpoint).filter(Column::NextAttemptAt.gt(after));
     let first = select
         .order_by(Column::NextAttemptAt, Order::Asc)
@@ -54,7 +55,7 @@ pub async fn next_due_at(db: &impl ConnectionTrait, endpoint: EndpointId, after:
 }
 
 /// Endpoints with something to send: each needs its delivery lane.
-pub async fn endpoints_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantScoped<EndpointId>>> {
+pub async fn endpoints_at_work(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
     // The index alone answers this; whose they are the endpoints' own rows tell.
     let select = Entity::find().select_only().column(Column::EndpointId);
     let ids: Vec<EndpointId> = select.filter(is_open()).distinct().into_tuple().all(db).await?;
@@ -62,7 +63,7 @@ pub async fn endpoints_at_work(db: &impl ConnectionTrait) -> Result<Vec<TenantSc
 }
 
 /// Deliveries that have not ended, over all endpoints.
-pub async fn count_open(db: &impl ConnectionTrait) -> Result<u64> {
+pub async fn count_open(db: &Connection) -> Result<u64> {
     Ok(Entity::find().filter(is_open()).count(db).await?)
 }
 
@@ -77,7 +78,7 @@ pub struct Waiting {
 }
 
 /// What waits for one endpoint, or for all.
-pub async fn waiting(db: &impl ConnectionTrait, endpoint: Option<EndpointId>) -> Result<Waiting> {
+pub async fn waiting(db: &Connection, endpoint: Option<EndpointId>) -> Result<Waiting> {
     let narrowed = |select: sea_orm::Select<Entity>| match endpoint {
         Some(endpoint) => select.filter(Column::EndpointId.eq(endpoint)),
         None => select,
@@ -107,7 +108,7 @@ pub async fn waiting(db: &impl ConnectionTrait, endpoint: Option<EndpointId>) ->
 const SLICE: u64 = 500;
 
 /// Cancels, or holds, a slice of what the endpoint has not received. Whoever asks goes on until [`has_open`] says no.
-pub async fn put_away(db: &impl ConnectionTrait, endpoint: EndpointId, what: PutAway) -> Result<u64> {
+pub async fn put_away(db: &Connection, endpoint: EndpointId, what: PutAway) -> Result<u64> {
     let (which, status) = match what {
         PutAway::CancelOpen => (open_of(endpoint), Status::Cancelled),
         PutAway::CancelHeld => (held_of(endpoint), Status::Cancelled),
@@ -140,14 +141,14 @@ pub enum PutAway {
     HoldOpen,
 }
 
-pub async fn has_held(db: &impl ConnectionTrait, endpoint: EndpointId) -> Result<bool> {
+pub async fn has_held(db: &Connection, endpoint: EndpointId) -> Result<bool> {
     // The id alone: the index of held ones has it, and is then shorter than the key's.
     let ids = held_of(endpoint).select_only().column(Column::Id).limit(1);
     Ok(ids.into_tuple::<DeliveryId>().one(db).await?.is_some())
 }
 
 /// Lets held deliveries go: they are due at once.
-pub async fn release(db: &impl ConnectionTrait, endpoint: EndpointId, ids: &[DeliveryId], now: Moment) -> Result<u64> {
+pub async fn release(db: &Connection, endpoint: EndpointId, ids: &[DeliveryId], now: Moment) -> Result<u64> {
     let update = Entity::update_many()
         .col_expr(Column::Status, Expr::value(Status::Pending))
         .col_expr(Column::NextAttemptAt, Expr::value(Some(now)));

@@ -1,6 +1,7 @@
 //! Sessions as they are asked for: one, some, a list.
 use super::{Column, Direction, Entity, Model, Status, owned};
 use crate::{
+    connection::Connection,
     db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, RoomId, SessionId, TenantId, TenantScoped},
@@ -9,7 +10,7 @@ use crate::{
 };
 use sea_orm::{Condition, entity::prelude::*};
 
-pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<SessionId>) -> Result<Model> {
+pub async fn load(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
         .one(db)
@@ -18,7 +19,7 @@ pub async fn load(db: &impl ConnectionTrait, key: TenantScoped<SessionId>) -> Re
 }
 
 /// For what follows a session that was deleted meanwhile.
-pub async fn load_even_deleted(db: &impl ConnectionTrait, key: TenantScoped<SessionId>) -> Result<Model> {
+pub async fn load_even_deleted(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
@@ -57,7 +58,7 @@ pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Pag
 }
 
 /// These sessions, in no order.
-pub async fn of_ids(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<Vec<Model>> {
+pub async fn of_ids(db: &Connection, ids: &[SessionId]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
     for chunk in ids.chunks(500) {
         found.extend(
@@ -71,6 +72,6 @@ pub async fn of_ids(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<Vec<
 }
 
 /// All sessions of all tenants, a page at a time: for the audit.
-pub async fn all_after(db: &impl ConnectionTrait, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
+pub async fn all_after(db: &Connection, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }

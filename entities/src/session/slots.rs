@@ -1,6 +1,7 @@
 //! Sessions that are not over: who takes a slot, who waits for one, and which should have an actor.
 use super::{Column, Direction, Entity, Model, owned};
 use crate::{
+    connection::Connection,
     error::Result,
     ids::{CampaignId, SessionId, TenantId, TenantScoped},
     keys, page,
@@ -22,7 +23,7 @@ pub struct Live {
 }
 
 /// The tenant's sessions that take a slot: dialled and not ended.
-pub async fn live(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Live>> {
+pub async fn live(db: &Connection, tenant: TenantId) -> Result<Vec<Live>> {
     let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_live());
     let rows: Vec<(SessionId, Env, Option<CampaignId>, Direction)> = select
         .select_only()
@@ -42,21 +43,13 @@ pub async fn live(db: &impl ConnectionTrait, tenant: TenantId) -> Result<Vec<Liv
 }
 
 /// The tenant's sessions that wait for a slot, the oldest first.
-pub async fn queued(
-    db: &impl ConnectionTrait,
-    tenant: TenantId,
-    after: Option<SessionId>,
-    limit: u64,
-) -> Result<Vec<Model>> {
+pub async fn queued(db: &Connection, tenant: TenantId, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
     let waiting = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_queued());
     page::behind(db, waiting, Column::Id, after, limit).await
 }
 
 /// A campaign's calls that a trunk sent back and that wait for their turn again.
-pub async fn sent_back(
-    db: &impl ConnectionTrait,
-    campaign: TenantScoped<CampaignId>,
-) -> Result<Vec<TenantScoped<SessionId>>> {
+pub async fn sent_back(db: &Connection, campaign: TenantScoped<CampaignId>) -> Result<Vec<TenantScoped<SessionId>>> {
     let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
     let select = owned(campaign.tenant_id, campaign.env)
         .filter(waits)
@@ -71,7 +64,7 @@ pub async fn sent_back(
 /// Sessions that have not ended, of all tenants, and for which nobody else waits: each should have an actor. Tenant by tenant, as
 /// the small index of open sessions has them: in the order of ids alone SQLite walks past all that have ended.
 pub async fn open(
-    db: &impl ConnectionTrait,
+    db: &Connection,
     after: Option<TenantScoped<SessionId>>,
     limit: u64,
 ) -> Result<Vec<TenantScoped<SessionId>>> {
@@ -89,7 +82,7 @@ pub async fn open(
 }
 
 /// Tenants with a session that waits for a slot.
-pub async fn tenants_in_queue(db: &impl ConnectionTrait) -> Result<Vec<TenantId>> {
+pub async fn tenants_in_queue(db: &Connection) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::TenantId)
@@ -115,7 +108,7 @@ impl InUse {
     }
 }
 
-pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<InUse> {
+pub async fn in_use(db: &Connection, tenant: TenantId, env: Env) -> Result<InUse> {
     let mine = || owned(tenant, env).filter(is_live());
     let outbound = || mine().filter(Column::Direction.eq(Direction::Outbound));
     Ok(InUse {
@@ -131,12 +124,12 @@ pub async fn in_use(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Re
 }
 
 /// Sessions of the tenant and env that wait for a slot now.
-pub async fn count_in_line(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+pub async fn count_in_line(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     Ok(owned(tenant, env).filter(is_queued()).count(db).await?)
 }
 
 /// Sessions of the tenant and env that wait for their time or for a slot.
-pub async fn count_queued(db: &impl ConnectionTrait, tenant: TenantId, env: Env) -> Result<u64> {
+pub async fn count_queued(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
     Ok(owned(tenant, env)
         .filter(waits)
@@ -146,7 +139,7 @@ pub async fn count_queued(db: &impl ConnectionTrait, tenant: TenantId, env: Env)
 }
 
 /// Those of `ids` that have not ended.
-pub async fn not_ended(db: &impl ConnectionTrait, ids: &[SessionId]) -> Result<Vec<SessionId>> {
+pub async fn not_ended(db: &Connection, ids: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
     for chunk in ids.chunks(500) {
         let select = Entity::find()

@@ -3,15 +3,15 @@ use super::unwritten;
 use crate::error::CannotStart;
 use entities::{
     audit_log::{self, Model},
+    connection::Connection,
     ids::TenantId,
     page,
 };
-use sea_orm::DatabaseConnection;
 use serde_json::{Value, json};
 use std::io::Write;
 
 /// Writes a line for each act, oldest first, of one workspace or of all.
-pub async fn write(db: &DatabaseConnection, only: Option<TenantId>, mut out: impl Write) -> Result<(), CannotStart> {
+pub async fn write(db: &Connection, only: Option<TenantId>, mut out: impl Write) -> Result<(), CannotStart> {
     let key = |row: &Model| row.id;
     page::each(db, audit_log::all_after, key, async |rows| {
         for row in rows.iter().filter(|row| only.is_none() || row.tenant_id == only) {

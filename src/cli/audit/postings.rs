@@ -2,12 +2,12 @@
 use super::Dump;
 use crate::error::CannotStart;
 use entities::{
+    connection::Connection,
     ids::TenantId,
     ledger::{self, Book, Model, account},
     page,
     values::Env,
 };
-use sea_orm::DatabaseTransaction;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -25,7 +25,7 @@ impl<W: Write> Dump<'_, W> {
 
     async fn postings_of(&mut self, owner: (TenantId, Env)) -> Result<(), CannotStart> {
         let key = |row: &Model| row.n;
-        let read = async |db: &DatabaseTransaction, after: Option<i64>, limit| {
+        let read = async |db: &Connection, after: Option<i64>, limit| {
             ledger::entries_after(db, owner, after.unwrap_or(0), limit).await
         };
         page::each(self.db, read, key, async |rows| {

@@ -3,10 +3,10 @@ use crate::{
     on_both,
     world::{Answer, Api, Tenant, World, minutes},
 };
-use entities::{contact, ids::CampaignId};
+use entities::{connection::Transaction, contact, ids::CampaignId};
 use futures_util::future::{join_all, select};
 use rules::commit::Commit;
-use sea_orm::{DatabaseTransaction, DbBackend, TransactionTrait};
+use sea_orm::{ConnectionTrait, DbBackend};
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt,
@@ -34,7 +34,7 @@ async fn preflight(api: Api, id: String) -> Answer {
 }
 
 /// Takes all connections by which whole lists are read: who needs one waits until they are given back.
-async fn all_reports(world: &World) -> Vec<DatabaseTransaction> {
+async fn all_reports(world: &World) -> Vec<Transaction> {
     let db = &world.deps().db.reports;
     let connections = match db.get_database_backend() {
         DbBackend::Sqlite => 1,

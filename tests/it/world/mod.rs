@@ -344,7 +344,8 @@ impl World {
     /// What of all that was told is not as the specification says.
     async fn wrongly_told(&self) -> Vec<String> {
         use sea_orm::EntityTrait;
-        let told = entities::event::Entity::find().all(&self.deps().db.read).await.unwrap();
+        let db: &entities::connection::Connection = &self.deps().db.read;
+        let told = entities::event::Entity::find().all(db).await.unwrap();
         let opened = told
             .into_iter()
             .map(|event| runtime::at_rest::opened(&self.deps().keyring, event).unwrap());

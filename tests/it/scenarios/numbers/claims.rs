@@ -13,7 +13,6 @@ use entities::{
     values::{Env, Moment},
     verified_number,
 };
-use migration::{Migrator, MigratorTrait};
 use serde_json::{Value, json};
 
 const NUMBER: &str = "+12025550177";
@@ -241,14 +240,8 @@ fn migrated(backend: Backend) {
         };
         let location = entities::db::Location::parse(&database.url).unwrap();
         let db = entities::db::Db::open(&location).await.unwrap();
-        let all = Migrator::migrations();
-        let before = all
-            .iter()
-            .position(|step| step.name() == "m2026_11_22_000017_numbers")
-            .unwrap();
-        Migrator::up(&db.write, Some(u32::try_from(before).unwrap()))
-            .await
-            .unwrap();
+        let pool = db.write.pool().unwrap();
+        migration::up_to(pool, "m2026_11_22_000017_numbers").await.unwrap();
         let ids = runtime::ids::Ids::new(runtime::clock::Clock::manual(Moment::from_millis(1_700_000_000_000)));
         let (first, second): (TenantId, TenantId) = (ids.next(), ids.next());
         let at = |second| Moment::from_millis(1_700_000_000_000).plus_seconds(second);
@@ -270,7 +263,7 @@ fn migrated(backend: Backend) {
         ] {
             verified_number::save(&db.write, &row).await.unwrap();
         }
-        Migrator::up(&db.write, None).await.unwrap();
+        migration::up(pool).await.unwrap();
         let mut claims = Vec::new();
         for number in ["+12025550171", "+12025550172", "+12025550173", "+12025550174"] {
             let claim = number_claim::load(&db.read, &number.parse().unwrap()).await.unwrap();
