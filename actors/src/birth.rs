@@ -9,7 +9,7 @@ use crate::{
     router::{Admitted, Arrival, Mailbox},
     shell::Stored,
 };
-use entities::{Error, Result, connection::Transaction, ids::TenantId, webhook_endpoint};
+use entities::{Error, Result, boxed, connection::Transaction, ids::TenantId, webhook_endpoint};
 use futures_util::future::BoxFuture;
 use rules::{
     campaign::machine::Campaign, commit::Commit, effect::Effect, room::machine::Room, session::machine::Session,
@@ -93,6 +93,7 @@ where
 
 /// A call that is there already, by telephone or in a room: the dispatcher writes what is to be written together with its slot,
 /// and tells its actor; or there is none, and nothing is written.
+#[boxed]
 pub async fn admit(deps: &Deps, tenant: TenantId, arrival: Arrival, effects: Vec<Effect>) -> Result<Admitted> {
     let admitted = deps.router.admit(tenant, arrival).await?;
     if admitted == Admitted::Yes {

@@ -18,6 +18,7 @@ use crate::{
 };
 use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::doors::Sms};
 use entities::{
+    boxed,
     db::Db,
     ids::{CampaignId, ImportId, RecoveryId, TenantId},
 };
@@ -120,6 +121,7 @@ impl Deps {
 
     /// Resolves when it is known of every commit that was handed in before whether it stands: after one that does, nothing older
     /// can land any more.
+    #[boxed]
     pub async fn decided(&self) {
         let mut tries = 0;
         while let Err(error) = self.writer.commit_nothing().await {

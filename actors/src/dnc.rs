@@ -1,7 +1,7 @@
 //! The do-not-call list: adding to it and taking off it, each in one transaction with its place among all commits.
 use crate::deps::Deps;
 use entities::{
-    Result,
+    Result, boxed,
     connection::Connection,
     dnc::{self, Channels, DncChannel, Model, Source},
     ids::{DncId, SessionId, TenantId, TenantScoped},
@@ -13,6 +13,7 @@ use rules::{
 };
 
 /// Adds one; a second entry of one number or address adds its channels to the first. Answers the entry and whether it is new.
+#[boxed]
 pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(Model, bool)> {
     let now = deps.clock.now();
     deps.writer
@@ -40,6 +41,7 @@ pub enum DncOutcome {
 }
 
 /// The row of an entry. One that was added meanwhile makes its commit fail.
+#[boxed]
 pub async fn place(
     db: &Connection,
     (tenant_id, env): (TenantId, Env),
@@ -118,6 +120,7 @@ fn joined(
 }
 
 /// Takes one off the list; the row stays, with the reason.
+#[boxed]
 pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String) -> Result<()> {
     let now = deps.clock.now();
     deps.writer

@@ -4,7 +4,7 @@
 //! Commits are fenced in the database ([`generation::assert`]). Deeds cannot be: so an answer counts for 200 ms only, and
 //! whoever takes a database over from the living waits longer than that ([`Fence::take`]).
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     connection::Transaction,
     db::Db,
     generation::{self, Taken},
@@ -35,6 +35,7 @@ pub struct Fence {
 
 impl Fence {
     /// Makes the database ours, by a new generation.
+    #[boxed]
     pub async fn take(db: &Db) -> Result<Self> {
         let transaction = db.begin().await?;
         let Taken {
@@ -57,6 +58,7 @@ impl Fence {
     }
 
     /// In the writer's transaction, first of all.
+    #[boxed]
     pub async fn assert(&self, transaction: &Transaction) -> Result<()> {
         let asked_at = now();
         self.noted(asked_at, generation::assert(transaction, self.generation).await)
@@ -64,6 +66,7 @@ impl Fence {
 
     /// Returns as long as the database is ours, and waits while that cannot be known. Once it is lost, never: the process is
     /// about to end.
+    #[boxed]
     pub async fn pass(&self, db: &Db) {
         loop {
             if *self.lost.borrow() {
@@ -81,6 +84,7 @@ impl Fence {
     }
 
     /// Looks now, and tells who watches.
+    #[boxed]
     pub async fn ask(&self, db: &Db) -> Result<()> {
         let _asking = self.asking.lock().await;
         if self.is_fresh() {
@@ -93,6 +97,7 @@ impl Fence {
     }
 
     /// Ends the generation in order. The writer has ended before.
+    #[boxed]
     pub async fn release(&self, db: &Db) -> Result<()> {
         let transaction = db.begin().await?;
         generation::release(&transaction, self.generation).await?;

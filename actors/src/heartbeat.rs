@@ -1,7 +1,7 @@
 //! The service's heartbeat: a row that says until when its calls were carried for certain. One that a crash has cut off ends
 //! there and is charged to there: nobody pays for the time in which the service was down.
 use entities::{
-    Result,
+    Result, boxed,
     db::Db,
     meta::{self, HEARTBEAT},
     values::Moment,
@@ -18,6 +18,7 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     /// At a start, before the first beat of this process.
+    #[boxed]
     pub async fn begin(db: &Db, clock: &Clock) -> Result<Self> {
         let last = meta::get(&db.read, HEARTBEAT).await?;
         Ok(Heartbeat {

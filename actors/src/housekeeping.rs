@@ -8,7 +8,7 @@ use crate::{
     slices::Slices,
 };
 use entities::{
-    Result, delivery, idempotency,
+    Result, boxed, delivery, idempotency,
     ids::ApiKeyId,
     inbound_call,
     meta::{self, HEARTBEAT},
@@ -33,6 +33,7 @@ impl KeysUsed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
     }
 
+    #[boxed]
     pub async fn flush(&self, deps: &Deps) -> Result<()> {
         let used: Vec<_> = self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
         if used.is_empty() {
@@ -127,6 +128,7 @@ where
 }
 
 /// What waits to be delivered, for the metrics.
+#[boxed]
 pub async fn measure(deps: &Deps) -> Result<()> {
     let waiting = delivery::waiting(&deps.db.read, None).await?;
     for (status, count) in [
@@ -224,6 +226,7 @@ const KEEP_AUDIT_LOG: Duration = Duration::from_secs(400 * 24 * 3600);
 const HANDED_OVER_SECONDS: i64 = 30;
 
 /// While calls are carried: this is written every few seconds.
+#[boxed]
 pub async fn beat(deps: &Deps) -> Result<()> {
     let (now, Heartbeat { last, began }) = (deps.clock.now(), deps.heartbeat);
     let is_needed = last.is_some() && now < began.plus_seconds(HANDED_OVER_SECONDS);

@@ -7,7 +7,7 @@ use crate::{
     router::{Admitted, Arrival},
 };
 use entities::{
-    Error, Result, agent,
+    Error, Result, agent, boxed,
     campaign::AgentSnapshot,
     ids::{InboundCallId, NumberId, SessionId, TenantId, TenantScoped},
     inbound_call::{self, Counts, InboundOutcome},
@@ -55,6 +55,7 @@ const RING_TIMEOUT_SECONDS: i32 = 30;
 const TRIES: u32 = 3;
 
 /// Takes a call, if the number has an agent, and the tenant a free slot and credits.
+#[boxed]
 pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SessionId, call: Arriving) -> Result<Taken> {
     for _ in 1..TRIES {
         match try_receive(deps, owner, id, call.clone()).await {

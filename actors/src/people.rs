@@ -1,7 +1,7 @@
 //! What the rows say of the people whose turn may come: asked at once, for many.
 use crate::deps::Deps;
 use entities::{
-    Result,
+    Result, boxed,
     campaign::Channel,
     connection::Connection,
     contact::Address,
@@ -22,6 +22,7 @@ pub struct People {
 }
 
 /// What is known of these addresses: three look-ups for all of them.
+#[boxed]
 pub async fn people(
     deps: &Deps,
     db: &Connection,

@@ -13,7 +13,7 @@ use crate::{
     voice_clone::samples,
 };
 use entities::{
-    Result,
+    Result, boxed,
     email_message::{self, Model as Email},
     message,
     recording::Model as Recording,
@@ -33,6 +33,7 @@ use rules::{
 
 /// What another process was at when it ended, nobody is at any more: its leases are let go. Once, before the first
 /// [`reconcile`].
+#[boxed]
 pub async fn take_over(deps: &Deps) -> Result<()> {
     let now = deps.clock.now();
     deps.writer
@@ -48,6 +49,7 @@ pub async fn take_over(deps: &Deps) -> Result<()> {
 
 /// The look that recurs every 30 seconds. It is a full one unless the last has found nothing at work, nothing comes due, nothing was
 /// committed since and no actor is parked: then only what other processes may have left is asked for, which no count of ours tells.
+#[boxed]
 pub async fn reconcile_unless_quiet(deps: &Deps) -> Result<()> {
     if deps.quiet.holds(deps.writer.commits(), deps.clock.now()) && !deps.router.any_parked() {
         left_by_others(deps).await
@@ -57,6 +59,7 @@ pub async fn reconcile_unless_quiet(deps: &Deps) -> Result<()> {
 }
 
 /// Starts the actors that the rows say should be at work, and repairs what a crash or a lost hint has left.
+#[boxed]
 pub async fn reconcile(deps: &Deps) -> Result<()> {
     // Counted before anything is read: what is committed during the look is looked at by the next.
     let (commits, began) = (deps.writer.commits(), deps.clock.now());

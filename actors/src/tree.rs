@@ -29,7 +29,7 @@ use crate::{
 };
 use actix::ArbiterHandle;
 use entities::{
-    Result, delivery,
+    Result, boxed, delivery,
     email_message::Model as Email,
     ids::{CampaignId, EndpointId, TenantId, TenantScoped},
     recording::Model as Recording,
@@ -207,6 +207,7 @@ impl Router for Tree {
 }
 
 /// Stops in order: nothing new is dialled, calls may end for `drain`, what is left is ended with a reason, actors flush.
+#[boxed]
 pub async fn shut_down(deps: &Deps, tree: &Tree, drain: Duration) {
     deps.drain();
     tree.dispatchers.shutdown(Duration::from_secs(5)).await;

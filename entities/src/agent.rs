@@ -4,6 +4,7 @@ mod brain;
 pub use brain::{Brain, Reply, ScriptedCall, Temperature};
 
 use crate::{
+    boxed,
     connection::Connection,
     error::{Error, Result},
     ids::{AgentId, FunctionId, TenantId},
@@ -237,6 +238,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Model> {
     let found = Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
@@ -246,6 +248,7 @@ pub async fn load(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Mode
     found.ok_or(Error::NotFound("agent"))
 }
 
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     let select = Entity::find()
         .filter(Column::TenantId.eq(tenant))
@@ -254,6 +257,7 @@ pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Liste
 }
 
 /// A session in the queue still talks with the agent it was made for.
+#[boxed]
 pub async fn load_even_deleted(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Model> {
     Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
@@ -263,6 +267,7 @@ pub async fn load_even_deleted(db: &Connection, tenant: TenantId, id: AgentId) -
 }
 
 /// Names of agents that may call this function.
+#[boxed]
 pub async fn that_use(db: &Connection, tenant: TenantId, function: FunctionId) -> Result<Vec<String>> {
     // The id stands in the definition's text; agents are few.
     let wanted = Expr::cust("CAST(definition AS TEXT)").like(format!("%{function}%"));
@@ -281,6 +286,7 @@ pub async fn that_use(db: &Connection, tenant: TenantId, function: FunctionId) -
 }
 
 /// Names of agents that speak with this voice.
+#[boxed]
 pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))

@@ -1,6 +1,7 @@
 //! Every version of every agent, so that a session tells with whom it was.
 use crate::{
     agent::Definition,
+    boxed,
     connection::Connection,
     error::{Error, Result},
     ids::{AgentId, TenantId},
@@ -24,12 +25,14 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, agent: AgentId, version: i32) -> Result<Model> {
     let found = Entity::find_by_id((agent, version)).filter(Column::TenantId.eq(tenant));
     found.one(db).await?.ok_or(Error::NotFound("version of the agent"))
 }
 
 /// One page, after that version in its order; one row more than asked for tells whether another page follows.
+#[boxed]
 pub async fn list(
     db: &Connection,
     tenant: TenantId,

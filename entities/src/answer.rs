@@ -1,5 +1,6 @@
 //! What people answered to agents' questions, each with the turn that shows it.
 use crate::{
+    boxed,
     connection::Connection,
     error::Result,
     ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId},
@@ -76,6 +77,7 @@ fn filtered(tenant: TenantId, env: Env, filter: &Filter) -> sea_orm::Select<Enti
     select
 }
 
+#[boxed]
 pub async fn list(
     db: &Connection,
     (tenant, env): (TenantId, Env),
@@ -87,6 +89,7 @@ pub async fn list(
 
 /// A page of an export, oldest first: those of the next `looked_at` answers that the filter lets through, and behind which one
 /// the next page begins, if there is one. So no page looks through more than that, however few it finds.
+#[boxed]
 pub async fn next(
     db: &Connection,
     (tenant, env): (TenantId, Env),
@@ -118,12 +121,14 @@ pub async fn next(
     Ok((select.order_by(Column::Id, Order::Asc).all(db).await?, last))
 }
 
+#[boxed]
 pub async fn of_session(db: &Connection, session: SessionId) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::SessionId.eq(session));
     Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
 }
 
 /// With a session that is deleted.
+#[boxed]
 pub async fn delete_of(db: &Connection, session: SessionId) -> Result<()> {
     Entity::delete_many()
         .filter(Column::SessionId.eq(session))

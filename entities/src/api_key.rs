@@ -1,5 +1,6 @@
 //! API keys: what programs show. Only the hash of a key is kept.
 use crate::{
+    boxed,
     connection::Connection,
     error::{Error, Result},
     ids::{ApiKeyId, TenantId},
@@ -34,10 +35,12 @@ impl ActiveModelBehavior for ActiveModel {}
 
 /// The key of that hash, revoked or expired ones too: the caller decides. Read at every request, so that a revocation
 /// by any process counts at once.
+#[boxed]
 pub async fn by_hash(db: &Connection, key_hash: &str) -> Result<Option<Model>> {
     Ok(Entity::find().filter(Column::KeyHash.eq(key_hash)).one(db).await?)
 }
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: ApiKeyId) -> Result<Model> {
     Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
@@ -46,6 +49,7 @@ pub async fn load(db: &Connection, tenant: TenantId, id: ApiKeyId) -> Result<Mod
         .ok_or(Error::NotFound("API key"))
 }
 
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(
         db,
@@ -58,6 +62,7 @@ pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Liste
 }
 
 /// How many keys of a workspace are neither revoked nor expired. Until the transaction ends no other process counts them.
+#[boxed]
 pub async fn count_active(db: &Connection, tenant: TenantId, now: Moment) -> Result<u64> {
     crate::tenant::hold(db, tenant).await?;
     let in_time = Condition::any()
@@ -71,6 +76,7 @@ pub async fn count_active(db: &Connection, tenant: TenantId, now: Moment) -> Res
 }
 
 /// Those of them that are still there, revoked and expired ones too.
+#[boxed]
 pub async fn of_ids(db: &Connection, ids: &[ApiKeyId]) -> Result<Vec<Model>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -82,6 +88,7 @@ pub async fn of_ids(db: &Connection, ids: &[ApiKeyId]) -> Result<Vec<Model>> {
 }
 
 /// Revokes at once. A second time changes nothing, and answers `false`.
+#[boxed]
 pub async fn revoke(db: &Connection, tenant: TenantId, id: ApiKeyId, now: Moment) -> Result<bool> {
     load(db, tenant, id).await?;
     let update = Entity::update_many().col_expr(Column::RevokedAt, Expr::value(now));
@@ -94,6 +101,7 @@ pub async fn revoke(db: &Connection, tenant: TenantId, id: ApiKeyId, now: Moment
     Ok(revoked.rows_affected == 1)
 }
 
+#[boxed]
 pub async fn touch(db: &Connection, used: &[(ApiKeyId, Moment)]) -> Result<()> {
     for (id, at) in used {
         Entity::update_many()

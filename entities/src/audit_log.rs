@@ -1,7 +1,7 @@
 //! Who changed whose access: passwords, members, roles, keys, a workspace's settings. Rows are added, in the transaction of
 //! the act that they tell of, and forgotten when their time is over; none is ever changed.
 use crate::{
-    bulk,
+    boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
     error::Result,
@@ -73,11 +73,13 @@ pub enum Action {
 #[schemars(rename = "AuditDetails")]
 pub struct Details(pub BTreeMap<String, serde_json::Value>);
 
+#[boxed]
 pub async fn add(db: &Connection, rows: &[Model]) -> Result<()> {
     bulk::save(db, rows, OnConflict::Fail).await.map(drop)
 }
 
 /// What was done in a workspace.
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(
         db,
@@ -95,6 +97,7 @@ pub async fn all_after(db: &Connection, after: Option<AuditLogId>, limit: u64) -
 }
 
 /// Forgets what is older.
+#[boxed]
 pub async fn prune(db: &Connection, before: Moment) -> Result<()> {
     let over = Column::Id.lt(AuditLogId::floor(before));
     Entity::delete_many().filter(over).exec(db).await?;

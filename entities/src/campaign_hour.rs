@@ -1,5 +1,5 @@
 //! A campaign's calls, counted by the hour in which they were dialled: its answer rate, and its cap per day.
-use crate::{bulk, connection::Connection, error::Result, ids::CampaignId, values::Moment};
+use crate::{boxed, bulk, connection::Connection, error::Result, ids::CampaignId, values::Moment};
 use sea_orm::{Order, QueryOrder, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,7 @@ impl Model {
 }
 
 /// Adds counts to the stored ones.
+#[boxed]
 pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
     const COLUMNS: usize = 6;
     // One statement takes no row twice.
@@ -77,6 +78,7 @@ pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
 }
 
 /// Calls dialled in hours that began at `since` or later.
+#[boxed]
 pub async fn dialed_since(db: &Connection, campaign: CampaignId, since: Moment) -> Result<i64> {
     let select = Entity::find()
         .filter(Column::CampaignId.eq(campaign))
@@ -87,6 +89,7 @@ pub async fn dialed_since(db: &Connection, campaign: CampaignId, since: Moment) 
 }
 
 /// The campaign's last hours, oldest first.
+#[boxed]
 pub async fn last(db: &Connection, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::CampaignId.eq(campaign));
     let mut rows = select.order_by(Column::Hour, Order::Desc).limit(limit).all(db).await?;

@@ -1,5 +1,6 @@
 //! Whom a query asks. Pools and transactions are one type here: a query that took either would be compiled again in each crate
 //! that asks it, and most of what a build takes would be that.
+use crate::boxed;
 use futures_util::future::BoxFuture;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, ExecResult, IsolationLevel,
@@ -41,10 +42,12 @@ impl Deref for Transaction {
 
 impl Connection {
     /// As the database opens one by itself.
+    #[boxed]
     pub async fn begin(&self) -> Result<Transaction, DbErr> {
         self.begin_with(TransactionOptions::default()).await
     }
 
+    #[boxed]
     pub async fn begin_with(&self, options: TransactionOptions) -> Result<Transaction, DbErr> {
         let begun = match &self.0 {
             Kind::Pool(pool) => pool.begin_with_options(options).await,
@@ -54,6 +57,7 @@ impl Connection {
     }
 
     /// One that sees the database as it is at one moment, whatever others commit meanwhile.
+    #[boxed]
     pub async fn snapshot(&self) -> Result<Transaction, DbErr> {
         // A read transaction of SQLite does so by itself.
         let isolation_level =
@@ -80,6 +84,7 @@ impl Connection {
     }
 
     /// Closes the pool. A failed close loses nothing: every commit is on disk.
+    #[boxed]
     pub async fn close(&self) {
         if let Ok(pool) = self.pool() {
             let _ = pool.clone().close().await;
@@ -88,6 +93,7 @@ impl Connection {
 }
 
 impl Transaction {
+    #[boxed]
     pub async fn commit(self) -> Result<(), DbErr> {
         match self.0.0 {
             Kind::Transaction(transaction) => transaction.commit().await,
@@ -95,6 +101,7 @@ impl Transaction {
         }
     }
 
+    #[boxed]
     pub async fn rollback(self) -> Result<(), DbErr> {
         match self.0.0 {
             Kind::Transaction(transaction) => transaction.rollback().await,

@@ -7,6 +7,7 @@ pub use queue::{
 };
 
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     campaign::Channel,
     connection::Connection,
@@ -172,6 +173,7 @@ impl Model {
     }
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<ContactId>) -> Result<Model> {
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
@@ -179,6 +181,7 @@ pub async fn load(db: &Connection, key: TenantScoped<ContactId>) -> Result<Model
     select.one(db).await?.ok_or(Error::NotFound("contact"))
 }
 
+#[boxed]
 pub async fn list(
     db: &Db,
     campaign: TenantScoped<CampaignId>,
@@ -193,11 +196,13 @@ pub async fn list(
 }
 
 /// Adds new contacts; answers how many were new. One number, and one `external_id`, is in a campaign once.
+#[boxed]
 pub async fn add(db: &Connection, rows: &[Model]) -> Result<u64> {
     bulk::save(db, rows, OnConflict::Keep).await
 }
 
 /// Those of `external_ids` that the campaign holds with another number than the one given.
+#[boxed]
 pub async fn with_external_ids(db: &Connection, campaign: CampaignId, external_ids: &[String]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
     for chunk in external_ids.chunks(500) {
@@ -210,6 +215,7 @@ pub async fn with_external_ids(db: &Connection, campaign: CampaignId, external_i
 }
 
 /// Those of them that are there.
+#[boxed]
 pub async fn of_ids(db: &Connection, ids: &[ContactId]) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::Id.is_in(ids.iter().copied()));
     Ok(select.all(db).await?)
@@ -222,12 +228,14 @@ pub async fn after(db: &Connection, campaign: CampaignId, after: Option<ContactI
 }
 
 /// Removes one that was never called.
+#[boxed]
 pub async fn remove(db: &Connection, id: ContactId) -> Result<()> {
     Entity::delete_by_id(id).exec(db).await?;
     Ok(())
 }
 
 /// Removes at most `limit` contacts of a campaign that was deleted.
+#[boxed]
 pub async fn remove_some(db: &Connection, campaign: CampaignId, limit: u64) -> Result<u64> {
     let ids: Vec<ContactId> = Entity::find()
         .select_only()
@@ -243,6 +251,7 @@ pub async fn remove_some(db: &Connection, campaign: CampaignId, limit: u64) -> R
 
 /// Contacts that wait and lack a value for one of these variables; the names of those who lack one of the contact's own
 /// fields are among them: `first_name`, `last_name`, `email`, `phone_number`.
+#[boxed]
 pub async fn first_without(
     db: &Connection,
     campaign: CampaignId,
@@ -265,6 +274,7 @@ pub async fn first_without(
 }
 
 /// The campaign's contact with this number, or address.
+#[boxed]
 pub async fn at_address(db: &Connection, campaign: CampaignId, address: &str) -> Result<Option<Model>> {
     let select = Entity::find()
         .filter(Column::CampaignId.eq(campaign))
@@ -273,6 +283,7 @@ pub async fn at_address(db: &Connection, campaign: CampaignId, address: &str) ->
 }
 
 /// How a contact's last call was classified, after its end.
+#[boxed]
 pub async fn set_disposition(db: &Connection, id: ContactId, session: SessionId, code: &str) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::DispositionCode, Expr::value(code))

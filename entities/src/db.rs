@@ -4,6 +4,7 @@
 //! pool of readers, which never wait for it (WAL). What reads a whole list has connections of its own, and reads it slice
 //! by slice: it waits for its like, nobody waits for it, and no snapshot lives long enough to keep the log from being emptied.
 use crate::{
+    boxed,
     connection::{Connection, Transaction},
     error::{Error, Result},
 };
@@ -83,6 +84,7 @@ const WRITER: &str = "callboard writer ";
 const ENDING_TRIES: usize = 50;
 
 #[expect(clippy::disallowed_methods, reason = "the database server keeps its own time")]
+#[boxed]
 pub(crate) async fn pause() {
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
@@ -97,12 +99,14 @@ const REPORT_LIMIT: &str = "SET statement_timeout = '10s'";
 
 impl Db {
     /// For a command that works beside a serving process.
+    #[boxed]
     pub async fn open(location: &Location) -> Result<Db, DbErr> {
         Self::connect(location, "callboard".into()).await
     }
 
     /// For the process that serves. It holds the [`Lock`](crate::lock::Lock), so whatever an earlier one has left at work
     /// in the database server is ended first: a commit that hung there must not land in the middle of what follows.
+    #[boxed]
     pub async fn serve(location: &Location) -> Result<Db> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let started = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -151,6 +155,7 @@ impl Db {
     }
 
     /// A transaction that holds the write lock from its first statement.
+    #[boxed]
     pub async fn begin(&self) -> Result<Transaction, DbErr> {
         let options = TransactionOptions {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
@@ -164,6 +169,7 @@ impl Db {
     /// On SQLite a new connection takes the writer's place: after a disk that was full SQLite has ended the transaction by
     /// itself and the connection's driver takes it for open; what it commits from then on is acknowledged, and never written.
     /// On PostgreSQL the connections that are still at work are ended: a commit that has hung may land minutes later.
+    #[boxed]
     pub async fn renew_writer(&self) -> Result<()> {
         if let Some(pool) = self.write.sqlite() {
             let connection = pool.acquire().await;
@@ -211,6 +217,7 @@ impl Db {
     }
 
     /// Does the database answer? For `/readyz`.
+    #[boxed]
     pub async fn ping(&self) -> Result<()> {
         self.read
             .execute_unprepared("SELECT 1")
@@ -222,6 +229,7 @@ impl Db {
     /// Moves the write-ahead log into the database file, as far as nobody reads it: on the connection that whole lists are read by
     /// and without waiting for anybody, for the writer must not stand behind a program outside that reads for minutes. The log begins
     /// anew by itself once all of it was moved. Nothing to do on PostgreSQL.
+    #[boxed]
     pub async fn checkpoint(&self) -> Result<()> {
         if !self.is_shared() {
             self.reports
@@ -234,6 +242,7 @@ impl Db {
     /// Does so each second until it is closed, so that hardly anything is left for the writer to move: the commit that finds a long
     /// log moves it, and everybody waits meanwhile.
     #[expect(clippy::disallowed_methods, reason = "the disk keeps its own time")]
+    #[boxed]
     pub async fn keep_the_log_short(self) {
         while self.reports.sqlite().is_some_and(|pool| !pool.is_closed()) {
             // Where it fails, commits fail too, and say so.
@@ -242,6 +251,7 @@ impl Db {
         }
     }
 
+    #[boxed]
     pub async fn close(self) {
         for connection in [self.reports, self.read, self.write] {
             connection.close().await;
@@ -250,6 +260,7 @@ impl Db {
 }
 
 /// Keeps SQLite's statistics, of a sample, in step with what is stored. PostgreSQL sees to it by itself.
+#[boxed]
 pub async fn optimize(db: &Connection) -> Result<()> {
     if db.get_database_backend() == DbBackend::Sqlite {
         db.execute_unprepared("PRAGMA optimize").await?;

@@ -6,7 +6,7 @@ pub use waiting::{
 };
 
 use crate::{
-    bulk,
+    boxed, bulk,
     connection::Connection,
     db::Db,
     error::Result,
@@ -128,6 +128,7 @@ impl Model {
 }
 
 /// The deliveries of one event, oldest first.
+#[boxed]
 pub async fn of_event(db: &Connection, event: &event::Model) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::TenantId.eq(event.tenant_id))
@@ -151,6 +152,7 @@ pub struct Filter {
 }
 
 /// The delivery log of one endpoint, each with its event's type.
+#[boxed]
 pub async fn log(db: &Db, endpoint: TenantScoped<EndpointId>, filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = Entity::find()
         .filter(Column::EndpointId.eq(endpoint.id))
@@ -179,6 +181,7 @@ pub async fn log_after(db: &Connection, endpoint: EndpointId, after: DeliveryId,
 }
 
 /// Those of the endpoint's deliveries, oldest first.
+#[boxed]
 pub async fn of_ids(db: &Connection, endpoint: EndpointId, ids: &[DeliveryId]) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::EndpointId.eq(endpoint))
@@ -187,6 +190,7 @@ pub async fn of_ids(db: &Connection, endpoint: EndpointId, ids: &[DeliveryId]) -
 }
 
 /// Which of these events the endpoint has received, live or as a replay, or is about to.
+#[boxed]
 pub async fn on_their_way(db: &Connection, endpoint: EndpointId, seqs: &[i64]) -> Result<HashSet<i64>> {
     // Found by the events, of which there are few, not in the endpoint's log.
     let found: Vec<(EndpointId, i64)> = Entity::find()
@@ -203,6 +207,7 @@ pub async fn on_their_way(db: &Connection, endpoint: EndpointId, seqs: &[i64]) -
 }
 
 /// Writes the outcome of attempts. A delivery that was cancelled meanwhile stays cancelled.
+#[boxed]
 pub async fn update(db: &Connection, rows: &[Model]) -> Result<()> {
     const COLUMNS: usize = 7;
     for chunk in bulk::chunks(rows, COLUMNS) {
@@ -236,6 +241,7 @@ pub async fn update(db: &Connection, rows: &[Model]) -> Result<()> {
 }
 
 /// Deletes the deliveries of these events that have ended or are held; open ones stay, and their events with them.
+#[boxed]
 pub async fn prune(db: &Connection, seqs: &[i64]) -> Result<Vec<DeliveryId>> {
     let ended = || Column::EventSeq.is_in(seqs.iter().copied()).and(is_open().not());
     let ids: Vec<DeliveryId> = Entity::find()

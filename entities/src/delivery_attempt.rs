@@ -1,5 +1,5 @@
 //! The log of attempts: what was tried, and what came back.
-use crate::{connection::Connection, error::Result, ids::DeliveryId, values::Moment};
+use crate::{boxed, connection::Connection, error::Result, ids::DeliveryId, values::Moment};
 use sea_orm::{DeriveValueType, FromQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use std::{fmt, str::FromStr};
 
@@ -58,6 +58,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn of(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
     Ok(select
@@ -68,12 +69,14 @@ pub async fn of(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<Model>
 }
 
 /// Deletes the attempts of these deliveries.
+#[boxed]
 pub async fn prune(db: &Connection, deliveries: &[DeliveryId]) -> Result<u64> {
     let these = Entity::delete_many().filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
     Ok(these.exec(db).await?.rows_affected)
 }
 
 /// Is there an attempt of a delivery after `after` and before `before`?
+#[boxed]
 pub async fn any_between(db: &Connection, after: Option<DeliveryId>, before: DeliveryId) -> Result<bool> {
     let mut select = Entity::find().filter(Column::DeliveryId.lt(before));
     if let Some(after) = after {
@@ -84,6 +87,7 @@ pub async fn any_between(db: &Connection, after: Option<DeliveryId>, before: Del
 
 /// Forgets what receivers answered to successful attempts, in one slice of the log: deliveries after `after` and before
 /// `before`, oldest first. Answers the last one looked at; `None` when there is none left.
+#[boxed]
 pub async fn forget_answers(
     db: &Connection,
     after: Option<DeliveryId>,
@@ -128,6 +132,7 @@ pub struct AttemptSummary {
 }
 
 /// How the attempts of these deliveries went, in order: for the audit.
+#[boxed]
 pub async fn outcomes(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<AttemptSummary>> {
     let select = Entity::find()
         .select_only()

@@ -1,6 +1,6 @@
 //! Every intent to call somebody: to whom, when, and in which order. The caps are counted from it.
 use crate::{
-    bulk,
+    boxed, bulk,
     connection::Connection,
     error::Result,
     ids::{CampaignId, SessionId, TenantId},
@@ -37,6 +37,7 @@ pub struct Dialed {
 }
 
 /// The calls after `since` to each of `numbers`, in order. One that was asked again counts once.
+#[boxed]
 pub async fn recent(
     db: &Connection,
     (tenant, env): (TenantId, Env),
@@ -76,6 +77,7 @@ pub async fn recent(
 }
 
 /// The last intent of each of these sessions: `(session, seq, dialed_at)`.
+#[boxed]
 pub async fn of_sessions(
     db: &Connection,
     sessions: &[(TenantId, Env, E164, SessionId)],
@@ -95,6 +97,7 @@ pub async fn of_sessions(
 }
 
 /// The last place that a call which has not ended has among all commits; one that has ended told so in an event after it.
+#[boxed]
 pub async fn last_seq_of_open(db: &Connection) -> Result<i64> {
     const LAST: &str = "SELECT CAST(COALESCE(MAX(dials.seq), 0) AS BIGINT) FROM sessions JOIN dials \
         ON dials.tenant_id = sessions.tenant_id AND dials.env = sessions.env \
@@ -110,6 +113,7 @@ pub async fn last_seq_of_open(db: &Connection) -> Result<i64> {
 }
 
 /// The place of each session's last intent among all commits; one that was never dialled is missing. For the audit.
+#[boxed]
 pub async fn last_seqs(
     db: &Connection,
     sessions: &[(TenantId, Env, E164, SessionId)],

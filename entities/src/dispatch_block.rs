@@ -1,5 +1,6 @@
 //! What keeps a tenant from dialling in one env, whatever its campaigns say. Whoever sees the cause gone removes the row.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     error::Result,
@@ -34,15 +35,18 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn of(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
     Ok(Entity::find().filter(Column::TenantId.eq(tenant)).all(db).await?)
 }
 
 /// A second time changes nothing.
+#[boxed]
 pub async fn add(db: &Connection, rows: &[Model]) -> Result<()> {
     bulk::save(db, rows, OnConflict::Keep).await.map(drop)
 }
 
+#[boxed]
 pub async fn remove(db: &Connection, tenant: TenantId, env: Env, reason: Reason) -> Result<()> {
     Entity::delete_by_id((tenant, env, reason)).exec(db).await?;
     Ok(())

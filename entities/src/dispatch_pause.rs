@@ -1,5 +1,6 @@
 //! The operator's pause: while it lasts nothing leaves for people, of no workspace. A row of `meta`, so that it outlives a restart.
 use crate::{
+    boxed,
     connection::Connection,
     error::{Error, Result},
     generation,
@@ -8,6 +9,7 @@ use crate::{
 };
 
 /// `None`: there is no pause.
+#[boxed]
 pub async fn since(db: &Connection) -> Result<Option<Moment>> {
     let Some(text) = meta::get(db, DISPATCH_PAUSED).await? else {
         return Ok(None);
@@ -21,12 +23,14 @@ pub async fn since(db: &Connection) -> Result<Option<Moment>> {
 }
 
 /// Asked inside the transaction of all that leaves: that there is a row is enough.
+#[boxed]
 pub async fn lasts(db: &Connection) -> Result<bool> {
     Ok(meta::get(db, DISPATCH_PAUSED).await?.is_some())
 }
 
 /// A second time keeps the moment of the first, and answers with it. Waits for the writer's transaction that is under way: from its
 /// commit on nothing leaves.
+#[boxed]
 pub async fn begin(db: &Connection, now: Moment) -> Result<Moment> {
     generation::hold(db).await?;
     if let Some(since) = since(db).await? {
@@ -37,6 +41,7 @@ pub async fn begin(db: &Connection, now: Moment) -> Result<Moment> {
 }
 
 /// Answers whether there was one.
+#[boxed]
 pub async fn lift(db: &Connection) -> Result<bool> {
     meta::remove(db, DISPATCH_PAUSED).await
 }

@@ -1,6 +1,6 @@
 //! The do-not-call list: numbers and addresses that a tenant must not use. What is removed stays, with who wanted it and why.
 use crate::{
-    bulk,
+    boxed, bulk,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -91,6 +91,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(is_barred())
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<DncId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("do-not-call entry"))
@@ -104,6 +105,7 @@ pub struct Filter {
     pub source: Option<Source>,
 }
 
+#[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1)
         .apply_if(filter.phone_number, |all, number| {
@@ -115,6 +117,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// The entry of a number.
+#[boxed]
 pub async fn of_number(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant, env)
         .filter(Expr::cust("phone_number IS NOT NULL"))
@@ -123,6 +126,7 @@ pub async fn of_number(db: &Connection, (tenant, env): (TenantId, Env), number: 
 }
 
 /// The entry of an address, which is compared in lower case.
+#[boxed]
 pub async fn of_email(db: &Connection, (tenant, env): (TenantId, Env), email: &str) -> Result<Option<Model>> {
     let found = owned(tenant, env)
         .filter(Expr::cust("email IS NOT NULL"))
@@ -176,6 +180,7 @@ pub async fn all_after(db: &Connection, after: Option<DncId>, limit: u64) -> Res
 }
 
 /// The last place among all commits that an entry was given.
+#[boxed]
 pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = Entity::find().select_only().column_as(
         Expr::cust(

@@ -1,5 +1,6 @@
 //! E-mails to people outside: one row per message, from its order to its end; its text apart.
 use crate::{
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -150,12 +151,14 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<EmailId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("message"))
 }
 
 /// The message behind a link that carries its own proof.
+#[boxed]
 pub async fn behind_link(db: &Connection, id: EmailId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id).one(db).await?)
 }
@@ -168,6 +171,7 @@ pub struct Filter {
     pub kind: Option<Kind>,
 }
 
+#[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1)
         .apply_if(filter.status, |all, status| {
@@ -179,6 +183,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// Messages that are not sent yet.
+#[boxed]
 pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending', 'deferred')"));
     Ok(open.count(db).await?)
@@ -191,6 +196,7 @@ pub async fn all_after(db: &Connection, after: Option<EmailId>, limit: u64) -> R
 
 /// Some that were made before then and wait for nothing any more. What can be unsubscribed by a link is kept until
 /// `marketing_before`.
+#[boxed]
 pub async fn oldest(db: &Connection, before: Moment, marketing_before: Moment, limit: u64) -> Result<Vec<EmailId>> {
     let old = sea_orm::Condition::any()
         .add(Column::Kind.eq(Kind::Transactional))
@@ -208,6 +214,7 @@ pub async fn oldest(db: &Connection, before: Moment, marketing_before: Moment, l
     Ok(select.into_tuple().all(db).await?)
 }
 
+#[boxed]
 pub async fn prune(db: &Connection, ids: &[EmailId]) -> Result<()> {
     content::Entity::delete_many()
         .filter(content::Column::MessageId.is_in(ids.iter().copied()))
@@ -223,6 +230,7 @@ pub async fn prune(db: &Connection, ids: &[EmailId]) -> Result<()> {
 /// What is in a message. Written with it, and never changed.
 pub mod content {
     use super::*;
+    use crate::boxed;
     use sea_orm::FromJsonQueryResult;
 
     #[sea_orm::model]
@@ -251,6 +259,7 @@ pub mod content {
         pub content: String,
     }
 
+    #[boxed]
     pub async fn load(db: &Connection, key: TenantScoped<EmailId>) -> Result<Model> {
         let found = Entity::find_by_id(key.id).filter(Column::TenantId.eq(key.tenant_id));
         found.one(db).await?.ok_or(Error::NotFound("message"))

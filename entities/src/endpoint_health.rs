@@ -1,5 +1,5 @@
 //! What the lane of an endpoint last saw of its receiver. Written with the outcomes of attempts, by the lane alone.
-use crate::{connection::Connection, error::Result, ids::EndpointId, values::Moment};
+use crate::{boxed, connection::Connection, error::Result, ids::EndpointId, values::Moment};
 use sea_orm::entity::prelude::*;
 
 #[sea_orm::model]
@@ -23,6 +23,7 @@ pub async fn of(db: &Connection, endpoints: impl IntoIterator<Item = EndpointId>
         .await?)
 }
 
+#[boxed]
 pub async fn find(db: &Connection, endpoint: EndpointId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(endpoint).one(db).await?)
 }

@@ -1,5 +1,5 @@
 //! Attempts of one endpoint, counted by the hour: what its statistics are made of.
-use crate::{bulk, connection::Connection, error::Result, ids::EndpointId, values::Moment};
+use crate::{boxed, bulk, connection::Connection, error::Result, ids::EndpointId, values::Moment};
 use sea_orm::{FromQueryResult, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,7 @@ impl Model {
 }
 
 /// Adds counts to the stored ones.
+#[boxed]
 pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
     const COLUMNS: usize = 7;
     // One statement takes no row twice.
@@ -96,6 +97,7 @@ pub struct Sum {
 }
 
 /// The endpoint's counts of the hours that began at `since` or later.
+#[boxed]
 pub async fn sum(db: &Connection, endpoint: EndpointId, since: Moment) -> Result<Sum> {
     // PostgreSQL's sum of bigints is a numeric.
     let sum = |column: &str| Expr::cust(format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT)"));
@@ -111,11 +113,13 @@ pub async fn sum(db: &Connection, endpoint: EndpointId, since: Moment) -> Result
     Ok(select.into_model::<Sum>().one(db).await?.unwrap_or_default())
 }
 
+#[boxed]
 pub async fn any_before(db: &Connection, before: Moment) -> Result<bool> {
     let select = Entity::find().filter(Column::Hour.lt(before));
     Ok(select.limit(1).one(db).await?.is_some())
 }
 
+#[boxed]
 pub async fn prune(db: &Connection, before: Moment) -> Result<u64> {
     Ok(Entity::delete_many()
         .filter(Column::Hour.lt(before))

@@ -1,5 +1,6 @@
 //! What is to be found out about a talk after its end: its disposition, and answers that were not noted during it.
 use crate::{
+    boxed,
     connection::Connection,
     error::Result,
     ids::{SessionId, TenantId, TenantScoped},
@@ -41,6 +42,7 @@ impl Model {
     }
 }
 
+#[boxed]
 pub async fn load(db: &Connection, session: SessionId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(session).one(db).await?)
 }
@@ -51,6 +53,7 @@ pub async fn all_after(db: &Connection, after: Option<SessionId>, limit: u64) ->
 }
 
 /// Those that are not done, the oldest first.
+#[boxed]
 pub async fn pending(db: &Connection, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Expr::cust("status = 'pending'"));
     Ok(select

@@ -1,5 +1,6 @@
 //! Events: what happened, as the receivers see it. The body is stored once, as the bytes that are signed and sent.
 use crate::{
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -32,6 +33,7 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 /// The highest sequence number that was ever given; 0 before the first event. Pruning leaves it where it was.
+#[boxed]
 pub async fn last_seq(db: &Connection) -> Result<i64> {
     let pruned = meta::get(db, meta::PRUNED_SEQ).await?;
     let pruned = pruned.and_then(|seq| seq.parse().ok()).unwrap_or(0);
@@ -47,6 +49,7 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
 }
 
 /// The newest event's id, of whatever tenant.
+#[boxed]
 pub async fn last_id(db: &Connection) -> Result<Option<EventId>> {
     let select = Entity::find()
         .select_only()
@@ -62,6 +65,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, env: Env, id: EventId) -> Result<Model> {
     owned(tenant, env)
         .filter(Column::Id.eq(id))
@@ -77,6 +81,7 @@ pub struct Filter {
     pub subject_id: Option<Uuid>,
 }
 
+#[boxed]
 pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Page) -> Result<Listed<Model>> {
     let event_type = filter.event_type.map(|event_type| Column::EventType.eq(event_type));
     let subject = filter.subject_id.map(|subject| Column::SubjectId.eq(subject));
@@ -95,6 +100,7 @@ pub async fn after(db: &Connection, tenant: TenantId, env: Env, id: EventId, lim
 }
 
 /// Some events by their sequence numbers, for the delivery lane that has only these.
+#[boxed]
 pub async fn of_seqs(db: &Connection, seqs: &[i64]) -> Result<Vec<Model>> {
     Ok(Entity::find()
         .filter(Column::Seq.is_in(seqs.iter().copied()))
@@ -103,6 +109,7 @@ pub async fn of_seqs(db: &Connection, seqs: &[i64]) -> Result<Vec<Model>> {
 }
 
 /// The oldest events made before `before`, at most `limit`, beginning after `after`.
+#[boxed]
 pub async fn oldest(db: &Connection, after: i64, before: Moment, limit: u64) -> Result<Vec<i64>> {
     let rows: Vec<(i64, Moment)> = Entity::find()
         .select_only()
@@ -121,6 +128,7 @@ pub async fn oldest(db: &Connection, after: i64, before: Moment, limit: u64) -> 
 }
 
 /// Deletes these events, but for those that are still to be delivered.
+#[boxed]
 pub async fn prune(db: &Connection, seqs: &[i64]) -> Result<u64> {
     let needed = crate::delivery::Entity::find()
         .select_only()
@@ -136,6 +144,7 @@ pub async fn prune(db: &Connection, seqs: &[i64]) -> Result<u64> {
 }
 
 /// The types of these events.
+#[boxed]
 pub async fn types(db: &Connection, tenant: TenantId, env: Env, ids: &[EventId]) -> Result<HashMap<EventId, String>> {
     let select = owned(tenant, env)
         .filter(Column::Id.is_in(ids.iter().copied()))
@@ -152,6 +161,7 @@ pub async fn sealed_after(db: &Connection, after: Option<i64>, limit: u64) -> Re
 }
 
 /// The same body under another key.
+#[boxed]
 pub async fn reseal(db: &Connection, seq: i64, body: String) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Body, Expr::value(body))

@@ -1,5 +1,6 @@
 //! Functions: what agents may call during a talk. Shared by a tenant's two envs.
 use crate::{
+    boxed,
     connection::Connection,
     error::{Error, Result},
     ids::{FunctionId, TenantId},
@@ -99,20 +100,24 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: FunctionId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("function"))
 }
 
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
 }
 
+#[boxed]
 pub async fn of_name(db: &Connection, tenant: TenantId, name: &str) -> Result<Option<Model>> {
     Ok(owned(tenant).filter(Column::Name.eq(name)).one(db).await?)
 }
 
 /// Those of `ids` that exist, in no order.
+#[boxed]
 pub async fn of_ids(db: &Connection, tenant: TenantId, ids: &[FunctionId]) -> Result<Vec<Model>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -128,6 +133,7 @@ pub async fn all_after(db: &Connection, after: Option<FunctionId>, limit: u64) -
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
+#[boxed]
 pub async fn reseal(db: &Connection, id: FunctionId, sealed_secret: String, sealed_headers: String) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::SealedSecret, sea_orm::sea_query::Expr::value(sealed_secret))
@@ -138,6 +144,7 @@ pub async fn reseal(db: &Connection, id: FunctionId, sealed_secret: String, seal
     Ok(())
 }
 
+#[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }

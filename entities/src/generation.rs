@@ -3,6 +3,7 @@
 //!
 //! In `meta`: the number while its process serves, with `:released` behind it once that process has ended in order.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::{Connection, Transaction},
     error::{Error, Result},
@@ -22,6 +23,7 @@ pub struct Taken {
 }
 
 /// Begins a new generation. Waits until no transaction of the one before is open.
+#[boxed]
 pub async fn take(transaction: &Transaction) -> Result<Taken> {
     let db: &Connection = transaction;
     if db.get_database_backend() == DbBackend::Postgres {
@@ -48,18 +50,21 @@ pub async fn take(transaction: &Transaction) -> Result<Taken> {
 }
 
 /// Keeps every process from committing until the caller's transaction ends.
+#[boxed]
 pub async fn hold(db: &Connection) -> Result<()> {
     meta::Entity::find_by_id(KEY).lock_exclusive().one(db).await?;
     Ok(())
 }
 
 /// [`Error::Fenced`] if another process has begun to serve since. In a transaction nobody can until it ends.
+#[boxed]
 pub async fn assert(db: &Connection, generation: i64) -> Result<()> {
     let row = meta::Entity::find_by_id(KEY).lock_shared().one(db).await?;
     is_it(row, generation)
 }
 
 /// The same, of this moment only.
+#[boxed]
 pub async fn check(db: &Connection, generation: i64) -> Result<()> {
     is_it(meta::Entity::find_by_id(KEY).one(db).await?, generation)
 }
@@ -72,6 +77,7 @@ fn is_it(row: Option<meta::Model>, generation: i64) -> Result<()> {
 }
 
 /// The process ends in order: it commits nothing more, and the next need not wait for it.
+#[boxed]
 pub async fn release(db: &Transaction, generation: i64) -> Result<()> {
     assert(db, generation).await?;
     let row = meta::Model {

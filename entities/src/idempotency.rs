@@ -1,5 +1,6 @@
 //! What was answered to a POST with an `Idempotency-Key`, kept for 24 hours.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     error::Result,
@@ -31,15 +32,18 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn find(db: &Connection, tenant: TenantId, env: Env, key: &str) -> Result<Option<Model>> {
     Ok(Entity::find_by_id((tenant, env, key.to_owned())).one(db).await?)
 }
 
 /// Claims a key; `false` if it was there before.
+#[boxed]
 pub async fn claim(db: &Connection, row: &Model) -> Result<bool> {
     Ok(bulk::save(db, std::slice::from_ref(row), OnConflict::Keep).await? == 1)
 }
 
+#[boxed]
 pub async fn answer(db: &Connection, row: &Model, status: u16, sealed_body: String) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Status, Expr::value(i32::from(status)))
@@ -51,6 +55,7 @@ pub async fn answer(db: &Connection, row: &Model, status: u16, sealed_body: Stri
 }
 
 /// Gives a key back: its request changed nothing and may be sent again.
+#[boxed]
 pub async fn release(db: &Connection, row: &Model) -> Result<()> {
     Entity::delete_many()
         .filter(Column::TenantId.eq(row.tenant_id))
@@ -62,6 +67,7 @@ pub async fn release(db: &Connection, row: &Model) -> Result<()> {
 }
 
 /// Until when so many of those that are older than `created_before` were made; `None`: there are none.
+#[boxed]
 pub async fn oldest(db: &Connection, created_before: Moment, rows: u64) -> Result<Option<Moment>> {
     let made: Vec<Moment> = Entity::find()
         .select_only()
@@ -76,6 +82,7 @@ pub async fn oldest(db: &Connection, created_before: Moment, rows: u64) -> Resul
 }
 
 /// Forgets those that were made until then.
+#[boxed]
 pub async fn prune(db: &Connection, created_until: Moment) -> Result<u64> {
     Ok(Entity::delete_many()
         .filter(Column::CreatedAt.lte(created_until))
@@ -92,6 +99,7 @@ fn of(update: sea_orm::UpdateMany<Entity>, row: &Model) -> sea_orm::UpdateMany<E
 }
 
 /// Every stored answer, of all tenants: for sealing them anew.
+#[boxed]
 pub async fn answered(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().filter(Column::SealedBody.is_not_null()).all(db).await?)
 }

@@ -1,5 +1,6 @@
 //! Imports: lists that are read in as stored jobs, which go on after a crash where they were.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     error::{Error, Result},
@@ -120,6 +121,7 @@ mod body {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<ImportId>) -> Result<Model> {
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
@@ -127,6 +129,7 @@ pub async fn load(db: &Connection, key: TenantScoped<ImportId>) -> Result<Model>
     select.one(db).await?.ok_or(Error::NotFound("import"))
 }
 
+#[boxed]
 pub async fn begin(db: &Connection, row: Model, body: String) -> Result<()> {
     let text = body::Model {
         import_id: row.id,
@@ -137,6 +140,7 @@ pub async fn begin(db: &Connection, row: Model, body: String) -> Result<()> {
 }
 
 /// Stores how far it is; what was read in is dropped at the end.
+#[boxed]
 pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
     if row.status != ImportStatus::Running {
@@ -145,11 +149,13 @@ pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     Ok(())
 }
 
+#[boxed]
 pub async fn body(db: &Connection, id: ImportId) -> Result<String> {
     let row = body::Entity::find_by_id(id).one(db).await?;
     row.map(|row| row.body).ok_or(Error::NotFound("import"))
 }
 
+#[boxed]
 pub async fn running(db: &Connection) -> Result<Vec<TenantScoped<ImportId>>> {
     let select = Entity::find()
         .select_only()
@@ -163,6 +169,7 @@ pub async fn running(db: &Connection) -> Result<Vec<TenantScoped<ImportId>>> {
 }
 
 /// Jobs of the tenant that are not through.
+#[boxed]
 pub async fn count_running(db: &Connection, tenant: TenantId) -> Result<u64> {
     let select = Entity::find()
         .filter(Expr::cust("status = 'running'"))

@@ -1,5 +1,6 @@
 //! Every call that came in, also those that nobody answered: what a number's answer rate is counted from.
 use crate::{
+    boxed,
     connection::Connection,
     error::Result,
     ids::{InboundCallId, NumberId, SessionId, TenantId},
@@ -61,6 +62,7 @@ impl Counts {
     }
 }
 
+#[boxed]
 pub async fn counts_since(db: &Connection, number: NumberId, env: Env, since: Moment) -> Result<Counts> {
     let select = Entity::find()
         .select_only()
@@ -85,6 +87,7 @@ pub async fn counts_since(db: &Connection, number: NumberId, env: Env, since: Mo
 }
 
 /// The oldest calls that came in before then. Ids grow with time: no look at the others.
+#[boxed]
 pub async fn oldest(db: &Connection, before: Moment, rows: u64) -> Result<Vec<InboundCallId>> {
     let select = Entity::find()
         .select_only()
@@ -94,6 +97,7 @@ pub async fn oldest(db: &Connection, before: Moment, rows: u64) -> Result<Vec<In
     Ok(select.limit(rows).into_tuple().all(db).await?)
 }
 
+#[boxed]
 pub async fn prune(db: &Connection, ids: &[InboundCallId]) -> Result<u64> {
     let these = Entity::delete_many().filter(Column::Id.is_in(ids.iter().copied()));
     Ok(these.exec(db).await?.rows_affected)

@@ -3,7 +3,7 @@
 //! An entry moves cents from one book to another, so the sum over all books is always zero. What the tenant has is the
 //! sum of `available` and `held`. Each entry holds the hash of the one before: a changed row is found.
 use crate::{
-    bulk,
+    boxed, bulk,
     connection::Connection,
     error::Result,
     ids::{LedgerEntryId, TenantId},
@@ -190,6 +190,7 @@ pub struct Filter {
 }
 
 /// A tenant's entries in one env.
+#[boxed]
 pub async fn list(db: &Connection, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let mut select = owned(owner);
     if let Some(kind) = filter.kind {
@@ -217,6 +218,7 @@ pub async fn load(
 }
 
 /// The last place among all commits that an entry was given.
+#[boxed]
 pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = account::Entity::find()
         .select_only()
@@ -227,6 +229,7 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
 /// What a tenant has in one env: the sum of its ledger, kept in step by the transactions that write it.
 pub mod account {
     use super::*;
+    use crate::boxed;
 
     #[sea_orm::model]
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -259,11 +262,13 @@ pub mod account {
     }
 
     /// All accounts of all tenants: for the audit.
+    #[boxed]
     pub async fn all(db: &Connection) -> Result<Vec<Model>> {
         let select = Entity::find().order_by(Column::TenantId, Order::Asc);
         Ok(select.order_by(Column::Env, Order::Asc).all(db).await?)
     }
 
+    #[boxed]
     pub async fn of(db: &Connection, owners: &[(TenantId, Env)]) -> Result<Vec<Model>> {
         let mut found = Vec::new();
         let mut tenants: Vec<TenantId> = owners.iter().map(|(tenant, _)| *tenant).collect();
@@ -279,7 +284,7 @@ pub mod account {
 /// What the operator has given or taken, until it is in the ledger: the command line writes it, the running service books it.
 pub mod grant {
     use super::*;
-    use crate::ids::GrantId;
+    use crate::{boxed, ids::GrantId};
 
     #[sea_orm::model]
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -295,20 +300,24 @@ pub mod grant {
     }
     impl ActiveModelBehavior for ActiveModel {}
 
+    #[boxed]
     pub async fn add(db: &Connection, row: Model) -> Result<()> {
         bulk::save(db, &[row], bulk::OnConflict::Fail).await.map(drop)
     }
 
+    #[boxed]
     pub async fn waiting(db: &Connection, limit: u64) -> Result<Vec<Model>> {
         let select = Entity::find().order_by(Column::Id, Order::Asc).limit(limit);
         Ok(select.all(db).await?)
     }
 
+    #[boxed]
     pub async fn waits(db: &Connection, id: GrantId) -> Result<bool> {
         Ok(Entity::find_by_id(id).one(db).await?.is_some())
     }
 
     /// Those of `ids` that were still there; they are booked in the same transaction.
+    #[boxed]
     pub async fn take(db: &Connection, ids: &[GrantId]) -> Result<Vec<Model>> {
         let rows = Entity::find()
             .filter(Column::Id.is_in(ids.iter().copied()))

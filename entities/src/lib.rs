@@ -65,3 +65,7 @@ pub mod voice;
 pub mod webhook_endpoint;
 
 pub use error::{Error, Result};
+
+/// A function whose future is boxed. Rust compiles a future where it is awaited, with all that it awaits in turn: without a box each
+/// query would be compiled once more in each crate above, and most of a build would be that.
+pub use async_recursion::async_recursion as boxed;

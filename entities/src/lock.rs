@@ -1,6 +1,7 @@
 //! One serving process per database: the second refuses to start. What keeps a process from acting that has lost the
 //! database all the same is its [`generation`](crate::generation).
 use crate::{
+    boxed,
     db::{Location, pause, postgres},
     error::Result,
 };
@@ -22,6 +23,7 @@ const TRIES: usize = 100;
 const ADVISORY_KEY: i64 = 0x63_61_6c_6c_62;
 
 impl Lock {
+    #[boxed]
     pub async fn take(location: &Location) -> Result<Self, String> {
         let taken = format!(
             "{} is in use by another Callboard process; stop that one, or use another database",
@@ -58,6 +60,7 @@ impl Lock {
     }
 
     /// Is it ours? Takes it again if its connection was lost and nobody has it.
+    #[boxed]
     pub async fn is_held(&self) -> Result<bool> {
         let Lock::Advisory(connection) = self else {
             return Ok(true);
@@ -70,6 +73,7 @@ impl Lock {
         Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(false))
     }
 
+    #[boxed]
     pub async fn release(&self) {
         match self {
             // Stays open: to close it would end the locks that SQLite holds on the same file in this process.

@@ -1,5 +1,5 @@
 //! Dashboard sessions: the cookie holds a random token, the row its hash.
-use crate::{connection::Connection, error::Result, ids::UserId, user, values::Moment};
+use crate::{boxed, connection::Connection, error::Result, ids::UserId, user, values::Moment};
 use sea_orm::{ExprTrait, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
@@ -17,6 +17,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn find(db: &Connection, token_hash: &str) -> Result<Option<(Model, user::Model)>> {
     let Some(login) = Entity::find_by_id(token_hash.to_owned()).one(db).await? else {
         return Ok(None);
@@ -25,6 +26,7 @@ pub async fn find(db: &Connection, token_hash: &str) -> Result<Option<(Model, us
     Ok(user.map(|user| (login, user)))
 }
 
+#[boxed]
 pub async fn touch(db: &Connection, token_hash: &str, now: Moment) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::LastSeenAt, Expr::value(now))
@@ -34,6 +36,7 @@ pub async fn touch(db: &Connection, token_hash: &str, now: Moment) -> Result<()>
 }
 
 /// The password was given again; `false`: the session is over.
+#[boxed]
 pub async fn authenticate(db: &Connection, token_hash: &str, now: Moment) -> Result<bool> {
     let update = Entity::update_many()
         .col_expr(Column::AuthenticatedAt, Expr::value(now))
@@ -42,6 +45,7 @@ pub async fn authenticate(db: &Connection, token_hash: &str, now: Moment) -> Res
 }
 
 /// Ends the user's sessions, all but the one that is kept; answers how many.
+#[boxed]
 pub async fn remove_of(db: &Connection, user: UserId, keep: Option<&str>) -> Result<u64> {
     let mut delete = Entity::delete_many().filter(Column::UserId.eq(user));
     if let Some(keep) = keep {
@@ -50,6 +54,7 @@ pub async fn remove_of(db: &Connection, user: UserId, keep: Option<&str>) -> Res
     Ok(delete.exec(db).await?.rows_affected)
 }
 
+#[boxed]
 pub async fn remove(db: &Connection, token_hash: &str) -> Result<()> {
     Entity::delete_many()
         .filter(Column::TokenHash.eq(token_hash))
@@ -59,6 +64,7 @@ pub async fn remove(db: &Connection, token_hash: &str) -> Result<()> {
 }
 
 /// Forgets the sessions that ended by time.
+#[boxed]
 pub async fn prune(db: &Connection, created_before: Moment, seen_before: Moment) -> Result<()> {
     let over = Column::CreatedAt
         .lt(created_before)

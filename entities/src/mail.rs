@@ -1,5 +1,6 @@
 //! E-mails of the service to its users: an outbox. A row is a promise to send it.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     error::Result,
@@ -48,6 +49,7 @@ fn is_queued() -> Expr {
 }
 
 /// What is due until `until`, oldest first.
+#[boxed]
 pub async fn due(db: &Connection, until: Moment, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(is_queued())
@@ -60,17 +62,20 @@ pub async fn due(db: &Connection, until: Moment, limit: u64) -> Result<Vec<Model
 }
 
 /// When the next one is due.
+#[boxed]
 pub async fn next_due_at(db: &Connection) -> Result<Option<Moment>> {
     let select = Entity::find().filter(is_queued());
     let first = select.order_by(Column::NextAttemptAt, Order::Asc).one(db).await?;
     Ok(first.and_then(|row| row.next_attempt_at))
 }
 
+#[boxed]
 pub async fn save(db: &Connection, rows: &[Model]) -> Result<()> {
     bulk::save(db, rows, OnConflict::Replace).await?;
     Ok(())
 }
 
+#[boxed]
 pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool> {
     let select = Entity::find()
         .filter(is_queued().not())
@@ -78,6 +83,7 @@ pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool>
     Ok(select.limit(1).one(db).await?.is_some())
 }
 
+#[boxed]
 pub async fn prune(db: &Connection, created_before: Moment) -> Result<u64> {
     let ended = Entity::delete_many()
         .filter(is_queued().not())

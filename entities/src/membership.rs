@@ -1,6 +1,6 @@
 //! Who belongs to which workspace, as what.
 use crate::{
-    bulk,
+    boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
     error::{Error, Result},
@@ -24,6 +24,7 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 /// The user's workspaces with the role in each, by slug.
+#[boxed]
 pub async fn of_user(db: &Connection, user: UserId) -> Result<Vec<(tenant::Model, Role)>> {
     let rows = Entity::find().filter(Column::UserId.eq(user)).all(db).await?;
     let tenants = tenant::Entity::find()
@@ -43,6 +44,7 @@ pub async fn of_user(db: &Connection, user: UserId) -> Result<Vec<(tenant::Model
 }
 
 /// The e-mail addresses of the workspace's owners.
+#[boxed]
 pub async fn owners(db: &Connection, tenant: TenantId) -> Result<Vec<String>> {
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
@@ -57,6 +59,7 @@ pub async fn owners(db: &Connection, tenant: TenantId) -> Result<Vec<String>> {
 }
 
 /// A workspace's members with their roles, by when they became users.
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<(user::Model, Role)>> {
     let members = Entity::find()
         .select_only()
@@ -79,16 +82,19 @@ pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Liste
 }
 
 /// Nobody else changes who belongs to the workspace until the transaction's end. (On SQLite there is one writer anyway.)
+#[boxed]
 pub async fn lock(db: &Connection, tenant: TenantId) -> Result<()> {
     let found = tenant::Entity::find_by_id(tenant).lock_exclusive().one(db).await?;
     found.map(drop).ok_or(Error::NotFound("workspace"))
 }
 
+#[boxed]
 pub async fn role_of(db: &Connection, tenant: TenantId, user: UserId) -> Result<Option<Role>> {
     Ok(Entity::find_by_id((user, tenant)).one(db).await?.map(|row| row.role))
 }
 
 /// How many others own the workspace.
+#[boxed]
 pub async fn other_owners(db: &Connection, tenant: TenantId, user: UserId) -> Result<u64> {
     let others = Entity::find()
         .filter(Column::TenantId.eq(tenant))
@@ -97,10 +103,12 @@ pub async fn other_owners(db: &Connection, tenant: TenantId, user: UserId) -> Re
     Ok(others.count(db).await?)
 }
 
+#[boxed]
 pub async fn add(db: &Connection, row: Model) -> Result<()> {
     bulk::save(db, &[row], OnConflict::Fail).await.map(drop)
 }
 
+#[boxed]
 pub async fn set_role(db: &Connection, tenant: TenantId, user: UserId, role: Role) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Role, Expr::value(role))
@@ -110,6 +118,7 @@ pub async fn set_role(db: &Connection, tenant: TenantId, user: UserId, role: Rol
     Ok(())
 }
 
+#[boxed]
 pub async fn remove(db: &Connection, tenant: TenantId, user: UserId) -> Result<()> {
     Entity::delete_by_id((user, tenant)).exec(db).await?;
     Ok(())

@@ -1,6 +1,6 @@
 //! Every intent to write to somebody: to whom, by what, when, and in which order. The caps are counted from it.
 use crate::{
-    bulk,
+    boxed, bulk,
     connection::Connection,
     dnc::DncChannel,
     error::Result,
@@ -61,6 +61,7 @@ pub struct Sent {
 }
 
 /// The messages after `since` to each of `addresses`, in order. One that was tried again counts once.
+#[boxed]
 pub async fn recent(
     db: &Connection,
     (tenant, env): (TenantId, Env),
@@ -105,6 +106,7 @@ pub async fn recent(
 }
 
 /// All intents of one message, in order.
+#[boxed]
 pub async fn of_message(db: &Connection, message: Uuid, address: (TenantId, Env, Channel, &str)) -> Result<Vec<Model>> {
     let (tenant, env, channel, address) = address;
     let select = Entity::find()
@@ -147,6 +149,7 @@ pub async fn all_after(db: &Connection, after: Option<Model>, limit: u64) -> Res
 }
 
 /// The last place among all commits that an intent was given.
+#[boxed]
 pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = Entity::find()
         .select_only()

@@ -1,5 +1,5 @@
 //! Facts about the installation itself: the secret key's check value, the keys of links, the set-up link's hash.
-use crate::{bulk, bulk::OnConflict, connection::Connection, error::Result};
+use crate::{boxed, bulk, bulk::OnConflict, connection::Connection, error::Result};
 use sea_orm::entity::prelude::*;
 
 #[sea_orm::model]
@@ -36,10 +36,12 @@ pub const CLOCK: &str = "clock";
 /// The step of the wall clock that the operator has found good, by its `since`.
 pub const CLOCK_ACCEPTED: &str = "clock_accepted";
 
+#[boxed]
 pub async fn get(db: &Connection, key: &str) -> Result<Option<String>> {
     Ok(Entity::find_by_id(key.to_owned()).one(db).await?.map(|row| row.value))
 }
 
+#[boxed]
 pub async fn set(db: &Connection, key: &str, value: &str) -> Result<()> {
     let row = Model {
         key: key.into(),
@@ -49,6 +51,7 @@ pub async fn set(db: &Connection, key: &str, value: &str) -> Result<()> {
 }
 
 /// Removes `key` if it still holds `value`; answers whether it did. Makes a token single-use.
+#[boxed]
 pub async fn take(db: &Connection, key: &str, value: &str) -> Result<bool> {
     let removed = Entity::delete_many()
         .filter(Column::Key.eq(key))
@@ -59,6 +62,7 @@ pub async fn take(db: &Connection, key: &str, value: &str) -> Result<bool> {
 }
 
 /// Answers whether it was there.
+#[boxed]
 pub async fn remove(db: &Connection, key: &str) -> Result<bool> {
     Ok(Entity::delete_by_id(key.to_owned()).exec(db).await?.rows_affected > 0)
 }

@@ -1,6 +1,7 @@
 //! A tenant's phone numbers: who answers them, and how well. Shared by its two envs. That a tenant has one here says nothing of
 //! whose it is: others may have it too, and live use asks for [`number_claim`].
 use crate::{
+    boxed,
     connection::Connection,
     error::{Error, Result},
     ids::{AgentId, NumberId, TenantId, TrunkId},
@@ -62,27 +63,32 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: NumberId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("number"))
 }
 
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
 }
 
+#[boxed]
 pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
     Ok(found.one(db).await?)
 }
 
 /// The tenant's numbers that this agent answers.
+#[boxed]
 pub async fn of_agent(db: &Connection, tenant: TenantId, agent: AgentId) -> Result<Vec<E164>> {
     let rows = owned(tenant).filter(Column::AgentId.eq(agent)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
 }
 
 /// The tenant's numbers that use this trunk.
+#[boxed]
 pub async fn of_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Result<Vec<E164>> {
     let rows = owned(tenant).filter(Column::TrunkId.eq(trunk)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
@@ -91,6 +97,7 @@ pub async fn of_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Resu
 /// Whether the alarm of a number's answer rate may ring, per env.
 pub mod alarm {
     use super::*;
+    use crate::boxed;
 
     #[sea_orm::model]
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -105,6 +112,7 @@ pub mod alarm {
     }
     impl ActiveModelBehavior for ActiveModel {}
 
+    #[boxed]
     pub async fn load(db: &Connection, number: NumberId, env: Env) -> Result<Model> {
         let found = Entity::find_by_id((number, env)).one(db).await?;
         Ok(found.unwrap_or(Model {
@@ -116,16 +124,19 @@ pub mod alarm {
     }
 }
 
+#[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
 /// Who writes where nobody says otherwise: the tenant's oldest number, in live the oldest that it has claimed.
+#[boxed]
 pub async fn default_of(db: &Connection, tenant: TenantId, env: Env) -> Result<Option<E164>> {
     oldest(db, usable(tenant, env)).await
 }
 
 /// Who calls live where nobody says otherwise: the oldest that it has claimed and that has a trunk.
+#[boxed]
 pub async fn default_on_trunk(db: &Connection, tenant: TenantId) -> Result<Option<E164>> {
     oldest(db, usable(tenant, Env::Live).filter(Column::TrunkId.is_not_null())).await
 }
@@ -167,6 +178,7 @@ pub enum Usability {
     Usable,
 }
 
+#[boxed]
 pub async fn usability(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<Usability> {
     if of_number(db, tenant, number).await?.is_none() {
         return Ok(Usability::Foreign);
@@ -180,6 +192,7 @@ pub async fn usability(db: &Connection, (tenant, env): (TenantId, Env), number: 
 }
 
 /// The workspace that is called and texted on it live: it has claimed it, and has it among its numbers.
+#[boxed]
 pub async fn owner_of(db: &Connection, number: &E164) -> Result<Option<TenantId>> {
     let Some(claim) = number_claim::load(db, number).await? else {
         return Ok(None);

@@ -1,6 +1,7 @@
 //! Whose number is whose, for live use: at most one workspace has it. Several may hold a number as configuration; only the
 //! one that claimed it calls and texts from it live, and is called and texted on it.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     error::Result,
@@ -35,16 +36,19 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Who has it.
+#[boxed]
 pub async fn load(db: &Connection, number: &E164) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(number.clone()).one(db).await?)
 }
 
 /// Does the tenant have it?
+#[boxed]
 pub async fn holds(db: &Connection, tenant: TenantId, number: &E164) -> Result<bool> {
     Ok(load(db, number).await?.is_some_and(|claim| claim.tenant_id == tenant))
 }
 
 /// Whoever had it has it no longer. `false`: the operator has given it away at this moment, which no code undoes.
+#[boxed]
 pub async fn put(db: &Connection, row: Model) -> Result<bool> {
     let on_conflict = match row.source {
         Source::Operator => OnConflict::Replace,
@@ -60,6 +64,7 @@ pub async fn put(db: &Connection, row: Model) -> Result<bool> {
 }
 
 /// The tenant gives it up; answers whether it had it.
+#[boxed]
 pub async fn release(db: &Connection, tenant: TenantId, number: &E164) -> Result<bool> {
     let its = Entity::delete_many()
         .filter(Column::PhoneNumber.eq(number.clone()))

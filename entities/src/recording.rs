@@ -1,6 +1,7 @@
 //! Recordings: the sound of calls, and what became of it. The sound itself lies in the recordings' store.
 use crate::{
     agent::Channels,
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -84,12 +85,14 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<RecordingId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("recording"))
 }
 
 /// Whose it is, for a link that carries its own proof.
+#[boxed]
 pub async fn owner_of(db: &Connection, id: RecordingId) -> Result<Option<TenantScoped<RecordingId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
@@ -101,6 +104,7 @@ pub struct Filter {
     pub status: Option<Status>,
 }
 
+#[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1)
         .apply_if(filter.session_id, |all, session| {
@@ -111,6 +115,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// Recordings that have something to do by then.
+#[boxed]
 pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RecordingId>>> {
     let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
     let due = keys::due(waiting, Column::WakeAt, by, limit);
@@ -118,6 +123,7 @@ pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantSc
 }
 
 /// Makes what is being stored or erased, or waits to be tried again, due at once; what is kept until later is not touched.
+#[boxed]
 pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
     let at_work = Condition::any()
         .add(Column::Status.eq(Status::Processing))
@@ -133,6 +139,7 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
 }
 
 /// Those of `sessions` whose recording is kept only until its purge, or is gone after an opt-out: left out of exports.
+#[boxed]
 pub async fn opted_out(db: &Connection, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
     for chunk in sessions.chunks(500) {
@@ -147,6 +154,7 @@ pub async fn opted_out(db: &Connection, sessions: &[SessionId]) -> Result<Vec<Se
 }
 
 /// Those of `sessions` whose recording can be heard, and may be named in an export.
+#[boxed]
 pub async fn linked(db: &Connection, tenant: TenantId, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
     for chunk in sessions.chunks(500) {
@@ -169,6 +177,7 @@ pub async fn all_after(db: &Connection, after: Option<RecordingId>, limit: u64) 
 /// Who has listened to what.
 pub mod read {
     use crate::{
+        boxed,
         connection::Connection,
         ids::{ApiKeyId, RecordingId, RecordingReadId, TenantId},
         values::Moment,
@@ -189,6 +198,7 @@ pub mod read {
     }
     impl ActiveModelBehavior for ActiveModel {}
 
+    #[boxed]
     pub async fn count(db: &Connection, recording: RecordingId) -> crate::Result<u64> {
         Ok(Entity::find()
             .filter(Column::RecordingId.eq(recording))

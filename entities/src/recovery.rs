@@ -1,5 +1,6 @@
 //! Recoveries: sending again what an endpoint missed, as stored jobs that go on after a crash.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     error::Result,
@@ -61,24 +62,29 @@ fn is_running() -> Expr {
 }
 
 /// The endpoint's newest.
+#[boxed]
 pub async fn latest(db: &Connection, endpoint: EndpointId) -> Result<Option<Model>> {
     let select = Entity::find().filter(Column::EndpointId.eq(endpoint));
     Ok(select.order_by(Column::Id, Order::Desc).one(db).await?)
 }
 
+#[boxed]
 pub async fn load(db: &Connection, id: RecoveryId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id).one(db).await?)
 }
 
+#[boxed]
 pub async fn running(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().filter(is_running()).all(db).await?)
 }
 
+#[boxed]
 pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
     Ok(())
 }
 
+#[boxed]
 pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool> {
     let select = Entity::find()
         .filter(is_running().not())
@@ -86,6 +92,7 @@ pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool>
     Ok(select.limit(1).one(db).await?.is_some())
 }
 
+#[boxed]
 pub async fn prune(db: &Connection, created_before: Moment) -> Result<u64> {
     let ended = Entity::delete_many()
         .filter(is_running().not())

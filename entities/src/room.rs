@@ -1,5 +1,6 @@
 //! Rooms: links by which a person talks with an agent in a browser. What is said there is the session's.
 use crate::{
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -125,12 +126,14 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<RoomId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("room"))
 }
 
 /// For a link that carries its own proof.
+#[boxed]
 pub async fn behind_link(db: &Connection, id: RoomId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id)
         .filter(Column::DeletedAt.is_null())
@@ -138,23 +141,27 @@ pub async fn behind_link(db: &Connection, id: RoomId) -> Result<Option<Model>> {
         .await?)
 }
 
+#[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// The tenant's rooms that have not ended.
+#[boxed]
 pub async fn count_open(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     Ok(owned(tenant, env).filter(is_open()).count(db).await?)
 }
 
 /// Rooms of all tenants that must be looked at by then.
+#[boxed]
 pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RoomId>>> {
     let due = keys::due(Entity::find().filter(is_open()), Column::WakeAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Open rooms whose session has ended: a crash, or a lost hint, kept them from following.
+#[boxed]
 pub async fn behind(db: &Connection, limit: u64) -> Result<Vec<(TenantScoped<RoomId>, session::Model)>> {
     let open = Entity::find()
         .filter(is_open())
@@ -172,6 +179,7 @@ pub async fn behind(db: &Connection, limit: u64) -> Result<Vec<(TenantScoped<Roo
 }
 
 /// Rooms that have ended, of sessions that have not.
+#[boxed]
 pub async fn ahead(db: &Connection, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
         .join(JoinType::InnerJoin, sessions())

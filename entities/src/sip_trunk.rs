@@ -1,5 +1,6 @@
 //! SIP trunks: a tenant's ways to the telephone network. Shared by its two envs.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     campaign::CallsPerSecond,
     connection::Connection,
@@ -88,20 +89,24 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: TrunkId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("SIP trunk"))
 }
 
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
     page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
 }
 
+#[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
 /// Inserts version 1, else replaces the predecessor.
+#[boxed]
 pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::ReplacePredecessor)
         .await
@@ -109,6 +114,7 @@ pub async fn save(db: &Connection, row: &Model) -> Result<()> {
 }
 
 /// What a test found; nothing, if the trunk was changed meanwhile.
+#[boxed]
 pub async fn tested(db: &Connection, row: &Model, status: Status, at: Moment) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::Status, Expr::value(status))
@@ -126,6 +132,7 @@ pub async fn sealed_after(db: &Connection, after: Option<TrunkId>, limit: u64) -
     page::behind(db, with_password, Column::Id, after, limit).await
 }
 
+#[boxed]
 pub async fn reseal(db: &Connection, id: TrunkId, sealed_password: String) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::SealedPassword, Expr::value(sealed_password))

@@ -1,5 +1,6 @@
 //! SMS: one row per message, from its order to its end; and what came in.
 use crate::{
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -155,12 +156,14 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<SmsId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("message"))
 }
 
 /// Whose it is, for a provider's report that carries its own proof.
+#[boxed]
 pub async fn owner_of(db: &Connection, id: SmsId) -> Result<Option<TenantScoped<SmsId>>> {
     Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
@@ -173,6 +176,7 @@ pub struct Filter {
     pub to_number: Option<E164>,
 }
 
+#[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1)
         .apply_if(filter.status, |all, status| {
@@ -186,12 +190,14 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 }
 
 /// Messages that are not sent yet.
+#[boxed]
 pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending')"));
     Ok(open.count(db).await?)
 }
 
 /// A message that came in, by its provider's id.
+#[boxed]
 pub async fn inbound(
     db: &Connection,
     (tenant, env): (TenantId, Env),
@@ -206,6 +212,7 @@ pub async fn inbound(
 /// Who has texted `person` from `number`, or may have, with a live key: first who surely did, the last of them first. Counted
 /// from the intents, which are kept; from which number a text went is known only as long as the text itself is, or where no
 /// service chose one.
+#[boxed]
 pub async fn senders(db: &Connection, person: &E164, number: &E164, limit: u16) -> Result<Vec<TenantId>> {
     // The tenants come first: the intents' own key begins with them.
     const TEXT: &str = "SELECT t.id FROM tenants t CROSS JOIN message_sends s LEFT JOIN sms_messages m \
@@ -226,6 +233,7 @@ pub async fn outbound_after(db: &Connection, after: Option<SmsId>, limit: u64) -
 }
 
 /// Some that were made before then and wait for nothing any more.
+#[boxed]
 pub async fn oldest(db: &Connection, before: Moment, limit: u64) -> Result<Vec<SmsId>> {
     let select = Entity::find()
         .select_only()
@@ -237,6 +245,7 @@ pub async fn oldest(db: &Connection, before: Moment, limit: u64) -> Result<Vec<S
     Ok(select.into_tuple().all(db).await?)
 }
 
+#[boxed]
 pub async fn prune(db: &Connection, ids: &[SmsId]) -> Result<()> {
     Entity::delete_many()
         .filter(Column::Id.is_in(ids.iter().copied()))

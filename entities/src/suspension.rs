@@ -1,5 +1,6 @@
 //! Workspaces that the operator has stopped: while a row is here, nothing is dialled in either env.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     dispatch_block::{self, Reason},
@@ -21,16 +22,19 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn of(db: &Connection, tenant: TenantId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(tenant).one(db).await?)
 }
 
+#[boxed]
 pub async fn all(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().all(db).await?)
 }
 
 /// Stops a workspace. A second time keeps the moment from which its contacts wait, and answers with it; a reason that is
 /// given then replaces the one before.
+#[boxed]
 pub async fn begin(db: &Connection, row: Model) -> Result<Model> {
     let known = of(db, row.tenant_id).await?;
     let row = match known {
@@ -52,6 +56,7 @@ pub async fn begin(db: &Connection, row: Model) -> Result<Model> {
 }
 
 /// Lets it go on. Answers whether it was stopped.
+#[boxed]
 pub async fn lift(db: &Connection, tenant: TenantId) -> Result<bool> {
     for env in [Env::Live, Env::Test] {
         dispatch_block::remove(db, tenant, env, Reason::Suspension).await?;

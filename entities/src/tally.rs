@@ -1,5 +1,5 @@
 //! A campaign's counts, kept in step with its contacts and sessions by the transactions that move them.
-use crate::{connection::Connection, error::Result, ids::CampaignId};
+use crate::{boxed, connection::Connection, error::Result, ids::CampaignId};
 use sea_orm::{FromQueryResult, Statement, Value, entity::prelude::*};
 use std::collections::BTreeMap;
 
@@ -64,6 +64,7 @@ impl std::ops::AddAssign for Model {
     }
 }
 
+#[boxed]
 pub async fn load(db: &Connection, campaign: CampaignId) -> Result<Model> {
     Ok(Entity::find_by_id(campaign)
         .one(db)
@@ -88,6 +89,7 @@ struct Remaining {
 }
 
 /// Adds `by` (a model of differences) and answers how many contacts are left unfinished.
+#[boxed]
 pub async fn add(db: &Connection, by: &Model) -> Result<i64> {
     const TEXT: &str = "UPDATE campaign_tallies SET total = total + $2, pending = pending + $3, waiting = waiting + $4, \
         dispatched = dispatched + $5, completed = completed + $6, failed = failed + $7, skipped = skipped + $8, \

@@ -1,5 +1,6 @@
 //! Workspaces.
 use crate::{
+    boxed,
     connection::Connection,
     error::{Error, Result},
     ids::TenantId,
@@ -33,6 +34,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn load(db: &Connection, id: TenantId) -> Result<Model> {
     Entity::find_by_id(id)
         .one(db)
@@ -41,6 +43,7 @@ pub async fn load(db: &Connection, id: TenantId) -> Result<Model> {
 }
 
 /// How its numbers without `+` are read.
+#[boxed]
 pub async fn country(db: &Connection, id: TenantId) -> Result<Country> {
     let tenant = load(db, id).await?;
     tenant.country.parse().map_err(|_| Error::Corrupt {
@@ -52,12 +55,14 @@ pub async fn country(db: &Connection, id: TenantId) -> Result<Country> {
 
 /// Keeps other processes from holding the workspace until the transaction ends. (On SQLite one transaction writes at a time
 /// anyway.)
+#[boxed]
 pub async fn hold(db: &Connection, id: TenantId) -> Result<()> {
     let held = Entity::find_by_id(id).lock_exclusive().one(db).await?;
     held.map(drop).ok_or(Error::NotFound("workspace"))
 }
 
 /// Is it as it was known, and does nothing keep it from dialling? Asked inside the transaction that commits a dial.
+#[boxed]
 pub async fn is_free(db: &Connection, id: TenantId, env: Env, version: i32) -> Result<bool> {
     let free = Expr::cust(format!(
         "NOT EXISTS (SELECT 1 FROM dispatch_blocks WHERE dispatch_blocks.tenant_id = tenants.id AND dispatch_blocks.env = '{env}')"
@@ -66,6 +71,7 @@ pub async fn is_free(db: &Connection, id: TenantId, env: Env, version: i32) -> R
     Ok(found.count(db).await? > 0)
 }
 
+#[boxed]
 pub async fn by_slug(db: &Connection, slug: &str) -> Result<Model> {
     Entity::find()
         .filter(Column::Slug.eq(slug))
@@ -74,10 +80,12 @@ pub async fn by_slug(db: &Connection, slug: &str) -> Result<Model> {
         .ok_or(Error::NotFound("workspace"))
 }
 
+#[boxed]
 pub async fn slug_is_taken(db: &Connection, slug: &str) -> Result<bool> {
     Ok(Entity::find().filter(Column::Slug.eq(slug)).count(db).await? > 0)
 }
 
+#[boxed]
 pub async fn all(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().order_by(Column::Slug, Order::Asc).all(db).await?)
 }

@@ -1,5 +1,6 @@
 //! Top-ups: payments for credits. What they moved is in the ledger; here is how they went.
 use crate::{
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -103,35 +104,41 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::Env.eq(env))
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<TopupId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
     found.one(db).await?.ok_or(Error::NotFound("top-up"))
 }
 
+#[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Top-ups that wait for their payment.
+#[boxed]
 pub async fn count_pending(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let pending = owned(tenant, env).filter(Expr::cust("status = 'pending'"));
     Ok(pending.count(db).await?)
 }
 
 /// A top-up that Stripe tells of: its notices name no tenant, and prove by their signature where they come from.
+#[boxed]
 pub async fn of_stripe(db: &Connection, id: TopupId) -> Result<Option<Model>> {
     let found = Entity::find_by_id(id).filter(Column::Processor.eq(Processor::Stripe));
     Ok(found.one(db).await?)
 }
 
 /// The one that this payment has settled.
+#[boxed]
 pub async fn of_payment(db: &Connection, payment_intent_id: &str) -> Result<Option<Model>> {
     let found = Entity::find().filter(Column::ProcessorPaymentIntentId.eq(payment_intent_id));
     Ok(found.one(db).await?)
 }
 
 /// Top-ups of which the processor is to be asked by then, the most overdue first.
+#[boxed]
 pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
     let waiting = Entity::find().filter(Expr::cust("ask_at IS NOT NULL"));
     let due = keys::due(waiting, Column::AskAt, by, limit);

@@ -1,5 +1,5 @@
 //! What was said in a session, and what else happened in it.
-use crate::{connection::Connection, error, ids::SessionId, values::Moment};
+use crate::{boxed, connection::Connection, error, ids::SessionId, values::Moment};
 use schemars::JsonSchema;
 use sea_orm::{FromJsonQueryResult, entity::prelude::*};
 use serde::{Deserialize, Serialize, Serializer};
@@ -127,6 +127,7 @@ impl Model {
 }
 
 /// Empty before the session's end and for sessions without a conversation.
+#[boxed]
 pub async fn load(db: &Connection, session: SessionId) -> error::Result<Model> {
     let found = Entity::find_by_id(session).one(db).await?;
     Ok(found.unwrap_or_else(|| Model::empty(session)))

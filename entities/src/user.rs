@@ -1,6 +1,6 @@
 //! People who sign in to the dashboard.
 use crate::{
-    bulk,
+    boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
     error::{Error, Result},
@@ -25,6 +25,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+#[boxed]
 pub async fn by_email(db: &Connection, email: &str) -> Result<Option<Model>> {
     Ok(Entity::find()
         .filter(Column::Email.eq(email.to_lowercase()))
@@ -32,10 +33,12 @@ pub async fn by_email(db: &Connection, email: &str) -> Result<Option<Model>> {
         .await?)
 }
 
+#[boxed]
 pub async fn exist(db: &Connection) -> Result<bool> {
     Ok(Entity::find().one(db).await?.is_some())
 }
 
+#[boxed]
 pub async fn load(db: &Connection, id: UserId) -> Result<Model> {
     Entity::find_by_id(id).one(db).await?.ok_or(Error::NotFound("user"))
 }
@@ -46,11 +49,13 @@ pub async fn all_after(db: &Connection, after: Option<UserId>, limit: u64) -> Re
 }
 
 /// Is this still the user's password? Until the transaction's end nobody else changes it.
+#[boxed]
 pub async fn still_has(db: &Connection, id: UserId, password_hash: &str) -> Result<bool> {
     let found = Entity::find_by_id(id).lock_exclusive().one(db).await?;
     Ok(found.is_some_and(|user| user.password_hash == password_hash))
 }
 
+#[boxed]
 pub async fn set_password(db: &Connection, id: UserId, password_hash: &str) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::PasswordHash, Expr::value(password_hash))
@@ -61,6 +66,7 @@ pub async fn set_password(db: &Connection, id: UserId, password_hash: &str) -> R
     }
 }
 
+#[boxed]
 pub async fn add(db: &Connection, user: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(user), OnConflict::Fail)
         .await

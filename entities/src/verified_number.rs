@@ -1,5 +1,6 @@
 //! Numbers outside the sandbox block that a tenant's test keys may call, once they are verified. Shared by its two envs.
 use crate::{
+    boxed,
     bulk::{self, OnConflict},
     connection::Connection,
     db::Db,
@@ -89,26 +90,31 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
     Entity::find().filter(Column::TenantId.eq(tenant))
 }
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("verified number"))
 }
 
+#[boxed]
 pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page) -> Result<Listed<Model>> {
     let all = owned(tenant).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
+#[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
+#[boxed]
 pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
     Ok(found.one(db).await?)
 }
 
 /// May the tenant's test keys call it?
+#[boxed]
 pub async fn contains(db: &Connection, tenant: TenantId, number: &E164) -> Result<bool> {
     let found = owned(tenant)
         .filter(Column::PhoneNumber.eq(number.clone()))
@@ -117,6 +123,7 @@ pub async fn contains(db: &Connection, tenant: TenantId, number: &E164) -> Resul
 }
 
 /// The operator vouches for it. A second time changes nothing; a code that is waited for is waited for no longer.
+#[boxed]
 pub async fn add(db: &Connection, row: Model) -> Result<()> {
     match of_number(db, row.tenant_id, &row.phone_number).await? {
         Some(known) if known.status == Status::Verified => Ok(()),
@@ -135,12 +142,14 @@ pub async fn add(db: &Connection, row: Model) -> Result<()> {
 }
 
 /// Inserts version 1, else replaces the predecessor.
+#[boxed]
 pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::ReplacePredecessor)
         .await
         .map(drop)
 }
 
+#[boxed]
 pub async fn delete(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<()> {
     let mine = Entity::delete_many().filter(Column::TenantId.eq(tenant));
     let deleted = mine.filter(Column::Id.eq(id)).exec(db).await?;
@@ -151,6 +160,7 @@ pub async fn delete(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> 
 }
 
 /// Those of `numbers` that are verified.
+#[boxed]
 pub async fn among(db: &Connection, tenant: TenantId, numbers: &[E164]) -> Result<Vec<E164>> {
     let mut found = Vec::new();
     for chunk in numbers.chunks(500) {
@@ -170,6 +180,7 @@ pub async fn sealed_after(db: &Connection, after: Option<VerifiedNumberId>, limi
     page::behind(db, with_code, Column::Id, after, limit).await
 }
 
+#[boxed]
 pub async fn reseal(db: &Connection, id: VerifiedNumberId, sealed_code: String) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::SealedCode, Expr::value(sealed_code))
@@ -182,6 +193,7 @@ pub async fn reseal(db: &Connection, id: VerifiedNumberId, sealed_code: String) 
 /// The codes that were made lately, so that nobody is pestered: kept when their number is deleted.
 pub mod codes {
     use super::*;
+    use crate::boxed;
 
     #[sea_orm::model]
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -196,6 +208,7 @@ pub mod codes {
     impl ActiveModelBehavior for ActiveModel {}
 
     /// When codes for this number were made, and when codes for any number of the tenant; since then, the oldest first.
+    #[boxed]
     pub async fn since(
         db: &Connection,
         tenant: TenantId,
@@ -212,6 +225,7 @@ pub mod codes {
     }
 
     /// Notes a code that is made, and forgets those of that moment and before.
+    #[boxed]
     pub async fn note(db: &Connection, row: Model, forget: Moment) -> Result<()> {
         let old = Entity::delete_many().filter(Column::TenantId.eq(row.tenant_id));
         old.filter(Column::CreatedAt.lte(forget)).exec(db).await?;

@@ -1,6 +1,7 @@
 //! Clones of voices: what each is called, how far it is, and what it is made from. Shared by a tenant's two envs; the events
 //! of a clone go to the env in which it was created.
 use crate::{
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -90,12 +91,14 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
+#[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("voice"))
 }
 
 /// For what follows its deletion.
+#[boxed]
 pub async fn load_even_deleted(db: &Connection, key: TenantScoped<VoiceId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
@@ -103,16 +106,19 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<VoiceId>) -> R
     found.one(db).await?.ok_or(Error::NotFound("voice"))
 }
 
+#[boxed]
 pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page) -> Result<Listed<Model>> {
     let all = owned(tenant).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
+#[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
 }
 
 /// Voices that have something to do by then.
+#[boxed]
 pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<VoiceId>>> {
     let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
     let due = keys::due(waiting, Column::WakeAt, by, limit);
@@ -120,6 +126,7 @@ pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantSc
 }
 
 /// Makes what is being trained or erased due at once: whoever was at it has ended.
+#[boxed]
 pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::WakeAt, Expr::value(now))
@@ -133,6 +140,7 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
 /// What a voice is made from. The sound itself lies in the recordings' store.
 pub mod sample {
     use crate::{
+        boxed,
         connection::Connection,
         error::Result,
         ids::{TenantId, VoiceId, VoiceSampleId},
@@ -170,6 +178,7 @@ pub mod sample {
     impl ActiveModelBehavior for ActiveModel {}
 
     /// Those that count, in their order.
+    #[boxed]
     pub async fn of_voice(db: &Connection, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
         let select = Entity::find()
             .filter(Column::TenantId.eq(tenant))
@@ -182,6 +191,7 @@ pub mod sample {
     }
 
     /// All of a voice, also what was never whole.
+    #[boxed]
     pub async fn all_of_voice(db: &Connection, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
         let select = Entity::find()
             .filter(Column::TenantId.eq(tenant))
@@ -190,6 +200,7 @@ pub mod sample {
     }
 
     /// Begun before then and never whole: nobody is at them any more.
+    #[boxed]
     pub async fn abandoned(db: &Connection, before: Moment, limit: u64) -> Result<Vec<Model>> {
         let select = Entity::find()
             .filter(Expr::cust("NOT stored"))
@@ -202,6 +213,7 @@ pub mod sample {
         page::behind(db, Entity::find(), Column::Id, after, limit).await
     }
 
+    #[boxed]
     pub async fn delete(db: &Connection, ids: &[VoiceSampleId]) -> Result<()> {
         Entity::delete_many()
             .filter(Column::Id.is_in(ids.iter().copied()))
@@ -210,6 +222,7 @@ pub mod sample {
         Ok(())
     }
 
+    #[boxed]
     pub async fn delete_of(db: &Connection, voice: VoiceId) -> Result<()> {
         Entity::delete_many().filter(Column::VoiceId.eq(voice)).exec(db).await?;
         Ok(())

@@ -1,5 +1,6 @@
 //! Webhook endpoints: where a tenant's events go.
 use crate::{
+    boxed,
     connection::Connection,
     error::{Error, Result},
     ids::{EndpointId, TenantId, TenantScoped},
@@ -123,6 +124,7 @@ fn present() -> sea_orm::Select<Entity> {
     Entity::find().filter(Column::DeletedAt.is_null())
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<EndpointId>) -> Result<Model> {
     let select = present()
         .filter(Column::Id.eq(key.id))
@@ -131,6 +133,7 @@ pub async fn load(db: &Connection, key: TenantScoped<EndpointId>) -> Result<Mode
     select.one(db).await?.ok_or(Error::NotFound("webhook endpoint"))
 }
 
+#[boxed]
 pub async fn list(db: &Connection, tenant: TenantId, env: Env, page: Page) -> Result<Listed<Model>> {
     let select = present()
         .filter(Column::TenantId.eq(tenant))
@@ -138,6 +141,7 @@ pub async fn list(db: &Connection, tenant: TenantId, env: Env, page: Page) -> Re
     page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
 }
 
+#[boxed]
 pub async fn count(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     Ok(present()
         .filter(Column::TenantId.eq(tenant))
@@ -147,6 +151,7 @@ pub async fn count(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
 }
 
 /// A page of those for which deliveries are made, of all tenants, by id.
+#[boxed]
 pub async fn receiving(db: &Connection, after: Option<EndpointId>, limit: u64) -> Result<Vec<Subscriber>> {
     let columns = [
         Column::Id,
@@ -163,6 +168,7 @@ pub async fn receiving(db: &Connection, after: Option<EndpointId>, limit: u64) -
 }
 
 /// A tenant's endpoints that receive now.
+#[boxed]
 pub async fn active(db: &Connection, tenant: TenantId, env: Env) -> Result<Vec<Model>> {
     let select = present()
         .filter(Column::TenantId.eq(tenant))
@@ -172,6 +178,7 @@ pub async fn active(db: &Connection, tenant: TenantId, env: Env) -> Result<Vec<M
 }
 
 /// Whose these are, deleted ones too.
+#[boxed]
 pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
     let mut keys = Vec::with_capacity(ids.len());
     for ids in ids.chunks(1000) {
@@ -185,12 +192,14 @@ pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScope
 }
 
 /// Endpoints whose previous secret must be forgotten in time.
+#[boxed]
 pub async fn in_overlap(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
     let select = present().filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));
     Ok(select.all(db).await?.iter().map(Model::key).collect())
 }
 
 /// All that were ever made, of all tenants: for sealing their secrets anew.
+#[boxed]
 pub async fn all(db: &Connection) -> Result<Vec<Model>> {
     Ok(Entity::find().all(db).await?)
 }
@@ -200,6 +209,7 @@ pub async fn all_after(db: &Connection, after: Option<EndpointId>, limit: u64) -
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
 
+#[boxed]
 pub async fn reseal(
     db: &Connection,
     id: EndpointId,

@@ -4,7 +4,7 @@
 //! Before they were stored, links were signed with keys derived from the secret key. A database from that time keeps those as
 //! well, to prove old links with and never to sign new ones: what is known of an old secret key makes no link to anything new.
 use crate::keyring::{Keyring, Purpose, derived_from, from_hex, hex, purpose};
-use entities::{Error, Result, connection::Connection, meta};
+use entities::{Error, Result, boxed, connection::Connection, meta};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 use zeroize::Zeroizing;
@@ -102,6 +102,7 @@ impl LinkKeys {
 
 /// The stored keys. Where there are none they are made and stored: a database without a check of its secret key
 /// (`meta::SECRET_CHECK`) has never been served, and no link of it was ever sent.
+#[boxed]
 pub async fn stored(db: &Connection, keyring: &Keyring) -> Result<LinkKeys> {
     if let Some(sealed) = meta::get(db, meta::LINK_KEYS).await? {
         return LinkKeys::open(keyring, &sealed);

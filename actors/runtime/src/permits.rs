@@ -1,5 +1,5 @@
 //! How many are at work at once: of all, and of one workspace, so that nobody waits behind somebody else's list.
-use entities::{Error, Result, ids::TenantId};
+use entities::{Error, Result, boxed, ids::TenantId};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -38,6 +38,7 @@ impl Permits {
     }
 
     /// Waits for its turn; the workspace's own messages first wait for each other.
+    #[boxed]
     pub async fn take(&self, tenant: TenantId) -> Result<Permit> {
         let closed = |_| Error::Unavailable("the service is shutting down".into());
         Ok(Permit {

@@ -2,7 +2,7 @@
 use crate::deps::Deps;
 use adapters::voice_clone::builtin::{self, Builtin};
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     ids::{TenantId, VoiceId},
     voice::{self, Status},
 };
@@ -19,6 +19,7 @@ pub fn builtin_of(deps: &Deps, id: &str) -> Option<Builtin> {
 }
 
 /// A `voice_id` is one that GET /v1/voices lists, and a clone that can be used. Errors: `field`.
+#[boxed]
 pub async fn check(deps: &Deps, tenant: TenantId, field: &str, voice_id: Option<&str>) -> Result<()> {
     let Some(text) = voice_id else { return Ok(()) };
     let unknown = || Error::invalid(field, "is not a voice of this workspace: see GET /v1/voices");

@@ -6,7 +6,7 @@ use crate::{
     deps::Deps,
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     campaign::{self as store, AgentSnapshot, Plan},
     connection::Transaction,
     contact,
@@ -21,6 +21,7 @@ use rules::campaign::{
 use std::sync::Arc;
 
 /// Makes a draft. `id`: the one that a repeat of the same request asks for again; `None`: nobody repeats it.
+#[boxed]
 pub async fn create(
     deps: &Deps,
     owner: (TenantId, Env),
@@ -48,6 +49,7 @@ fn key(deps: &Deps, (tenant, env): (TenantId, Env), id: Option<CampaignId>) -> T
 }
 
 /// Makes a draft with the settings of another one, and no contacts. `name`: else the same with `(copy)`.
+#[boxed]
 pub async fn duplicate(
     deps: &Deps,
     of: TenantScoped<CampaignId>,
@@ -81,6 +83,7 @@ pub struct Run {
 const MAX_CONTACTS: usize = 10_000;
 
 /// Makes a campaign with its contacts, and starts it, all in one transaction.
+#[boxed]
 pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(TenantScoped<CampaignId>, Added)> {
     let Run {
         id,

@@ -1,7 +1,7 @@
 //! What a campaign's settings refer to: is it there, and can it be used?
 use crate::{call::voice, deps::Deps, email, session::caller_id, sms};
 use entities::{
-    Error, Result, agent,
+    Error, Result, agent, boxed,
     campaign::{AgentSnapshot, Channel, Model, Plan},
     contact,
     ids::{CampaignId, TenantId},
@@ -11,6 +11,7 @@ use entities::{
 use rules::campaign::{message_template::MessageTemplate, plan};
 
 /// All that holds before it starts, too. Errors: the first field that is wrong.
+#[boxed]
 pub async fn check(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<()> {
     plan::check(plan, deps.limits.max_calls_per_second)?;
     check_from_numbers(deps, owner, plan).await?;
@@ -20,6 +21,7 @@ pub async fn check(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<(
 
 /// What is changed must be as in a new one; what refers to something that was deleted since keeps nothing else from being
 /// changed.
+#[boxed]
 pub async fn check_change(deps: &Deps, before: &Model, plan: &Plan) -> Result<()> {
     let owner = (before.tenant_id, before.env);
     if plan.channel != before.plan.channel && tally::load(&deps.db.read, before.id).await?.total > 0 {
@@ -40,6 +42,7 @@ pub async fn check_change(deps: &Deps, before: &Model, plan: &Plan) -> Result<()
 }
 
 /// Can it start, but for its contacts? Answers who calls; `None` for a campaign that writes.
+#[boxed]
 pub async fn check_start(deps: &Deps, campaign: &Model) -> Result<Option<AgentSnapshot>> {
     let (owner, plan) = ((campaign.tenant_id, campaign.env), &campaign.plan);
     check_sender(deps, owner.1, plan)?;
@@ -76,6 +79,7 @@ async fn check_from_numbers(deps: &Deps, owner: (TenantId, Env), plan: &Plan) ->
 }
 
 /// Is there a number that its calls can show?
+#[boxed]
 pub async fn check_caller(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<()> {
     let is_named = plan.channel != Channel::Phone || !plan.from_numbers.is_empty();
     if is_named || caller_id::default_of(&deps.db.read, owner).await?.is_some() {
@@ -85,6 +89,7 @@ pub async fn check_caller(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> R
     Err(Error::invalid("from_numbers", why))
 }
 
+#[boxed]
 pub async fn check_voice(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<()> {
     voice::check(deps, tenant, "voice_id", plan.voice_id.as_deref()).await
 }
@@ -98,6 +103,7 @@ async fn check_agent(deps: &Deps, (tenant, env): (TenantId, Env), plan: &Plan) -
 }
 
 /// Who calls, at the start; `None` for a campaign that writes.
+#[boxed]
 pub async fn agent_of(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<Option<AgentSnapshot>> {
     if plan.channel != Channel::Phone {
         return Ok(None);
@@ -124,6 +130,7 @@ pub async fn agent_of(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<Opti
 
 /// Has every contact what the template needs? Its settings may have changed since the contacts came in. Reads the whole list,
 /// where there is something to look for.
+#[boxed]
 pub async fn check_variables(deps: &Deps, id: CampaignId, plan: &Plan) -> Result<()> {
     let Some(template) = MessageTemplate::check(plan)? else {
         return Ok(());

@@ -5,6 +5,7 @@ use crate::{
     deps::Deps,
 };
 use entities::{
+    boxed,
     session::{SandboxOutcome, Step},
     values::E164,
 };
@@ -100,6 +101,7 @@ impl SandboxCallee {
     }
 
     /// So many milliseconds of the line's time.
+    #[boxed]
     pub async fn wait(&mut self, ms: u64) {
         let clock = self.deps.clock.clone();
         let until = clock.now().plus(self.scaled(ms));

@@ -7,7 +7,7 @@ use crate::{
     shell::Stored,
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     campaign::{self, Channel, Model as CampaignRow, Status as CampaignStatus},
     connection::{Connection, Transaction},
     contact::{self as store, Model as Contact, Status, UNCALLABLE, WaitReason},
@@ -38,6 +38,7 @@ impl Target {
         TenantScoped::new(self.contact.tenant_id, self.contact.env, self.campaign)
     }
 
+    #[boxed]
     pub async fn load(self, db: &Connection) -> Result<Contact> {
         campaign::load(db, self.campaign()).await?;
         let contact = store::load(db, self.contact).await?;
@@ -65,6 +66,7 @@ pub fn given(contact: &Contact) -> serde_json::Value {
 }
 
 /// Other settings for a contact that waits to be called.
+#[boxed]
 pub async fn change(deps: &Deps, target: Target, given: Given, country: Country) -> Result<Contact> {
     let job_deps = deps.clone();
     deps.writer
@@ -162,6 +164,7 @@ async fn check_unique(db: &Transaction, before: &Contact, after: &Contact) -> Re
 }
 
 /// Removes a contact that was never called.
+#[boxed]
 pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
     deps.writer
         .run(move |db| {
@@ -206,6 +209,7 @@ fn touch(commit: &mut Commit, row: CampaignRow) -> Result<()> {
 }
 
 /// One attempt more for a contact that has come to its end, not sooner than its campaign's gap allows.
+#[boxed]
 pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
     let clock = deps.clock.clone();
     deps.writer
@@ -273,6 +277,7 @@ pub struct Eligibility {
     pub next_opening: Option<Moment>,
 }
 
+#[boxed]
 pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let contact = target.load(db).await?;

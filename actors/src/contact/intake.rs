@@ -3,7 +3,7 @@
 //! One number, or one e-mail address, is in a campaign once, however it was typed: duplicates are merged and counted.
 use crate::deps::Deps;
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     campaign::{self, Channel, Plan},
     connection::Transaction,
     contact::{self as store, Model, Status, UNCALLABLE, WaitReason},
@@ -285,6 +285,7 @@ pub struct Added {
 }
 
 /// Inside a transaction: what is new is added, and counted.
+#[boxed]
 pub async fn insert(db: &Transaction, key: TenantScoped<CampaignId>, sorted: &Sorted) -> Result<(Added, Commit)> {
     let row = campaign::load(db, key).await?;
     let closed = match (row.status, row.cancel_requested_at) {

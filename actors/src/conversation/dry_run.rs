@@ -4,7 +4,7 @@ use super::{
 };
 use crate::deps::Deps;
 use entities::{
-    Error, Result, agent,
+    Error, Result, agent, boxed,
     campaign::AgentSnapshot,
     ids::TenantId,
     session,
@@ -35,6 +35,7 @@ pub struct DryRun {
 }
 
 /// Holds the talk with the very machine of a call, in memory only; answers the session as it is then.
+#[boxed]
 pub async fn simulate(deps: &Deps, dry: DryRun) -> Result<Session> {
     let (tenant, env) = dry.owner;
     let functions = entities::function::of_ids(&deps.db.read, tenant, &dry.agent.definition.function_ids).await?;

@@ -6,7 +6,10 @@
 use super::judgements::{Judgements, UnderWay};
 use crate::{deps::Deps, room::speech_input::UNKNOWN};
 use adapters::brain::{Failure, chat};
-use entities::ids::{SessionId, TenantScoped};
+use entities::{
+    boxed,
+    ids::{SessionId, TenantScoped},
+};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use rules::{conversation::guard, session::command::Command};
 use runtime::clock::Clock;
@@ -189,6 +192,7 @@ impl Judge {
     }
 
     /// Resolves with a no, and never without one. May be dropped and called again.
+    #[boxed]
     pub async fn no(&mut self) -> No {
         loop {
             let Some(asked) = &mut self.asked else { pending().await };
@@ -214,6 +218,7 @@ impl Judge {
 
     /// The no in what is not answered yet, where the agent must know before it says good-bye. Nothing is heard after that. May be
     /// dropped: what is open then is still answered.
+    #[boxed]
     pub async fn last(&mut self) -> Option<No> {
         let limit = self.asks.as_ref()?.limit;
         self.closing = self.open();

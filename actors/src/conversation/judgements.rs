@@ -1,4 +1,5 @@
 //! What the model for opt-outs is being asked, of all talks: a service that stops waits for the answers.
+use entities::boxed;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -16,6 +17,7 @@ impl Judgements {
     }
 
     /// Resolves when none is under way.
+    #[boxed]
     pub async fn done(&self) {
         // Its sender is this one's own.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;

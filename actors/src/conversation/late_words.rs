@@ -13,6 +13,7 @@ use crate::{
 };
 use entities::{
     agent::Definition,
+    boxed,
     ids::{SessionId, TenantScoped},
 };
 use futures_util::{
@@ -58,6 +59,7 @@ impl LateWords {
     }
 
     /// The next that are known; never resolves if none are awaited. May be dropped and called again.
+    #[boxed]
     pub async fn next(&mut self) -> Late {
         match self.awaited.next().await {
             Some(late) => late,
@@ -85,6 +87,7 @@ impl LateWords {
     }
 
     /// Resolves with a wish in them, and never without one. May be dropped and called again.
+    #[boxed]
     pub async fn no(&mut self, definition: &Definition, judge: &mut Judge) -> No {
         loop {
             let late = self.next().await;
@@ -95,6 +98,7 @@ impl LateWords {
     }
 
     /// The wish in those that are still awaited: for what must not be done before it is known. Seconds at most.
+    #[boxed]
     pub async fn last(&mut self, definition: &Definition, judge: &mut Judge) -> Option<No> {
         while let Some(late) = self.awaited.next().await {
             if let Some(no) = self.take(&late, definition, judge) {

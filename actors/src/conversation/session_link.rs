@@ -1,7 +1,7 @@
 //! Where a talk's steps go: to the session's actor, or, in a dry run, to the same machine without any actor.
 use crate::deps::Deps;
 use entities::{
-    Result,
+    Result, boxed,
     ids::{SessionId, TenantScoped},
 };
 use rules::session::{
@@ -39,6 +39,7 @@ impl SessionLink {
     }
 
     /// Says whether it was accepted.
+    #[boxed]
     pub async fn ask(&mut self, command: Command) -> Result<()> {
         if let SessionLink::Live { deps, session } = self {
             return deps.router.sessions().request(*session, command).await.map(drop);

@@ -2,7 +2,7 @@
 use crate::{call::leg::Control, room::speech_input::LaterWords};
 use adapters::brain::Speech;
 use bytes::Bytes;
-use entities::values::E164;
+use entities::{boxed, values::E164};
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use runtime::clock::Busy;
 use std::collections::VecDeque;
@@ -120,6 +120,7 @@ pub trait CallTransport: Send {
 pub type Inbox = mpsc::Receiver<(Control, Option<Busy>)>;
 
 /// Resolves when somebody else is to take over; all else that is told is kept for later.
+#[boxed]
 pub async fn transfer_wanted(inbox: &mut Inbox, later: &mut VecDeque<Control>) -> E164 {
     let is_transfer = |control: &Control| matches!(control, Control::Transfer(_));
     loop {

@@ -2,7 +2,7 @@
 //! only one process ever writes a ledger.
 use crate::deps::Deps;
 use entities::{
-    Result,
+    Result, boxed,
     ids::GrantId,
     ledger::{Movement, grant},
 };
@@ -12,6 +12,7 @@ use rules::commit::Commit;
 const SLICE: u64 = 100;
 
 /// Books all that waits.
+#[boxed]
 pub async fn book(deps: &Deps) -> Result<()> {
     loop {
         let waiting = grant::waiting(&deps.db.read, SLICE).await?;

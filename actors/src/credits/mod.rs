@@ -7,7 +7,7 @@ pub mod processor;
 
 use crate::deps::Deps;
 use entities::{
-    Error, Result, campaign,
+    Error, Result, boxed, campaign,
     ids::TenantId,
     ledger::{self, Movement, account},
     session,
@@ -17,6 +17,7 @@ use rules::{commit::Commit, session::command::Command};
 use std::sync::Arc;
 
 /// Is so much available? What is free costs nobody anything.
+#[boxed]
 pub async fn cover(deps: &Deps, owner: (TenantId, Env), cents: Cents) -> Result<bool> {
     if cents <= Cents(0) {
         return Ok(true);
@@ -25,6 +26,7 @@ pub async fn cover(deps: &Deps, owner: (TenantId, Env), cents: Cents) -> Result<
 }
 
 /// What a call may set aside now of `hold`; `None`: it is not dialled. Whoever books it may find less, and asks again.
+#[boxed]
 pub async fn set_aside(deps: &Deps, owner: (TenantId, Env), hold: Cents) -> Result<Option<Cents>> {
     if hold <= Cents(0) {
         return Ok(Some(Cents(0)));
@@ -35,6 +37,7 @@ pub async fn set_aside(deps: &Deps, owner: (TenantId, Env), hold: Cents) -> Resu
 
 /// Something waits that costs so much, and is not covered. If the whole balance does not cover it, so that nothing that ends
 /// can help, the tenant is told, once.
+#[boxed]
 pub async fn fall_short(deps: &Deps, owner: (TenantId, Env), cents: Cents) -> Result<()> {
     let account = account(deps, owner).await?;
     if account.depleted_at.is_some() || cents <= account.balance_cents {
@@ -59,6 +62,7 @@ async fn calls(deps: &Deps, (tenant, env): (TenantId, Env)) -> Result<bool> {
 
 /// A request is refused for want of credits, though the least of its kind costs no more than `least`. Then nothing of that kind
 /// can be sent, and whoever pays by the event must hear of it. An account that never had anything has not fallen.
+#[boxed]
 pub async fn refuse(deps: &Deps, owner: (TenantId, Env), least: Cents) -> Result<()> {
     if account(deps, owner).await?.entries > 0 {
         fall_short(deps, owner, least).await?;

@@ -9,7 +9,7 @@ use adapters::stripe::{
     notice::{Story, Whose},
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     connection::Transaction,
     ids::{TenantScoped, TopupId},
     topup::{self as store, Model as Topup, Status},
@@ -40,6 +40,7 @@ const QUESTIONS: u64 = 20;
 
 /// Begins a top-up; with test keys the sandbox settles it in the same transaction. A repeat of the same request finds the
 /// one it began.
+#[boxed]
 pub async fn begin(deps: &Deps, asked: NewTopup) -> Result<Topup> {
     let key = TenantScoped::new(asked.owner.0, asked.owner.1, asked.id);
     match store::load(&deps.db.read, key).await {
@@ -68,6 +69,7 @@ pub async fn begin(deps: &Deps, asked: NewTopup) -> Result<Topup> {
 
 /// Opens the page of a top-up that has none yet. A refusal of the processor makes it fail; while the processor cannot be
 /// asked it stays as it is, and the answer is [`Error::Unavailable`].
+#[boxed]
 pub async fn open_page(deps: &Deps, row: Topup) -> Result<Topup> {
     let needs_page = row.status == Status::Pending && row.checkout_url.is_none();
     let Some(stripe) = deps.payments.stripe.as_ref().filter(|_| needs_page) else {
@@ -90,6 +92,7 @@ pub async fn open_page(deps: &Deps, row: Topup) -> Result<Topup> {
 }
 
 /// Hears what Stripe tells of a top-up.
+#[boxed]
 pub async fn hear(deps: &Deps, story: Story) -> Result<Heard> {
     let clock = deps.clock.clone();
     let heard = deps
@@ -179,6 +182,7 @@ fn commit(row: Topup, effects: &[Effect]) -> Commit {
 }
 
 /// Asks what became of top-ups whose notices may be lost, a few at a time. Answers whether there were any.
+#[boxed]
 pub async fn reconcile(deps: &Deps) -> Result<bool> {
     let due = due(deps, deps.clock.now(), QUESTIONS).await?;
     for key in &due {
@@ -190,6 +194,7 @@ pub async fn reconcile(deps: &Deps) -> Result<bool> {
 }
 
 /// Will there be any by then?
+#[boxed]
 pub async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
     Ok(!due(deps, by, 1).await?.is_empty())
 }

@@ -1,7 +1,7 @@
 //! Books what a batch of commits moves, inside its transaction: each account is read and written once, however many movements
 //! there are.
 use entities::{
-    Result,
+    Result, boxed,
     changes::Changes,
     connection::Connection,
     dispatch_block::{self, Reason},
@@ -39,6 +39,7 @@ pub struct Booking<'a> {
 }
 
 impl Booking<'_> {
+    #[boxed]
     pub async fn book(&self, db: &Connection, movements: &[Movement]) -> Result<Booked> {
         let mut owners: Vec<_> = movements.iter().map(|moved| (moved.tenant_id, moved.env)).collect();
         owners.sort();

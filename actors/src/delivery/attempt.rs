@@ -3,7 +3,7 @@ use crate::deps::Deps;
 use adapters::signature;
 use bytes::Bytes;
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     delivery::{Model as Delivery, Origin},
     delivery_attempt::ResponseHeaders,
     event,
@@ -112,6 +112,7 @@ fn retry_after(headers: &HeaderMap, now: Moment) -> Option<Duration> {
     date.duration_since(now.datetime().into()).ok()
 }
 
+#[boxed]
 pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
     let attempt = AssertUnwindSafe(post(deps, target, event, origin)).catch_unwind().await;
     // One that panicked must not keep its place in the lane for ever.
@@ -156,6 +157,7 @@ async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin
 ///
 /// It goes on to its end, `timeout_ms` at most, also when nobody waits for it any more: what was sent is logged. It holds its
 /// permit for as long.
+#[boxed]
 pub async fn test(deps: &Deps, endpoint: &Endpoint, permit: Permit) -> Result<(Delivery, Report)> {
     let target = Target::of(deps, endpoint)?;
     let now = deps.clock.now();

@@ -1,8 +1,8 @@
 //! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
 use crate::{deps::Deps, slices::Slices};
 use entities::{
-    Result, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta, recovery,
-    sms_message, values::Moment,
+    Result, boxed, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta,
+    recovery, sms_message, values::Moment,
 };
 use rules::commit::Commit;
 use std::time::Duration;
@@ -15,6 +15,7 @@ const SLICES: usize = 2000;
 const NAMED: usize = 500;
 
 /// By the clock that shows less, and not while the wall clock is in doubt: what is deleted does not come back.
+#[boxed]
 pub async fn prune(deps: &Deps) -> Result<()> {
     let times = deps.clock.times();
     if times.in_doubt {

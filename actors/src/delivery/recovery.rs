@@ -10,7 +10,7 @@
 //! Each slice is one transaction that also moves the job's cursor: done once, however often it is run.
 use crate::{deps::Deps, router::LaneHint, slices::Slices};
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     connection::Transaction,
     delivery::{self, Model as Delivery, Origin, Status as DeliveryStatus},
     event,
@@ -26,6 +26,7 @@ use std::collections::HashMap;
 const MOST: usize = 500;
 
 /// Stores the job and starts it. One at a time per endpoint.
+#[boxed]
 pub async fn start(
     deps: &Deps,
     id: RecoveryId,

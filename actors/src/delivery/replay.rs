@@ -1,7 +1,7 @@
 //! Sending an event again, with the same id and bytes: to one endpoint, or to all that receive its type.
 use crate::{deps::Deps, router::LaneHint};
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     delivery::{self, Model as Delivery, Origin},
     event,
     ids::{DeliveryId, EndpointId, TenantScoped},
@@ -11,6 +11,7 @@ use entities::{
 use rules::commit::Commit;
 
 /// Makes the deliveries and wakes their lanes. Without an endpoint: all active ones that subscribe to the type.
+#[boxed]
 pub async fn replay(deps: &Deps, event: &event::Model, to: Option<EndpointId>) -> Result<Vec<Delivery>> {
     let receivers = receivers(deps, event, to).await?;
     let before = delivery::of_event(&deps.db.read, event).await?;

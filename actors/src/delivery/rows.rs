@@ -2,7 +2,7 @@
 use super::{attempt::Target, settling};
 use crate::deps::Deps;
 use entities::{
-    Result,
+    Result, boxed,
     changes::Queue as QueueChange,
     delivery::{self, Model as Delivery},
     endpoint_health, event,
@@ -24,6 +24,7 @@ use std::{
 };
 
 /// The endpoint as it is now.
+#[boxed]
 pub async fn settings(deps: &Deps, id: TenantScoped<EndpointId>) -> Result<LaneSettings<Arc<Target>>> {
     let mut endpoint_state = EndpointState::new(id.id);
     endpoint_state.endpoint = settling::found(endpoint::load(&deps.db.read, id).await)?;
@@ -77,6 +78,7 @@ async fn put_away(deps: &Deps, id: TenantScoped<EndpointId>) -> Result<()> {
 const READ: usize = 64;
 
 /// What is due, in its order, but for what the lane has in hand.
+#[boxed]
 pub async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<DeliveryId>) -> Result<Due> {
     let now = deps.clock.now();
     let rows = delivery::due(&deps.db.read, endpoint, now, limit as u64).await?;

@@ -1,12 +1,13 @@
 //! Outcomes of attempts, committed: and what follows from them performed.
 use crate::{deps::Deps, facts};
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     webhook_endpoint::{self, Model as Endpoint},
 };
 use rules::delivery::settle::{EndpointState, Settled, Tried, settle};
 
 /// Commits the outcomes, and performs what follows from them.
+#[boxed]
 pub async fn commit(deps: &Deps, mut endpoint_state: EndpointState, tried: &[Tried]) -> Result<Settled> {
     let mut tries = 0;
     loop {

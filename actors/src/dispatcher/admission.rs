@@ -1,11 +1,12 @@
 //! A call that comes in: it takes a slot, if one is free, between two rounds.
 use super::state::{self, State};
 use crate::{call::in_hand::Call, deps::Deps, router::Admitted};
-use entities::{Error, Result, changes::Guard};
+use entities::{Error, Result, boxed, changes::Guard};
 use rules::{commit::Commit, dispatch::concurrency::Slot, session::machine::Session};
 
 impl State {
     /// A call that has come in takes a slot, if one is free, and is answered.
+    #[boxed]
     pub async fn admit(&mut self, deps: &Deps, session: Session, call: Call, mut commit: Commit) -> Result<Admitted> {
         let env = session.call.env;
         self.outdated |= self.sees_lifted(deps).await?;

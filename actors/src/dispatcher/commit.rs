@@ -7,13 +7,14 @@ use super::{
     state::State,
 };
 use crate::deps::Deps;
-use entities::{Error, Result};
+use entities::{Error, Result, boxed};
 use futures_util::future::join_all;
 use rules::dispatch::concurrency::Slot;
 
 impl State {
     /// Commits the intents, all at once, and hands the calls over at their moments. Answers whether all rows were as
     /// expected.
+    #[boxed]
     pub async fn commit(&mut self, deps: &Deps, intents: Intents) -> Result<bool> {
         let (mut as_expected, mut failed) = (true, None);
         let mut note = |error: Error| {

@@ -10,7 +10,7 @@ use crate::{
     shell::Stored,
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     campaign::{AgentSnapshot, Caps},
     campaign_hour,
     changes::{Callable, Guard},
@@ -117,6 +117,7 @@ pub fn settle(deps: &Deps, settled: &Settled, queue: &Queue) -> Result<Commit> {
 }
 
 /// The intent to call a contact, as it was planned.
+#[boxed]
 pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall) -> Result<Dial> {
     let now = deps.clock.now();
     let PlannedCall {
@@ -174,6 +175,7 @@ pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall
 }
 
 /// The intent to place a call that has waited for its slot. `campaign`: its campaign, and the version that it has.
+#[boxed]
 pub async fn dial_waiting(
     deps: &Deps,
     intent: Intent,

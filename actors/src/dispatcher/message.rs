@@ -3,7 +3,7 @@
 use super::dial::Known;
 use crate::{deps::Deps, email, facts, sms};
 use entities::{
-    Error, Result, campaign, campaign_hour,
+    Error, Result, boxed, campaign, campaign_hour,
     changes::{Guard, Writable},
     contact::Address,
     email_message::{self, Kind},
@@ -130,6 +130,7 @@ async fn sender(deps: &Deps, owner: (TenantId, Env), asked: Option<E164>) -> Res
 }
 
 /// The intent to write to a contact, as it was planned.
+#[boxed]
 pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMessage) -> Result<MessageIntent> {
     let now = deps.clock.now();
     let PlannedMessage {

@@ -1,7 +1,7 @@
 //! A campaign's queue as a dispatcher finds it in the rows.
 use crate::{deps::Deps, session::caller_id};
 use entities::{
-    Result,
+    Result, boxed,
     campaign::{Channel, Model as Campaign},
     campaign_hour, contact, tally,
     values::Zone,
@@ -15,6 +15,7 @@ use rules::{
 };
 
 /// A campaign's queue, with nobody in it yet. `old` is the same campaign's queue before: its pace runs on.
+#[boxed]
 pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone: Zone) -> Result<Queue> {
     let db = &deps.db.read;
     let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone);

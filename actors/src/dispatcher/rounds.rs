@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{credits::fall_short, deps::Deps, holds};
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     ids::{CampaignId, TenantId, TenantScoped},
     tally,
     values::{Env, Moment},
@@ -46,6 +46,7 @@ impl Intents {
 }
 
 /// Dispatches what may be dispatched now, as much as is committed together.
+#[boxed]
 pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result<(State, Next)> {
     let mut state = match state {
         Some(state) if !state.outdated => state,

@@ -2,7 +2,7 @@
 use super::{dial::Known, opening};
 use crate::{deps::Deps, holds, holds::state::Hold};
 use entities::{
-    Result, campaign as campaigns,
+    Result, boxed, campaign as campaigns,
     campaign::Channel,
     dispatch_block,
     ids::TenantId,
@@ -40,6 +40,7 @@ pub struct State {
 
 impl State {
     /// Reads the tenant, its campaigns and its live calls; paces of campaigns that run on do too.
+    #[boxed]
     pub async fn read(deps: &Deps, tenant: TenantId, known: Option<State>) -> Result<State> {
         let db = &deps.db.read;
         // Of a pause that began a moment ago a dial is told only that something has changed.
@@ -119,6 +120,7 @@ impl State {
     }
 
     /// Who lifts a block may be another process, which sends no hints.
+    #[boxed]
     pub async fn sees_lifted(&mut self, deps: &Deps) -> Result<bool> {
         let known = &mut self.snapshot.blocks;
         if known.is_empty() {
@@ -138,6 +140,7 @@ impl State {
 }
 
 /// What the tenant's calls and messages may set aside.
+#[boxed]
 pub async fn funds(deps: &Deps, tenant: TenantId) -> Result<Funds> {
     let purse = async |env| {
         let opening = |tenant, env| deps.limits.credits.opening(tenant, env);

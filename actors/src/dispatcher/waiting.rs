@@ -8,7 +8,7 @@ use crate::{
     people::{People, people},
 };
 use entities::{
-    Result,
+    Result, boxed,
     campaign::{AgentSnapshot, Channel},
     contact::Address,
     session as sessions,
@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 impl State {
     /// As many of them as may be called now, ready for their commit.
+    #[boxed]
     pub async fn dial_waiting(&mut self, deps: &Deps, begun: &mut Begun, now: Moment) -> Result<Vec<Dial>> {
         let mut dials = Vec::new();
         if !self.queued {

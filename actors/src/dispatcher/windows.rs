@@ -5,7 +5,7 @@ use crate::{
     people::{People, people},
 };
 use entities::{
-    Result,
+    Result, boxed,
     contact::{self, Model as Contact},
     ids::TenantId,
     tally,
@@ -19,6 +19,7 @@ use rules::dispatch::{
 
 impl State {
     /// Reads what the queues need before a turn can be decided. `is_quiet`: nothing of this round is planned yet.
+    #[boxed]
     pub async fn fill(&mut self, deps: &Deps, slots: &Slots, is_quiet: bool, now: Moment) -> Result<()> {
         let (tenant, snapshot) = (self.known.tenant, &mut self.snapshot);
         let so = [Env::Live, Env::Test].map(|env| {

@@ -11,7 +11,7 @@ use crate::{
 };
 use adapters::mail::post::Post;
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     email_message::{
         Kind, Model, Phase,
         content::{self, Attachments},
@@ -81,12 +81,14 @@ pub fn check_configured(deps: &Deps, env: Env) -> Result<()> {
 }
 
 /// May it be written, as far as is known now?
+#[boxed]
 pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
     check_configured(deps, row.env)?;
     outgoing::check(deps, row, Cents(deps.limits.email_price_cents.into())).await
 }
 
 /// Stores a message; its actor sees to the rest.
+#[boxed]
 pub async fn create(deps: &Deps, (row, content): (Model, content::Model)) -> Result<Model> {
     let mut birth = Birth::of(row, Vec::new());
     birth.commit.changes.email_contents.push(content);

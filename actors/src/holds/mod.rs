@@ -6,7 +6,7 @@ use crate::{
     holds::state::{Hold, Seen},
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     db::Db,
     dispatch_pause, event,
     meta::{self, CLOCK, CLOCK_ACCEPTED},
@@ -26,6 +26,7 @@ pub fn known(deps: &Deps) -> Option<Hold> {
 }
 
 /// Reads whether there is a pause: whoever begins or ends one may be another process, which sends no hints.
+#[boxed]
 pub async fn look(deps: &Deps) -> Result<Option<Hold>> {
     let paused_since = dispatch_pause::since(&deps.db.read).await?;
     deps.holds.lock().paused_since = paused_since;
@@ -33,6 +34,7 @@ pub async fn look(deps: &Deps) -> Result<Option<Hold>> {
 }
 
 /// The same, asking the database only whether a pause that is known has ended.
+#[boxed]
 pub async fn still(deps: &Deps) -> Result<Option<Hold>> {
     match known(deps) {
         Some(Hold::Operator) => look(deps).await,
@@ -41,6 +43,7 @@ pub async fn still(deps: &Deps) -> Result<Option<Hold>> {
 }
 
 /// For what is to leave at once, because somebody asks for it.
+#[boxed]
 pub async fn check(deps: &Deps) -> Result<()> {
     match look(deps).await? {
         Some(hold) => Err(Error::Held(hold.why())),
@@ -76,6 +79,7 @@ impl ClockStatus {
     }
 
     /// As the running service has stored it last, at most a minute ago.
+    #[boxed]
     pub async fn stored(db: &Db) -> Result<Option<Self>> {
         let text = meta::get(&db.read, CLOCK).await?;
         // One that a newer version has written is none to this one.
@@ -85,6 +89,7 @@ impl ClockStatus {
 
 /// At a start, before anything is stored: compares the clock with where the last run had come to, and begins the pause that was
 /// asked for.
+#[boxed]
 pub async fn begin(db: &Db, clock: &Clock, pauses: bool) -> Result<()> {
     let stored = ClockStatus::stored(db).await?.map(|status| status.now);
     let newest = event::last_id(&db.read).await?;
@@ -103,6 +108,7 @@ pub async fn begin(db: &Db, clock: &Clock, pauses: bool) -> Result<()> {
 
 /// Looks at both, every few seconds: tells what has changed and hears what the operator says. `true`: from now on nothing holds
 /// anybody any more.
+#[boxed]
 pub async fn watch(deps: &Deps) -> Result<bool> {
     look(deps).await?;
     if let Some(doubt) = deps.clock.doubt()

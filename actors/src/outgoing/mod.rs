@@ -7,7 +7,7 @@ pub use send::{send, send_begun, undecided};
 
 use crate::{credits, deps::Deps, router::Mailbox};
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     campaign::{self, Status},
     db::Db,
     dispatch_block::{self, Reason},
@@ -107,6 +107,7 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M, least: Cents) -> Result<()
 }
 
 /// Does nothing keep the workspace from writing?
+#[boxed]
 pub async fn check_blocks(deps: &Deps, (tenant, env): (TenantId, Env)) -> Result<()> {
     let blocks = dispatch_block::of(&deps.db.read, tenant).await?;
     match blocks.iter().find(|block| block.env == env).map(|block| block.reason) {

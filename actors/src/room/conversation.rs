@@ -10,6 +10,7 @@ use crate::{
     deps::Deps,
 };
 use entities::{
+    boxed,
     room::ErrorCode,
     transcript::{Speaker, Turn},
 };
@@ -28,6 +29,7 @@ pub struct RoomConversation {
 
 impl RoomConversation {
     /// Fetches the agent, seconds at most: nobody is called to a room in which nobody can answer. Turns are captions from now on.
+    #[boxed]
     pub async fn prepare(
         deps: &Deps,
         leg: &Arc<Leg>,
@@ -72,6 +74,7 @@ impl RoomConversation {
 
     /// To its end, which is a command to the session; dropped early, it is cut off. The session is answered by then and the sound
     /// flows: the first word comes at once.
+    #[boxed]
     pub async fn hold(self) {
         let RoomConversation {
             talk,

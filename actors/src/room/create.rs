@@ -6,7 +6,7 @@ use crate::{
     deps::Deps,
 };
 use entities::{
-    Error, Result, agent,
+    Error, Result, agent, boxed,
     ids::{AgentId, RoomId, TenantId, TenantScoped},
     room::{self as store, Model},
     session::{self, Direction},
@@ -47,6 +47,7 @@ pub struct New {
 const MAX_OPEN: u64 = 10_000;
 
 /// Makes both, in one commit; the room's actor sees to its end.
+#[boxed]
 pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Result<(Model, session::Model)> {
     let db = &deps.db.read;
     let id = new.id.unwrap_or_else(|| deps.ids.next());

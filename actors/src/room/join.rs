@@ -9,7 +9,7 @@ use crate::{
     shell,
 };
 use entities::{
-    Error, Result, agent_version,
+    Error, Result, agent_version, boxed,
     campaign::AgentSnapshot,
     dispatch_block::{self, Reason},
     ids::ParticipantId,
@@ -37,6 +37,7 @@ pub struct Joining {
 
 /// Joins, or, with `again_as`, comes back after the page was reloaded. An offer that cannot be answered changes nothing, and
 /// what passes by itself neither: the same browser may try again.
+#[boxed]
 pub async fn join(deps: &Deps, row: &Row, again_as: Option<ParticipantId>, sdp: &str) -> Result<Joining> {
     let offered = answer(deps, sdp.to_owned()).await?;
     let command = Command::Join {

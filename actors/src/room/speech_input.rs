@@ -5,7 +5,7 @@
 //! gets the sound as soon as it is over, and its words follow ([`LaterWords`]).
 use adapters::brain::{Speech, transcription::Provider};
 use bytes::Bytes;
-use entities::values::Moment;
+use entities::{boxed, values::Moment};
 use futures_util::{
     future::{BoxFuture, FutureExt, Shared, ready},
     stream::{FuturesOrdered, FuturesUnordered, StreamExt},
@@ -72,6 +72,7 @@ impl PartialEq for LaterWords {
 
 impl LaterWords {
     /// As soon as they are understood, in seconds at most.
+    #[boxed]
     pub async fn known(self) -> Understood {
         self.0.await
     }
@@ -141,6 +142,7 @@ impl SpeechInput {
     }
 
     /// Until nothing is heard any more, or nobody listens.
+    #[boxed]
     pub async fn run(mut self) {
         let mut waiting = FuturesOrdered::new();
         let mut is_open = true;

@@ -1,6 +1,6 @@
 //! Who calls: the number that the other side sees.
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     connection::Connection,
     ids::TenantId,
     number::{self, Usability},
@@ -11,6 +11,7 @@ use entities::{
 ///
 /// A live call shows a number that the workspace has claimed and that has a trunk: the network lets nobody show another's.
 /// The sandbox shows whatever is asked for. Errors: `from_number`, where there is none. Source: CONTRACT §10.
+#[boxed]
 pub async fn of_call(db: &Connection, owner: (TenantId, Env), asked: Option<E164>) -> Result<E164> {
     match asked {
         Some(number) => check(db, owner, &number).await.map(|()| number),
@@ -22,6 +23,7 @@ pub async fn of_call(db: &Connection, owner: (TenantId, Env), asked: Option<E164
 }
 
 /// Who calls where nobody says otherwise. `None`: nobody can call live.
+#[boxed]
 pub async fn default_of(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<Option<E164>> {
     match env {
         Env::Live => number::default_on_trunk(db, tenant).await,
@@ -33,6 +35,7 @@ pub async fn default_of(db: &Connection, (tenant, env): (TenantId, Env)) -> Resu
 }
 
 /// May the workspace's calls show it? Else why not, as an error of `from_number`.
+#[boxed]
 pub async fn check(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<()> {
     if env == Env::Test {
         return Ok(());

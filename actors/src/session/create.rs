@@ -9,7 +9,7 @@ use crate::{
     deps::Deps,
 };
 use entities::{
-    Error, Result, agent,
+    Error, Result, agent, boxed,
     ids::{AgentId, SessionId, TenantId, TenantScoped},
     session::{self as store, Model, Sandbox, Voicemail},
     values::{E164, Env, Metadata, Moment, Variables, Zone},
@@ -52,6 +52,7 @@ pub struct New {
 const FURTHEST_SECONDS: i64 = 90 * 24 * 3600;
 
 /// Makes it; its actor and the dispatcher see to the rest. Errors: the first thing that keeps it from being placed.
+#[boxed]
 pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Result<Model> {
     // A repeat of a request whose answer was lost: its own call must not count against it.
     if let Some(id) = new.id

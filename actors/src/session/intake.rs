@@ -7,7 +7,7 @@ use crate::{
     people::{People, people},
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     campaign::Channel,
     contact::Address,
     dispatch_block::{self, Reason},
@@ -36,6 +36,7 @@ pub enum IfClosed {
 const MAX_QUEUED: u64 = 10_000;
 
 /// Checks the rules; answers the row, with its time if it has to wait for one.
+#[boxed]
 pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let to_number = row.callee()?;
@@ -120,6 +121,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
 
 /// Is there a slot for a call that does not want to wait, and room in the queue for one that does? One that is to leave now is
 /// refused while nothing may leave.
+#[boxed]
 pub async fn check_capacity(deps: &Deps, row: &Model) -> Result<()> {
     if row.scheduled_at.is_none() {
         holds::check(deps).await?;

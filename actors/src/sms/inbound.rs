@@ -5,7 +5,7 @@ use crate::{
     verify,
 };
 use entities::{
-    Result,
+    Result, boxed,
     dnc::{self, Source},
     ids::{SmsId, TenantId, TenantScoped},
     number, number_claim,
@@ -53,6 +53,7 @@ const MAX_SENDERS: u16 = 1000;
 
 /// A live text: to the workspace that has claimed the number. To one that nobody has, to the workspace that wrote last from it;
 /// but a STOP goes to all that did, also where the number has moved since.
+#[boxed]
 pub async fn receive_live(deps: &Deps, arriving: Arriving) -> Result<Option<String>> {
     let to_all = words::wish(&arriving.body) == Some(Wish::Stop);
     let mut reply = None;
@@ -83,6 +84,7 @@ async fn addressees(deps: &Deps, arriving: &Arriving, to_all: bool) -> Result<Ve
 }
 
 /// Stores a text and obeys it. One that is known is answered with nothing.
+#[boxed]
 pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: Arriving) -> Result<Received> {
     let (now, entry) = (deps.clock.now(), deps.ids.next());
     let (wish, help) = (words::wish(&arriving.body), deps.sms.help_text.clone());

@@ -11,7 +11,7 @@ use crate::{
     outgoing,
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
     number::{self, Usability},
     sms_message::{Model, Phase},
@@ -36,6 +36,7 @@ pub struct New {
 }
 
 /// Who writes: one of the workspace's numbers, in live one that it has claimed, or the provider's default. `None`: the provider chooses.
+#[boxed]
 pub async fn from_number(deps: &Deps, (tenant, env): (TenantId, Env), asked: Option<E164>) -> Result<Option<E164>> {
     let db = &deps.db.read;
     let default = deps.sms.provider(env)?.default_from();
@@ -86,6 +87,7 @@ pub fn check_configured(deps: &Deps, env: Env) -> Result<()> {
 }
 
 /// May it be written, as far as is known now? The list and the blocks are looked at once more when it is sent.
+#[boxed]
 pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
     let db = &deps.db.read;
     check_configured(deps, row.env)?;
@@ -107,6 +109,7 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
 }
 
 /// Stores a message; its actor sees to the rest.
+#[boxed]
 pub async fn create(deps: &Deps, row: Model) -> Result<Model> {
     birth::create_or_find(deps, Birth::of(row, Vec::new())).await
 }

@@ -10,7 +10,7 @@ use adapters::sms::{
     twilio::status_url,
 };
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     changes::{Guard, Reachable},
     db::Db,
     dnc::{self, DncChannel},
@@ -96,6 +96,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends one text at once and stores none of it, as a code that only its reader may see. The intent is a row all the same, on
 /// the conditions that hold for every message; it is not charged and not tried again. `Unavailable`: it may or may not arrive.
+#[boxed]
 pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: String) -> Result<()> {
     let (tenant_id, env) = owner;
     let from = super::from_number(deps, owner, None).await?;

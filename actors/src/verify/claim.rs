@@ -13,7 +13,7 @@
 //! not move so, for it is reached by several people, or by an exchange that forwards, is claimed by the operator, who has
 //! seen a contract; only the operator undoes that.
 use entities::{
-    Result,
+    Result, boxed,
     connection::Connection,
     ids::TenantId,
     mail, membership,
@@ -48,6 +48,7 @@ pub fn decide(held: Option<&Model>, asked: &Model) -> Claimed {
 }
 
 /// Claims a number, in the caller's transaction; answers the mails that tell the owners of a workspace that has lost it.
+#[boxed]
 pub async fn claim(db: &Connection, ids: &Ids, asked: Model) -> Result<(Claimed, Vec<mail::Model>)> {
     let held = store::load(db, &asked.phone_number).await?;
     let claimed = decide(held.as_ref(), &asked);

@@ -8,7 +8,7 @@ pub mod claim;
 
 use crate::{deps::Deps, sms};
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     ids::{TenantId, VerifiedNumberId},
     number_claim::{self, Source},
     values::{E164, Env, Moment, Text},
@@ -69,6 +69,7 @@ enum CodeOutcome {
 const MAX_NUMBERS: u64 = 1_000;
 
 /// Makes a code for a number and sends it on its way; a new number gets this id.
+#[boxed]
 pub async fn ask(
     deps: &Deps,
     (tenant, env): (TenantId, Env),
@@ -191,6 +192,7 @@ pub fn is_code(text: &str) -> bool {
 }
 
 /// Brings a code to its number.
+#[boxed]
 pub async fn deliver(deps: &Deps, row: &Model, code: &str) -> Result<()> {
     match (row.env, row.method) {
         // Nothing leaves the house: whoever asked is shown the code.
@@ -206,6 +208,7 @@ pub async fn deliver(deps: &Deps, row: &Model, code: &str) -> Result<()> {
 }
 
 /// Somebody says the code. A wrong one is counted, whatever is answered.
+#[boxed]
 pub async fn confirm(
     deps: &Deps,
     tenant: TenantId,

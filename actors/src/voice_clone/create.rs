@@ -5,7 +5,7 @@ use crate::{
     deps::Deps,
 };
 use entities::{
-    Result,
+    Result, boxed,
     ids::{TenantId, VoiceId},
     values::Env,
     voice::{Maker, Model, Status, sample::Model as Sample},
@@ -23,6 +23,7 @@ pub struct New {
 }
 
 /// Its samples count from now on; its actor has it trained.
+#[boxed]
 pub async fn create(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, samples: &[Sample]) -> Result<Model> {
     let now = deps.clock.now();
     let row = Model {

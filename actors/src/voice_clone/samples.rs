@@ -2,7 +2,7 @@
 //! it and erased.
 use crate::deps::Deps;
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     ids::{TenantId, VoiceId, VoiceSampleId},
     values::Moment,
     voice::sample::{self, Model as Sample},
@@ -27,6 +27,7 @@ pub fn name(sample: &Sample) -> String {
 }
 
 /// Puts a file into the store. Its row does not count yet: see `stored`.
+#[boxed]
 pub async fn put(
     deps: &Deps,
     (tenant_id, voice_id): (TenantId, VoiceId),
@@ -67,6 +68,7 @@ pub fn whole(samples: &[Sample]) -> Vec<Sample> {
 }
 
 /// Erases samples that no voice has taken. What fails is found again by `sweep`.
+#[boxed]
 pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
     let mut erased = Vec::new();
     for sample in samples {
@@ -89,6 +91,7 @@ pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
 }
 
 /// Erases what uploads that were cut off have left. Run by the reconcile. Answers whether there was any.
+#[boxed]
 pub async fn sweep(deps: &Deps) -> Result<bool> {
     let left = abandoned(deps, deps.clock.now(), SLICE).await?;
     drop_all(deps, &left).await?;
@@ -96,6 +99,7 @@ pub async fn sweep(deps: &Deps) -> Result<bool> {
 }
 
 /// Will there be any by then?
+#[boxed]
 pub async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
     Ok(!abandoned(deps, by, 1).await?.is_empty())
 }

@@ -2,7 +2,7 @@
 use super::{BATCH, Item, Setup, Work, Writer, health::Vitals, subscriptions::Subscriptions};
 use crate::credits::posting::Booking;
 use entities::{
-    Error, Result, campaign_move,
+    Error, Result, boxed, campaign_move,
     changes::{Applied, Changes, Guard},
     connection::{Connection, Transaction},
     delivery::{self, Origin},
@@ -57,6 +57,7 @@ struct Batch {
 }
 
 impl Engine {
+    #[boxed]
     pub async fn new(setup: Setup, door: &Writer) -> Result<Self> {
         let subscriptions = Subscriptions::load(&setup.db.read).await?;
         Ok(Engine {
@@ -71,6 +72,7 @@ impl Engine {
         })
     }
 
+    #[boxed]
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Item>) {
         let mut queue = Vec::with_capacity(BATCH);
         loop {

@@ -15,7 +15,7 @@ use rules::commit::{Commit, Committed};
 use crate::fence::Fence;
 use engine::Engine;
 use entities::{
-    Error, Result,
+    Error, Result, boxed,
     connection::Transaction,
     db::Db,
     delivery,
@@ -92,6 +92,7 @@ const WATCH_WINDOW: usize = 4096;
 
 impl Writer {
     /// Starts the writer's loop on the current runtime. It ends after [`Writer::close`], when all is written.
+    #[boxed]
     pub async fn start(setup: Setup) -> Result<(Self, tokio::task::JoinHandle<()>)> {
         let (sender, receiver) = mpsc::channel(INBOX);
         let (watchers, _) = broadcast::channel(WATCH_WINDOW);
@@ -107,11 +108,13 @@ impl Writer {
     }
 
     /// Resolves after the commit that holds all of it.
+    #[boxed]
     pub async fn commit(&self, commit: Commit) -> Result<()> {
         self.hand_in(Work::Commit(Box::new(commit))).await
     }
 
     /// Runs a job in a transaction; resolves after its commit.
+    #[boxed]
     pub async fn job(&self, job: Job) -> Result<()> {
         self.hand_in(Work::Job(job)).await
     }
@@ -159,6 +162,7 @@ impl Writer {
     }
 
     /// Resolves when all that was handed in before has been decided.
+    #[boxed]
     pub async fn commit_nothing(&self) -> Result<()> {
         self.job(Box::new(|_| Box::pin(async { Ok(Commit::default()) }))).await
     }

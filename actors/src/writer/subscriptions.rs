@@ -1,6 +1,6 @@
 //! Who receives what: kept in step by the writer, which alone changes endpoints.
 use entities::{
-    Result,
+    Result, boxed,
     connection::Connection,
     event as stored,
     ids::{EndpointId, TenantId, TenantScoped},
@@ -32,6 +32,7 @@ impl Receiver {
 const NOTICE: &str = "webhook.endpoint_disabled_notice";
 
 impl Subscriptions {
+    #[boxed]
     pub async fn load(db: &Connection) -> Result<Self> {
         const PAGE: u64 = 500;
         let (mut all, mut after) = (Subscriptions::default(), None);

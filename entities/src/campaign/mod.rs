@@ -8,7 +8,7 @@ pub use plan::*;
 pub use schedule::*;
 
 use crate::{
-    agent,
+    agent, boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -115,6 +115,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
         .filter(Column::DeletedAt.is_null())
 }
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
@@ -124,6 +125,7 @@ pub async fn load(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Mode
 }
 
 /// For what follows the calls of a campaign that was deleted meanwhile.
+#[boxed]
 pub async fn load_even_deleted(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
@@ -131,12 +133,14 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<CampaignId>) -
     found.one(db).await?.ok_or(Error::NotFound("campaign"))
 }
 
+#[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1).apply_if(status, |all, status| all.filter(Column::Status.eq(status)));
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// The campaigns that the tenant's dispatcher works on.
+#[boxed]
 pub async fn dispatchable(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_running());
     Ok(select
@@ -147,6 +151,7 @@ pub async fn dispatchable(db: &Connection, tenant: TenantId) -> Result<Vec<Model
 }
 
 /// Those of `known` (id and version) that may dispatch as they were known. Asked inside the transaction that commits a dial.
+#[boxed]
 pub async fn still_dispatchable(db: &Connection, known: &[(CampaignId, i32)]) -> Result<bool> {
     let select = Entity::find()
         .select_only()
@@ -159,6 +164,7 @@ pub async fn still_dispatchable(db: &Connection, known: &[(CampaignId, i32)]) ->
 }
 
 /// Are these the rules of those campaigns still? Asked inside the transaction that commits what follows from them.
+#[boxed]
 pub async fn have_rules(db: &Connection, known: &[(CampaignId, i32)]) -> Result<bool> {
     let select = Entity::find()
         .select_only()
@@ -169,6 +175,7 @@ pub async fn have_rules(db: &Connection, known: &[(CampaignId, i32)]) -> Result<
 }
 
 /// Do all of these run? Asked inside the transaction that commits another attempt of something they have begun.
+#[boxed]
 pub async fn all_run(db: &Connection, ids: &[CampaignId]) -> Result<bool> {
     let select = Entity::find()
         .filter(Column::Id.is_in(ids.iter().copied()))
@@ -178,6 +185,7 @@ pub async fn all_run(db: &Connection, ids: &[CampaignId]) -> Result<bool> {
 }
 
 /// Names of campaigns that have not started and want this agent.
+#[boxed]
 pub async fn drafts_of_agent(db: &Connection, tenant: TenantId, agent: AgentId) -> Result<Vec<String>> {
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
@@ -197,6 +205,7 @@ pub async fn drafts_of_agent(db: &Connection, tenant: TenantId, agent: AgentId) 
 
 /// Names of campaigns that are not over and whose calls speak with this voice: by their plan, or by the agent as it was at
 /// their start.
+#[boxed]
 pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> Result<Vec<String>> {
     let named = |column: &str| Expr::cust(format!("CAST({column} AS TEXT)")).like(format!("%{voice}%"));
     let rows = Entity::find()
@@ -221,6 +230,7 @@ pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> 
 }
 
 /// Tenants with a running campaign: each needs its dispatcher.
+#[boxed]
 pub async fn tenants_at_work(db: &Connection) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
@@ -231,6 +241,7 @@ pub async fn tenants_at_work(db: &Connection) -> Result<Vec<TenantId>> {
 }
 
 /// The tenant's campaigns whose waiting contacts are to be judged anew, at most `limit`.
+#[boxed]
 pub async fn to_review(db: &Connection, tenant: TenantId, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
         .filter(Column::TenantId.eq(tenant))
@@ -243,6 +254,7 @@ pub async fn to_review(db: &Connection, tenant: TenantId, limit: u64) -> Result<
 }
 
 /// Tenants with such campaigns.
+#[boxed]
 pub async fn tenants_to_review(db: &Connection) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
@@ -253,6 +265,7 @@ pub async fn tenants_to_review(db: &Connection) -> Result<Vec<TenantId>> {
 }
 
 /// Is it still that change of its rules that the campaign's contacts are judged by?
+#[boxed]
 pub async fn is_review_of(db: &Connection, id: CampaignId, version: i32) -> Result<bool> {
     let select = Entity::find()
         .filter(Column::Id.eq(id))
@@ -265,6 +278,7 @@ const TO_REVIEW: &str = "review_of IS NOT NULL";
 
 /// Campaigns whose actor has something to do that only their rows tell: nothing left to call, what remains to be put away,
 /// or a moment that has come.
+#[boxed]
 pub async fn unattended(db: &Connection, now: Moment) -> Result<Vec<TenantScoped<CampaignId>>> {
     let idle = Expr::cust(
         "status IN ('running', 'paused') AND (cancel_requested_at IS NOT NULL OR (status = 'running' AND NOT EXISTS \
@@ -287,6 +301,7 @@ pub async fn all_after(db: &Connection, after: Option<CampaignId>, limit: u64) -
 }
 
 /// A campaign that was deleted and has left contacts behind.
+#[boxed]
 pub async fn first_deleted(db: &Connection) -> Result<Option<CampaignId>> {
     let left =
         Expr::cust("deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM contacts WHERE campaign_id = campaigns.id)");

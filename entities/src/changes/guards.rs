@@ -1,6 +1,6 @@
 //! What must hold inside the transaction that commits: the law, and what somebody has decided by.
 use crate::{
-    campaign,
+    boxed, campaign,
     connection::Transaction,
     dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
@@ -99,6 +99,7 @@ impl Guard {
 }
 
 /// Do all of them hold?
+#[boxed]
 pub(super) async fn check(db: &Transaction, guards: &[Guard], now: Times) -> Result<()> {
     let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let (mut running, mut rules) = (BTreeSet::new(), BTreeSet::new());

@@ -7,7 +7,7 @@ pub use guards::{Callable, Guard, Reachable, Writable};
 pub use writes::Queue;
 
 use crate::{
-    agent, agent_version, answer, api_key,
+    agent, agent_version, answer, api_key, boxed,
     bulk::{self, OnConflict},
     campaign, campaign_hour, campaign_move,
     connection::Transaction,
@@ -121,6 +121,7 @@ impl Changes {
     }
 
     /// Writes it all. The caller's transaction makes it one.
+    #[boxed]
     pub async fn apply(&self, db: &Transaction, now: Times) -> Result<Applied> {
         guards::check(db, &self.guards, now).await?;
         self.write_lists(db).await?;

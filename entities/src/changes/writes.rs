@@ -1,6 +1,6 @@
 //! Lists that are not written as they are.
 use crate::{
-    answer,
+    answer, boxed,
     bulk::{self, OnConflict},
     campaign,
     connection::Transaction,
@@ -26,6 +26,7 @@ pub enum Queue {
     Hold,
 }
 
+#[boxed]
 pub(super) async fn put_away(db: &Transaction, queues: &[(EndpointId, Queue)]) -> Result<()> {
     for (endpoint, queue) in queues {
         match queue {
@@ -40,6 +41,7 @@ pub(super) async fn put_away(db: &Transaction, queues: &[(EndpointId, Queue)]) -
     Ok(())
 }
 
+#[boxed]
 pub(super) async fn forget_answers(db: &Transaction, sessions: &[SessionId]) -> Result<()> {
     for session in sessions {
         answer::delete_of(db, *session).await?;
@@ -47,6 +49,7 @@ pub(super) async fn forget_answers(db: &Transaction, sessions: &[SessionId]) -> 
     Ok(())
 }
 
+#[boxed]
 pub(super) async fn set_dispositions(db: &Transaction, dispositions: &[(ContactId, SessionId, String)]) -> Result<()> {
     for (id, session, code) in dispositions {
         contact::set_disposition(db, *id, *session, code).await?;
@@ -54,6 +57,7 @@ pub(super) async fn set_dispositions(db: &Transaction, dispositions: &[(ContactI
     Ok(())
 }
 
+#[boxed]
 pub(super) async fn unblock(db: &Transaction, unblocked: &[(TenantId, Env, dispatch_block::Reason)]) -> Result<()> {
     for (tenant, env, reason) in unblocked {
         dispatch_block::remove(db, *tenant, *env, *reason).await?;
@@ -61,6 +65,7 @@ pub(super) async fn unblock(db: &Transaction, unblocked: &[(TenantId, Env, dispa
     Ok(())
 }
 
+#[boxed]
 pub(super) async fn forget_samples(db: &Transaction, voices: &[VoiceId]) -> Result<()> {
     for voice in voices {
         voice::sample::delete_of(db, *voice).await?;
@@ -69,6 +74,7 @@ pub(super) async fn forget_samples(db: &Transaction, voices: &[VoiceId]) -> Resu
 }
 
 /// Adds the differences, and answers the campaigns of which no contact is left unfinished.
+#[boxed]
 pub(super) async fn count(
     db: &Transaction,
     campaigns: &[campaign::Model],

@@ -1,6 +1,7 @@
 //! Whose turn it is among a campaign's contacts: those that were never called, and those that wait for a time.
 use super::{Column, Entity, Model};
 use crate::{
+    boxed,
     connection::{Connection, Transaction},
     error::Result,
     ids::{CampaignId, ContactId},
@@ -20,11 +21,13 @@ const DUE: &str = "next_attempt_at IS NOT NULL";
 const FRESH_ORDER: &str = "zone, priority DESC, id";
 
 /// The zones of contacts that were never called and wait for nothing.
+#[boxed]
 pub async fn fresh_zones(db: &Connection, campaign: CampaignId) -> Result<Vec<String>> {
     zones(db, campaign, FRESH).await
 }
 
 /// The zones of contacts that wait for a time.
+#[boxed]
 pub async fn due_zones(db: &Connection, campaign: CampaignId) -> Result<Vec<String>> {
     zones(db, campaign, DUE).await
 }
@@ -51,6 +54,7 @@ fn of(campaign: CampaignId, queue: &'static str) -> sea_orm::Select<Entity> {
 }
 
 /// Contacts whose time has come, the longest due first.
+#[boxed]
 pub async fn due(db: &Connection, campaign: CampaignId, now: Moment, limit: u64) -> Result<Vec<Model>> {
     let select = of(campaign, DUE).filter(Column::NextAttemptAt.lte(now));
     Ok(select
@@ -82,6 +86,7 @@ pub async fn waiting_after(
 }
 
 /// When the time of the campaign's next contact comes.
+#[boxed]
 pub async fn next_due_at(db: &Connection, campaign: CampaignId) -> Result<Option<Moment>> {
     let select = of(campaign, DUE).select_only().column(Column::NextAttemptAt);
     Ok(select
@@ -93,6 +98,7 @@ pub async fn next_due_at(db: &Connection, campaign: CampaignId) -> Result<Option
 }
 
 /// A zone's contacts that were never called and wait for nothing: by priority, then in the list's order.
+#[boxed]
 pub async fn fresh(db: &Connection, campaign: CampaignId, zone: &str, limit: u64) -> Result<Vec<Model>> {
     let select = of(campaign, FRESH)
         .filter(Column::Zone.eq(zone))
@@ -102,6 +108,7 @@ pub async fn fresh(db: &Connection, campaign: CampaignId, zone: &str, limit: u64
 }
 
 /// Contacts that are neither being called nor at an end, at most `limit`.
+#[boxed]
 pub async fn unfinished(db: &Connection, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
     let mut rows = fresh_of_all_zones(db, campaign, limit).await?;
     let left = limit.saturating_sub(rows.len() as u64);
@@ -126,6 +133,7 @@ impl Canceled {
 
 /// Cancels contacts that are neither being called nor at an end, at most `limit`: what `Cancel` of their machine does to one, done
 /// to many where they are. Nothing is told of them, so that none need be read.
+#[boxed]
 pub async fn cancel(db: &Transaction, campaign: CampaignId, limit: i64) -> Result<Canceled> {
     const FIRST_DUE: &str = "SELECT id, status FROM contacts WHERE campaign_id = $1 AND next_attempt_at IS NOT NULL \
                              ORDER BY next_attempt_at, id LIMIT $2";
@@ -162,6 +170,7 @@ pub async fn cancel(db: &Transaction, campaign: CampaignId, limit: i64) -> Resul
 }
 
 /// Contacts that were never called and wait for nothing, of whatever zone, at most `limit`.
+#[boxed]
 pub async fn fresh_of_all_zones(db: &Connection, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
     let select = of(campaign, FRESH)
         .order_by(Column::Zone, Order::Asc)
@@ -171,6 +180,7 @@ pub async fn fresh_of_all_zones(db: &Connection, campaign: CampaignId, limit: u6
 }
 
 /// Contacts that are neither being called nor at an end, by zone: reads as much of the queues' indexes as there are.
+#[boxed]
 pub async fn waiting_by_zone(db: &Connection, campaign: CampaignId) -> Result<Vec<(String, i64)>> {
     let mut counted: BTreeMap<String, i64> = BTreeMap::new();
     for queue in [FRESH, DUE] {

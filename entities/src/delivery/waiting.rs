@@ -1,6 +1,7 @@
 //! What has not been delivered: what is due, what is held, and what becomes of it.
 use super::{Column, Entity, Model, Status};
 use crate::{
+    boxed,
     connection::Connection,
     error::Result,
     ids::{DeliveryId, EndpointId, TenantScoped},
@@ -31,6 +32,7 @@ fn held_of(endpoint: EndpointId) -> sea_orm::Select<Entity> {
 }
 
 /// The endpoint's open deliveries that are due until `until`, in their order.
+#[boxed]
 pub async fn due(db: &Connection, endpoint: EndpointId, until: Moment, limit: u64) -> Result<Vec<Model>> {
     let select = open_of(endpoint)
         .filter(Column::NextAttemptAt.lte(until))
@@ -39,11 +41,13 @@ pub async fn due(db: &Connection, endpoint: EndpointId, until: Moment, limit: u6
     Ok(select.limit(limit).all(db).await?)
 }
 
+#[boxed]
 pub async fn has_open(db: &Connection, endpoint: EndpointId) -> Result<bool> {
     Ok(open_of(endpoint).limit(1).one(db).await?.is_some())
 }
 
 /// When the endpoint's next delivery after `after` is due.
+#[boxed]
 pub async fn next_due_at(db: &Connection, endpoint: EndpointId, after: Moment) -> Result<Option<Moment>> {
     let select = open_of(endpoint).filter(Column::NextAttemptAt.gt(after));
     let first = select
@@ -55,6 +59,7 @@ pub async fn next_due_at(db: &Connection, endpoint: EndpointId, after: Moment) -
 }
 
 /// Endpoints with something to send: each needs its delivery lane.
+#[boxed]
 pub async fn endpoints_at_work(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
     // The index alone answers this; whose they are the endpoints' own rows tell.
     let select = Entity::find().select_only().column(Column::EndpointId);
@@ -63,6 +68,7 @@ pub async fn endpoints_at_work(db: &Connection) -> Result<Vec<TenantScoped<Endpo
 }
 
 /// Deliveries that have not ended, over all endpoints.
+#[boxed]
 pub async fn count_open(db: &Connection) -> Result<u64> {
     Ok(Entity::find().filter(is_open()).count(db).await?)
 }
@@ -78,6 +84,7 @@ pub struct Waiting {
 }
 
 /// What waits for one endpoint, or for all.
+#[boxed]
 pub async fn waiting(db: &Connection, endpoint: Option<EndpointId>) -> Result<Waiting> {
     let narrowed = |select: sea_orm::Select<Entity>| match endpoint {
         Some(endpoint) => select.filter(Column::EndpointId.eq(endpoint)),
@@ -108,6 +115,7 @@ pub async fn waiting(db: &Connection, endpoint: Option<EndpointId>) -> Result<Wa
 const SLICE: u64 = 500;
 
 /// Cancels, or holds, a slice of what the endpoint has not received. Whoever asks goes on until [`has_open`] says no.
+#[boxed]
 pub async fn put_away(db: &Connection, endpoint: EndpointId, what: PutAway) -> Result<u64> {
     let (which, status) = match what {
         PutAway::CancelOpen => (open_of(endpoint), Status::Cancelled),
@@ -141,6 +149,7 @@ pub enum PutAway {
     HoldOpen,
 }
 
+#[boxed]
 pub async fn has_held(db: &Connection, endpoint: EndpointId) -> Result<bool> {
     // The id alone: the index of held ones has it, and is then shorter than the key's.
     let ids = held_of(endpoint).select_only().column(Column::Id).limit(1);
@@ -148,6 +157,7 @@ pub async fn has_held(db: &Connection, endpoint: EndpointId) -> Result<bool> {
 }
 
 /// Lets held deliveries go: they are due at once.
+#[boxed]
 pub async fn release(db: &Connection, endpoint: EndpointId, ids: &[DeliveryId], now: Moment) -> Result<u64> {
     let update = Entity::update_many()
         .col_expr(Column::Status, Expr::value(Status::Pending))

@@ -1,6 +1,7 @@
 //! Sessions as they are asked for: one, some, a list.
 use super::{Column, Direction, Entity, Model, Status, owned};
 use crate::{
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -10,6 +11,7 @@ use crate::{
 };
 use sea_orm::{Condition, entity::prelude::*};
 
+#[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
@@ -19,6 +21,7 @@ pub async fn load(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model
 }
 
 /// For what follows a session that was deleted meanwhile.
+#[boxed]
 pub async fn load_even_deleted(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
@@ -43,6 +46,7 @@ impl Filter {
     }
 }
 
+#[boxed]
 pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Page) -> Result<Listed<Model>> {
     let mut all = owned(tenant, env);
     // A campaign's have an index of their own.
@@ -58,6 +62,7 @@ pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Pag
 }
 
 /// These sessions, in no order.
+#[boxed]
 pub async fn of_ids(db: &Connection, ids: &[SessionId]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
     for chunk in ids.chunks(500) {

@@ -1,6 +1,7 @@
 //! Sessions that are not over: who takes a slot, who waits for one, and which should have an actor.
 use super::{Column, Direction, Entity, Model, owned};
 use crate::{
+    boxed,
     connection::Connection,
     error::Result,
     ids::{CampaignId, SessionId, TenantId, TenantScoped},
@@ -23,6 +24,7 @@ pub struct Live {
 }
 
 /// The tenant's sessions that take a slot: dialled and not ended.
+#[boxed]
 pub async fn live(db: &Connection, tenant: TenantId) -> Result<Vec<Live>> {
     let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_live());
     let rows: Vec<(SessionId, Env, Option<CampaignId>, Direction)> = select
@@ -43,12 +45,14 @@ pub async fn live(db: &Connection, tenant: TenantId) -> Result<Vec<Live>> {
 }
 
 /// The tenant's sessions that wait for a slot, the oldest first.
+#[boxed]
 pub async fn queued(db: &Connection, tenant: TenantId, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
     let waiting = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_queued());
     page::behind(db, waiting, Column::Id, after, limit).await
 }
 
 /// A campaign's calls that a trunk sent back and that wait for their turn again.
+#[boxed]
 pub async fn sent_back(db: &Connection, campaign: TenantScoped<CampaignId>) -> Result<Vec<TenantScoped<SessionId>>> {
     let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
     let select = owned(campaign.tenant_id, campaign.env)
@@ -63,6 +67,7 @@ pub async fn sent_back(db: &Connection, campaign: TenantScoped<CampaignId>) -> R
 
 /// Sessions that have not ended, of all tenants, and for which nobody else waits: each should have an actor. Tenant by tenant, as
 /// the small index of open sessions has them: in the order of ids alone SQLite walks past all that have ended.
+#[boxed]
 pub async fn open(
     db: &Connection,
     after: Option<TenantScoped<SessionId>>,
@@ -82,6 +87,7 @@ pub async fn open(
 }
 
 /// Tenants with a session that waits for a slot.
+#[boxed]
 pub async fn tenants_in_queue(db: &Connection) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
@@ -108,6 +114,7 @@ impl InUse {
     }
 }
 
+#[boxed]
 pub async fn in_use(db: &Connection, tenant: TenantId, env: Env) -> Result<InUse> {
     let mine = || owned(tenant, env).filter(is_live());
     let outbound = || mine().filter(Column::Direction.eq(Direction::Outbound));
@@ -124,11 +131,13 @@ pub async fn in_use(db: &Connection, tenant: TenantId, env: Env) -> Result<InUse
 }
 
 /// Sessions of the tenant and env that wait for a slot now.
+#[boxed]
 pub async fn count_in_line(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     Ok(owned(tenant, env).filter(is_queued()).count(db).await?)
 }
 
 /// Sessions of the tenant and env that wait for their time or for a slot.
+#[boxed]
 pub async fn count_queued(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
     Ok(owned(tenant, env)
@@ -139,6 +148,7 @@ pub async fn count_queued(db: &Connection, tenant: TenantId, env: Env) -> Result
 }
 
 /// Those of `ids` that have not ended.
+#[boxed]
 pub async fn not_ended(db: &Connection, ids: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
     for chunk in ids.chunks(500) {

@@ -6,6 +6,7 @@ use super::{
     chat::{self, Limits, Patience, Refusal, read},
     realtime::sound,
 };
+use entities::boxed;
 use hound::{SampleFormat, WavSpec, WavWriter};
 use reqwest::multipart::{Form, Part};
 use rules::conversation::guard;
@@ -45,6 +46,7 @@ impl Provider {
 
     /// The words of some speech, G.711 mu-law at 8 kHz; none if there is no word in it. `language`: BCP 47. A failure says
     /// nothing of what was said.
+    #[boxed]
     pub async fn transcribe(&self, speech: &[u8], language: &str) -> Result<String, Failure> {
         let wav = wav(speech).map_err(|why| self.0.failure(&why))?;
         let mut patience = Patience::new(self.0.limits);

@@ -1,6 +1,6 @@
 //! Where mails go: an SMTP server; in development a folder; or nowhere yet.
 use super::smtp::{Failure, Server};
-use entities::{mail::Model as Row, values::Moment};
+use entities::{boxed, mail::Model as Row, values::Moment};
 use lettre::{
     Message,
     message::{
@@ -63,6 +63,7 @@ impl Post {
     }
 
     /// Hands a message over; answers what was said when it was taken. `name`: of its file, where there is a folder.
+    #[boxed]
     pub async fn hand_over(&self, name: &str, message: &Message) -> Result<String, Failure> {
         match self {
             Post::Unconfigured => Err(Failure::Passing("no mail server is configured".into())),
@@ -71,6 +72,7 @@ impl Post {
         }
     }
 
+    #[boxed]
     pub async fn deliver(&self, mail: &Row) -> Result<(), Undelivered> {
         let Some(from) = self.from() else {
             return Err(Undelivered::Unconfigured);
@@ -85,6 +87,7 @@ impl Post {
 }
 
 /// Puts a message into a folder, as an `.eml` file.
+#[boxed]
 pub async fn keep(folder: &Path, name: &str, message: &Message) -> Result<String, String> {
     let path = folder.join(format!("{name}.eml"));
     let passing = |error: std::io::Error| format!("{}: {error}", path.display());

@@ -1,5 +1,6 @@
 //! One talk with the mail server, step by step, so that it is known how far it came: what was refused before the message's end
 //! can be said again, what was cut off after it cannot.
+use entities::boxed;
 use lettre::{
     Message,
     transport::smtp::{
@@ -114,6 +115,7 @@ impl Server {
     }
 
     /// Hands a mail over; answers what the server said when it took it.
+    #[boxed]
     pub async fn hand_over(&self, message: &Message) -> Result<String, Failure> {
         let mut connection = within(TIMEOUT, Step::Connect, self.connect()).await?;
         let said = talk(&mut connection, message).await;

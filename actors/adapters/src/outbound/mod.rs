@@ -7,11 +7,13 @@ mod connect;
 mod policy;
 
 pub use connect::{Lookup, SystemLookup};
+use entities::boxed;
 pub use policy::{AllowedTarget, Blocked, Policy};
 use rules::delivery::failure::{Failure, Timings};
 
 use bytes::Bytes;
 use connect::{ConnectFailure, Connector, Guarded, Opened, Secured};
+use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
 use hyper::{
     Method, Request, Uri,
@@ -154,6 +156,7 @@ impl Outbound {
 
     /// Where a host that a user named may be connected to: looked up and checked as for a POST. Connect to these and to
     /// nothing else.
+    #[boxed]
     pub async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         let named = self
             .policy
@@ -169,6 +172,7 @@ impl Outbound {
     }
 
     /// One POST of which the answer's first bytes are kept.
+    #[boxed]
     pub async fn post(&self, url: &Url, headers: HeaderMap, body: Bytes, timeout: Duration) -> Exchange {
         self.send(Ask {
             method: Method::POST,
@@ -181,7 +185,11 @@ impl Outbound {
         .await
     }
 
-    pub async fn send(&self, ask: Ask<'_>) -> Exchange {
+    pub fn send<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Exchange> {
+        Box::pin(self.exchange(ask))
+    }
+
+    async fn exchange(&self, ask: Ask<'_>) -> Exchange {
         let timeout = ask.timeout;
         let started = Instant::now();
         let mut exchange = Exchange {

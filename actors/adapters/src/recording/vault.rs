@@ -11,6 +11,7 @@ pub use place::S3Options;
 pub use range::{RangeAsked, range};
 
 use bytes::Bytes;
+use entities::boxed;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, path::Path as ObjectPath};
 use place::Place;
 use seal::{HEADER, Keys, Opener, Sealer, plain_size};
@@ -75,6 +76,7 @@ impl Vault {
     }
 
     /// Writes, reads and removes a small object: can the store be used?
+    #[boxed]
     pub async fn check(&self) -> Result<()> {
         let name = format!("check-{:032x}", rand::random::<u128>());
         let probe = Bytes::from_static(b"Callboard was here");
@@ -95,6 +97,7 @@ impl Vault {
 
     /// Puts a recording away, in the place of an earlier one of that name. It is there as a whole or not at all.
     /// In a folder, what an earlier `put` that was cut off left beside it goes.
+    #[boxed]
     pub async fn put(&self, name: &str, plain: Vec<u8>) -> Result<Stored> {
         let name = checked(name)?;
         if let Place::Folder(root) = &self.place {
@@ -106,16 +109,19 @@ impl Vault {
     }
 
     /// Plain bytes of a recording; none when it is not there.
+    #[boxed]
     pub async fn size(&self, name: &str) -> Result<Option<u64>> {
         self.stat(checked(name)?).await
     }
 
     /// A range of the plain bytes. Fails when it reaches beyond them, or when the recording is not there.
+    #[boxed]
     pub async fn read(&self, name: &str, range: Range<u64>) -> Result<Bytes> {
         self.read_range(checked(name)?, range).await
     }
 
     /// Removes a recording and what an interrupted `put` left of it in a folder; that it is not there is fine.
+    #[boxed]
     pub async fn erase(&self, name: &str) -> Result<()> {
         self.remove(checked(name)?).await
     }

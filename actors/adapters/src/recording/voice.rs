@@ -7,6 +7,7 @@ mod program;
 mod tones;
 mod wave;
 
+use entities::boxed;
 use program::{Kind, Program};
 use std::{env, ffi::OsStr, path::PathBuf, sync::Arc};
 
@@ -73,11 +74,13 @@ impl Voice {
     }
 
     /// The sound of a text, at 8 kHz; `language` is a BCP 47 tag such as `de-DE`. Nothing for a text without a word.
+    #[boxed]
     pub async fn speak(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
         self.sound(text, language, who, false).await
     }
 
     /// The same for somebody who waits for the words: recordings that are made meanwhile do not hold them up.
+    #[boxed]
     pub async fn speak_live(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
         self.sound(text, language, who, true).await
     }

@@ -5,7 +5,7 @@ pub mod notice;
 pub mod signature;
 
 use crate::provider_http::{self, with_cause};
-use entities::topup::Model as Topup;
+use entities::{boxed, topup::Model as Topup};
 use notice::{METADATA, Story};
 use reqwest::{RequestBuilder, StatusCode};
 use serde_json::Value;
@@ -86,6 +86,7 @@ impl Stripe {
     }
 
     /// Opens the page for a top-up; asked again, the same one.
+    #[boxed]
     pub async fn open(&self, topup: &Topup, home: &str) -> Result<Page, Failure> {
         let post = self.http.post(self.sessions.clone());
         let post = post
@@ -102,6 +103,7 @@ impl Stripe {
     }
 
     /// What became of a page; `None`: nothing yet.
+    #[boxed]
     pub async fn look(&self, session_id: &str) -> Result<Option<Story>, Failure> {
         let mut url = self.sessions.clone();
         if let Ok(mut path) = url.path_segments_mut() {

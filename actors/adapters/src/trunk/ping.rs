@@ -4,7 +4,10 @@
 //! in bytes, reads and time.
 use super::protocol::{self, Answer, Message, Request};
 use crate::outbound::Outbound;
-use entities::sip_trunk::{Definition, Transport};
+use entities::{
+    boxed,
+    sip_trunk::{Definition, Transport},
+};
 use rules::delivery::failure::Failure;
 use rustls::pki_types::ServerName;
 use std::{
@@ -42,6 +45,7 @@ pub struct Pong {
 }
 
 /// Sends an OPTIONS request to a trunk's peer and waits for its answer, 5 seconds at most.
+#[boxed]
 pub async fn ping(outbound: &Outbound, trunk: &Definition) -> Result<Pong, Failure> {
     // A peer that says `100 Trying` and nothing more is there, too.
     let mut heard = None;

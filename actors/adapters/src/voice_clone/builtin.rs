@@ -5,6 +5,7 @@ use crate::{
     brain::Providers,
     recording::voice::{Speaker, Voice},
 };
+use entities::boxed;
 use rules::voice_clone::machine::ALWAYS_THERE;
 use std::borrow::Cow;
 
@@ -101,6 +102,7 @@ impl Builtin {
     }
 
     /// A WAV file; none for a provider's voice, which speaks in calls only.
+    #[boxed]
     pub async fn say(&self, of_service: &Voice, text: &str) -> Option<Vec<u8>> {
         if self.is_provided() {
             return None;

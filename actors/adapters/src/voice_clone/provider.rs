@@ -4,7 +4,7 @@ use crate::recording::{
     vault::Vault,
     voice::{Speaker, Voice},
 };
-use entities::ids::VoiceId;
+use entities::{boxed, ids::VoiceId};
 use futures_util::{FutureExt, future::BoxFuture};
 use rules::voice_clone::machine::{Code, Refusal};
 use std::time::Duration;
@@ -97,6 +97,7 @@ impl Cloner for Sandbox {
 }
 
 /// What a voice of this machine says, as a WAV file: 8 kHz, mono.
+#[boxed]
 pub async fn say(voice: &Voice, text: &str, language: &str, speaker: Speaker) -> Vec<u8> {
     let piece = Piece {
         speaker,

@@ -5,12 +5,13 @@ use super::{
     lock, micros, moment,
     steady::Steady,
 };
-use entities::values::Moment;
+use entities::{boxed, values::Moment};
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 use tokio::sync::oneshot;
 
 impl Clock {
     /// Moves a manual clock, running every alarm on the way, in order. No effect on the wall clock.
+    #[boxed]
     pub async fn advance(&self, by: Duration) {
         let Source::Manual { stand, activity } = &*self.0 else {
             return;
@@ -62,6 +63,7 @@ impl Clock {
     }
 
     /// Waits until nothing is under way. Returns at once on the wall clock.
+    #[boxed]
     pub async fn settle(&self) {
         if let Source::Manual { activity, .. } = &*self.0 {
             quiet(activity).await;

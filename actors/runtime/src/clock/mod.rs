@@ -12,7 +12,10 @@ mod steady_tests;
 pub use busy::Busy;
 
 use busy::Activity;
-use entities::values::{Moment, Times};
+use entities::{
+    boxed,
+    values::{Moment, Times},
+};
 use governor::nanos::Nanos;
 use manual::{Alarm, Stand};
 use serde::{Deserialize, Serialize};
@@ -162,11 +165,13 @@ impl Clock {
     }
 
     /// Waits for a moment. Hold no `Busy` while waiting; the answer is one, for what the moment brings.
+    #[boxed]
     pub async fn sleep_until(&self, at: Moment) -> Busy {
         self.wait(at, Busy(None)).await
     }
 
     /// The same for something that is under way until its alarm stands, so that a manual clock cannot pass the moment before.
+    #[boxed]
     pub async fn busy_until(&self, at: Moment, busy: Busy) -> Busy {
         self.wait(at, busy).await
     }
@@ -213,18 +218,21 @@ impl Clock {
         }
     }
 
+    #[boxed]
     pub async fn sleep(&self, duration: Duration) -> Busy {
         self.sleep_until(self.now().plus(duration)).await
     }
 
     /// Waits a little for something that keeps its own time, as a busy database does. Passes in real time on either clock,
     /// so that what waits here may stay `Busy`.
+    #[boxed]
     pub async fn back_off(&self, tries: u32) {
         #[expect(clippy::disallowed_methods, reason = "what is waited for does not know our clock")]
         tokio::time::sleep(Duration::from_millis(50) * tries.min(20)).await;
     }
 
     /// Leaves that time to others. Passes in real time on either clock, as what they do does.
+    #[boxed]
     pub async fn rest(&self, time: Duration) {
         #[expect(clippy::disallowed_methods, reason = "others' work does not know our clock")]
         tokio::time::sleep(time).await;

@@ -1,7 +1,7 @@
 //! A campaign's calls as they will follow one another, if nobody changes anything: whose turn it is by the dispatcher's rules, at
 //! a steady pace. A retry of a call that has yet to be made is not foreseen.
 use chrono_tz::Tz;
-use entities::values::Moment;
+use entities::{boxed, values::Moment};
 use rules::{
     eligibility::RING_MS,
     hours::{self, CallingHours},
@@ -113,6 +113,7 @@ struct Walk<'a> {
 }
 
 /// Fresh runs in the list's order.
+#[boxed]
 pub async fn foresee(groups: &[Group], runs: Vec<Run>, terms: &Terms) -> Forecast {
     let mut walk = Walk::new(groups, runs, terms);
     loop {

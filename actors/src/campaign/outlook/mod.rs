@@ -7,7 +7,7 @@ use crate::{
     people::{People, people},
 };
 use entities::{
-    Result,
+    Result, boxed,
     campaign::{Channel, Model as Row, OnCap},
     campaign_hour,
     contact::{self, Address, Model as Contact, SkipReason, Status, UNCALLABLE, WaitReason},
@@ -62,6 +62,7 @@ const MOST_RUNS: usize = 200_000;
 const MOST_WAITS: usize = 16;
 
 /// Reads the contacts page by page, on the connections that whole lists are read by.
+#[boxed]
 pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;
@@ -336,6 +337,7 @@ async fn forecast(
 }
 
 /// When a running campaign will be through, at its pace: of its contacts only how many there are is looked at.
+#[boxed]
 pub async fn finishes_at(deps: &Deps, row: &Row, open: i64) -> Result<Option<Moment>> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;

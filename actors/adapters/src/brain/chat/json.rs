@@ -4,11 +4,13 @@ use super::{
     provider::{Limits, MAX_BODY, Patience, Provider, Refusal, read},
 };
 use crate::brain::Failure;
+use entities::boxed;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Asks for JSON of this schema. Gives it with the name of the model that answered; whether it fits the schema is for the
 /// caller to check. `timeout` is for all of it. A server without `response_format` is asked again in words.
+#[boxed]
 pub async fn complete_json(
     provider: &Provider,
     model: Option<&str>,

@@ -4,6 +4,7 @@ use crate::{
     brain::Failure,
     provider_http::{self, with_cause},
 };
+use entities::boxed;
 use reqwest::{RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use std::{fmt, future::pending, sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
@@ -238,6 +239,7 @@ impl Patience {
 }
 
 /// A whole body. Fails in words for an operator.
+#[boxed]
 pub async fn read(mut response: Response, limit: usize, patience: &mut Patience) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     loop {

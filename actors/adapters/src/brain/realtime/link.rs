@@ -1,5 +1,6 @@
 //! An open websocket, in a task of its own, so that pings are answered while nobody thinks.
 use super::{protocol::Event, provider::Socket};
+use entities::boxed;
 use futures_util::{
     SinkExt, StreamExt,
     stream::{SplitSink, SplitStream},
@@ -47,6 +48,7 @@ impl Link {
     }
 
     /// Sent, or at least on its way, when this returns; not at all if it is dropped before. `false`: the link is gone.
+    #[boxed]
     pub async fn send(&self, ask: String) -> bool {
         self.asks.send(Message::text(ask)).await.is_ok()
     }
@@ -57,6 +59,7 @@ impl Link {
     }
 
     /// Fails when the link is gone, and says why.
+    #[boxed]
     pub async fn event(&mut self) -> Result<Event, String> {
         let gone = || Err("the connection is gone".into());
         self.events.recv().await.unwrap_or_else(gone)

@@ -4,6 +4,7 @@ use super::{
 };
 use crate::brain::{Act, Failure, Heard, Speech, ToolResult};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use entities::boxed;
 
 /// Bytes of mu-law in one message: 20 ms.
 const FRAME: usize = 160;
@@ -46,6 +47,7 @@ impl<'a> Turn<'a> {
         }
     }
 
+    #[boxed]
     pub async fn next(&mut self) -> Option<Result<Act, Failure>> {
         if let Some(heard) = self.heard.take() {
             if let Err(failure) = self.brain.ask(heard).await {

@@ -3,6 +3,7 @@
 //! The text goes to its standard input, so no text can be an argument or reach a shell. Its environment is bare: what it
 //! inherits from us could hold secrets.
 use super::{Speaker, wave};
+use entities::boxed;
 use std::{
     env, io,
     path::{Path, PathBuf},
@@ -66,6 +67,7 @@ impl Program {
     }
 
     /// `live`: somebody waits for the words. Fails with a reason for the log.
+    #[boxed]
     pub async fn speak(&self, text: &str, language: &str, who: Speaker, live: bool) -> Result<Vec<i16>, String> {
         let in_line = self.line.try_acquire();
         let _in_line = in_line.map_err(|_| format!("{WAITING} utterances wait for it already"))?;
