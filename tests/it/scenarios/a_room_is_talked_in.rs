@@ -163,6 +163,17 @@ fn speech() -> Bytes {
         .collect()
 }
 
+/// In a room whose agent hears by itself: the yes is given, and the next thing is said.
+async fn asked_and_answered(world: &mut World, tenant: &Tenant) -> Page {
+    let agent = hearer(tenant).await;
+    let mut page = Page::join(world, tenant, &agent).await;
+    page.play_until(1).await;
+    page.speak().await;
+    page.play_until(3).await;
+    page.speak().await;
+    page
+}
+
 async fn greeter(tenant: &Tenant, consent: &str) -> String {
     let replies = json!([{ "say": "Wonderful." }, { "say": "Very well." }]);
     let settings = json!({
@@ -422,12 +433,7 @@ on_both! {
             let long = |_: usize| realtime_server::Answer::Say("It takes exactly four weeks, and then some more days.".into());
             let _server = hear_itself(world, long).await;
             let tenant = world.tenant().await;
-            let agent = hearer(&tenant).await;
-            let mut page = Page::join(world, &tenant, &agent).await;
-            page.play_until(1).await;
-            page.speak().await;
-            page.play_until(3).await;
-            page.speak().await;
+            let mut page = asked_and_answered(world, &tenant).await;
             page.look_until(5).await;
             page.play(20).await;
             open.send(true).unwrap();
@@ -453,12 +459,7 @@ on_both! {
         let (_ears, open) = understand_late(world, ["Yes, sure.", "Please stop calling me.", "Hm."]).await;
         let _server = hear_itself(world, |_| says_good_bye()).await;
         let tenant = world.tenant().await;
-        let agent = hearer(&tenant).await;
-        let mut page = Page::join(world, &tenant, &agent).await;
-        page.play_until(1).await;
-        page.speak().await;
-        page.play_until(3).await;
-        page.speak().await;
+        let mut page = asked_and_answered(world, &tenant).await;
         assert_eq!(page.play_until(5).await, "agent: Goodbye.");
         for _ in 0..50 {
             page.next_moment().await;

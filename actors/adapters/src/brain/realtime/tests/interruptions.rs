@@ -63,16 +63,22 @@ async fn what_was_heard_stays_in_the_conversation_when_the_answer_ends_after_the
     }
 }
 
-/// A provider that repeats nothing is understood as well.
-#[tokio::test]
-async fn an_answer_is_known_without_what_its_end_repeats() {
-    let server = hanging().repeat_nothing();
-    let mut brain = brain(&server);
+/// One that was cut in on, and has answered since.
+async fn cut_in_on(server: &RealtimeServer) -> Realtime {
+    let mut brain = brain(server);
     let mut stream = brain.think(Heard::Opening);
     assert_eq!(stream.next().await, Some(Ok(say("I have a long story."))));
     drop(stream);
     brain.interrupted("I have", 300).await;
     assert_eq!(turn(&mut brain, words("stop")).await.unwrap(), [say("stop")]);
+    brain
+}
+
+/// A provider that repeats nothing is understood as well.
+#[tokio::test]
+async fn an_answer_is_known_without_what_its_end_repeats() {
+    let server = hanging().repeat_nothing();
+    let _brain = cut_in_on(&server).await;
     assert_eq!(server.events_of("conversation.item.truncate").len(), 1);
     assert_eq!(
         server.events_of("conversation.item.delete").len(),
@@ -120,12 +126,7 @@ async fn an_answer_of_two_items_is_cut_where_its_sound_stopped() {
 #[tokio::test]
 async fn an_answer_dropped_early_is_called_off_and_forgotten() {
     let server = hanging();
-    let mut brain = brain(&server);
-    let mut stream = brain.think(Heard::Opening);
-    assert_eq!(stream.next().await, Some(Ok(say("I have a long story."))));
-    drop(stream);
-    brain.interrupted("I have", 300).await;
-    assert_eq!(turn(&mut brain, words("stop")).await.unwrap(), [say("stop")]);
+    let mut brain = cut_in_on(&server).await;
     assert_eq!(turn(&mut brain, words("thanks")).await.unwrap(), [say("thanks")]);
     let deleted = [
         "conversation.item.delete",
