@@ -67,7 +67,9 @@ impl<L: CallTransport> Conversation<L> {
             Place::Room => ToolSet::new(definition, functions, dispositions, None).without_transfer(),
         };
         let briefing = briefing(call, definition, &tool_set, &place);
-        let brain = deps.providers.brain(definition, briefing, &call.mentions());
+        let brain = deps
+            .providers
+            .brain(definition, briefing, &call.mentions(), place == Place::Room);
         let session_link = SessionLink::Live {
             deps: deps.clone(),
             session: leg.session(),
