@@ -74,7 +74,8 @@ impl<L: CallTransport> Conversation<L> {
             deps: deps.clone(),
             session: leg.session(),
         };
-        let (speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
+        let (mut speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
+        speech_out.keeps_sound = call.options.recording.is_some();
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
         talk.late_words = LateWords::of(deps, leg);
