@@ -4,8 +4,9 @@
 //! where they stopped. Sound on it is PCM of 16 bits, mono: 16 kHz of the microphone, and the agent's at its voice's own rate.
 use super::vad::SpeechDetector;
 use crate::{
+    feed::{Feed, Playing},
     mic::MicEvent,
-    playout::{Feed, Played, Playing, SoundFrame},
+    playout::{Played, SoundFrame},
 };
 use entities::transcript::Speaker;
 use serde::Serialize;

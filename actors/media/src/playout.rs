@@ -1,15 +1,9 @@
 //! What is being said: sound on its way from whoever makes it to the connection, which takes 20 ms at a time.
 //!
-//! It may be played while it is still being made. [`Playout`] is what has come and not been heard; [`Feed`] is the end of those
-//! who make it, and waits when they are far ahead; [`Playing`] is the bridge's end. Whatever is played is told to the sample: who
-//! cuts in has heard so much and no more.
-use adapters::sound::{Resampler, ms_of};
-use std::{
-    collections::VecDeque,
-    ops::RangeInclusive,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
-use tokio::sync::{Notify, oneshot};
+//! It may be played while it is still being made (see [`feed`](super::feed)). Whatever is played is told to the sample: who cuts in
+//! has heard so much and no more.
+use adapters::sound::ms_of;
+use std::{collections::VecDeque, ops::RangeInclusive, sync::Arc};
 
 /// 20 ms each.
 const FRAMES_A_SECOND: u32 = 50;
@@ -50,7 +44,7 @@ fn frame(rate: u32) -> usize {
 }
 
 /// The rate that something is played at.
-fn playable(rate: u32) -> u32 {
+pub fn playable(rate: u32) -> u32 {
     // Frames must be of one size: the encoders take no other.
     match RATES.contains(&rate) && rate.is_multiple_of(FRAMES_A_SECOND) {
         true => rate,
@@ -130,7 +124,7 @@ impl Playout {
     }
 
     /// It is so far ahead no more that its feed should wait.
-    fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         self.room() >= (self.rate * FREE_SECONDS) as usize
     }
 
@@ -155,7 +149,7 @@ impl Playout {
 
     /// The next 20 ms; `None`: nothing has come yet. What comes too late leaves a pause, and so does the end of the last frame.
     pub fn next_frame(&mut self) -> Option<SoundFrame> {
-        if self.played == 0 && self.waiting.len() == 0 && !self.is_finished {
+        if !self.has_begun() && self.waiting.len() == 0 && !self.is_finished {
             return None;
         }
         let size = frame(self.rate);
@@ -166,175 +160,24 @@ impl Playout {
         Some(SoundFrame { rate, samples })
     }
 
+    pub fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// What had not gone out yet is forgotten, and nothing more comes.
+    pub fn stop(&mut self) {
+        self.waiting = Waiting::Pieces(VecDeque::new());
+        self.is_finished = true;
+    }
+
+    /// Something of it went out.
+    pub fn has_begun(&self) -> bool {
+        self.played > 0
+    }
+
     /// Whole milliseconds that went out.
     pub fn played_ms(&self) -> u64 {
         ms_of(self.played, self.rate)
-    }
-}
-
-/// What is shared between a feed and the bridge.
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    /// A feed that waits may go on.
-    free: Notify,
-}
-
-#[derive(Debug)]
-struct State {
-    playout: Playout,
-    /// Until it is told: to whoever waits for the end.
-    done: Option<oneshot::Sender<Played>>,
-}
-
-impl State {
-    fn end(&mut self, played: Played) {
-        if let Some(done) = self.done.take() {
-            // Nobody may wait for it any more.
-            let _ = done.send(played);
-            // Whoever still feeds it must not keep its sound.
-            self.playout.waiting = Waiting::Pieces(VecDeque::new());
-            self.playout.finish();
-        }
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The bridge's end of an utterance.
-#[derive(Debug)]
-pub struct Playing(Arc<Shared>);
-
-impl Playing {
-    fn of(playout: Playout) -> (Self, oneshot::Receiver<Played>) {
-        let (done, played) = oneshot::channel();
-        let state = State {
-            playout,
-            done: Some(done),
-        };
-        let shared = Shared {
-            state: Mutex::new(state),
-            free: Notify::new(),
-        };
-        (Playing(Arc::new(shared)), played)
-    }
-
-    /// Sound that comes by the feed, at that rate.
-    pub fn fed(rate: u32) -> (Self, Feed, oneshot::Receiver<Played>) {
-        let (playing, played) = Playing::of(Playout::new(playable(rate)));
-        let fitting = match playable(rate) {
-            fitting if fitting == rate => None,
-            fitting => Resampler::new(rate, fitting).ok(),
-        };
-        let feed = Feed {
-            shared: playing.0.clone(),
-            rate,
-            fitting,
-        };
-        (playing, feed, played)
-    }
-
-    /// Sound that is there.
-    pub fn whole(rate: u32, samples: Arc<[i16]>) -> (Self, oneshot::Receiver<Played>) {
-        let fitting = playable(rate);
-        let samples = match fitting == rate {
-            true => samples,
-            false => adapters::sound::Pcm::new(rate, samples).at(fitting).samples,
-        };
-        Playing::of(Playout::whole(fitting, samples))
-    }
-
-    /// The next 20 ms, and whether they are the last; `None`: nothing has come yet, or it is over.
-    pub fn next_frame(&self) -> Option<SoundFrame> {
-        let mut state = self.0.lock();
-        state.done.as_ref()?;
-        let frame = state.playout.next_frame();
-        if state.playout.is_over() {
-            state.end(Played::Whole);
-        }
-        if state.playout.is_ready() || state.done.is_none() {
-            self.0.free.notify_one();
-        }
-        frame
-    }
-
-    /// Nothing more of it is heard.
-    pub fn stop(&self) {
-        let mut state = self.0.lock();
-        let played = Played::StoppedAfter(state.playout.played_ms());
-        state.end(played);
-        self.0.free.notify_one();
-    }
-
-    /// Its end was told.
-    pub fn is_over(&self) -> bool {
-        self.0.lock().done.is_none()
-    }
-}
-
-/// Where an utterance comes from, as it is made. Dropping it ends what is said after what has come.
-pub struct Feed {
-    shared: Arc<Shared>,
-    /// Of what is fed.
-    rate: u32,
-    /// To the rate that it is played at, if that is another.
-    fitting: Option<Resampler>,
-}
-
-impl Feed {
-    /// Takes as much as there is room for: so many samples, from the beginning. None if it was stopped.
-    pub fn push(&mut self, samples: &[i16]) -> usize {
-        let mut state = self.shared.lock();
-        let playout = &mut state.playout;
-        let Some(fitting) = &mut self.fitting else {
-            return playout.push(samples);
-        };
-        let fits = playout.room() as u64 * u64::from(self.rate) / u64::from(playout.rate);
-        let taken = samples.len().min(usize::try_from(fits).unwrap_or(usize::MAX));
-        playout.push(&fitting.resample(&samples[..taken]));
-        taken
-    }
-
-    /// Waits until there is room for a second of it. `false`: it was stopped, and nobody hears it any more.
-    pub async fn ready(&self) -> bool {
-        loop {
-            {
-                let state = self.shared.lock();
-                if state.done.is_none() || state.playout.is_ready() {
-                    return state.done.is_some();
-                }
-            }
-            self.shared.free.notified().await;
-        }
-    }
-
-    /// All of it, however long that takes. `false`: it was stopped before.
-    pub async fn push_all(&mut self, mut samples: &[i16]) -> bool {
-        while !samples.is_empty() {
-            if !self.ready().await {
-                return false;
-            }
-            samples = &samples[self.push(samples)..];
-        }
-        true
-    }
-
-    /// That was all.
-    pub fn finish(self) {}
-}
-
-impl Drop for Feed {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.playout.finish();
-        if state.playout.is_over() && state.playout.played > 0 {
-            // The last of it went out already, and no frame will come to tell it.
-            state.end(Played::Whole);
-        }
     }
 }
 

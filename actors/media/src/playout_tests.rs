@@ -1,5 +1,6 @@
 //! What goes in comes out: all of it, once, in its order, and it is told how far it came.
 use super::*;
+use crate::feed::Playing;
 use futures_util::FutureExt;
 use proptest::prelude::*;
 use std::sync::LazyLock;

@@ -230,3 +230,7 @@ impl<L: CallTransport> SpeechOut<L> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "speech_out_tests.rs"]
+mod tests;

@@ -17,10 +17,7 @@ use futures_util::{
     future::{BoxFuture, FutureExt, pending, ready},
     stream::StreamExt,
 };
-use media::{
-    bridge::MediaBridge,
-    playout::{Feed, Played},
-};
+use media::{bridge::MediaBridge, feed::Feed, playout::Played};
 use runtime::clock::{Busy, Clock};
 use std::{
     collections::VecDeque,
