@@ -22,10 +22,17 @@ fn nothing_is_heard_before_something_has_come_and_what_is_late_leaves_a_pause() 
     assert_eq!(playout.push(&numbered(200)), 200);
     assert_eq!(sound(playout.next_frame()), numbered(160));
     let frame = playout.next_frame().unwrap();
-    assert_eq!((&frame.samples[..40], &frame.samples[40..]), (&numbered(200)[160..], &[0; 120][..]));
+    assert_eq!(
+        (&frame.samples[..40], &frame.samples[40..]),
+        (&numbered(200)[160..], &[0; 120][..])
+    );
     // Nothing has come: a pause, and no end.
     assert_eq!(playout.next_frame(), Some(SoundFrame::silence(8_000)));
-    assert_eq!((playout.played_ms(), playout.is_over()), (25, false), "a pause was not said");
+    assert_eq!(
+        (playout.played_ms(), playout.is_over()),
+        (25, false),
+        "a pause was not said"
+    );
     assert_eq!(playout.push(&[7; 160]), 160);
     assert_eq!(playout.next_frame().unwrap().samples, [7; 160]);
     playout.finish();
@@ -37,12 +44,23 @@ fn nothing_is_heard_before_something_has_come_and_what_is_late_leaves_a_pause() 
 fn frames_have_20_ms_at_every_rate() {
     for (rate, size) in [(8_000, 160), (16_000, 320), (22_050, 441), (24_000, 480)] {
         let mut playout = Playout::whole(rate, numbered(rate as usize).into());
-        let frames: Vec<_> = std::iter::from_fn(|| (!playout.is_over()).then(|| playout.next_frame().unwrap())).collect();
+        let frames: Vec<_> =
+            std::iter::from_fn(|| (!playout.is_over()).then(|| playout.next_frame().unwrap())).collect();
         assert_eq!(frames.len(), 50);
-        assert!(frames.iter().all(|frame| frame.rate == rate && frame.samples.len() == size));
+        assert!(
+            frames
+                .iter()
+                .all(|frame| frame.rate == rate && frame.samples.len() == size)
+        );
         assert_eq!((sound(frames), playout.played_ms()), (numbered(rate as usize), 1_000));
     }
-    for (rate, played_at) in [(0, 24_000), (4_000, 24_000), (11_025, 24_000), (22_051, 24_000), (48_000, 24_000)] {
+    for (rate, played_at) in [
+        (0, 24_000),
+        (4_000, 24_000),
+        (11_025, 24_000),
+        (22_051, 24_000),
+        (48_000, 24_000),
+    ] {
         assert_eq!(playable(rate), played_at, "{rate}");
     }
 }
@@ -66,7 +84,10 @@ async fn a_feed_that_is_far_ahead_waits() {
         heard.extend(playing.next_frame());
         tokio::task::yield_now().await;
     }
-    assert!(sound(heard) == rest.await.unwrap(), "nothing is lost, nothing said twice");
+    assert!(
+        sound(heard) == rest.await.unwrap(),
+        "nothing is lost, nothing said twice"
+    );
     assert_eq!(played.await, Ok(Played::Whole));
     assert_eq!(playing.next_frame(), None);
 }
@@ -118,16 +139,27 @@ fn a_rate_that_does_not_fit_is_made_to() {
         assert!(pushed.abs_diff(10 * rate as usize) <= 10, "{rate}: {pushed}");
         drop(feed);
         let frames: Vec<_> = std::iter::from_fn(|| playing.next_frame()).collect();
-        assert!(frames.iter().all(|frame| frame.rate == 24_000 && frame.samples.len() == 480));
+        assert!(
+            frames
+                .iter()
+                .all(|frame| frame.rate == 24_000 && frame.samples.len() == 480)
+        );
         assert!(frames.len().abs_diff(500) <= 1, "{rate}: {}", frames.len());
         let middle = &frames[200].samples;
-        assert!(middle.iter().all(|sample| sample.abs_diff(1_000) < 20), "{rate}: {middle:?}");
+        assert!(
+            middle.iter().all(|sample| sample.abs_diff(1_000) < 20),
+            "{rate}: {middle:?}"
+        );
     }
     let (playing, played) = Playing::whole(48_000, vec![1_000; 48_000].into());
     let frames = std::iter::from_fn(|| playing.next_frame()).count();
     assert_eq!((frames, played.now_or_never()), (50, Some(Ok(Played::Whole))));
     let (playing, mut feed, _played) = Playing::fed(0);
-    assert_eq!((feed.push(&[1; 10]), playing.next_frame().is_some()), (10, true), "it stands nothing on its head");
+    assert_eq!(
+        (feed.push(&[1; 10]), playing.next_frame().is_some()),
+        (10, true),
+        "it stands nothing on its head"
+    );
 }
 
 #[derive(Clone, Debug)]
@@ -137,7 +169,11 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![(0..3_000_usize).prop_map(Step::Push), Just(Step::Frame), Just(Step::Frame)];
+    let step = prop_oneof![
+        (0..3_000_usize).prop_map(Step::Push),
+        Just(Step::Frame),
+        Just(Step::Frame)
+    ];
     prop::collection::vec(step, 0..200)
 }
 

@@ -112,7 +112,10 @@ fn nothing_is_taken_away_from_what_is_said() {
     };
     assert_eq!(said.rate, 16_000);
     assert!(
-        sound.windows(said.samples.len()).step_by(STEP).any(|part| part == &said.samples[..]),
+        sound
+            .windows(said.samples.len())
+            .step_by(STEP)
+            .any(|part| part == &said.samples[..]),
         "a piece of what came in"
     );
 }

@@ -110,10 +110,18 @@ async fn words_take_as_long_as_their_sound_was_when_it_had_come() {
 #[tokio::test]
 async fn who_cuts_in_heard_so_much_of_them() {
     // It is not known how long they would have been: as long as such words take, or longer, if more of them has come.
-    let (spoken, turn) = said(Line { pieces: 30, cut_after: 3 }).await;
+    let (spoken, turn) = said(Line {
+        pieces: 30,
+        cut_after: 3,
+    })
+    .await;
     assert_eq!(spoken, ("Hello".into(), 300, true));
     assert_eq!(turn, ("Hello".into(), 0.3, 2_400));
-    let (spoken, turn) = said(Line { pieces: 40, cut_after: 35 }).await;
+    let (spoken, turn) = said(Line {
+        pieces: 40,
+        cut_after: 35,
+    })
+    .await;
     assert_eq!(spoken, (TEXT.into(), 3_500, true));
     assert_eq!(turn, (TEXT.into(), 3.5, 28_000));
 }

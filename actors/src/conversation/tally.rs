@@ -1,5 +1,5 @@
 //! What is known of a sound only when it has come: how long it is, and what a recording keeps of it.
-use adapters::sound::{PcmStream, Resampler, TELEPHONE, mu_law, ms_of};
+use adapters::sound::{PcmStream, Resampler, TELEPHONE, ms_of, mu_law};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,7 +112,9 @@ mod tests {
             assert_eq!(passed.chunks.next().await, None);
             let Counted { ms, is_all, audio } = tally.take();
             assert_eq!((ms, is_all, audio.is_some()), (200, true, keeps_sound));
-            let loud = audio.unwrap_or_default()[800.min(sizes[1])..].iter().all(|byte| mu_law::decode(*byte) > 950);
+            let loud = audio.unwrap_or_default()[800.min(sizes[1])..]
+                .iter()
+                .all(|byte| mu_law::decode(*byte) > 950);
             assert!(loud, "it is the same sound");
         }
     }
@@ -130,6 +132,9 @@ mod tests {
         );
         assert_eq!(passed.chunks.count().await, 10);
         let counted = tally.take();
-        assert_eq!((counted.ms, counted.audio.map(|sound| sound.len())), (600_000, Some(600 * 8_000)));
+        assert_eq!(
+            (counted.ms, counted.audio.map(|sound| sound.len())),
+            (600_000, Some(600 * 8_000))
+        );
     }
 }

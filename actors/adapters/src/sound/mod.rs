@@ -68,7 +68,10 @@ impl Pcm {
     /// Of a longer sound its end.
     pub fn last_ms(&self, ms: u64) -> Pcm {
         let most = u64::from(self.rate).saturating_mul(ms) / 1_000;
-        let skipped = self.samples.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+        let skipped = self
+            .samples
+            .len()
+            .saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
         match skipped {
             0 => self.clone(),
             skipped => Pcm::new(self.rate, &self.samples[skipped..]),
@@ -106,13 +109,20 @@ mod tests {
         assert_eq!((end.ms(), end.samples[0]), (4, 96));
         assert_eq!(sound.last_ms(10), sound);
         assert_eq!(sound.last_ms(u64::MAX), sound);
-        assert_eq!(Pcm::new(22_050, vec![0; 22_049]).ms(), 999, "what is not whole does not count");
+        assert_eq!(
+            Pcm::new(22_050, vec![0; 22_049]).ms(),
+            999,
+            "what is not whole does not count"
+        );
         assert_eq!(Pcm::new(0, vec![0; 7]).at(8_000), Pcm::new(8_000, vec![]));
     }
 
     #[test]
     fn what_is_said_stands_in_no_log() {
-        assert_eq!(format!("{:?}", Pcm::new(8_000, vec![77; 3])), "Pcm(3 samples at 8000 Hz)");
+        assert_eq!(
+            format!("{:?}", Pcm::new(8_000, vec![77; 3])),
+            "Pcm(3 samples at 8000 Hz)"
+        );
     }
 
     #[test]

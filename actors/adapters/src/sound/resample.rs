@@ -164,7 +164,10 @@ mod tests {
                 let down = whole(&up, rate, 8_000);
                 assert_eq!(down.len(), 8_000);
                 let (loudness, snr) = measured(&down, hertz, 8_000);
-                assert!((9_600.0..10_400.0).contains(&loudness), "{hertz} from {rate}: {loudness}");
+                assert!(
+                    (9_600.0..10_400.0).contains(&loudness),
+                    "{hertz} from {rate}: {loudness}"
+                );
                 assert!(snr > 30.0, "{hertz} Hz from {rate}: {snr} dB");
             }
         }

@@ -49,11 +49,17 @@ fn a_voice_is_sent_as_wide_as_it_is() {
             let samples = heard(Codec::Opus, &payloads);
             assert_eq!(samples.len(), 16_000, "{rate}");
             let (purity, level) = (purity(middle(&samples), hertz), rms(middle(&samples)));
-            assert!(purity > 0.9 && level > 2_800.0, "{hertz} Hz of {rate}: {purity}, {level}");
+            assert!(
+                purity > 0.9 && level > 2_800.0,
+                "{hertz} Hz of {rate}: {purity}, {level}"
+            );
         }
         for codec in [Codec::Pcmu, Codec::Pcma] {
             let payloads: Vec<_> = sent(codec, &tone(500.0, rate)).into_iter().map(Some).collect();
-            assert!(payloads.iter().flatten().all(|payload| payload.len() == 160), "{codec:?} {rate}");
+            assert!(
+                payloads.iter().flatten().all(|payload| payload.len() == 160),
+                "{codec:?} {rate}"
+            );
             let samples = heard(codec, &payloads);
             assert_eq!(samples.len(), 16_000);
             assert!(purity(middle(&samples), 500.0) > 0.9, "{codec:?} {rate}");
@@ -69,9 +75,15 @@ fn a_voice_is_sent_as_wide_as_it_is() {
 fn voices_of_different_rates_follow_each_other() {
     let mut encoder = PayloadEncoder::new(Codec::Opus).unwrap();
     for rate in [8_000, 22_050, 16_000, 24_000, 22_050] {
-        assert!(tone(400.0, rate).iter().all(|frame| encoder.say(frame).is_some()), "{rate}");
+        assert!(
+            tone(400.0, rate).iter().all(|frame| encoder.say(frame).is_some()),
+            "{rate}"
+        );
     }
-    let nothing = SoundFrame { rate: 0, samples: vec![] };
+    let nothing = SoundFrame {
+        rate: 0,
+        samples: vec![],
+    };
     assert_eq!(encoder.say(&nothing), None);
     assert!(encoder.say(&SoundFrame::silence(22_050)).is_some(), "it goes on");
 }
@@ -103,7 +115,11 @@ fn a_gap_is_bounded_and_what_is_broken_is_nothing() {
         let mut decoder = PayloadDecoder::new(codec).unwrap();
         assert_eq!(decoder.hear(&payloads[0], codec.time(0)).len(), 320);
         assert!(decoder.hear(&[], codec.time(5)).is_empty(), "{codec:?}");
-        assert_eq!(decoder.hear(&payloads[1], codec.time(1_000)).len(), 16_000 + 320, "{codec:?}");
+        assert_eq!(
+            decoder.hear(&payloads[1], codec.time(1_000)).len(),
+            16_000 + 320,
+            "{codec:?}"
+        );
         // Backwards, as of a packet that was on another way.
         assert_eq!(decoder.hear(&payloads[2], codec.time(3)).len(), 320, "{codec:?}");
     }

@@ -194,7 +194,12 @@ mod tests {
         feed.push(&[1; 480]);
         feed.finish();
         let sent: Vec<_> = (4..100).flat_map(|frame| stand.at(frame * 20)).collect();
-        assert_eq!(sent, (4..=4 + u64::from(SILENT)).map(|number| (number, false)).collect::<Vec<_>>());
+        assert_eq!(
+            sent,
+            (4..=4 + u64::from(SILENT))
+                .map(|number| (number, false))
+                .collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -33,7 +33,11 @@ pub enum Command {
     Utter(Utterance),
     /// The agent's words in the turn of that place have been said, whose sound was still being made when they began: how long
     /// they took, and their sound as a recording keeps it, G.711 mu-law of 8 kHz.
-    Spoken { place: usize, ms: u64, audio: Option<Bytes> },
+    Spoken {
+        place: usize,
+        ms: u64,
+        audio: Option<Bytes>,
+    },
     /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
     Interrupt { said: String, played_ms: u64 },
     /// What the other side said in the turn of that place was understood: it stood there without its words.

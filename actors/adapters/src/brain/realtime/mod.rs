@@ -154,10 +154,14 @@ impl Realtime {
             match link.event().await? {
                 Event::SessionUpdated { session } => match session.pointer("/audio/output/format/type") {
                     // It says yes to everything and speaks as it likes.
-                    Some(format) if format != self.format.name() => self.fall_back(link, wanted, &format.to_string()).await?,
+                    Some(format) if format != self.format.name() => {
+                        self.fall_back(link, wanted, &format.to_string()).await?
+                    }
                     _ => return Ok(()),
                 },
-                Event::Error { error } if error.names_the_format() => self.fall_back(link, wanted, error.words()).await?,
+                Event::Error { error } if error.names_the_format() => {
+                    self.fall_back(link, wanted, error.words()).await?
+                }
                 Event::Error { error } => return Err(format!("it refused the session: {}", error.words())),
                 _ => {}
             }
@@ -176,7 +180,11 @@ impl Realtime {
             return Err(format!("it refused the sound's format: {why}"));
         }
         self.format = wanted.other();
-        tracing::debug!(refused = wanted.name(), asked = self.format.name(), "a provider's sound is of another format");
+        tracing::debug!(
+            refused = wanted.name(),
+            asked = self.format.name(),
+            "a provider's sound is of another format"
+        );
         self.propose(link).await;
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! One turn: what was heard goes in, one answer comes out.
-use super::{
-    Answer, Ask, Event, Instant, NewItem, Problem, Realtime, Running, State, Text, protocol::Wish,
-};
+use super::{Answer, Ask, Event, Instant, NewItem, Problem, Realtime, Running, State, Text, protocol::Wish};
 use crate::brain::{Act, Failure, Heard, Speech, ToolResult};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use entities::boxed;

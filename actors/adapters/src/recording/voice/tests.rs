@@ -228,7 +228,10 @@ async fn what_is_heard_live_has_the_programs_own_rate() {
     assert_eq!(voice.speak("hello", "en", Speaker::Agent).await.len(), 8_000);
     let tones = voice_in(&tempfile::tempdir().unwrap(), "tones");
     let spoken = tones.speak("hello", "en", Speaker::Agent).await;
-    assert_eq!(tones.speak_live("hello", "en", Speaker::Agent).await, Pcm::new(8_000, spoken));
+    assert_eq!(
+        tones.speak_live("hello", "en", Speaker::Agent).await,
+        Pcm::new(8_000, spoken)
+    );
     assert!(tones.speak_live(" ", "en", Speaker::Agent).await.is_empty());
 }
 

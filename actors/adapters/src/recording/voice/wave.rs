@@ -163,7 +163,11 @@ mod tests {
             writer.finalize().unwrap();
             for (wanted, expected) in [(8_000..=8_000, 8_000), (8_000..=24_000, rate.min(24_000))] {
                 let sound = parse(wav.get_ref(), wanted).unwrap();
-                assert_eq!((sound.rate, sound.samples.len()), (expected, expected as usize), "{spec:?}");
+                assert_eq!(
+                    (sound.rate, sound.samples.len()),
+                    (expected, expected as usize),
+                    "{spec:?}"
+                );
                 let level = rms(&sound.samples);
                 assert!((level - 7_071.0).abs() < 100.0, "{spec:?} at {expected}: {level}");
             }

@@ -181,10 +181,7 @@ async fn two_pages_talk_at_once_on_the_one_port() {
     let mut first = Call::new(&media, Codec::Opus).await;
     let mut second = Call::new(&media, Codec::Pcmu).await;
     assert_eq!(media.connections(), 2);
-    drop((
-        first.play(&tone(500.0, 2_000)),
-        second.play(&tone(900.0, 2_000)),
-    ));
+    drop((first.play(&tone(500.0, 2_000)), second.play(&tone(900.0, 2_000))));
     first.peer.press("1");
     second.peer.press("2");
     assert_eq!(
