@@ -108,14 +108,22 @@ pub fn whole(samples: &[i16], from: u32, to: u32) -> Vec<i16> {
         return Vec::new();
     };
     let length = (samples.len() as u64 * u64::from(to)).div_ceil(u64::from(from)) as usize;
-    let late = resampler.late(from);
-    let rest = (late * f64::from(from)).ceil() as usize + 1;
-    let mut sound = resampler.resample(samples);
-    sound.extend(resampler.resample(&vec![0; rest]));
-    sound.drain(..((late * f64::from(to)).round() as usize).min(sound.len()));
+    // It comes late by what is mostly no whole sample: silence before it makes it one, or nearly.
+    let late = resampler.late(from) * f64::from(from);
+    let skipped = |silence: usize| (late + silence as f64) * f64::from(to) / f64::from(from);
+    let off = |silence: &usize| (skipped(*silence) - skipped(*silence).round()).abs();
+    let silence = (0..MOST_SILENCE).min_by(|one, other| off(one).total_cmp(&off(other)));
+    let silence = silence.unwrap_or_default();
+    let mut sound = resampler.resample(&vec![0; silence]);
+    sound.extend(resampler.resample(samples));
+    sound.extend(resampler.resample(&vec![0; late.ceil() as usize + 1]));
+    sound.drain(..(skipped(silence).round() as usize).min(sound.len()));
     sound.resize(length, 0);
     sound
 }
+
+/// Samples of silence before a sound: with so many there is one that fits, to a hundredth of a sample.
+const MOST_SILENCE: usize = 160;
 
 #[cfg(test)]
 mod tests {
@@ -201,6 +209,18 @@ mod tests {
             let loudest = (0..got.len()).max_by_key(|at| got[*at].unsigned_abs()).unwrap();
             let off = loudest.abs_diff(to as usize / 2) * 10_000 / to as usize;
             assert!(off <= 3, "{from} to {to}: {off} tenths of a millisecond");
+        }
+    }
+
+    /// To a fraction of a sample: what is kept of a sound is the sound.
+    #[test]
+    fn a_tone_for_a_telephone_is_the_tone_itself() {
+        let wanted = tone(440.0, 8_000);
+        for rate in [16_000, 22_050, 24_000, 48_000] {
+            let got = whole(&tone(440.0, rate), rate, 8_000);
+            let off = wanted.iter().zip(&got).map(|(wanted, got)| wanted.abs_diff(*got));
+            let most = off.skip(100).take(7_800).max();
+            assert!(most < Some(150), "{rate}: {most:?}");
         }
     }
 
