@@ -7,6 +7,7 @@ mod provider_http;
 pub mod recording;
 pub mod signature;
 pub mod sms;
+pub mod sound;
 pub mod stripe;
 pub mod trunk;
 pub mod voice_clone;

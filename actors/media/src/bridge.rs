@@ -1,10 +1,13 @@
 //! What goes between a room's talk and the page's connection: sound both ways, words and keys.
 //!
 //! A bridge outlives a connection: a page that is reloaded finds the same talk, the captions so far, and the agent's words from
-//! where they stopped. Sound on it is G.711 mu-law, 8 kHz, mono, as everywhere between a brain and a line.
+//! where they stopped. Sound on it is PCM of 16 bits, mono: 16 kHz of the microphone, and the agent's at its voice's own rate.
 use super::vad::SpeechDetector;
-use crate::mic::MicEvent;
-use bytes::Bytes;
+use crate::{
+    feed::{Feed, Playing},
+    mic::MicEvent,
+    playout::{Played, SoundFrame},
+};
 use entities::transcript::Speaker;
 use serde::Serialize;
 use std::{
@@ -13,10 +16,6 @@ use std::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Bytes of 20 ms.
-pub const FRAME: usize = 160;
-/// Bytes of a millisecond.
-const PER_MS: usize = FRAME / 20;
 /// What is heard and not yet listened to; what comes beyond is not heard.
 const HEARD: usize = 64;
 /// Captions that a page that was reloaded is shown again; older ones are gone.
@@ -34,14 +33,6 @@ pub enum Note {
     Ended { reason: &'static str },
 }
 
-/// How far some sound came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Played {
-    Whole,
-    /// It was stopped after so many milliseconds.
-    StoppedAfter(u64),
-}
-
 /// Shared by the talk and the connection of the moment.
 pub struct MediaBridge {
     playing: Mutex<Option<Playing>>,
@@ -50,13 +41,6 @@ pub struct MediaBridge {
     notes: Mutex<Notes>,
     /// Counts the notes: wakes a connection that has told all of them.
     told: watch::Sender<usize>,
-}
-
-struct Playing {
-    sound: Bytes,
-    /// Bytes that went out.
-    at: usize,
-    done: oneshot::Sender<Played>,
 }
 
 #[derive(Default)]
@@ -87,17 +71,30 @@ impl MediaBridge {
 
     // The talk's end.
 
+    /// Says next what will come by the feed, at that many samples a second; what was being said is stopped.
+    pub fn play(&self, rate: u32) -> (Feed, oneshot::Receiver<Played>) {
+        let (playing, feed, played) = Playing::fed(rate);
+        self.replace(Some(playing));
+        (feed, played)
+    }
+
     /// Says this next; what was being said is stopped.
-    pub fn play(&self, sound: Bytes) -> oneshot::Receiver<Played> {
-        let (done, played) = oneshot::channel();
-        let before = lock(&self.playing).replace(Playing { sound, at: 0, done });
-        stopped(before);
+    pub fn play_whole(&self, rate: u32, samples: impl Into<Arc<[i16]>>) -> oneshot::Receiver<Played> {
+        let (playing, played) = Playing::whole(rate, samples.into());
+        self.replace(Some(playing));
         played
     }
 
     /// Says no more of what is being said.
     pub fn stop(&self) {
-        stopped(lock(&self.playing).take());
+        self.replace(None);
+    }
+
+    fn replace(&self, next: Option<Playing>) {
+        let before = std::mem::replace(&mut *lock(&self.playing), next);
+        if let Some(before) = before {
+            before.stop();
+        }
     }
 
     /// The talk begins. What was begun to be said before is not heard.
@@ -133,23 +130,14 @@ impl MediaBridge {
     // The connection's end.
 
     /// The next 20 ms of the agent's words, padded with silence at their end; `None`: it is silent.
-    pub fn next_frame(&self) -> Option<[u8; FRAME]> {
-        /// Mu-law's zero.
-        const SILENCE: u8 = 0xff;
+    pub fn next_frame(&self) -> Option<SoundFrame> {
         let mut playing = lock(&self.playing);
-        let current = playing.as_mut()?;
-        let mut frame = [SILENCE; FRAME];
-        let left = &current.sound[current.at..];
-        let size = left.len().min(FRAME);
-        frame[..size].copy_from_slice(&left[..size]);
-        current.at += size;
-        if current.at == current.sound.len()
-            && let Some(Playing { done, .. }) = playing.take()
-        {
-            // The talk may have ended.
-            let _ = done.send(Played::Whole);
+        let current = playing.as_ref()?;
+        let frame = current.next_frame();
+        if current.is_over() {
+            *playing = None;
         }
-        Some(frame)
+        frame
     }
 
     /// Sound of the microphone: 16 bits, 16 kHz, mono.
@@ -193,14 +181,6 @@ impl MediaBridge {
     }
 }
 
-fn stopped(playing: Option<Playing>) {
-    if let Some(Playing { at, done, .. }) = playing {
-        let ms = u64::try_from(at / PER_MS).unwrap_or(u64::MAX);
-        // Nobody may wait for it any more.
-        let _ = done.send(Played::StoppedAfter(ms));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,16 +189,20 @@ mod tests {
     async fn says_one_thing_at_a_time_and_tells_how_far_it_came() {
         let (bridge, _heard) = MediaBridge::new();
         assert_eq!(bridge.next_frame(), None);
-        let first = bridge.play(Bytes::from(vec![1; 400]));
-        assert_eq!(bridge.next_frame(), Some([1; FRAME]));
-        let second = bridge.play(Bytes::from(vec![2; 170]));
+        let frame = |sample| SoundFrame {
+            rate: 8_000,
+            samples: vec![sample; 160],
+        };
+        let first = bridge.play_whole(8_000, vec![1; 400]);
+        assert_eq!(bridge.next_frame(), Some(frame(1)));
+        let second = bridge.play_whole(8_000, vec![2; 170]);
         assert_eq!(first.await, Ok(Played::StoppedAfter(20)));
-        assert_eq!(bridge.next_frame(), Some([2; FRAME]));
-        let rest = bridge.next_frame().unwrap();
-        assert_eq!((&rest[..10], &rest[10..]), (&[2; 10][..], &[0xff; 150][..]));
+        assert_eq!(bridge.next_frame(), Some(frame(2)));
+        let rest = bridge.next_frame().unwrap().samples;
+        assert_eq!((&rest[..10], &rest[10..]), (&[2; 10][..], &[0; 150][..]));
         assert_eq!(second.await, Ok(Played::Whole));
         assert_eq!(bridge.next_frame(), None);
-        let third = bridge.play(Bytes::from(vec![3; 400]));
+        let third = bridge.play_whole(8_000, vec![3; 400]);
         bridge.stop();
         assert_eq!(third.await, Ok(Played::StoppedAfter(0)));
     }

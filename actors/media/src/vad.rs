@@ -5,16 +5,13 @@
 //! beginning was noticed belongs to it; the pause at its end does not. The net is not all-knowing: a steady deep tone (440 Hz)
 //! is a voice to it, a beep of 1 kHz, noise and silence are none.
 use crate::mic::MicEvent;
-use audio_codec::{BoxedResampler, Encoder, pcmu::PcmuEncoder};
-use bytes::Bytes;
+use adapters::sound::{HEARING, Pcm};
 use earshot::Detector;
 use std::collections::VecDeque;
 
 /// Samples that are judged at once: 16 ms at 16 kHz. Source: earshot.
 const STEP: usize = 256;
 const STEP_MS: usize = 16;
-/// Bytes of mu-law of a step.
-const BYTES: usize = STEP / 2;
 
 /// Scores from here on are speech, while nobody speaks.
 const SPEECH: f32 = 0.5;
@@ -31,12 +28,9 @@ const BEFORE: usize = BEGINS_AFTER + 200 / STEP_MS;
 /// Steps of the longest utterance, 30 s; who speaks on begins another.
 const LONGEST: usize = 30_000 / STEP_MS;
 
-/// The participant's. It keeps at most one utterance (240 KB).
+/// The participant's. It keeps at most one utterance (960 KB).
 pub struct SpeechDetector {
     detector: Box<Detector>,
-    /// To the bridge's 8 kHz; none hears nothing.
-    narrow: Option<BoxedResampler>,
-    mu_law: PcmuEncoder,
     /// Less than a step that was not judged yet.
     rest: Vec<i16>,
     state: State,
@@ -45,11 +39,11 @@ pub struct SpeechDetector {
 enum State {
     /// The last steps, and how many of late were speech.
     Silence {
-        before: VecDeque<[u8; BYTES]>,
+        before: VecDeque<[i16; STEP]>,
         speech: usize,
     },
     /// All of it so far, with the pause at its end, and the pause's steps.
-    Speech { said: Vec<u8>, pause: usize },
+    Speech { said: Vec<i16>, pause: usize },
 }
 
 impl State {
@@ -65,8 +59,6 @@ impl Default for SpeechDetector {
     fn default() -> Self {
         SpeechDetector {
             detector: Box::default(),
-            narrow: BoxedResampler::new(16_000, 8_000).ok(),
-            mu_law: PcmuEncoder::new(),
             rest: Vec::with_capacity(STEP),
             state: State::silence(),
         }
@@ -93,9 +85,6 @@ impl SpeechDetector {
     pub fn end(&mut self) -> Option<MicEvent> {
         self.rest.clear();
         self.detector.reset();
-        if let Some(narrow) = &mut self.narrow {
-            narrow.reset();
-        }
         match std::mem::replace(&mut self.state, State::silence()) {
             State::Silence { .. } => None,
             State::Speech { said, pause } => Some(spoke(said, pause)),
@@ -105,17 +94,8 @@ impl SpeechDetector {
     /// One whole step, in `rest`.
     fn judge(&mut self, heard: &mut Vec<MicEvent>) {
         let score = self.detector.predict_i16(&self.rest);
-        let Some(narrow) = &mut self.narrow else {
-            return;
-        };
-        let mut samples = [0; BYTES];
-        let mut step = [0; BYTES];
-        // Half as many samples, exactly; should one be missing, a step ends in a zero.
-        if narrow.resample_into(&self.rest, &mut samples).is_err()
-            || self.mu_law.encode_into(&samples, &mut step).is_err()
-        {
-            return;
-        }
+        let mut step = [0; STEP];
+        step.copy_from_slice(&self.rest);
         match &mut self.state {
             State::Silence { before, speech } => {
                 if before.len() == BEFORE {
@@ -137,7 +117,7 @@ impl SpeechDetector {
             State::Speech { said, pause } => {
                 said.extend_from_slice(&step);
                 *pause = if score >= STILL_SPEECH { 0 } else { *pause + 1 };
-                if *pause >= ENDS_AFTER || said.len() >= LONGEST * BYTES {
+                if *pause >= ENDS_AFTER || said.len() >= LONGEST * STEP {
                     heard.push(spoke(std::mem::take(said), *pause));
                     self.state = State::silence();
                 }
@@ -147,9 +127,9 @@ impl SpeechDetector {
 }
 
 /// The utterance without the pause at its end.
-fn spoke(mut said: Vec<u8>, pause: usize) -> MicEvent {
-    said.truncate(said.len().saturating_sub(pause.saturating_sub(ENDING) * BYTES));
-    MicEvent::SpeechEnded(Bytes::from(said))
+fn spoke(mut said: Vec<i16>, pause: usize) -> MicEvent {
+    said.truncate(said.len().saturating_sub(pause.saturating_sub(ENDING) * STEP));
+    MicEvent::SpeechEnded(Pcm::new(HEARING, said))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ fn hear(detector: &mut SpeechDetector, sound: &[i16]) -> Vec<MicEvent> {
 /// How long each utterance is, in ms; fails unless each has its beginning right before it.
 fn utterances(heard: &[MicEvent]) -> Vec<usize> {
     let pairs = heard.chunks(2).map(|pair| match pair {
-        [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded(sound)] => sound.len() / 8,
+        [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded(sound)] => sound.ms() as usize,
         other => panic!("not a beginning and its utterance: {other:?}"),
     });
     pairs.collect()
@@ -58,15 +58,12 @@ fn a_sentence_is_one_utterance_without_the_pause_after_it() {
         (spoken - 500..spoken + 400).contains(&lengths[0]),
         "{lengths:?} of {spoken} ms"
     );
-    // It is what was said: as loud as the original.
+    // It is what was said, at the microphone's rate: as loud as the original.
     let MicEvent::SpeechEnded(said) = &heard[1] else {
         unreachable!()
     };
-    let energy = |mu_law: &[u8]| -> f64 {
-        let samples = PcmuDecoder::new().decode(mu_law);
-        samples.iter().map(|sample| f64::from(*sample).powi(2)).sum()
-    };
-    let share = energy(said) / energy(SENTENCE);
+    let energy = |samples: &[i16]| -> f64 { samples.iter().map(|sample| f64::from(*sample).powi(2)).sum() };
+    let share = energy(&said.samples) / energy(&sentence);
     assert!((0.9..1.1).contains(&share), "{share}");
 }
 
@@ -88,7 +85,7 @@ fn an_utterance_began_where_its_sound_begins() {
                             "{ago_ms}"
                         );
                     }
-                    MicEvent::SpeechEnded(said) => (ended_ms, length_ms) = (heard_ms, said.len() / 8),
+                    MicEvent::SpeechEnded(said) => (ended_ms, length_ms) = (heard_ms, said.ms() as usize),
                     MicEvent::Dtmf(_) => unreachable!(),
                 }
             }
@@ -98,6 +95,29 @@ fn an_utterance_began_where_its_sound_begins() {
         assert!(began_ms <= silent_ms + 300, "{began_ms} after {silent_ms} ms");
         assert!(began_ms + 250 >= silent_ms, "{began_ms} after {silent_ms} ms");
     }
+}
+
+/// It is the microphone's own sound, sample by sample: what tells an f from an s is above 4 kHz.
+#[test]
+fn nothing_is_taken_away_from_what_is_said() {
+    let sentence: Vec<i16> = wide(SENTENCE)
+        .iter()
+        .zip(tone(6_000.0, 10_000))
+        .map(|(voice, hiss)| voice.saturating_add(hiss / 8))
+        .collect();
+    let sound = [silence(1_000), sentence, silence(1_500)].concat();
+    let heard = hear(&mut SpeechDetector::default(), &sound);
+    let [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded(said)] = &heard[..] else {
+        panic!("{heard:?}")
+    };
+    assert_eq!(said.rate, 16_000);
+    assert!(
+        sound
+            .windows(said.samples.len())
+            .step_by(STEP)
+            .any(|part| part == &said.samples[..]),
+        "a piece of what came in"
+    );
 }
 
 #[test]
@@ -151,7 +171,7 @@ fn the_end_of_the_microphone_ends_what_was_being_said() {
     assert_eq!(detector.end(), None);
     let begun = hear(&mut detector, &wide(&SENTENCE[..16_000]));
     assert!(matches!(begun[..], [MicEvent::SpeechStarted { .. }]), "{begun:?}");
-    assert!(matches!(detector.end(), Some(MicEvent::SpeechEnded(said)) if said.len() > 8_000));
+    assert!(matches!(detector.end(), Some(MicEvent::SpeechEnded(said)) if said.ms() > 1_000));
     assert_eq!(detector.end(), None);
     assert_eq!(hear(&mut detector, &silence(2_000)), []);
     // And it listens on.

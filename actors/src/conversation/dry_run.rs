@@ -56,7 +56,7 @@ pub async fn simulate(deps: &Deps, dry: DryRun) -> Result<Session> {
     let call = session.call.clone();
     let tool_set = ToolSet::new(definition, functions, &[], None);
     let briefing = briefing(&call, definition, &tool_set, &Place::Phone { operator: None });
-    let brain = deps.providers.brain(definition, briefing, &call.mentions());
+    let brain = deps.providers.brain(definition, briefing, &call.mentions(), false);
     let speech_out = SpeechOut::new(SessionLink::Dry(Box::new(session), now), Typed(dry.heard));
     let talk = Conversation::new(speech_out, brain, call, agent, tool_set, Caller::Stubbed(dry.functions));
     let held = tokio::time::timeout(LONGEST_DRY_RUN, talk.hold()).await;

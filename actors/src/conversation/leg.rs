@@ -67,12 +67,15 @@ impl<L: CallTransport> Conversation<L> {
             Place::Room => ToolSet::new(definition, functions, dispositions, None).without_transfer(),
         };
         let briefing = briefing(call, definition, &tool_set, &place);
-        let brain = deps.providers.brain(definition, briefing, &call.mentions());
+        let brain = deps
+            .providers
+            .brain(definition, briefing, &call.mentions(), place == Place::Room);
         let session_link = SessionLink::Live {
             deps: deps.clone(),
             session: leg.session(),
         };
-        let (speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
+        let (mut speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
+        speech_out.keeps_sound = call.options.recording.is_some();
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
         talk.late_words = LateWords::of(deps, leg);

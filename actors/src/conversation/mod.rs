@@ -13,6 +13,7 @@ mod leg;
 pub mod listeners;
 mod session_link;
 mod speech_out;
+mod tally;
 mod tool_calls;
 pub mod transport;
 pub mod typed;

@@ -1,8 +1,10 @@
 //! How the agent speaks, and how the session learns what was said.
 use super::{
     session_link::SessionLink,
+    tally::Tally,
     transport::{CallTransport, Said, Saying, Words, spoken_ms},
 };
+use adapters::sound::{Pcm, Sound};
 use bytes::Bytes;
 use entities::{Result, transcript::Speaker, values::E164};
 use rules::{
@@ -33,6 +35,8 @@ pub struct SpeechOut<L> {
     pub(super) last_heard: Option<usize>,
     /// The agent's last words.
     pub(super) last_said: String,
+    /// The call may be recorded: the session is told how what was said sounded.
+    pub keeps_sound: bool,
 }
 
 impl<L: CallTransport> SpeechOut<L> {
@@ -43,6 +47,7 @@ impl<L: CallTransport> SpeechOut<L> {
             turns: 0,
             last_heard: None,
             last_said: String::new(),
+            keeps_sound: false,
         }
     }
 
@@ -51,7 +56,7 @@ impl<L: CallTransport> SpeechOut<L> {
     }
 
     /// The other side may cut in.
-    pub(super) async fn say(&mut self, text: &str, audio: Option<Bytes>) -> Spoken {
+    pub(super) async fn say(&mut self, text: &str, audio: Option<Pcm>) -> Spoken {
         self.speak(text, audio, false).await
     }
 
@@ -59,7 +64,7 @@ impl<L: CallTransport> SpeechOut<L> {
     pub(super) async fn say_until<T>(
         &mut self,
         text: &str,
-        audio: Option<Bytes>,
+        audio: Option<Pcm>,
         enough: impl Future<Output = T>,
     ) -> (Spoken, Option<T>) {
         let hush = self.transport.hush();
@@ -79,31 +84,48 @@ impl<L: CallTransport> SpeechOut<L> {
         self.speak(text, None, true).await;
     }
 
-    pub(super) async fn speak(&mut self, text: &str, audio: Option<Bytes>, whole: bool) -> Spoken {
+    pub(super) async fn speak(&mut self, text: &str, audio: Option<Pcm>, whole: bool) -> Spoken {
         let text = guard::clean(text.trim(), guard::MAX_WORDS);
         if text.is_empty() {
             return Spoken::default();
         }
         let sound = match audio {
-            Some(own) => Some(own),
+            Some(own) => Some(Sound::Whole(own)),
             None => self.transport.voice(&text).await,
         };
+        self.speak_sound(text, sound, whole).await
+    }
+
+    /// Words with their sound, which may still be being made: the first of it is heard before the last is there.
+    async fn speak_sound(&mut self, text: String, sound: Option<Sound>, whole: bool) -> Spoken {
         if !whole && self.transport.is_spoken_over() {
             return Spoken {
                 is_cut: true,
                 ..Spoken::default()
             };
         }
-        // A byte of mu-law is an eighth of a millisecond.
-        let ms = sound
-            .as_ref()
-            .map_or_else(|| spoken_ms(&text), |sound| sound.len() as u64 / 8);
+        let mut ms = match &sound {
+            Some(Sound::Whole(sound)) => sound.ms(),
+            Some(Sound::Stream(_)) | None => spoken_ms(&text),
+        };
+        let audio = match &sound {
+            Some(Sound::Whole(sound)) => self.kept(sound),
+            Some(Sound::Stream(_)) | None => None,
+        };
+        let (sound, tally) = match sound {
+            Some(Sound::Stream(stream)) => {
+                let (stream, tally) = Tally::of(stream, self.keeps_sound);
+                (Some(Sound::Stream(stream)), Some(tally))
+            }
+            sound => (sound, None),
+        };
+        let place = self.turns;
         self.utter(Utterance {
             role: Speaker::Agent,
             content: text.clone(),
             ms: self.transport.real_ms(ms),
             ago_ms: None,
-            audio: sound.clone(),
+            audio,
         });
         self.last_said.clone_from(&text);
         let saying = Saying {
@@ -112,7 +134,33 @@ impl<L: CallTransport> SpeechOut<L> {
             sound,
             whole,
         };
-        match self.transport.say(saying).await {
+        let said = self.transport.say(saying).await;
+        if let Some(tally) = tally {
+            ms = self.tell_spoken(place, &tally, said, ms);
+        }
+        self.spoken(text, said, ms)
+    }
+
+    /// What was still being made is known now: the session is told. Answers how long all of it takes, as far as is known.
+    fn tell_spoken(&mut self, place: usize, tally: &Tally, said: Said, guessed_ms: u64) -> u64 {
+        let counted = tally.take();
+        let (took_ms, ms) = match said {
+            Said::Whole => (counted.ms, counted.ms),
+            Said::CutInAfter(played) if counted.is_all => (played, counted.ms),
+            // Nobody knows what else was to come: at least what has come, and usually as long as such words take.
+            Said::CutInAfter(played) => (played, counted.ms.max(guessed_ms)),
+        };
+        self.tell(Command::Spoken {
+            place,
+            ms: self.transport.real_ms(took_ms),
+            audio: counted.audio,
+        });
+        ms
+    }
+
+    /// How far words came that take so long.
+    fn spoken(&mut self, text: String, said: Said, ms: u64) -> Spoken {
+        match said {
             Said::Whole => {
                 self.session_link.pass(ms);
                 Spoken {
@@ -141,6 +189,11 @@ impl<L: CallTransport> SpeechOut<L> {
         }
     }
 
+    /// As a session keeps it for a recording: an eighth of what it is in a room, and all that a recording has.
+    fn kept(&self, sound: &Pcm) -> Option<Bytes> {
+        self.keeps_sound.then(|| sound.to_mu_law())
+    }
+
     /// Answers the place of the turn.
     pub(super) async fn hear(&mut self, words: &Words) -> usize {
         let place = self.turns;
@@ -150,7 +203,7 @@ impl<L: CallTransport> SpeechOut<L> {
             content: words.speech.text.clone(),
             ms: self.transport.real_ms(words.ms),
             ago_ms: words.ago_ms,
-            audio: words.speech.audio.clone(),
+            audio: words.speech.audio.as_ref().and_then(|sound| self.kept(sound)),
         });
         self.transport.hear(words.ms).await;
         self.session_link.pass(words.ms);
@@ -177,3 +230,7 @@ impl<L: CallTransport> SpeechOut<L> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "speech_out_tests.rs"]
+mod tests;

@@ -1,7 +1,6 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
 use crate::{call::leg::Control, room::speech_input::LaterWords};
-use adapters::brain::Speech;
-use bytes::Bytes;
+use adapters::{brain::Speech, sound::Sound};
 use entities::{boxed, values::E164};
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use runtime::clock::Busy;
@@ -48,12 +47,12 @@ pub enum Event {
 }
 
 /// What the agent says next.
-#[derive(Clone, Debug, PartialEq)]
 pub struct Saying<'a> {
     pub text: &'a str,
+    /// A guess, for a sound that is still being made.
     pub ms: u64,
-    /// G.711 mu-law, 8 kHz; none on a transport that needs none.
-    pub sound: Option<Bytes>,
+    /// None on a transport that needs none.
+    pub sound: Option<Sound>,
     /// It must be heard: nobody can cut in.
     pub whole: bool,
 }
@@ -71,8 +70,8 @@ pub trait CallTransport: Send {
     fn real_ms(&self, ms: u64) -> u64 {
         ms
     }
-    /// The sound of the agent's words, on a transport that carries sound: G.711 mu-law, 8 kHz.
-    fn voice<'a>(&'a mut self, _text: &'a str) -> BoxFuture<'a, Option<Bytes>> {
+    /// The sound of the agent's words, on a transport that carries sound; it may still be being made.
+    fn voice<'a>(&'a mut self, _text: &'a str) -> BoxFuture<'a, Option<Sound>> {
         ready(None).boxed()
     }
     /// The other side has begun to speak since it was last listened to: whatever the agent wanted to say is late.

@@ -6,11 +6,11 @@
 use super::sounds::AT_ONCE;
 use crate::{deps::Deps, room::speech_input::UNKNOWN};
 use adapters::{
-    brain::realtime::sound,
     recording::{
         mix::{self, Piece},
         voice,
     },
+    sound::mu_law,
 };
 use bytes::Bytes;
 use entities::{
@@ -122,7 +122,7 @@ async fn pieces(deps: &Deps, row: &Recording, turns: &[Turn], sounds: &[(usize, 
         };
         let own = sounds.iter().find(|(place, _)| *place == at);
         let sound = match own {
-            Some((_, sound)) => sound.iter().copied().map(sound::decode).collect(),
+            Some((_, sound)) => sound.iter().copied().map(mu_law::decode).collect(),
             // There are no words to say in its place.
             None if words == UNKNOWN => continue,
             None => deps.studio.voice.speak(words, language, speaker).await,

@@ -3,8 +3,10 @@
 //! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
 //! when they are understood, in the order in which they were said. An agent that hears by itself need not wait for that: it
 //! gets the sound as soon as it is over, and its words follow ([`LaterWords`]).
-use adapters::brain::{Speech, transcription::Provider};
-use bytes::Bytes;
+use adapters::{
+    brain::{Speech, transcription::Provider},
+    sound::Pcm,
+};
 use entities::{boxed, values::Moment};
 use futures_util::{
     future::{BoxFuture, FutureExt, Shared, ready},
@@ -179,7 +181,7 @@ impl SpeechInput {
             MicEvent::SpeechEnded(sound) => {
                 let Speaking { begun, over } = *self.speaking.borrow();
                 if begun == over {
-                    let ms = i64::try_from(sound.len() / 8).unwrap_or(0);
+                    let ms = i64::try_from(sound.ms()).unwrap_or(0);
                     self.begin(self.clock.now().plus_millis(-ms));
                 }
                 self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
@@ -201,7 +203,7 @@ impl SpeechInput {
     }
 
     /// The last utterance, as soon as it can be answered.
-    fn spoke(&self, sound: Bytes) -> BoxFuture<'static, UserInput> {
+    fn spoke(&self, sound: Pcm) -> BoxFuture<'static, UserInput> {
         let (number, began, own) = (self.speaking.borrow().begun, self.began, sound.clone());
         let input = move |text: String, later: Option<LaterWords>| UserInput::Speech {
             number,
@@ -221,7 +223,7 @@ impl SpeechInput {
         ready(input(UNKNOWN.to_owned(), Some(LaterWords(understood)))).boxed()
     }
 
-    fn understand(&self, provider: Provider, sound: Bytes) -> BoxFuture<'static, Understood> {
+    fn understand(&self, provider: Provider, sound: Pcm) -> BoxFuture<'static, Understood> {
         let (tell, language, busy) = (self.tell.clone(), self.language.clone(), self.clock.busy());
         async move {
             let words = provider.transcribe(&sound, &language).await.unwrap_or_else(|failure| {
@@ -237,7 +239,7 @@ impl SpeechInput {
     }
 }
 
-fn speech(text: String, sound: Bytes) -> Speech {
+fn speech(text: String, sound: Pcm) -> Speech {
     Speech {
         text,
         audio: Some(sound),

@@ -52,11 +52,11 @@ impl Bench {
     }
 }
 
-fn sound(ms: usize) -> Bytes {
-    Bytes::from(vec![0x80; ms * 8])
+fn sound(ms: usize) -> Pcm {
+    Pcm::new(16_000, vec![1_000; ms * 16])
 }
 
-fn spoke(number: u64, began: Moment, text: &str, sound: Bytes) -> UserInput {
+fn spoke(number: u64, began: Moment, text: &str, sound: Pcm) -> UserInput {
     let speech = speech(text.to_owned(), sound);
     let later = None;
     UserInput::Speech {
@@ -164,7 +164,7 @@ async fn a_beginning_or_an_end_that_is_missing_holds_nothing_up() {
 #[tokio::test]
 async fn words_come_in_their_order_and_a_beginning_at_once() {
     let server = TranscriptionServer::start_with(|asked, _| match asked.samples() {
-        800 => Answer::Words("Ja.".into()),
+        1_600 => Answer::Words("Ja.".into()),
         _ => Answer::Words(String::new()),
     })
     .await;

@@ -9,16 +9,19 @@ use crate::{
     conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
 };
 use adapters::{
-    brain::realtime::sound::encode,
     recording::voice::{Speaker, Voice},
+    sound::{Pcm, PcmStream, Sound, TELEPHONE},
 };
-use bytes::Bytes;
 use entities::values::E164;
-use futures_util::future::{BoxFuture, FutureExt, pending, ready};
-use media::bridge::{MediaBridge, Played};
+use futures_util::{
+    future::{BoxFuture, FutureExt, pending, ready},
+    stream::StreamExt,
+};
+use media::{bridge::MediaBridge, feed::Feed, playout::Played};
 use runtime::clock::{Busy, Clock};
 use std::{
     collections::VecDeque,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -26,9 +29,6 @@ use std::{
     time::Duration,
 };
 use tokio::sync::watch;
-
-/// Bytes of a millisecond of mu-law.
-const PER_MS: u64 = 8;
 
 pub struct RoomTransport {
     clock: Clock,
@@ -88,20 +88,27 @@ impl RoomTransport {
         self.listened.max(self.aside)
     }
 
-    async fn play(&mut self, sound: Bytes, whole: bool) -> Said {
+    async fn play(&mut self, sound: Option<Sound>, whole: bool) -> Said {
         let known = self.known();
-        let mut played = self.bridge.play(sound);
+        let (mut played, feeding) = match sound {
+            Some(Sound::Stream(stream)) => {
+                let (feed, played) = self.bridge.play(stream.rate);
+                // What is still being made is under way until its first sound is there.
+                (played, feed_on(feed, stream, self.busy.take()).boxed())
+            }
+            Some(Sound::Whole(sound)) => (self.bridge.play_whole(sound.rate, sound.samples), ready(()).boxed()),
+            None => (self.bridge.play_whole(TELEPHONE, Vec::new()), ready(()).boxed()),
+        };
         self.busy = None;
-        let outcome = if whole {
-            played.await
-        } else {
-            tokio::select! {
-                biased;
-                outcome = &mut played => outcome,
-                () = somebody_speaks(&mut self.user.speaking, known) => {
-                    self.bridge.stop();
-                    played.await
-                }
+        // Only what was played is an end.
+        let mut feeding = pin!(feeding.then(|()| pending::<()>()));
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut played => outcome,
+            () = &mut feeding => return Said::Whole,
+            () = somebody_speaks(&mut self.user.speaking, known), if !whole => {
+                self.bridge.stop();
+                played.await
             }
         };
         self.busy = Some(self.clock.busy());
@@ -163,7 +170,7 @@ impl RoomTransport {
         }
         let ago = self.clock.now().since(began);
         let words = Words {
-            ms: speech.audio.as_ref().map_or(0, |sound| sound.len() as u64 / PER_MS),
+            ms: speech.audio.as_ref().map_or(0, Pcm::ms),
             ago_ms: Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
             speech,
             later,
@@ -175,6 +182,18 @@ impl RoomTransport {
     }
 }
 
+/// To its end, or until nobody hears it any more: then the rest is called off.
+async fn feed_on(mut feed: Feed, mut stream: PcmStream, mut busy: Option<Busy>) {
+    while let Some(samples) = stream.chunks.next().await {
+        busy = None;
+        if !feed.push_all(&samples).await {
+            return;
+        }
+    }
+    drop(busy);
+    feed.finish();
+}
+
 async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
     let begun = speaking.wait_for(|speaking| speaking.begun > known).await.is_ok();
     if !begun {
@@ -183,11 +202,10 @@ async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
 }
 
 impl CallTransport for RoomTransport {
-    fn voice<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Bytes>> {
+    fn voice<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Sound>> {
         async move {
             let Sounds { voice, language, .. } = &self.agent;
-            let sound = voice.speak_live(text, language, Speaker::Agent).await;
-            Some(sound.into_iter().map(encode).collect())
+            Some(Sound::Whole(voice.speak_live(text, language, Speaker::Agent).await))
         }
         .boxed()
     }
@@ -222,8 +240,7 @@ impl CallTransport for RoomTransport {
     }
 
     fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said> {
-        let sound = saying.sound.unwrap_or_default();
-        self.play(sound, saying.whole).boxed()
+        self.play(saying.sound, saying.whole).boxed()
     }
 
     fn listen(&mut self) -> BoxFuture<'_, Event> {

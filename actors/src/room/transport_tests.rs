@@ -2,7 +2,8 @@
 use super::*;
 use crate::room::speech_input::{SpeechInput, Tell};
 use entities::values::Moment;
-use media::{bridge::FRAME, mic::MicEvent};
+use futures_util::stream;
+use media::{mic::MicEvent, playout::SoundFrame};
 use std::future::Future;
 use tokio::sync::mpsc;
 
@@ -67,11 +68,14 @@ impl Bench {
     }
 
     /// The next frames of the agent's words, as soon as there are any.
-    async fn play(&self, frames: usize) -> Vec<u8> {
-        let mut played = Vec::new();
-        while played.len() < frames * FRAME {
+    async fn play(&self, frames: usize) -> Vec<i16> {
+        let (mut played, mut count) = (Vec::new(), 0);
+        while count < frames {
             match self.bridge.next_frame() {
-                Some(frame) => played.extend(frame),
+                Some(SoundFrame { samples, .. }) => {
+                    played.extend(samples);
+                    count += 1;
+                }
                 None => tokio::task::yield_now().await,
             }
         }
@@ -79,17 +83,28 @@ impl Bench {
     }
 }
 
-fn sound(ms: usize) -> Bytes {
-    Bytes::from(vec![0x80; ms * 8])
+fn sound(ms: usize) -> Pcm {
+    Pcm::new(16_000, vec![1_000; ms * 16])
 }
 
 fn say(ms: usize, whole: bool) -> Saying<'static> {
     Saying {
         text: "Hello.",
         ms: ms as u64,
-        sound: Some(sound(ms)),
+        sound: Some(Sound::Whole(sound(ms))),
         whole,
     }
+}
+
+/// It is still being made: what is sent is what comes next.
+fn say_what_comes(whole: bool) -> (Saying<'static>, mpsc::UnboundedSender<Vec<i16>>) {
+    let (make, made) = mpsc::unbounded_channel();
+    let chunks = stream::unfold(made, |mut made| async move { Some((made.recv().await?, made)) }).boxed();
+    let saying = Saying {
+        sound: Some(Sound::Stream(PcmStream { rate: 16_000, chunks })),
+        ..say(0, whole)
+    };
+    (saying, make)
 }
 
 /// Of what nobody understands.
@@ -114,17 +129,20 @@ async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>
 async fn the_agents_words_are_played_to_their_end() {
     let (mut transport, bench) = bench();
     let voice = transport.voice("Good morning!").await.unwrap();
+    let Sound::Whole(voice) = voice else {
+        panic!("it is there")
+    };
     assert!(
-        voice.len() > 2_000 && voice.iter().any(|byte| *byte != 0xff),
+        voice.ms() > 250 && voice.samples.iter().any(|sample| *sample != 0),
         "tones of a second"
     );
-    assert_eq!(transport.voice(" ").await, Some(Bytes::new()));
+    assert!(matches!(transport.voice(" ").await, Some(Sound::Whole(nothing)) if nothing.is_empty()));
     let (said, played) = both(transport.say(say(60, false)), bench.play(3)).await;
-    assert_eq!((said, played), (Said::Whole, vec![0x80; 480]));
+    assert_eq!((said, played), (Said::Whole, vec![1_000; 3 * 320]));
     let nothing = Saying {
         text: "…",
         ms: 0,
-        sound: Some(Bytes::new()),
+        sound: None,
         whole: false,
     };
     let (said, ()) = both(transport.say(nothing), async {
@@ -155,6 +173,92 @@ async fn the_agent_falls_silent_when_somebody_speaks_and_hears_what() {
     assert_eq!(said, Said::Whole);
 }
 
+/// The first of it is heard before the last is there; what is late is a pause, and its end is its end.
+#[tokio::test]
+async fn words_are_played_while_they_are_still_being_made() {
+    let (mut transport, bench) = bench();
+    let (saying, make) = say_what_comes(false);
+    let (said, played) = both(transport.say(saying), async {
+        make.send(vec![1; 640]).unwrap();
+        let mut played = bench.play(2).await;
+        played.extend(bench.play(1).await);
+        make.send(vec![2; 320]).unwrap();
+        while !played.contains(&2) {
+            tokio::task::yield_now().await;
+            played.extend(bench.play(1).await);
+        }
+        drop(make);
+        played
+    })
+    .await;
+    assert_eq!(said, Said::Whole);
+    let spoken: Vec<i16> = played.iter().copied().filter(|sample| *sample != 0).collect();
+    assert_eq!(spoken, [vec![1; 640], vec![2; 320]].concat());
+    assert_eq!(played[640..960], [0; 320], "a pause");
+}
+
+#[tokio::test]
+async fn who_cuts_in_on_words_that_are_still_being_made_heard_so_much_and_calls_the_rest_off() {
+    let (mut transport, mut bench) = bench();
+    let (saying, make) = say_what_comes(false);
+    let (said, ()) = both(transport.say(saying), async {
+        make.send(vec![1; 16_000]).unwrap();
+        bench.play(7).await;
+        bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    })
+    .await;
+    assert_eq!(said, Said::CutInAfter(140));
+    assert!(make.is_closed(), "nobody waits for more");
+    assert_eq!(bench.bridge.next_frame(), None);
+    // What must be heard is heard to its end, also if that is not known yet.
+    let (saying, make) = say_what_comes(true);
+    let (said, ()) = both(transport.say(saying), async {
+        make.send(vec![1; 320]).unwrap();
+        let mut played = bench.play(1).await;
+        bench.hear(MicEvent::SpeechEnded(sound(300))).await;
+        make.send(vec![1; 160]).unwrap();
+        drop(make);
+        while played.iter().filter(|sample| **sample != 0).count() < 480 {
+            tokio::task::yield_now().await;
+            played.extend(bench.play(1).await);
+        }
+    })
+    .await;
+    assert_eq!(said, Said::Whole);
+}
+
+/// More than is ever kept: it is taken as it is played, and all of it is heard.
+#[tokio::test]
+async fn a_voice_that_is_far_ahead_waits() {
+    let (mut transport, bench) = bench();
+    let (taken, seconds) = (Arc::new(AtomicBool::new(false)), 30);
+    let is_over = taken.clone();
+    let chunks = stream::unfold(0, move |nth| {
+        is_over.store(nth == seconds, Ordering::Relaxed);
+        ready((nth < seconds).then(|| (vec![1; 16_000], nth + 1)))
+    });
+    let saying = Saying {
+        sound: Some(Sound::Stream(PcmStream {
+            rate: 16_000,
+            chunks: chunks.boxed(),
+        })),
+        ..say(0, false)
+    };
+    let (said, ()) = both(transport.say(saying), async {
+        let mut heard = bench.play(1).await.len();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!taken.load(Ordering::Relaxed), "it waits");
+        while heard < seconds * 16_000 {
+            heard += bench.play(1).await.iter().filter(|sample| **sample != 0).count();
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(said, Said::Whole);
+}
+
 #[tokio::test]
 async fn what_is_said_while_the_agent_thinks_comes_before_its_answer() {
     let (mut transport, mut bench) = bench();
@@ -178,7 +282,7 @@ async fn what_must_be_heard_is_heard_and_answered_afterwards() {
         played.len()
     })
     .await;
-    assert_eq!((said, played), (Said::Whole, 1_600));
+    assert_eq!((said, played), (Said::Whole, 10 * 320));
     bench.hear(MicEvent::SpeechEnded(sound(700))).await;
     assert_eq!(transport.listen().await, Event::Aside(words(300, 0)));
     assert_eq!(transport.listen().await, Event::Words(words(700, 0)));
@@ -211,7 +315,7 @@ async fn who_is_hushed_says_no_more_but_what_must_be_heard() {
     assert_eq!(said, Said::CutInAfter(100));
     assert!(transport.is_spoken_over(), "nothing more of it");
     let (said, played) = both(transport.say(say(40, true)), bench.play(2)).await;
-    assert_eq!((said, played.len()), (Said::Whole, 2 * FRAME));
+    assert_eq!((said, played.len()), (Said::Whole, 2 * 320));
 }
 
 #[tokio::test]

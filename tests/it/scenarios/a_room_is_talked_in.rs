@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use actors::room::conversation::RoomConversation;
-use bytes::Bytes;
+use adapters::sound::Pcm;
 use entities::{
     ids::{SessionId, TenantScoped},
     session::AnsweredBy,
@@ -156,11 +156,12 @@ impl Page {
     }
 }
 
-/// As loud as mu-law can be, for half a second: nobody else sounds so.
-fn speech() -> Bytes {
-    (0..4_000)
-        .map(|at| if at / 20 % 2 == 0 { 0x80 } else { 0x00 })
-        .collect()
+/// As loud as a recording can be, at its own rate, for half a second: nobody else sounds so.
+fn speech() -> Pcm {
+    let wave: Vec<i16> = (0..4_000)
+        .map(|at| if at / 20 % 2 == 0 { 32_124 } else { -32_124 })
+        .collect();
+    Pcm::new(8_000, wave)
 }
 
 /// In a room whose agent hears by itself: the yes is given, and the next thing is said.

@@ -58,6 +58,7 @@ pub enum Answer {
 #[derive(Default)]
 pub struct Ways {
     pub refuses_pcmu: bool,
+    pub refuses_pcm: bool,
     pub says_nothing: bool,
     /// The end of an answer tells nothing of its items. The known one repeats them.
     pub repeats_nothing: bool,
@@ -109,6 +110,11 @@ impl RealtimeServer {
 
     pub fn refuse_pcmu(self) -> Self {
         self.state.ways.lock().unwrap().refuses_pcmu = true;
+        self
+    }
+
+    pub fn refuse_pcm(self) -> Self {
+        self.state.ways.lock().unwrap().refuses_pcm = true;
         self
     }
 

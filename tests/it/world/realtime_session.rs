@@ -153,12 +153,17 @@ impl Session {
                     "This server speaks as it hears.",
                 );
             }
-            format if *format == json!({"type": "audio/pcm", "rate": 24000}) => true,
+            format
+                if *format == json!({"type": "audio/pcm", "rate": 24000})
+                    && !self.state.ways.lock().unwrap().refuses_pcm =>
+            {
+                true
+            }
             format if *format == json!({"type": "audio/pcmu"}) && !self.state.ways.lock().unwrap().refuses_pcmu => {
                 false
             }
             format => {
-                let words = format!("Invalid value: {format}. Supported values are: 'audio/pcm'.");
+                let words = format!("Invalid value: {format}. It is not supported here.");
                 return refuse("invalid_value", "session.audio.input.format", words);
             }
         };

@@ -9,7 +9,7 @@ pub mod transcription;
 use rules::conversation::tools::Tool;
 pub use scripted::Scripted;
 
-use bytes::Bytes;
+use crate::sound::Pcm;
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -36,8 +36,8 @@ pub enum Heard {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Speech {
     pub text: String,
-    /// Its sound, where there is one: G.711 mu-law, 8 kHz, mono.
-    pub audio: Option<Bytes>,
+    /// Its sound, where there is one.
+    pub audio: Option<Pcm>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +54,8 @@ pub enum Act {
     /// Say it. A sentence or a few: they come as soon as they are known.
     Say {
         text: String,
-        /// Its sound, if the brain speaks by itself: G.711 mu-law, 8 kHz, mono.
-        audio: Option<Bytes>,
+        /// Its sound, if the brain speaks by itself.
+        audio: Option<Pcm>,
     },
     /// Call a tool. Name and arguments are whatever the model wrote: nothing is checked yet.
     Call {
@@ -131,8 +131,14 @@ impl Providers {
         }
     }
 
-    /// The brain that an agent's settings ask for.
-    pub fn brain(&self, definition: &Definition, briefing: Briefing, variables: &Variables) -> Box<dyn Brain> {
+    /// The brain that an agent's settings ask for. `wide`: more than a telephone's sound is carried, by those that speak.
+    pub fn brain(
+        &self,
+        definition: &Definition,
+        briefing: Briefing,
+        variables: &Variables,
+        wide: bool,
+    ) -> Box<dyn Brain> {
         match (&definition.brain, &self.chat, &self.realtime) {
             (
                 agent::Brain::Chat {
@@ -153,7 +159,7 @@ impl Providers {
             (agent::Brain::Realtime { model }, _, Some(provider)) => {
                 let settings = realtime::RealtimeSettings {
                     model: model.as_deref().map(str::to_owned),
-                    pcm: false,
+                    pcm: wide,
                 };
                 Box::new(realtime::Realtime::new(provider.clone(), settings, briefing))
             }

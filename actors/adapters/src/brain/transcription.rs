@@ -4,8 +4,8 @@
 use super::{
     Failure,
     chat::{self, Limits, Patience, Refusal, read},
-    realtime::sound,
 };
+use crate::sound::Pcm;
 use entities::boxed;
 use hound::{SampleFormat, WavSpec, WavWriter};
 use reqwest::multipart::{Form, Part};
@@ -44,10 +44,9 @@ impl Provider {
         Ok(Provider(provider))
     }
 
-    /// The words of some speech, G.711 mu-law at 8 kHz; none if there is no word in it. `language`: BCP 47. A failure says
-    /// nothing of what was said.
+    /// The words of some speech; none if there is no word in it. `language`: BCP 47. A failure says nothing of what was said.
     #[boxed]
-    pub async fn transcribe(&self, speech: &[u8], language: &str) -> Result<String, Failure> {
+    pub async fn transcribe(&self, speech: &Pcm, language: &str) -> Result<String, Failure> {
         let wav = wav(speech).map_err(|why| self.0.failure(&why))?;
         let mut patience = Patience::new(self.0.limits);
         let language = language.split(['-', '_']).next().unwrap_or_default().to_lowercase();
@@ -80,19 +79,19 @@ fn in_own_words(refusal: &Refusal) -> String {
     }
 }
 
-/// PCM of 16 bits, 8 kHz, one channel.
-fn wav(speech: &[u8]) -> Result<Vec<u8>, String> {
+/// At its own rate, 16 kHz of a microphone: what is above 4 kHz tells an f from an s.
+fn wav(speech: &Pcm) -> Result<Vec<u8>, String> {
     let spec = WavSpec {
         channels: 1,
-        sample_rate: 8_000,
+        sample_rate: speech.rate,
         bits_per_sample: 16,
         sample_format: SampleFormat::Int,
     };
     let mut file = Cursor::new(Vec::new());
     let write = |file: &mut Cursor<Vec<u8>>| {
         let mut writer = WavWriter::new(file, spec)?;
-        for byte in speech {
-            writer.write_sample(sound::decode(*byte))?;
+        for sample in speech.samples.iter() {
+            writer.write_sample(*sample)?;
         }
         writer.finalize()
     };

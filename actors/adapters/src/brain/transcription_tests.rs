@@ -16,13 +16,17 @@ fn provider(url: &str) -> Provider {
     Provider::new(url, Some(KEY), "small-ear").unwrap()
 }
 
+/// 100 ms.
+fn silence() -> Pcm {
+    Pcm::new(16_000, vec![0; 1_600])
+}
+
 #[tokio::test]
 async fn speech_becomes_words() {
     let server = TranscriptionServer::understanding(&["  Yes, of course. \u{7}\n"]).await;
     // A second of a square wave.
-    let speech: Vec<u8> = (0..8_000)
-        .map(|at| if at / 20 % 2 == 0 { 0x80 } else { 0x00 })
-        .collect();
+    let wave = (0..16_000).map(|at| if at / 20 % 2 == 0 { 32_124 } else { -32_124 });
+    let speech = Pcm::new(16_000, wave.collect::<Vec<_>>());
     let heard = provider(&server.url()).transcribe(&speech, "de-DE").await;
     assert_eq!(heard, Ok("Yes, of course.".into()));
     let asked = server.asked().remove(0);
@@ -44,10 +48,10 @@ async fn speech_becomes_words() {
     let mut wav = hound::WavReader::new(std::io::Cursor::new(file)).unwrap();
     assert_eq!(
         (wav.spec().sample_rate, wav.spec().channels, wav.spec().bits_per_sample),
-        (8_000, 1, 16)
+        (16_000, 1, 16)
     );
     let samples: Vec<i16> = wav.samples().map(Result::unwrap).collect();
-    assert_eq!((samples.len(), samples[0], samples[20]), (8_000, 32_124, -32_124));
+    assert_eq!((samples.len(), samples[0], samples[20]), (16_000, 32_124, -32_124));
 }
 
 #[tokio::test]
@@ -60,7 +64,7 @@ async fn the_address_may_end_with_the_host() {
         (format!("{host}/v1/"), "Three."),
     ] {
         assert_eq!(
-            provider(&url).transcribe(&[0xff; 800], "x-unknown").await,
+            provider(&url).transcribe(&silence(), "x-unknown").await,
             Ok(words.into())
         );
     }
@@ -89,7 +93,7 @@ async fn bad_luck_is_tried_once_more() {
             _ => Answer::Words("Well.".into()),
         })
         .await;
-        let heard = provider(&server.url()).transcribe(&[0xff; 800], "en").await;
+        let heard = provider(&server.url()).transcribe(&silence(), "en").await;
         assert_eq!((heard, server.asked().len()), (Ok("Well.".into()), 2));
     }
 }
@@ -119,7 +123,7 @@ async fn a_failure_says_what_to_do_and_nothing_of_what_was_said() {
         if matches!(answer, Answer::Hang) {
             provider.0.limits.whole = Duration::from_millis(50);
         }
-        let failure = provider.transcribe(&[0xff; 800], "en").await.unwrap_err().to_string();
+        let failure = provider.transcribe(&silence(), "en").await.unwrap_err().to_string();
         assert!(failure.contains(why), "{answer:?}: {failure}");
         assert!(!failure.contains("secret"), "{failure}");
     }
@@ -128,6 +132,6 @@ async fn a_failure_says_what_to_do_and_nothing_of_what_was_said() {
 #[tokio::test]
 async fn words_without_end_are_cut() {
     let server = TranscriptionServer::understanding(&[&"a".repeat(3_000)]).await;
-    let heard = provider(&server.url()).transcribe(&[0xff; 800], "en").await;
+    let heard = provider(&server.url()).transcribe(&silence(), "en").await;
     assert_eq!(heard.map(|words| words.len()), Ok(guard::MAX_WORDS));
 }

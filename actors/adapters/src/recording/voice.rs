@@ -7,12 +7,13 @@ mod program;
 mod tones;
 mod wave;
 
+use crate::sound::{Pcm, TELEPHONE};
 use entities::boxed;
 use program::{Kind, Program};
 use std::{env, ffi::OsStr, path::PathBuf, sync::Arc};
 
-/// Samples per second of all sound here: 16 bits, one channel.
-pub const RATE: u32 = 8_000;
+/// Samples per second of what is recorded: 16 bits, one channel.
+pub const RATE: u32 = TELEPHONE;
 
 /// Characters of an utterance that are spoken, about four minutes; what follows is left out.
 pub const LONGEST_TEXT: usize = 4_000;
@@ -76,28 +77,30 @@ impl Voice {
     /// The sound of a text, at 8 kHz; `language` is a BCP 47 tag such as `de-DE`. Nothing for a text without a word.
     #[boxed]
     pub async fn speak(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
-        self.sound(text, language, who, false).await
+        self.sound(text, language, who, false).await.samples.to_vec()
     }
 
-    /// The same for somebody who waits for the words: recordings that are made meanwhile do not hold them up.
+    /// The same for somebody who waits for the words: recordings that are made meanwhile do not hold them up. It has the rate
+    /// at which the program speaks, 24 kHz at most.
     #[boxed]
-    pub async fn speak_live(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
+    pub async fn speak_live(&self, text: &str, language: &str, who: Speaker) -> Pcm {
         self.sound(text, language, who, true).await
     }
 
-    async fn sound(&self, text: &str, language: &str, who: Speaker, live: bool) -> Vec<i16> {
+    async fn sound(&self, text: &str, language: &str, who: Speaker, live: bool) -> Pcm {
         let text = beginning(text);
         if text.trim().is_empty() {
-            return Vec::new();
+            return Pcm::new(RATE, Vec::new());
         }
+        let tones = || Pcm::new(RATE, tones::tones(text, who));
         let Some(program) = &self.program else {
-            return tones::tones(text, who);
+            return tones();
         };
         match program.speak(text, language, who, live).await {
             Ok(sound) => sound,
             Err(reason) => {
                 tracing::warn!(program = program.kind.name(), %reason, "an utterance became tones: the speech program failed");
-                tones::tones(text, who)
+                tones()
             }
         }
     }

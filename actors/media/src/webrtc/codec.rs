@@ -1,13 +1,15 @@
-//! Between the bridge's mu-law and what goes over the network.
+//! Between sound inside, PCM, and what goes over the network.
 //!
-//! Opus is encoded at 48 kHz mono, where this encoder is at its cheapest, from the 8 kHz of the bridge, and decoded straight
-//! to the detector's 16 kHz. The RTP clock of Opus counts 48 kHz whatever was encoded (RFC 7587, section 4.1).
-use crate::bridge::FRAME;
+//! Opus is encoded at 48 kHz mono, where this encoder is at its cheapest, from the rate of what is said, and decoded straight to
+//! the detector's 16 kHz. The RTP clock of Opus counts 48 kHz whatever was encoded (RFC 7587, section 4.1). Only a peer that
+//! speaks G.711 gets 8 kHz.
+use crate::playout::SoundFrame;
+use adapters::sound::{HEARING, Resampler, TELEPHONE};
 use audio_codec::{
-    BoxedResampler, Decoder, Encoder, create_opus_decoder, create_opus_encoder,
+    Decoder, Encoder, create_opus_decoder, create_opus_encoder,
     opus::OpusApplication,
     pcma::{PcmaDecoder, PcmaEncoder},
-    pcmu::PcmuDecoder,
+    pcmu::{PcmuDecoder, PcmuEncoder},
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use str0m::{
@@ -15,10 +17,12 @@ use str0m::{
     media::{Frequency, MediaTime},
 };
 
-/// Samples per second of what a detector hears.
-const WIDE: usize = 16_000;
-/// Silence that is put in for sound that is missing, at most: 1 s.
-const LONGEST_GAP: u64 = WIDE as u64;
+/// Samples of the detector that are put in for sound that is missing, at most: 1 s.
+const LONGEST_GAP: u64 = HEARING as u64;
+/// Of these so many are guessed from what came before: 60 ms. What follows is silence, for a voice changes faster than that.
+const GUESSED: usize = HEARING as usize * 60 / 1_000;
+/// Samples that are repeated where the decoder does not guess by itself: 20 ms.
+const REPEATED: usize = HEARING as usize / 50;
 
 /// What a connection speaks, in the order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,39 +67,63 @@ impl Codec {
 }
 
 /// Encodes what is said.
-pub struct PayloadEncoder(Speaks);
+pub struct PayloadEncoder {
+    speaks: Speaks,
+    /// The rate of what was said last, and from there to the codec's. It seldom changes: a filter is costly to set up.
+    rate: u32,
+    fitting: Resampler,
+}
 
 enum Speaks {
-    Opus {
-        wide: BoxedResampler,
-        encoder: Box<dyn Encoder>,
-    },
+    Opus(Box<dyn Encoder>),
     Pcmu,
     Pcma,
 }
 
+impl Speaks {
+    /// Samples per second that it takes.
+    fn rate(&self) -> u32 {
+        match self {
+            Speaks::Opus(_) => OPUS,
+            Speaks::Pcmu | Speaks::Pcma => TELEPHONE,
+        }
+    }
+}
+
+/// Samples per second that are encoded as Opus.
+const OPUS: u32 = 48_000;
+
 impl PayloadEncoder {
     /// Fails if the codec cannot be set up.
     pub fn new(codec: Codec) -> Result<Self, String> {
-        Ok(PayloadEncoder(match codec {
-            Codec::Opus => Speaks::Opus {
-                wide: BoxedResampler::new(8_000, 48_000).map_err(|error| format!("{error:?}"))?,
-                encoder: opus(),
-            },
+        Self::of(match codec {
+            Codec::Opus => Speaks::Opus(opus()),
             Codec::Pcmu => Speaks::Pcmu,
             Codec::Pcma => Speaks::Pcma,
-        }))
+        })
     }
 
-    /// 20 ms of mu-law as a payload; `None`: this frame cannot be said.
-    pub fn say(&mut self, frame: &[u8; FRAME]) -> Option<Vec<u8>> {
-        let payload = match &mut self.0 {
-            Speaks::Pcmu => frame.to_vec(),
-            Speaks::Pcma => PcmaEncoder::new().encode(&PcmuDecoder::new().decode(frame)),
+    fn of(speaks: Speaks) -> Result<Self, String> {
+        Ok(PayloadEncoder {
+            rate: TELEPHONE,
+            fitting: Resampler::new(TELEPHONE, speaks.rate())?,
+            speaks,
+        })
+    }
+
+    /// 20 ms as a payload; `None`: this frame cannot be said.
+    pub fn say(&mut self, frame: &SoundFrame) -> Option<Vec<u8>> {
+        if frame.rate != self.rate {
+            self.fitting = Resampler::new(frame.rate, self.speaks.rate()).ok()?;
+            self.rate = frame.rate;
+        }
+        let samples = self.fitting.resample(&frame.samples);
+        let payload = match &mut self.speaks {
+            Speaks::Pcmu => PcmuEncoder::new().encode(&samples),
+            Speaks::Pcma => PcmaEncoder::new().encode(&samples),
             // Exactly 960 samples, mono: of anything else this encoder makes nothing. One that stumbles costs its frame, not the
             // connection.
-            Speaks::Opus { wide, encoder } => {
-                let samples = wide.resample(&PcmuDecoder::new().decode(frame));
+            Speaks::Opus(encoder) => {
                 let encoded = catch_unwind(AssertUnwindSafe(|| encoder.encode(&samples)));
                 encoded.unwrap_or_else(|_| {
                     *encoder = opus();
@@ -108,7 +136,7 @@ impl PayloadEncoder {
 }
 
 fn opus() -> Box<dyn Encoder> {
-    create_opus_encoder(48_000, 1, OpusApplication::Voip)
+    create_opus_encoder(OPUS, 1, OpusApplication::Voip)
 }
 
 /// Decodes what is heard.
@@ -116,9 +144,20 @@ pub struct PayloadDecoder {
     codec: Codec,
     decoder: Box<dyn Decoder>,
     /// From the 8 kHz of G.711.
-    wide: Option<BoxedResampler>,
+    wide: Option<Resampler>,
     /// Where the next payload begins if none is lost, in samples of the detector.
     next: Option<u64>,
+    /// What a guess at something lost is made of.
+    last: Last,
+}
+
+/// Of the payload before.
+enum Last {
+    Nothing,
+    /// The head of an Opus packet: a packet of nothing else asks the decoder to go on by itself.
+    Head(u8),
+    /// Its last samples.
+    Sound(Vec<i16>),
 }
 
 impl PayloadDecoder {
@@ -126,24 +165,24 @@ impl PayloadDecoder {
     pub fn new(codec: Codec) -> Result<Self, String> {
         let wide = match codec {
             Codec::Opus => None,
-            Codec::Pcmu | Codec::Pcma => Some(BoxedResampler::new(8_000, WIDE).map_err(|error| format!("{error:?}"))?),
+            Codec::Pcmu | Codec::Pcma => Some(Resampler::new(TELEPHONE, HEARING)?),
         };
         Ok(PayloadDecoder {
             codec,
             decoder: decoder(codec),
             wide,
             next: None,
+            last: Last::Nothing,
         })
     }
 
-    /// Samples of 16 bits, 16 kHz, mono; silence where something was lost before it. Nothing for a payload that is broken.
+    /// Samples of 16 bits, 16 kHz, mono. Where something was lost before it the voice is guessed on for a moment, and silence
+    /// follows. Nothing for a payload that is broken.
     pub fn hear(&mut self, payload: &[u8], time: MediaTime) -> Vec<i16> {
-        // Whoever is connected may send any payload: a decoder that stumbles over one must not take the connection along.
-        let decoded = catch_unwind(AssertUnwindSafe(|| self.decoder.decode(payload)));
-        let Ok(samples) = decoded else {
-            self.decoder = decoder(self.codec);
-            return Vec::new();
-        };
+        let at = time.numer().saturating_mul(u64::from(HEARING)) / u64::from(time.denom()).max(1);
+        let lost = self.next.map_or(0, |next| at.saturating_sub(next)).min(LONGEST_GAP);
+        let mut whole = self.guess(lost as usize);
+        let samples = self.decode(payload);
         if samples.is_empty() {
             return samples;
         }
@@ -151,21 +190,67 @@ impl PayloadDecoder {
             Some(wide) => wide.resample(&samples),
             None => samples,
         };
-        let at = time.numer().saturating_mul(WIDE as u64) / u64::from(time.denom()).max(1);
-        let lost = self.next.map_or(0, |next| at.saturating_sub(next)).min(LONGEST_GAP);
         self.next = Some(at.saturating_add(samples.len() as u64));
-        if lost == 0 {
+        self.last = match self.codec {
+            // One frame of the kind that came, and nothing in it (RFC 6716, section 3.1).
+            Codec::Opus => payload.first().map_or(Last::Nothing, |head| Last::Head(head & 0xfc)),
+            Codec::Pcmu | Codec::Pcma => Last::Sound(samples[samples.len().saturating_sub(REPEATED)..].to_vec()),
+        };
+        if whole.is_empty() {
             return samples;
         }
-        let mut whole = vec![0; lost as usize];
         whole.extend(samples);
         whole
+    }
+
+    /// Nothing for what is broken.
+    fn decode(&mut self, payload: &[u8]) -> Vec<i16> {
+        // Whoever is connected may send any payload: a decoder that stumbles over one must not take the connection along.
+        let decoded = catch_unwind(AssertUnwindSafe(|| self.decoder.decode(payload)));
+        decoded.unwrap_or_else(|_| {
+            self.decoder = decoder(self.codec);
+            self.last = Last::Nothing;
+            Vec::new()
+        })
+    }
+
+    /// So many samples in the place of what was lost.
+    fn guess(&mut self, lost: usize) -> Vec<i16> {
+        let guessed = lost.min(GUESSED);
+        let mut sound = Vec::with_capacity(lost);
+        while sound.len() < guessed {
+            let more = match &self.last {
+                Last::Nothing => break,
+                Last::Head(head) => {
+                    let head = [*head];
+                    self.decode(&head)
+                }
+                Last::Sound(last) => last.clone(),
+            };
+            if more.is_empty() {
+                break;
+            }
+            sound.extend(more);
+        }
+        if let Last::Sound(_) = self.last {
+            fade(&mut sound);
+        }
+        sound.resize(lost, 0);
+        sound
+    }
+}
+
+/// What is only repeated becomes a hum if it goes on.
+fn fade(sound: &mut [i16]) {
+    for (at, sample) in sound.iter_mut().enumerate() {
+        let left = GUESSED.saturating_sub(at);
+        *sample = (i64::from(*sample) * left as i64 / GUESSED as i64) as i16;
     }
 }
 
 fn decoder(codec: Codec) -> Box<dyn Decoder> {
     match codec {
-        Codec::Opus => create_opus_decoder(WIDE as u32, 1),
+        Codec::Opus => create_opus_decoder(HEARING, 1),
         Codec::Pcmu => Box::new(PcmuDecoder::new()),
         Codec::Pcma => Box::new(PcmaDecoder::new()),
     }

@@ -4,7 +4,7 @@
 //! waits for is watched, never polled, and what does not come in time fails the test with what there was instead.
 use super::{Codec, codec::PayloadDecoder, data, speech::Speech};
 use crate::bridge::MediaBridge;
-use bytes::Bytes;
+use adapters::sound::Pcm;
 use serde_json::Value;
 use std::{
     io::ErrorKind,
@@ -60,7 +60,7 @@ pub struct View {
 
 enum Order {
     Connect(String),
-    Say(Bytes),
+    Say(Pcm),
     Send(Vec<u8>),
     /// To wherever it sends its packets.
     Raw(Vec<u8>),
@@ -105,8 +105,13 @@ impl Peer {
     }
 
     /// Says this next, mu-law at 8 kHz, instead of what it was saying; then silence again.
-    pub fn say(&self, mu_law: impl Into<Bytes>) {
-        self.order(Order::Say(mu_law.into()));
+    pub fn say(&self, mu_law: impl AsRef<[u8]>) {
+        self.speak(Pcm::of_mu_law(mu_law.as_ref()));
+    }
+
+    /// The same at any rate.
+    pub fn speak(&self, sound: Pcm) {
+        self.order(Order::Say(sound));
     }
 
     pub fn press(&self, digits: &str) {
@@ -277,7 +282,7 @@ impl Client {
                     self.rtc.disconnect();
                 }
             }
-            Order::Say(sound) => drop(self.microphone.play(sound)),
+            Order::Say(sound) => drop(self.microphone.play_whole(sound.rate, sound.samples)),
             Order::Send(text) => {
                 if let Some(mut channel) = self.channel.and_then(|id| self.rtc.channel(id)) {
                     let sent = channel.write(false, &text);

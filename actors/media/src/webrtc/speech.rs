@@ -1,6 +1,6 @@
 //! The agent's words on their way out: a frame every 20 ms, on time or not at all.
 use super::{Codec, codec::PayloadEncoder};
-use crate::bridge::{FRAME, MediaBridge};
+use crate::{bridge::MediaBridge, playout::SoundFrame};
 use std::time::{Duration, Instant};
 use str0m::{Rtc, media::Mid};
 
@@ -11,12 +11,12 @@ const CATCH_UP: u32 = 5;
 /// Frames of silence after the agent's words, so that they end softly whatever the browser makes of the pause; then nothing
 /// is sent until it speaks again.
 const SILENT: u32 = 10;
-/// Mu-law's zero.
-const ZERO: u8 = 0xff;
+/// Of silence before the agent's first word.
+const FIRST_RATE: u32 = 8_000;
 
 /// 20 ms to be sent.
 pub struct Frame {
-    sound: [u8; FRAME],
+    sound: SoundFrame,
     /// Counts every 20 ms since the beginning, sent or not: RTP's time.
     number: u64,
     at: Instant,
@@ -27,6 +27,8 @@ pub struct Frame {
 pub struct Speech {
     codec: Codec,
     encoder: PayloadEncoder,
+    /// Of the agent's last word: silence after it has the same, so that the encoder goes on as it was.
+    rate: u32,
     due: Option<Instant>,
     number: u64,
     /// Frames since the agent's last word.
@@ -40,6 +42,7 @@ impl Speech {
         Speech {
             codec,
             encoder,
+            rate: FIRST_RATE,
             due: None,
             number: 0,
             silent: SILENT,
@@ -76,12 +79,13 @@ impl Speech {
             let sound = match bridge.next_frame() {
                 Some(sound) => {
                     self.silent = 0;
+                    self.rate = sound.rate;
                     sound
                 }
                 None if first && !self.steady => continue,
                 None => {
                     self.silent = self.silent.saturating_add(1);
-                    [ZERO; FRAME]
+                    SoundFrame::silence(self.rate)
                 }
             };
             metrics::histogram!("callboard_media_late_seconds").record(late.as_secs_f64());
@@ -133,7 +137,6 @@ impl Speech {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
 
     struct Stand {
         speech: Speech,
@@ -151,7 +154,7 @@ mod tests {
         }
 
         fn play(&self, frames: usize) {
-            drop(self.bridge.play(Bytes::from(vec![1; frames * FRAME])));
+            drop(self.bridge.play_whole(16_000, vec![1; frames * 320]));
         }
 
         /// The numbers of the frames at that time, and whether each comes after a pause.
@@ -177,6 +180,37 @@ mod tests {
         // By the clock of the stream the pause lasted as long as by the machine's.
         assert_eq!(stand.at(100 * 20), [(100, true)]);
         assert_eq!(stand.at(100 * 20 + 19), []);
+    }
+
+    /// The first leaves before the last has come; where the sound is late there is a pause, and the talkspurt goes on.
+    #[test]
+    fn sound_that_is_still_being_made_leaves_as_it_comes() {
+        let mut stand = Stand::new();
+        let (mut feed, _played) = stand.bridge.play(24_000);
+        assert_eq!(stand.at(0), [], "nothing has come");
+        feed.push(&[1; 480]);
+        assert_eq!(stand.at(20), [(1, true)]);
+        assert_eq!(stand.at(60), [(2, false), (3, false)], "nothing has come for a while");
+        feed.push(&[1; 480]);
+        feed.finish();
+        let sent: Vec<_> = (4..100).flat_map(|frame| stand.at(frame * 20)).collect();
+        assert_eq!(
+            sent,
+            (4..=4 + u64::from(SILENT))
+                .map(|number| (number, false))
+                .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn silence_goes_on_at_the_rate_of_the_words_before_it() {
+        let mut stand = Stand::new();
+        drop(stand.bridge.play_whole(22_050, vec![1; 441]));
+        let frames: Vec<_> = (0..5)
+            .filter_map(|frame| stand.speech.next(&stand.bridge, stand.start + EVERY * frame))
+            .collect();
+        assert_eq!(frames.len(), 5);
+        assert!(frames.iter().all(|frame| frame.sound.samples.len() == 441));
     }
 
     #[test]

@@ -3,7 +3,8 @@ use super::{
     peer::{PATIENCE, Peer, State, purity, tone},
     *,
 };
-use crate::{bridge::MediaBridge, mic::MicEvent};
+use crate::{bridge::MediaBridge, mic::MicEvent, playout::Played};
+use adapters::sound::Pcm;
 use std::net::Ipv4Addr;
 use tokio::sync::mpsc;
 
@@ -96,10 +97,16 @@ impl Call {
         }
     }
 
+    /// The agent says it: mu-law at 8 kHz.
+    fn play(&self, mu_law: &[u8]) -> oneshot::Receiver<Played> {
+        let sound = Pcm::of_mu_law(mu_law);
+        self.bridge.play_whole(sound.rate, sound.samples)
+    }
+
     /// Plays a tone and waits until the page has heard half of it.
     async fn is_alive(&self, hertz: f64) {
         let before = self.peer.view().packets;
-        drop(self.bridge.play(tone(hertz, 1_000).into()));
+        drop(self.play(&tone(hertz, 1_000)));
         self.peer
             .until("it hears a tone", |view| view.packets >= before + 25)
             .await;

@@ -1,5 +1,6 @@
 //! What a session can be told.
 use super::log::{Answered, Utterance};
+use bytes::Bytes;
 use entities::{
     evaluation,
     ids::{FunctionId, RecordingId},
@@ -30,6 +31,13 @@ pub enum Command {
     Refuse(Refusal),
     /// Somebody begins to say something.
     Utter(Utterance),
+    /// The agent's words in the turn of that place have been said, whose sound was still being made when they began: how long
+    /// they took, and their sound as a recording keeps it, G.711 mu-law of 8 kHz.
+    Spoken {
+        place: usize,
+        ms: u64,
+        audio: Option<Bytes>,
+    },
     /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
     Interrupt { said: String, played_ms: u64 },
     /// What the other side said in the turn of that place was understood: it stood there without its words.

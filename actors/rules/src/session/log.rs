@@ -32,11 +32,11 @@ pub struct Log {
 pub struct Utterance {
     pub role: Speaker,
     pub content: String,
-    /// How long it takes to say, milliseconds.
+    /// How long it takes to say, milliseconds; a guess for what is still being made.
     pub ms: u64,
     /// Began so long ago, for what is known when it has ended; `None`: it begins now.
     pub ago_ms: Option<u64>,
-    /// Its sound, where it has one: G.711 mu-law, 8 kHz.
+    /// Its sound as a recording keeps it, where it has one: G.711 mu-law, 8 kHz.
     pub audio: Option<Bytes>,
 }
 
@@ -57,11 +57,10 @@ impl Log {
 
     /// Adds what is being said, from `began` until `ends`; answers the turn, if there is room for it.
     pub fn utter(&mut self, utterance: Utterance, (started_at, began, ends): (Moment, Moment, Moment)) -> Option<Turn> {
-        if let Some(audio) = utterance.audio {
-            let kept: usize = self.sounds.iter().map(|(_, sound)| sound.len()).sum();
-            if kept + audio.len() <= MAX_SOUND && self.turns.len() < MAX_TURNS {
-                self.sounds.push((self.turns.len(), audio));
-            }
+        if let Some(audio) = utterance.audio
+            && self.turns.len() < MAX_TURNS
+        {
+            self.keep(self.turns.len(), audio);
         }
         self.push(Turn {
             role: utterance.role,
@@ -71,6 +70,35 @@ impl Log {
             tool_calls: Vec::new(),
             tool_call_id: None,
         })
+    }
+
+    fn keep(&mut self, place: usize, audio: Bytes) {
+        let kept: usize = self.sounds.iter().map(|(_, sound)| sound.len()).sum();
+        if kept + audio.len() <= MAX_SOUND {
+            self.sounds.push((place, audio));
+        }
+    }
+
+    /// The agent's words of that turn have been said, in so many milliseconds; answers when they ended, if there is such a turn.
+    pub fn spoken(
+        &mut self,
+        place: usize,
+        ms: i64,
+        audio: Option<Bytes>,
+        (started_at, now): (Moment, Moment),
+    ) -> Option<Moment> {
+        let is_said = |turn: &&mut Turn| turn.role == Speaker::Agent && turn.content.is_some();
+        let turn = self.turns.get_mut(place).filter(is_said)?;
+        let began = started_at.plus_millis((turn.t * 1000.0).round() as i64);
+        // A line that stood still meanwhile has made them longer.
+        let ends = began.plus_millis(ms).max(now);
+        turn.end_t = Some(ends.since(started_at).as_secs_f64());
+        if let Some(audio) = audio
+            && self.sounds.iter().all(|(known, _)| *known != place)
+        {
+            self.keep(place, audio);
+        }
+        Some(ends)
     }
 
     /// The words of something that the other side said; answers the turn with them.

@@ -5,7 +5,6 @@ use super::{
 };
 use crate::brain::Act;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use bytes::Bytes;
 use rules::conversation::guard;
 use std::collections::VecDeque;
 
@@ -208,12 +207,12 @@ impl Answer {
         if std::mem::replace(&mut spoken.finished, true) {
             return;
         }
-        let sound = self.format.to_phone(std::mem::take(&mut spoken.sound));
+        let sound = self.format.decode(&std::mem::take(&mut spoken.sound));
         let text = spoken.words.trim().to_owned();
         if text.is_empty() && sound.is_empty() {
             return;
         }
-        let audio = (!sound.is_empty()).then(|| Bytes::from(sound));
+        let audio = (!sound.is_empty()).then_some(sound);
         self.acts.push_back((Some(place), Act::Say { text, audio }));
     }
 

@@ -41,7 +41,8 @@ const MESSAGE_LIMIT: usize = 1024 * 1024;
 pub struct RealtimeSettings {
     /// Instead of the provider's.
     pub model: Option<String>,
-    /// 24 kHz PCM instead of mu-law, for compatibles that refuse `audio/pcmu`. One that says so is asked for PCM anyway.
+    /// 24 kHz PCM rather than mu-law: where more than a telephone's sound is carried, and for compatibles that refuse
+    /// `audio/pcmu`. One that refuses what it is asked for is asked for the other.
     pub pcm: bool,
 }
 
@@ -140,6 +141,7 @@ impl Realtime {
     }
 
     async fn settle(&mut self, link: &mut Link) -> Result<(), String> {
+        let wanted = self.format;
         loop {
             match link.event().await? {
                 Event::SessionCreated => break,
@@ -152,10 +154,14 @@ impl Realtime {
             match link.event().await? {
                 Event::SessionUpdated { session } => match session.pointer("/audio/output/format/type") {
                     // It says yes to everything and speaks as it likes.
-                    Some(format) if format != self.format.name() => self.fall_back(link, &format.to_string()).await?,
+                    Some(format) if format != self.format.name() => {
+                        self.fall_back(link, wanted, &format.to_string()).await?
+                    }
                     _ => return Ok(()),
                 },
-                Event::Error { error } if error.names_the_format() => self.fall_back(link, error.words()).await?,
+                Event::Error { error } if error.names_the_format() => {
+                    self.fall_back(link, wanted, error.words()).await?
+                }
                 Event::Error { error } => return Err(format!("it refused the session: {}", error.words())),
                 _ => {}
             }
@@ -168,12 +174,17 @@ impl Realtime {
         link.send(named("session", Ask::Settle { session })).await;
     }
 
-    async fn fall_back(&mut self, link: &Link, why: &str) -> Result<(), String> {
-        if self.format == Format::Pcm {
+    /// From the format that was wanted to the other; there is no third.
+    async fn fall_back(&mut self, link: &Link, wanted: Format, why: &str) -> Result<(), String> {
+        if self.format != wanted {
             return Err(format!("it refused the sound's format: {why}"));
         }
-        tracing::debug!("the provider takes no mu-law: it is asked for 24 kHz PCM");
-        self.format = Format::Pcm;
+        self.format = wanted.other();
+        tracing::debug!(
+            refused = wanted.name(),
+            asked = self.format.name(),
+            "a provider's sound is of another format"
+        );
         self.propose(link).await;
         Ok(())
     }

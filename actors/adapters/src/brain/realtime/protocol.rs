@@ -266,7 +266,7 @@ impl Problem {
         let texts = [&self.param, &self.message, &self.code].into_iter().flatten();
         texts
             .map(|text| text.to_lowercase())
-            .any(|text| text.contains("format") || text.contains("pcmu"))
+            .any(|text| text.contains("format") || text.contains("pcm"))
     }
 
     pub fn words(&self) -> &str {

@@ -11,8 +11,10 @@ mod failures;
 mod interruptions;
 
 use super::*;
-use crate::brain::{Speech, ToolResult};
-use bytes::Bytes;
+use crate::{
+    brain::{Speech, ToolResult},
+    sound::{Pcm, mu_law::SILENCE},
+};
 use realtime_answers::{mu_law, tone};
 use realtime_server::{Answer as Reply, RealtimeServer};
 use rules::conversation::tools::Tool;
@@ -57,7 +59,7 @@ fn speech(ms: usize) -> Vec<u8> {
 fn spoken(mu_law: Vec<u8>) -> Heard {
     Heard::Words(Speech {
         text: "heard".into(),
-        audio: Some(Bytes::from(mu_law)),
+        audio: Some(Pcm::of_mu_law(&mu_law)),
     })
 }
 
@@ -73,7 +75,7 @@ async fn turn(brain: &mut Realtime, heard: Heard) -> Result<Vec<Act>, Failure> {
 
 /// What a server says, and as what tone.
 fn say(text: &str) -> Act {
-    let audio = Some(Bytes::from(speech(60 * text.chars().count())));
+    let audio = Some(Pcm::of_mu_law(&speech(60 * text.chars().count())));
     Act::Say {
         text: text.into(),
         audio,
@@ -170,7 +172,7 @@ async fn speech_goes_in_as_frames_of_20_ms() {
     assert_eq!(sizes, [1; 13 + 5]);
     let expected = [(250, 260), (10, 100)].map(|(ms, whole)| {
         let mut sound = speech(ms);
-        sound.resize(whole * 8, sound::SILENCE);
+        sound.resize(whole * 8, SILENCE);
         sound
     });
     let heard = heard.lock().unwrap();

@@ -1,17 +1,15 @@
 //! One turn: what was heard goes in, one answer comes out.
-use super::{
-    Answer, Ask, Event, Instant, NewItem, Problem, Realtime, Running, State, Text, protocol::Wish, sound::SILENCE,
-};
+use super::{Answer, Ask, Event, Instant, NewItem, Problem, Realtime, Running, State, Text, protocol::Wish};
 use crate::brain::{Act, Failure, Heard, Speech, ToolResult};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use entities::boxed;
 
-/// Bytes of mu-law in one message: 20 ms.
-const FRAME: usize = 160;
+/// Of one message.
+const FRAME_MS: usize = 20;
 /// The provider takes no less than 100 ms.
-const SPEECH_MIN: usize = 5 * FRAME;
+const FEWEST_FRAMES: usize = 5;
 /// Five minutes; of a longer speech the end counts.
-const SPEECH_MAX: usize = 5 * 60 * 8_000;
+const SPEECH_MAX_MS: u64 = 5 * 60 * 1_000;
 /// The output of a call that nobody answered.
 const CANCELED: &str = r#"{"error":"canceled"}"#;
 
@@ -196,11 +194,12 @@ impl Realtime {
             let item = NewItem::Message { role: "user", content };
             return self.put(&name, Ask::Add { item }).await;
         };
-        let mut sound = audio[audio.len().saturating_sub(SPEECH_MAX)..].to_vec();
-        let whole = sound.len().next_multiple_of(FRAME).max(SPEECH_MIN);
-        sound.resize(whole, SILENCE);
+        let mut sound = self.format.encode(&audio.last_ms(SPEECH_MAX_MS));
+        let frame = FRAME_MS * self.format.bytes_per_ms();
+        let whole = sound.len().next_multiple_of(frame).max(FEWEST_FRAMES * frame);
+        sound.resize(whole, self.format.silence());
         self.uncommitted = true;
-        for frame in self.format.of_phone(sound).chunks(20 * self.format.bytes_per_ms()) {
+        for frame in sound.chunks(frame) {
             let audio = BASE64.encode(frame);
             self.put(&name, Ask::Append { audio }).await?;
         }

@@ -2,7 +2,8 @@
 //!
 //! The text goes to its standard input, so no text can be an argument or reach a shell. Its environment is bare: what it
 //! inherits from us could hold secrets.
-use super::{Speaker, wave};
+use super::{RATE, Speaker, wave};
+use crate::sound::Pcm;
 use entities::boxed;
 use std::{
     env, io,
@@ -25,6 +26,8 @@ const LIVE_PLACES: usize = 4;
 const WAITING: usize = 256;
 /// Then a process is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Samples per second of what is heard live, at most: beyond it nobody's voice has anything.
+const WIDEST: u32 = 24_000;
 /// Bytes of a process's output.
 const OUTPUT_LIMIT: u64 = 10 * 1024 * 1024;
 
@@ -66,9 +69,9 @@ impl Program {
         }
     }
 
-    /// `live`: somebody waits for the words. Fails with a reason for the log.
+    /// `live`: somebody waits for the words, and hears more than a telephone. Fails with a reason for the log.
     #[boxed]
-    pub async fn speak(&self, text: &str, language: &str, who: Speaker, live: bool) -> Result<Vec<i16>, String> {
+    pub async fn speak(&self, text: &str, language: &str, who: Speaker, live: bool) -> Result<Pcm, String> {
         let in_line = self.line.try_acquire();
         let _in_line = in_line.map_err(|_| format!("{WAITING} utterances wait for it already"))?;
         let wav = {
@@ -80,7 +83,8 @@ impl Program {
                 Kind::Flite => self.flite(text, who).await?,
             }
         };
-        let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav)).await;
+        let highest = if live { WIDEST } else { RATE };
+        let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav, RATE..=highest)).await;
         parsed.map_err(|error| error.to_string())?
     }
 

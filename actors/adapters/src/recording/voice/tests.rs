@@ -208,6 +208,33 @@ async fn only_the_beginning_of_an_endless_text_is_spoken() {
     assert_eq!(sound.len(), LONGEST_TEXT * 440);
 }
 
+/// A room hears what the program makes; a recording is made as for a telephone.
+#[tokio::test]
+async fn what_is_heard_live_has_the_programs_own_rate() {
+    let folder = machine("espeak-ng", "cat > /dev/null; cat speech.wav");
+    let spec = hound::WavSpec {
+        channels: 1,
+        sample_rate: 22_050,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut wav = hound::WavWriter::create(folder.path().join("speech.wav"), spec).unwrap();
+    let samples: Vec<i16> = (0..22_050).map(|at| at as i16 % 1_000).collect();
+    samples.iter().for_each(|sample| wav.write_sample(*sample).unwrap());
+    wav.finalize().unwrap();
+    let voice = voice_in(&folder, "auto");
+    let live = voice.speak_live("hello", "en", Speaker::Agent).await;
+    assert_eq!(live, Pcm::new(22_050, samples), "sample by sample");
+    assert_eq!(voice.speak("hello", "en", Speaker::Agent).await.len(), 8_000);
+    let tones = voice_in(&tempfile::tempdir().unwrap(), "tones");
+    let spoken = tones.speak("hello", "en", Speaker::Agent).await;
+    assert_eq!(
+        tones.speak_live("hello", "en", Speaker::Agent).await,
+        Pcm::new(8_000, spoken)
+    );
+    assert!(tones.speak_live(" ", "en", Speaker::Agent).await.is_empty());
+}
+
 /// The real programs, where they are installed.
 #[tokio::test]
 async fn the_programs_of_this_machine_speak() {

@@ -1,14 +1,14 @@
-//! From the WAV that a speech program writes to the sound of a telephone: one channel, 8 kHz.
-use super::RATE;
+//! From the WAV that a speech program writes to one channel, at its own rate or a lower one.
+use crate::sound::Pcm;
 use hound::{SampleFormat, WavReader, WavSpec};
-use std::{f64::consts::PI, io::Cursor};
+use std::{f64::consts::PI, io::Cursor, ops::RangeInclusive};
 
 /// Rates that speech programs have.
-const RATES: std::ops::RangeInclusive<u32> = 4_000..=192_000;
+const RATES: RangeInclusive<u32> = 4_000..=192_000;
 
-/// Takes PCM of 8 to 32 bits or floats, of any channels. A WAV that was written to a pipe names no true length: it is
-/// read to its end. Fails on what is no such WAV, and on one without sound.
-pub fn parse(wav: &[u8]) -> Result<Vec<i16>, String> {
+/// Takes PCM of 8 to 32 bits or floats, of any channels; what has none of the wanted rates gets the nearest. A WAV that was
+/// written to a pipe names no true length: it is read to its end. Fails on what is no such WAV, and on one without sound.
+pub fn parse(wav: &[u8], wanted: RangeInclusive<u32>) -> Result<Pcm, String> {
     let reader = WavReader::new(Cursor::new(wav)).map_err(|error| format!("its output is not WAV: {error}"))?;
     let spec = reader.spec();
     if !RATES.contains(&spec.sample_rate) || spec.channels == 0 {
@@ -26,7 +26,13 @@ pub fn parse(wav: &[u8]) -> Result<Vec<i16>, String> {
     if mono.is_empty() {
         return Err("its WAV is empty".to_owned());
     }
-    Ok(to_telephone(&mono, spec.sample_rate))
+    let rate = spec.sample_rate.clamp(*wanted.start(), *wanted.end());
+    let samples: Vec<i16> = match rate == spec.sample_rate {
+        // `as` holds what is too loud at the limits.
+        true => mono.iter().map(|sample| sample.round() as i16).collect(),
+        false => resampled(&mono, spec.sample_rate, rate),
+    };
+    Ok(Pcm::new(rate, samples))
 }
 
 /// In the scale of 16 bits.
@@ -49,15 +55,15 @@ const WIDTH: f64 = 32.0;
 /// Points of the filter's table per zero crossing; between them it is a straight line, 90 dB and more below the sound.
 const FINE: usize = 512;
 
-/// Low-pass and resampling in one: each new sample is the old ones around it, weighed by a windowed sinc. Flat to about
-/// 3.4 kHz, and at least 70 dB down from 4 kHz on, where tones would come back as other tones.
-fn to_telephone(sound: &[f32], rate: u32) -> Vec<i16> {
-    let step = f64::from(rate) / f64::from(RATE);
+/// Low-pass and resampling in one: each new sample is the old ones around it, weighed by a windowed sinc. To 8 kHz it is flat to
+/// about 3.4 kHz, and at least 70 dB down from 4 kHz on, where tones would come back as other tones.
+fn resampled(sound: &[f32], rate: u32, to: u32) -> Vec<i16> {
+    let step = f64::from(rate) / f64::from(to);
     // Cut-off in cycles per old sample: a little below half of the lower rate, by half the filter's slope.
     let cutoff = 0.457 * step.recip().min(1.0);
     let table = filter();
     let reach = WIDTH / (2.0 * cutoff);
-    let length = (sound.len() as u64 * u64::from(RATE)).div_ceil(u64::from(rate));
+    let length = (sound.len() as u64 * u64::from(to)).div_ceil(u64::from(rate));
     let sample = |index: u64| {
         let middle = index as f64 * step;
         let first = (middle - reach).ceil().max(0.0) as usize;
@@ -117,12 +123,12 @@ mod tests {
         let full = 10_000.0 / 2_f64.sqrt();
         for rate in [8_000, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000] {
             for hz in [200.0, 1_000.0, 3_000.0] {
-                let level = rms(&to_telephone(&sine(hz, rate, 1), rate)) / full;
+                let level = rms(&resampled(&sine(hz, rate, 1), rate, 8_000)) / full;
                 assert!((0.98..1.02).contains(&level), "{hz} Hz from {rate}: {level}");
             }
             for hz in [4_100.0, 5_000.0, 7_000.0] {
                 if hz < f64::from(rate) / 2.0 {
-                    let level = rms(&to_telephone(&sine(hz, rate, 1), rate)) / full;
+                    let level = rms(&resampled(&sine(hz, rate, 1), rate, 8_000)) / full;
                     assert!(level < 0.001, "{hz} Hz from {rate}: {level}");
                 }
             }
@@ -155,9 +161,16 @@ mod tests {
                 }
             }
             writer.finalize().unwrap();
-            let sound = parse(wav.get_ref()).unwrap();
-            assert_eq!(sound.len(), 8_000, "{spec:?}");
-            assert!((rms(&sound) - 7_071.0).abs() < 100.0, "{spec:?}: {}", rms(&sound));
+            for (wanted, expected) in [(8_000..=8_000, 8_000), (8_000..=24_000, rate.min(24_000))] {
+                let sound = parse(wav.get_ref(), wanted).unwrap();
+                assert_eq!(
+                    (sound.rate, sound.samples.len()),
+                    (expected, expected as usize),
+                    "{spec:?}"
+                );
+                let level = rms(&sound.samples);
+                assert!((level - 7_071.0).abs() < 100.0, "{spec:?} at {expected}: {level}");
+            }
         }
     }
 
@@ -167,7 +180,8 @@ mod tests {
             b"RIFF\x24\xf0\xff\x7fWAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0\x10\0data\0\xf0\xff\x7f"
                 .to_vec();
         wav.extend([0, 4].repeat(1_600));
-        assert_eq!(parse(&wav).unwrap().len(), 800);
+        let parse = |wav: &[u8]| parse(wav, 8_000..=8_000);
+        assert_eq!(parse(&wav).unwrap().samples.len(), 800);
         assert!(parse(&wav[..44]).is_err(), "no sound in it");
         assert!(parse(b"sorry").is_err());
         assert!(parse(b"").is_err());

@@ -12,7 +12,7 @@ async fn a_page_that_vanishes_is_lost_and_comes_back() {
     assert!(matches!(call.heard().await, MicEvent::SpeechEnded(_)));
     assert_eq!(call.change().await, Some(Change::Lost));
     // The agent's words wait meanwhile.
-    let mut played = call.bridge.play(tone(600.0, 500).into());
+    let mut played = call.play(&tone(600.0, 500));
     assert_eq!(media.connections(), 1);
     assert!(played.try_recv().is_err());
     call.peer.come_back();

@@ -1,5 +1,6 @@
 //! What happens while somebody talks.
 use super::*;
+use bytes::Bytes;
 
 impl ActiveCall {
     /// The other side's wishes are listened to, also while somebody else is called to take over.
@@ -113,6 +114,22 @@ pub(super) fn utter(mut session: Session, mut utterance: Utterance, now: Moment)
 
 /// Nobody speaks longer without a breath.
 pub(super) const MAX_UTTERANCE_MS: i64 = 600_000;
+
+/// How long they take was a guess while they were made; now it is known.
+pub(super) fn spoken(
+    mut session: Session,
+    place: usize,
+    (ms, audio): (u64, Option<Bytes>),
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase {
+        let audio = audio.filter(|_| talk.recorded_from.is_some());
+        let ms = i64::try_from(ms).unwrap_or(i64::MAX).min(MAX_UTTERANCE_MS);
+        let ends = session.log.spoken(place, ms, audio, (talk.started_at, now));
+        talk.quiet_from = ends.map_or(talk.quiet_from, |ends| ends.max(talk.quiet_from));
+    }
+    Ok((session, Vec::new()))
+}
 
 pub(super) fn interrupt(
     mut session: Session,

@@ -399,6 +399,46 @@ fn of_words_that_were_cut_in_on_only_what_was_heard_is_kept() {
     assert_eq!(talk(&cut).quiet_from, at(13));
 }
 
+/// They began as a guess of two seconds.
+#[test]
+fn words_that_were_still_being_made_take_as_long_as_they_took() {
+    let said = |name| after(state(name), utter(Speaker::Agent, "Hello, this is Mia.", 2_000), 12);
+    for (what, ms, at_second, end_t, quiet_from) in [
+        ("shorter than was thought", 1_000, 13, 3.0, at(14)),
+        ("longer", 5_000, 17, 7.0, at(17)),
+        ("as by a clock that stands still", 5_000, 12, 7.0, at(17)),
+        ("a line that stood still in the middle", 1_000, 18, 8.0, at(18)),
+        ("without an end", u64::MAX, 13, 602.0, at(612)),
+    ] {
+        let ended = after(said("answered"), spoken(0, ms, None), at_second);
+        let turn = &ended.log.turns[0];
+        assert_eq!((turn.t, turn.end_t), (2.0, Some(end_t)), "{what}");
+        assert_eq!(talk(&ended).quiet_from, quiet_from, "{what}");
+        let content = turn.content.as_deref();
+        assert_eq!(content, Some("Hello, this is Mia."), "{what}");
+    }
+    // Their sound is kept as that of all others is: where it is recorded, once, and as far as it was heard.
+    let sound = bytes::Bytes::from(vec![0xff; 8_000]);
+    for (name, kept) in [("answered", vec![]), ("recorded", vec![(0, 8_000)])] {
+        let lengths = |session: &Session| -> Vec<(usize, usize)> {
+            let sounds = session.log.sounds.iter();
+            sounds.map(|(place, sound)| (*place, sound.len())).collect()
+        };
+        let ended = after(said(name), spoken(0, 1_000, Some(sound.clone())), 13);
+        assert_eq!(lengths(&ended), kept, "{name}");
+        let again = after(ended.clone(), spoken(0, 1_000, Some(sound.clone())), 13);
+        assert_eq!(lengths(&again), kept, "{name}");
+        let cut: Vec<_> = kept.iter().map(|(place, _)| (*place, 2_400)).collect();
+        assert_eq!(lengths(&after(ended, interrupt(), 13)), cut, "{name}");
+    }
+    // There is no such turn, or it is somebody else's.
+    let heard = after(said("recorded"), utter(Speaker::User, "Hm?", 500), 14);
+    for place in [1, 2, usize::MAX] {
+        let unchanged = after(heard.clone(), spoken(place, 900, Some(sound.clone())), 15);
+        assert_eq!(unchanged, heard);
+    }
+}
+
 /// Words that are known when they have ended.
 fn heard(ms: u64, ago_ms: u64) -> Command {
     Command::Utter(Utterance {

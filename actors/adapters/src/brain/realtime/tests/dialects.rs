@@ -30,11 +30,14 @@ async fn a_provider_without_mu_law_gets_pcm() {
         else {
             panic!("{acts:?}")
         };
-        assert_eq!((text.as_str(), audio.len()), ("A long enough tone.", 60 * 19 * 8));
+        assert_eq!(
+            (text.as_str(), audio.rate, audio.ms()),
+            ("A long enough tone.", 24_000, 60 * 19)
+        );
         assert!(tone_in(audio) > 0.95, "{}", tone_in(audio));
         let heard = std::mem::take(&mut *heard.lock().unwrap());
         assert_eq!(heard.len(), 200 * 48);
-        assert!(tone_in(&sound::narrow(&heard)) > 0.95);
+        assert!(tone_in(&Format::Pcm.decode(&heard)) > 0.95);
     }
     let asked = server.events_of("session.update").into_iter();
     let asked: Vec<_> = asked
@@ -50,10 +53,31 @@ async fn a_provider_without_mu_law_gets_pcm() {
     );
 }
 
+/// A room's sound is wanted wide; a provider that knows the telephone's only is spoken with all the same.
+#[tokio::test]
+async fn a_provider_without_pcm_gets_mu_law() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let seen = heard.clone();
+    let server = RealtimeServer::start_with(move |turn, _| {
+        seen.lock().unwrap().extend(turn.audio.clone());
+        Reply::Say("Fine.".into())
+    })
+    .refuse_pcm();
+    let settings = RealtimeSettings { pcm: true, model: None };
+    let said = turn(&mut brain_at(&server.url, settings), spoken(speech(200))).await;
+    assert_eq!(said.unwrap(), [say("Fine.")]);
+    assert_eq!(*heard.lock().unwrap(), speech(200));
+    let asked = server.events_of("session.update").into_iter();
+    let asked: Vec<_> = asked
+        .map(|event| event["session"]["audio"]["input"]["format"]["type"].clone())
+        .collect();
+    assert_eq!(asked, ["audio/pcm", "audio/pcmu"]);
+}
+
 /// How much of the sound is the tone of 440 Hz, 0 to 1.
-fn tone_in(mu_law: &[u8]) -> f32 {
-    let samples: Vec<f32> = mu_law.iter().map(|byte| f32::from(sound::decode(*byte))).collect();
-    let angle = |n: usize| 2.0 * std::f32::consts::PI * 440.0 * n as f32 / 8_000.0;
+fn tone_in(sound: &Pcm) -> f32 {
+    let samples: Vec<f32> = sound.samples.iter().map(|sample| f32::from(*sample)).collect();
+    let angle = |n: usize| 2.0 * std::f32::consts::PI * 440.0 * n as f32 / sound.rate as f32;
     let part = |wave: fn(f32) -> f32| samples.iter().enumerate().map(|(n, x)| x * wave(angle(n))).sum::<f32>();
     let energy: f32 = samples.iter().map(|x| x * x).sum();
     2.0 * (part(f32::sin).powi(2) + part(f32::cos).powi(2)) / (samples.len() as f32 * energy)
@@ -107,7 +131,7 @@ async fn the_names_of_the_beta_and_answers_without_sound_are_understood() {
             call,
             Act::Say {
                 text: "Good day.".into(),
-                audio: Some(Bytes::from_static(&[255, 255]))
+                audio: Some(Pcm::of_mu_law(&[255, 255]))
             }
         ]
     );

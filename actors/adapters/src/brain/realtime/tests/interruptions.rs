@@ -101,7 +101,7 @@ async fn an_answer_of_two_items_is_cut_where_its_sound_stopped() {
         let mut brain = brain(&server);
         let acts = turn(&mut brain, Heard::Opening).await.unwrap();
         // 31 bytes are 3 ms and a bit; what is not whole does not count.
-        let audio = Some(Bytes::from_static(&[255; 31]));
+        let audio = Some(Pcm::of_mu_law(&[255; 31]));
         assert_eq!(
             acts,
             vec![
@@ -211,7 +211,7 @@ async fn a_dropped_answer_is_called_off_at_once_and_its_rest_does_not_clog_the_l
 async fn speech_that_was_only_half_put_in_is_not_heard() {
     let server = RealtimeServer::start_with(|turn, _| Reply::Say(format!("{} bytes", turn.audio.len())));
     let mut brain = brain(&server);
-    let mut stream = brain.think(spoken(vec![sound::SILENCE; 200 * 8_000]));
+    let mut stream = brain.think(spoken(vec![SILENCE; 200 * 8_000]));
     tokio::select! {
         act = stream.next() => panic!("{act:?} to half a speech"),
         () = server.received("input_audio_buffer.append", 1) => {}
