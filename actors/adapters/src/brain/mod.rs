@@ -9,6 +9,7 @@ pub mod transcription;
 use rules::conversation::tools::Tool;
 pub use scripted::Scripted;
 
+use crate::speech::Speech;
 use bytes::Bytes;
 use entities::{
     Error, Result,
@@ -104,7 +105,7 @@ pub trait Brain: Send {
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;
 }
 
-/// Where minds come from: what the operator has configured.
+/// Where minds, ears and voices come from: what the operator has configured.
 #[derive(Clone, Debug, Default)]
 pub struct Providers {
     pub chat: Option<chat::Provider>,
@@ -113,6 +114,8 @@ pub struct Providers {
     pub transcription: Option<transcription::Provider>,
     /// Who is asked whether somebody wants no more calls, beside the phrases.
     pub opt_out: Option<chat::Provider>,
+    /// Who speaks for minds that do not speak by themselves.
+    pub speech: Speech,
 }
 
 impl Providers {
@@ -132,7 +135,7 @@ impl Providers {
     }
 
     /// The brain that an agent's settings ask for.
-    pub fn brain(&self, definition: &Definition, briefing: Briefing, variables: &Variables) -> Box<dyn Brain> {
+    pub fn brain(&self, definition: &Definition, mut briefing: Briefing, variables: &Variables) -> Box<dyn Brain> {
         match (&definition.brain, &self.chat, &self.realtime) {
             (
                 agent::Brain::Chat {
@@ -155,6 +158,8 @@ impl Providers {
                     model: model.as_deref().map(str::to_owned),
                     pcm: false,
                 };
+                // The speech provider's voices are not its own.
+                briefing.voice = briefing.voice.filter(|voice| provider.voices().contains(voice));
                 Box::new(realtime::Realtime::new(provider.clone(), settings, briefing))
             }
             (agent::Brain::Scripted { replies }, _, _) => Box::new(Scripted::new(briefing, replies, variables)),

@@ -52,6 +52,14 @@ impl Kind {
             Kind::Flite => "flite",
         }
     }
+
+    /// Samples per second that its usual voices have.
+    pub fn rate(self) -> u32 {
+        match self {
+            Kind::EspeakNg => 22_050,
+            Kind::Flite => 16_000,
+        }
+    }
 }
 
 impl Program {
@@ -66,9 +74,16 @@ impl Program {
         }
     }
 
-    /// `live`: somebody waits for the words. Fails with a reason for the log.
+    /// At `rate` samples per second. `live`: somebody waits for the words. Fails with a reason for the log.
     #[boxed]
-    pub async fn speak(&self, text: &str, language: &str, who: Speaker, live: bool) -> Result<Vec<i16>, String> {
+    pub async fn speak(
+        &self,
+        text: &str,
+        language: &str,
+        who: Speaker,
+        live: bool,
+        rate: u32,
+    ) -> Result<Vec<i16>, String> {
         let in_line = self.line.try_acquire();
         let _in_line = in_line.map_err(|_| format!("{WAITING} utterances wait for it already"))?;
         let wav = {
@@ -80,7 +95,7 @@ impl Program {
                 Kind::Flite => self.flite(text, who).await?,
             }
         };
-        let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav)).await;
+        let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav, rate)).await;
         parsed.map_err(|error| error.to_string())?
     }
 
