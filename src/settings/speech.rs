@@ -37,9 +37,13 @@ impl Settings {
             .map_err(|why| BadSetting(format!("speech_url: {why}")))?;
         let voices: Vec<HostedVoice> = list(&self.speech_voices).map(HostedVoice::parse).collect();
         check_names("speech_voices", voices.iter().map(|voice| voice.id.as_str()))?;
-        if voices.iter().any(|voice| voice.at_provider.is_empty() || voice.at_provider.chars().count() > 200) {
+        if voices
+            .iter()
+            .any(|voice| voice.at_provider.is_empty() || voice.at_provider.chars().count() > 200)
+        {
             return Err(BadSetting(
-                "speech_voices: a name must be followed by nothing, or by = and what the provider calls the voice".into(),
+                "speech_voices: a name must be followed by nothing, or by = and what the provider calls the voice"
+                    .into(),
             ));
         }
         let provider = match voices.is_empty() {
@@ -114,7 +118,9 @@ fn kind(setting: &str, name: &str) -> Result<Option<Kind>, BadSetting> {
 /// What is set for a provider that is not: a slip that would go unseen.
 fn unused(provider: &str, settings: [(&str, &str); 4]) -> Result<(), BadSetting> {
     match settings.iter().find(|(_, value)| !value.trim().is_empty()) {
-        Some((name, _)) => Err(BadSetting(format!("{name}: also set `{provider}`, else nobody is asked"))),
+        Some((name, _)) => Err(BadSetting(format!(
+            "{name}: also set `{provider}`, else nobody is asked"
+        ))),
         None => Ok(()),
     }
 }
@@ -131,7 +137,9 @@ pub(super) fn check_names<'a>(setting: &str, names: impl Iterator<Item = &'a str
     }
     let distinct: HashSet<&str> = names.iter().copied().collect();
     if distinct.len() < names.len() || names.len() > 200 {
-        return Err(BadSetting(format!("{setting}: takes at most 200 names, each only once")));
+        return Err(BadSetting(format!(
+            "{setting}: takes at most 200 names, each only once"
+        )));
     }
     Ok(())
 }
@@ -142,7 +150,10 @@ mod tests {
 
     fn with(settings: &[(&str, &str)]) -> Result<Speech, BadSetting> {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let flags: Vec<_> = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let flags: Vec<_> = settings
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect();
         Settings::load(None, &flags)?.speech()
     }
 
@@ -153,7 +164,11 @@ mod tests {
             ("speech_voices", "Katie = f786b574-daa5-4673-aa0c-cbe3e8534c02, plain"),
         ]);
         let provider = speech.unwrap().provider.unwrap();
-        let voices: Vec<_> = provider.voices().iter().map(|voice| (&*voice.id, &*voice.at_provider)).collect();
+        let voices: Vec<_> = provider
+            .voices()
+            .iter()
+            .map(|voice| (&*voice.id, &*voice.at_provider))
+            .collect();
         assert_eq!(
             voices,
             [("Katie", "f786b574-daa5-4673-aa0c-cbe3e8534c02"), ("plain", "plain")]
@@ -173,7 +188,10 @@ mod tests {
             ("speech_fallback_voice", "21m00Tcm4TlvDq8ikWAM"),
         ]);
         let second = speech.unwrap().second.unwrap();
-        assert_eq!((second.provider.kind(), &*second.voice), (Kind::Elevenlabs, "21m00Tcm4TlvDq8ikWAM"));
+        assert_eq!(
+            (second.provider.kind(), &*second.voice),
+            (Kind::Elevenlabs, "21m00Tcm4TlvDq8ikWAM")
+        );
         let usual = with(&[("speech_fallback_provider", "openai")]).unwrap().second.unwrap();
         assert_eq!(usual.voice, "alloy");
     }
@@ -181,9 +199,18 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_told_with_its_setting() {
         let table: [(&[(&str, &str)], &str); 10] = [
-            (&[("speech_provider", "openai"), ("speech_url", "api.example.com")], "speech_url: is not a URL"),
-            (&[("speech_provider", "cartesia"), ("speech_url", "ftp://x")], "speech_url: starts with"),
-            (&[("speech_provider", "openai"), ("speech_api_key", "a b")], "speech_url: the API key"),
+            (
+                &[("speech_provider", "openai"), ("speech_url", "api.example.com")],
+                "speech_url: is not a URL",
+            ),
+            (
+                &[("speech_provider", "cartesia"), ("speech_url", "ftp://x")],
+                "speech_url: starts with",
+            ),
+            (
+                &[("speech_provider", "openai"), ("speech_api_key", "a b")],
+                "speech_url: the API key",
+            ),
             (&[("speech_provider", "elevenlabs")], "speech_voices: name at least one"),
             (
                 &[
@@ -192,10 +219,22 @@ mod tests {
                 ],
                 "speech_voices: `f786b574",
             ),
-            (&[("speech_provider", "piper"), ("speech_voices", "a,a=b")], "speech_voices: takes at most"),
-            (&[("speech_provider", "piper"), ("speech_voices", "a=")], "speech_voices: a name must"),
-            (&[("speech_provider", "piper"), ("speech_voices", "builtin:tones")], "speech_voices: `builtin"),
-            (&[("speech_fallback_provider", "cartesia")], "speech_fallback_voice: name a voice"),
+            (
+                &[("speech_provider", "piper"), ("speech_voices", "a,a=b")],
+                "speech_voices: takes at most",
+            ),
+            (
+                &[("speech_provider", "piper"), ("speech_voices", "a=")],
+                "speech_voices: a name must",
+            ),
+            (
+                &[("speech_provider", "piper"), ("speech_voices", "builtin:tones")],
+                "speech_voices: `builtin",
+            ),
+            (
+                &[("speech_fallback_provider", "cartesia")],
+                "speech_fallback_voice: name a voice",
+            ),
             (&[("speech_fallback_url", "http://x")], "speech_fallback_url: also set"),
         ];
         for (settings, expected) in table {

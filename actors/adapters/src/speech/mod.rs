@@ -61,6 +61,10 @@ const LIMITS: Limits = Limits {
 
 /// Of a language tag what providers know: `de` of `de-AT`. None if that is not a code of two letters.
 fn primary(language: &str) -> Option<String> {
-    let primary = language.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
+    let primary = language
+        .split(['-', '_'])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     (primary.len() == 2).then_some(primary)
 }

@@ -56,14 +56,13 @@ impl Pcm {
 
     /// Where the samples begin, if that is known yet: some servers send a WAV's head before what was to be without.
     fn content(&self, head: &[u8]) -> Result<Option<usize>, SpeechError> {
-        if head.len() < 4 {
-            return Ok(None);
-        }
-        if [&b"ID3"[..], b"OggS", b"fLaC"]
-            .iter()
-            .any(|other| head.starts_with(other))
-        {
+        const OTHERS: [&[u8]; 3] = [b"ID3", b"OggS", b"fLaC"];
+        if OTHERS.iter().any(|other| head.starts_with(other)) {
             return Err(SpeechError::Garbage);
+        }
+        // Sound that is none of these is not held back.
+        if b"RIFF".starts_with(head) || OTHERS.iter().any(|other| other.starts_with(head)) {
+            return Ok(None);
         }
         if !head.starts_with(b"RIFF") {
             return Ok(Some(0));

@@ -253,7 +253,10 @@ mod tests {
         };
         let voices = all("tones", &providers);
         let told: Vec<_> = voices.iter().map(|voice| (&*voice.id, voice.provider)).collect();
-        assert_eq!(told, [(ALWAYS_THERE, "tones"), ("eve", "realtime"), ("bella", "openai")]);
+        assert_eq!(
+            told,
+            [(ALWAYS_THERE, "tones"), ("eve", "realtime"), ("bella", "openai")]
+        );
         assert!(voices[2].is_provided());
         for (chosen, spoken) in [
             (None, "bella"),

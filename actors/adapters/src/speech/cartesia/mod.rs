@@ -81,28 +81,24 @@ impl Talk {
     async fn begin(&self, asked: &Utterance) -> Result<(Option<Vec<i16>>, Context), SpeechError> {
         let by = Instant::now() + self.endpoint.limits.first_byte;
         let first = async {
-            let (mut context, is_fresh) = self.ask(asked).await?;
-            match context.next().await {
+            let (link, is_fresh) = self.link().await?;
+            match self.ask(&link, asked).await {
                 // The socket was closed while nobody spoke: that is no failure of these words.
-                Err(SpeechError::Closed) if !is_fresh => {
-                    let (mut context, _) = self.ask(asked).await?;
-                    Ok((context.next().await?, context))
-                }
-                piece => Ok((piece?, context)),
+                Err(SpeechError::Closed) if !is_fresh => self.ask(&self.link().await?.0, asked).await,
+                outcome => outcome,
             }
         };
         timeout_at(by, first).await.unwrap_or(Err(SpeechError::Timeout))
     }
 
-    /// `true`: on a socket that was opened for it.
-    async fn ask(&self, asked: &Utterance) -> Result<(Context, bool), SpeechError> {
+    async fn ask(&self, link: &Link, asked: &Utterance) -> Result<(Option<Vec<i16>>, Context), SpeechError> {
         let name = format!("turn-{}", self.turns.fetch_add(1, Ordering::Relaxed));
         let message = self.endpoint.message(asked, &name);
-        let (link, is_fresh) = self.link().await?;
-        let context = link.speak(name, message, self.endpoint.limits)?;
-        Ok((context, is_fresh))
+        let mut context = link.speak(name, message, self.endpoint.limits)?;
+        Ok((context.next().await?, context))
     }
 
+    /// The talk's socket; `true`: it was just opened.
     async fn link(&self) -> Result<(Link, bool), SpeechError> {
         let mut kept = self.link.lock().await;
         if let Some(link) = kept.as_ref().filter(|link| link.is_open()) {
