@@ -42,8 +42,18 @@ impl Pieces {
         letters.next().is_none()
     }
 
-    /// The next whole piece, with the space before it.
-    pub fn next(&mut self) -> Option<String> {
+    /// What is left when nothing more comes; call it after `next` has nothing.
+    pub fn finish(&mut self) -> Option<String> {
+        let rest = std::mem::take(&mut self.rest);
+        (!rest.trim().is_empty()).then_some(rest)
+    }
+}
+
+/// The next whole piece, with the space before it; none until more was pushed.
+impl Iterator for Pieces {
+    type Item = String;
+
+    fn next(&mut self) -> Option<Self::Item> {
         let limit = self.rest.char_indices().nth(MAX_SENTENCE).map(|(at, _)| at);
         let sentence = boundary(&self.rest);
         let clause = self.by_clause.then(|| clause(&self.rest)).flatten();
@@ -59,12 +69,6 @@ impl Pieces {
         // A blank line is nothing that could be heard.
         self.by_clause &= piece.trim().is_empty();
         Some(piece)
-    }
-
-    /// What is left when nothing more comes; call it after `next` has nothing.
-    pub fn finish(&mut self) -> Option<String> {
-        let rest = std::mem::take(&mut self.rest);
-        (!rest.trim().is_empty()).then_some(rest)
     }
 }
 
