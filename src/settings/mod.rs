@@ -6,6 +6,7 @@ mod money;
 mod network;
 mod providers;
 mod secret;
+mod speech;
 mod unreadable;
 
 pub use check::BadSetting;
@@ -74,6 +75,16 @@ pub struct Settings {
     pub transcription_url: String,
     pub transcription_api_key: Secret,
     pub transcription_model: String,
+    pub speech_provider: String,
+    pub speech_url: String,
+    pub speech_api_key: Secret,
+    pub speech_model: String,
+    pub speech_voices: String,
+    pub speech_fallback_provider: String,
+    pub speech_fallback_url: String,
+    pub speech_fallback_api_key: Secret,
+    pub speech_fallback_model: String,
+    pub speech_fallback_voice: String,
     pub voice: String,
     pub voice_provider_url: String,
     pub voice_provider_api_key: Secret,
@@ -238,6 +249,12 @@ mod tests {
             ("realtime_voices", "marin, builtin:tones"),
             ("realtime_voices", "marin,marin"),
             ("transcription_url", "api.example.com"),
+            ("speech_provider", "festival"),
+            ("speech_url", "http://127.0.0.1:8880/v1"),
+            ("speech_api_key", "sk-1"),
+            ("speech_voices", "af_bella"),
+            ("speech_fallback_provider", "festival"),
+            ("speech_fallback_voice", "alloy"),
             ("voice", "opera"),
             ("voice_provider_url", "api.elevenlabs.io"),
             ("voice_training_timeout_seconds", "0"),

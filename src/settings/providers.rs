@@ -2,6 +2,7 @@
 use super::{
     Settings,
     check::{BadSetting, list, within},
+    speech,
 };
 use actors::{email::door::Emails, voice_clone::cloning::Cloning};
 use adapters::{
@@ -12,10 +13,9 @@ use adapters::{
         voice::Voice,
     },
     sms::{doors::Sms, twilio::Twilio},
-    voice_clone::{builtin, elevenlabs::Elevenlabs, provider::Sandbox},
+    voice_clone::{elevenlabs::Elevenlabs, provider::Sandbox},
 };
 use runtime::keyring::{Keyring, purpose};
-use std::collections::HashSet;
 
 pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
     settings.post()?;
@@ -98,7 +98,8 @@ impl Settings {
             realtime::Provider::new(&self.realtime_url, self.realtime_api_key.expose(), &self.realtime_model)
                 .map_err(|why| BadSetting(format!("realtime_url: {why}")))
         });
-        let voices = voice_names(&self.realtime_voices)?;
+        let voices: Vec<String> = list(&self.realtime_voices).map(str::to_owned).collect();
+        speech::check_names("realtime_voices", voices.iter().map(String::as_str))?;
         let transcription = (!self.transcription_url.is_empty()).then(|| {
             let key = self.transcription_api_key.given();
             transcription::Provider::new(&self.transcription_url, key, &self.transcription_model)
@@ -109,6 +110,7 @@ impl Settings {
             realtime: realtime.transpose()?.map(|realtime| realtime.with_voices(voices)),
             transcription: transcription.transpose()?,
             opt_out,
+            speech: self.speech()?,
         })
     }
 
@@ -141,22 +143,4 @@ impl Settings {
         let (key, previous) = keyring.derived(purpose::RECORDINGS);
         Vault::open(&self.recordings, s3, key, previous).map_err(|why| BadSetting(format!("recordings: {why}")))
     }
-}
-
-/// What a provider calls its voices. Names that are the service's own, or look like a clone's, would never be told to it.
-fn voice_names(text: &str) -> Result<Vec<String>, BadSetting> {
-    let names: Vec<String> = list(text).map(str::to_owned).collect();
-    let is_good = |name: &String| name.chars().count() <= 100 && builtin::is_foreign(name);
-    if let Some(bad) = names.iter().find(|name| !is_good(name)) {
-        return Err(BadSetting(format!(
-            "realtime_voices: `{bad}` is not the name of a provider's voice"
-        )));
-    }
-    let distinct: HashSet<&String> = names.iter().collect();
-    if distinct.len() < names.len() || names.len() > 200 {
-        return Err(BadSetting(
-            "realtime_voices: takes at most 200 names, each only once".into(),
-        ));
-    }
-    Ok(names)
 }

@@ -1,7 +1,10 @@
-//! What all adapters share that ask a provider over HTTP: the client, and words about failures for the operator.
-use reqwest::{Client, ClientBuilder, redirect};
-use std::time::Duration;
+//! What all adapters share that ask a provider over HTTP: the client, its key, how long it is waited for, and words about
+//! failures for the operator.
+use reqwest::{Client, ClientBuilder, header::HeaderValue, redirect};
+use std::{fmt, sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout};
 use url::Url;
+use zeroize::Zeroizing;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Characters of what a provider says of its failure.
@@ -58,4 +61,89 @@ pub fn loggable(words: &str, key: Option<&str>) -> String {
 pub fn with_cause(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Never printed. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiKey(Arc<Zeroizing<String>>);
+
+impl ApiKey {
+    /// `None` for a service that asks for none. Fails in words for an operator.
+    pub fn of(key: Option<&str>) -> Result<Option<Self>, String> {
+        let Some(key) = key.map(str::trim).filter(|key| !key.is_empty()) else {
+            return Ok(None);
+        };
+        let is_good = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+        if !key.bytes().all(is_good) {
+            return Err("the API key has a character that keys cannot have".into());
+        }
+        Ok(Some(ApiKey(Arc::new(Zeroizing::new(key.to_owned())))))
+    }
+
+    /// For the one who is meant to see it.
+    pub fn expose(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// As a header that no library prints.
+    pub fn header(&self) -> HeaderValue {
+        // It has been looked at: visible characters only.
+        let mut value = HeaderValue::from_str(self.expose()).unwrap_or(HeaderValue::from_static(""));
+        value.set_sensitive(true);
+        value
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// How long we wait for a provider. Only waiting counts, not the time in which its words are spoken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    pub first_byte: Duration,
+    /// Between two pieces.
+    pub silence: Duration,
+    /// For one answer in all, a second try included.
+    pub whole: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            first_byte: Duration::from_secs(10),
+            silence: Duration::from_secs(10),
+            whole: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What is left of the time for one answer.
+#[derive(Debug)]
+pub struct Patience {
+    pub limits: Limits,
+    left: Duration,
+}
+
+impl Patience {
+    pub fn new(limits: Limits) -> Self {
+        Patience {
+            limits,
+            left: limits.whole,
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.left.is_zero()
+    }
+
+    /// `None`: it took longer than `limit`, or than what is left.
+    pub async fn wait<T>(&mut self, limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
+        let begun = Instant::now();
+        let answer = timeout(limit.min(self.left), answer).await;
+        self.left = self.left.saturating_sub(begun.elapsed());
+        answer.ok()
+    }
 }

@@ -1,10 +1,13 @@
 //! Who speaks in a call.
 use crate::deps::Deps;
-use adapters::voice_clone::builtin::{self, Builtin};
+use adapters::{
+    speech::Cast,
+    voice_clone::builtin::{self, Builtin},
+};
 use entities::{
     Error, Result, boxed,
     ids::{TenantId, VoiceId},
-    voice::{self, Status},
+    voice::{self, Maker, Status},
 };
 
 /// By the first of these that there is, as the operator has set the service up; else the default of the language (BCP 47).
@@ -30,6 +33,28 @@ pub async fn check(deps: &Deps, tenant: TenantId, field: &str, voice_id: Option<
         Ok(row) if row.status == Status::Ready => Ok(()),
         Ok(_) => Err(Error::invalid(field, "is not ready to be used yet")),
         Err(Error::NotFound(_)) => Err(unknown()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Who speaks in a talk with that voice; `language`: BCP 47. A clone that is gone is spoken by the service's own voice.
+#[boxed]
+pub async fn cast(deps: &Deps, tenant: TenantId, voice_id: &str, language: &str) -> Result<Cast> {
+    let clone = match voice_id.parse::<VoiceId>() {
+        Ok(id) => at_provider(deps, tenant, id).await?,
+        Err(_) => None,
+    };
+    Ok(deps.providers.speech.cast(voice_id, clone.as_deref(), language))
+}
+
+/// What the provider calls a clone that can be spoken with. The sandbox's can not: nobody has them.
+async fn at_provider(deps: &Deps, tenant: TenantId, id: VoiceId) -> Result<Option<String>> {
+    match voice::load(&deps.db.read, tenant, id).await {
+        Ok(row) => match (row.status, row.provider) {
+            (Status::Ready, Maker::Elevenlabs) => Ok(row.provider_voice_id),
+            (Status::Pending | Status::Training | Status::Failed, _) | (Status::Ready, Maker::Sandbox) => Ok(None),
+        },
+        Err(Error::NotFound(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }

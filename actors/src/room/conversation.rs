@@ -1,11 +1,12 @@
 //! A room's talk: from the agent's arrival to the last word.
 use super::{
+    voices::Voices,
     live_rooms::Ways,
     speech_input::{SpeechInput, Tell},
     transport::{RoomTransport, Sounds},
 };
 use crate::{
-    call::leg::Leg,
+    call::{leg::Leg, voice},
     conversation::{Conversation, Place},
     deps::Deps,
 };
@@ -39,15 +40,20 @@ impl RoomConversation {
         let turns = deps.listeners.listen(leg.session().id);
         let language = leg.agent.definition.language.to_string();
         let transcription = deps.providers.transcription.clone();
-        let sounds = Sounds {
-            voice: deps.studio.voice.clone(),
-            language: language.clone(),
-            has_ears: transcription.is_some(),
-        };
         let (its, session) = (deps.clone(), leg.session());
         let tell: Tell = Arc::new(move |command| {
             its.router.sessions().tell(session, command);
         });
+        let call = &leg.call;
+        let cast = voice::cast(deps, call.tenant_id, call.voice_id.as_deref().unwrap_or_default(), &language).await;
+        let cast = cast.map_err(|error| {
+            tracing::error!(%error, "an agent's voice could not be looked up");
+            (ErrorCode::InternalError, "the agent could not be prepared".to_owned())
+        })?;
+        let sounds = Sounds {
+            voices: Voices::new(cast, &language, tell.clone()),
+            has_ears: transcription.is_some(),
+        };
         let (speech_input, user) = SpeechInput::new(deps.clock.clone(), transcription, &language, tell, heard);
         let transport = RoomTransport::new(deps.clock.clone(), sounds, bridge.clone(), user, inbox);
         let talk = Conversation::of(deps, leg, transport, Place::Room).await;
@@ -55,7 +61,8 @@ impl RoomConversation {
             tracing::error!(error = broken.why, "an agent could not be prepared for a room");
             (ErrorCode::InternalError, "the agent could not be prepared".into())
         })?;
-        let reached = talk.brain.reach().await;
+        let voices = &talk.speech_out.transport.agent.voices;
+        let (reached, ()) = tokio::join!(talk.brain.reach(), voices.warm());
         reached.map_err(|failure| (ErrorCode::AgentUnreachable, failure.to_string()))?;
         Ok(RoomConversation {
             talk,

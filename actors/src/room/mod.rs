@@ -12,5 +12,6 @@ pub mod link;
 pub mod live_rooms;
 pub mod speech_input;
 pub mod transport;
+pub mod voices;
 
 pub use create::{New, create};

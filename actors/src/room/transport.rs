@@ -3,6 +3,7 @@
 //! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
 //! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
 //! says, or is about to say, ends with the participant's first sound.
+use super::voices::Voices;
 use super::speech_input::{Speaking, UNKNOWN, UserInput, UserInputs};
 use crate::{
     call::leg::Control,
@@ -33,7 +34,7 @@ use tokio::sync::watch;
 pub struct RoomTransport {
     clock: Clock,
     bridge: Arc<MediaBridge>,
-    agent: Sounds,
+    pub(super) agent: Sounds,
     user: UserInputs,
     inbox: Inbox,
     later: VecDeque<Control>,
@@ -51,9 +52,7 @@ pub struct RoomTransport {
 
 /// How an agent sounds, and whether it understands what it hears.
 pub struct Sounds {
-    pub voice: Voice,
-    /// BCP 47.
-    pub language: String,
+    pub voices: Voices,
     pub has_ears: bool,
 }
 
@@ -204,8 +203,7 @@ async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
 impl CallTransport for RoomTransport {
     fn voice<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Sound>> {
         async move {
-            let Sounds { voice, language, .. } = &self.agent;
-            Some(Sound::Whole(voice.speak_live(text, language, Speaker::Agent).await))
+            Some(self.agent.voices.speak(text).await)
         }
         .boxed()
     }

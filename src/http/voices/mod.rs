@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 pub enum VoiceType {
     /// The service speaks with it, without a provider.
     Builtin,
-    /// The realtime provider's, in calls of agents with `brain.mode: realtime`.
+    /// The speech provider's; or the realtime provider's, in calls of agents with `brain.mode: realtime`.
     Provider,
     /// Made from the workspace's own samples.
     Cloned,
@@ -49,7 +49,7 @@ pub struct VoiceView {
     pub id: String,
     pub name: String,
     pub r#type: VoiceType,
-    /// Who speaks: `sandbox`, `elevenlabs`, `realtime`, or a program of this machine.
+    /// Who speaks: `sandbox`, `realtime`, `openai`, `elevenlabs`, `cartesia`, `piper`, or a program of this machine.
     pub provider: String,
     /// BCP 47; null: any.
     pub language: Option<String>,

@@ -6,6 +6,7 @@ use super::super::{
 use super::{Found, find, not_configured};
 use crate::{http::caller::Caller, state::State};
 use actix_web::{HttpResponse, web::Data};
+use adapters::voice_clone::builtin::Builtin;
 use entities::{
     Error,
     values::Text,
@@ -31,12 +32,22 @@ pub async fn preview(
     let _permit = state.bulkheads.outside(caller.tenant_id())?;
     state.limits.preview(caller.tenant_id(), asked.text.chars().count())?;
     let sound = match found {
-        Found::Builtin(voice) => voice.say(&state.deps.studio.voice, &asked.text).await.ok_or_else(|| {
-            Error::NotConfigured("the realtime provider's voices speak in calls only; there is no preview".into())
-        })?,
+        Found::Builtin(voice) => say_simply(&state, &voice, &asked.text).await?,
         Found::Clone(row) => say(&state, &row, asked.text.into_string()).await?,
     };
     Ok(HttpResponse::Ok().content_type("audio/wav").body(sound))
+}
+
+/// With one that is simply there: the speech provider's, or this machine's.
+async fn say_simply(state: &State, voice: &Builtin, text: &str) -> ApiResult<Vec<u8>> {
+    if let Some(tongue) = state.deps.providers.speech.hosted(&voice.id, "") {
+        let spoken = tongue.speak(text).wav().await;
+        return Ok(spoken.map_err(|error| Error::Unavailable(format!("the speech provider {error}")))?);
+    }
+    let said = voice.say(&state.deps.studio.voice, text).await;
+    Ok(said.ok_or_else(|| {
+        Error::NotConfigured("the realtime provider's voices speak in calls only; there is no preview".into())
+    })?)
 }
 
 async fn say(state: &State, row: &Model, text: String) -> ApiResult<Vec<u8>> {

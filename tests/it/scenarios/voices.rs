@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{
         Answer, Api, Tenant, World, minutes, seconds,
+        speech_server::{self, SpeechServer},
         voice_server::{Adding, VoiceServer},
     },
 };
@@ -308,6 +309,8 @@ on_both! {
         assert_eq!((found["provider"].as_str(), found["status"].as_str()), (Some("elevenlabs"), Some("ready")), "both envs have it");
         let (status, wav) = bytes(&api, &format!("/v1/voices/{id}/preview"), json!({ "text": "Hello." })).await;
         assert_eq!((status, &wav[..4], wav.len()), (200, &b"RIFF"[..], 16_044));
+        let cast = actors::call::voice::cast(world.deps(), tenant.id, &id, "en").await.unwrap();
+        assert_eq!(cast.first.name(), "elevenlabs", "in talks as well");
 
         server.get_stuck(true);
         assert_eq!(api.delete(&format!("/v1/voices/{id}")).await.status, 204);
@@ -422,6 +425,39 @@ on_both! {
             assert_eq!(answer.error(), (404, "not_found", None), "{path}");
         }
         assert_eq!(voice(&stranger.api, &theirs).await["samples"], 3);
+    }
+
+    async fn a_speech_providers_voices_are_chosen_and_heard(world: &mut World) {
+        let server = SpeechServer::start_with(|asked, _| match asked.body["voice"].as_str() {
+            Some("af_bella") => speech_server::Answer::samples(&[700; 2_400], 1_001),
+            _ => speech_server::Answer::status(402, KEY),
+        })
+        .await;
+        let url = format!("{}/v1", server.url());
+        world.change_settings(&[
+            ("speech_provider", json!("openai")),
+            ("speech_url", json!(url)),
+            ("speech_api_key", json!(KEY)),
+            ("speech_voices", json!("bella=af_bella, poor")),
+        ]).await;
+        let tenant = world.tenant().await;
+        let api = &tenant.api;
+        let listed = api.get("/v1/voices?type=provider&order=asc").await.ok();
+        let told: Vec<_> = listed["data"].as_array().unwrap().iter().map(|voice| (&voice["id"], &voice["provider"])).collect();
+        assert_eq!(told, [(&json!("bella"), &json!("openai")), (&json!("poor"), &json!("openai"))]);
+        let agent = |voice: &str| json!({ "name": "x", "prompt": "x", "voice_id": voice });
+        api.post("/v1/agents", agent("poor")).await.ok();
+        assert_eq!(api.post("/v1/agents", agent("af_bella")).await.error(), (422, "validation_failed", Some("voice_id")));
+        let (status, wav) = bytes(api, "/v1/voices/bella/preview", json!({ "text": "**Hello!** 🎉" })).await;
+        assert_eq!(status, 200);
+        let wav = hound::WavReader::new(&wav[..]).unwrap();
+        assert_eq!((wav.spec().sample_rate, wav.len()), (24_000, 2_400));
+        assert_eq!(server.asked()[0].body["input"], "Hello!");
+        let failed = api.post("/v1/voices/poor/preview", json!({ "text": "Hello!" })).await;
+        assert_eq!(failed.error(), (503, "unavailable", None));
+        assert!(!failed.body.to_string().contains(KEY));
+        let cast = actors::call::voice::cast(world.deps(), tenant.id, "poor", "en").await.unwrap();
+        assert_eq!((cast.first.name(), cast.local.name()), ("openai", "tones"));
     }
 
     async fn voices_are_listed_in_pages(world: &mut World) {

@@ -13,6 +13,8 @@ pub mod realtime_session;
 mod receiver;
 pub mod s3_server;
 pub mod smtp;
+#[expect(dead_code, reason = "the protocol's own tests need all of it")]
+pub mod speech_server;
 pub mod stripe_server;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod transcription_server;

@@ -104,7 +104,7 @@ pub trait Brain: Send {
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;
 }
 
-/// Where minds come from: what the operator has configured.
+/// Where minds, ears and voices come from: what the operator has configured.
 #[derive(Clone, Debug, Default)]
 pub struct Providers {
     pub chat: Option<chat::Provider>,
@@ -113,6 +113,8 @@ pub struct Providers {
     pub transcription: Option<transcription::Provider>,
     /// Who is asked whether somebody wants no more calls, beside the phrases.
     pub opt_out: Option<chat::Provider>,
+    /// Who speaks for minds that do not speak by themselves.
+    pub speech: crate::speech::Speech,
 }
 
 impl Providers {
@@ -135,7 +137,7 @@ impl Providers {
     pub fn brain(
         &self,
         definition: &Definition,
-        briefing: Briefing,
+        mut briefing: Briefing,
         variables: &Variables,
         wide: bool,
     ) -> Box<dyn Brain> {
@@ -161,6 +163,8 @@ impl Providers {
                     model: model.as_deref().map(str::to_owned),
                     pcm: wide,
                 };
+                // The speech provider's voices are not its own.
+                briefing.voice = briefing.voice.filter(|voice| provider.voices().contains(voice));
                 Box::new(realtime::Realtime::new(provider.clone(), settings, briefing))
             }
             (agent::Brain::Scripted { replies }, _, _) => Box::new(Scripted::new(briefing, replies, variables)),

@@ -5,15 +5,14 @@
 //! length, but no speech; nobody can make out a word of it.
 mod program;
 mod tones;
-mod wave;
+pub(crate) mod wave;
 
-use crate::sound::{Pcm, TELEPHONE};
 use entities::boxed;
 use program::{Kind, Program};
 use std::{env, ffi::OsStr, path::PathBuf, sync::Arc};
 
-/// Samples per second of what is recorded: 16 bits, one channel.
-pub const RATE: u32 = TELEPHONE;
+/// Samples per second of all sound here that is not asked for at another rate: 16 bits, one channel.
+pub const RATE: u32 = 8_000;
 
 /// Characters of an utterance that are spoken, about four minutes; what follows is left out.
 pub const LONGEST_TEXT: usize = 4_000;
@@ -74,33 +73,37 @@ impl Voice {
         self.program.as_ref().map_or("tones", |program| program.kind.name())
     }
 
+    /// Samples per second that it has by nature.
+    pub fn rate(&self) -> u32 {
+        self.program.as_ref().map_or(RATE, |program| program.kind.rate())
+    }
+
     /// The sound of a text, at 8 kHz; `language` is a BCP 47 tag such as `de-DE`. Nothing for a text without a word.
     #[boxed]
     pub async fn speak(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
-        self.sound(text, language, who, false).await.samples.to_vec()
+        self.sound(text, language, who, false, RATE).await
     }
 
-    /// The same for somebody who waits for the words: recordings that are made meanwhile do not hold them up. It has the rate
-    /// at which the program speaks, 24 kHz at most.
+    /// The same at its own [`rate`](Voice::rate), for somebody who waits for the words: recordings that are made meanwhile do not
+    /// hold them up.
     #[boxed]
-    pub async fn speak_live(&self, text: &str, language: &str, who: Speaker) -> Pcm {
-        self.sound(text, language, who, true).await
+    pub async fn speak_live(&self, text: &str, language: &str, who: Speaker) -> Vec<i16> {
+        self.sound(text, language, who, true, self.rate()).await
     }
 
-    async fn sound(&self, text: &str, language: &str, who: Speaker, live: bool) -> Pcm {
+    async fn sound(&self, text: &str, language: &str, who: Speaker, live: bool, rate: u32) -> Vec<i16> {
         let text = beginning(text);
         if text.trim().is_empty() {
-            return Pcm::new(RATE, Vec::new());
+            return Vec::new();
         }
-        let tones = || Pcm::new(RATE, tones::tones(text, who));
         let Some(program) = &self.program else {
-            return tones();
+            return tones::tones(text, who, rate);
         };
-        match program.speak(text, language, who, live).await {
+        match program.speak(text, language, who, live, rate).await {
             Ok(sound) => sound,
             Err(reason) => {
                 tracing::warn!(program = program.kind.name(), %reason, "an utterance became tones: the speech program failed");
-                tones()
+                tones::tones(text, who, rate)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Voices that need no training: those of this machine's speech program, tones, and the realtime provider's by name.
+//! Voices that need no training: those of this machine's speech program, tones, and the realtime and the speech provider's by name.
 //!
 //! Their ids stay as they are. Which of this machine's there are depends on what the operator has installed.
 use crate::{
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// A voice that is simply there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// As `builtin:espeak-ng-de`, or the realtime provider's name for it, as `marin`.
+    /// As `builtin:espeak-ng-de`, or the name of a provider's, as `marin`.
     pub id: Cow<'static, str>,
     pub name: Cow<'static, str>,
     pub provider: &'static str,
@@ -83,14 +83,14 @@ static ESPEAK: [Builtin; 26] = espeak![
     "zh" "Chinese",
 ];
 
-/// One of the realtime provider's, by the name that it has there.
-fn provided(name: &str) -> Builtin {
+/// One of a provider's, by its name.
+fn provided(provider: &'static str, name: &str) -> Builtin {
     let mut letters = name.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
     Builtin {
         id: Cow::Owned(name.to_owned()),
         name: Cow::Owned(first.unwrap_or_default() + letters.as_str()),
-        provider: "realtime",
+        provider,
         language: None,
         speaker: Speaker::Agent,
     }
@@ -98,7 +98,7 @@ fn provided(name: &str) -> Builtin {
 
 impl Builtin {
     pub fn is_provided(&self) -> bool {
-        self.provider == "realtime"
+        is_foreign(&self.id)
     }
 
     /// A WAV file; none for a provider's voice, which speaks in calls only.
@@ -124,7 +124,15 @@ pub fn all(program: &str, providers: &Providers) -> Vec<Builtin> {
     let own = ESPEAK.iter().chain(&FLITE).filter(|voice| voice.provider == program);
     all.extend(own.cloned());
     if let Some(realtime) = &providers.realtime {
-        all.extend(realtime.voices().iter().map(|name| provided(name)));
+        all.extend(realtime.voices().iter().map(|name| provided("realtime", name)));
+    }
+    if let Some(speech) = &providers.speech.provider {
+        let name = speech.kind().name();
+        // One name may be known to both.
+        let is_new = |all: &[Builtin], id: &str| all.iter().all(|known| known.id != id);
+        let others = speech.voices().iter().filter(|voice| is_new(&all, &voice.id));
+        let others: Vec<Builtin> = others.map(|voice| provided(name, &voice.id)).collect();
+        all.extend(others);
     }
     all
 }
@@ -150,7 +158,8 @@ pub fn default_of(program: &str, language: &str) -> &'static str {
     }
 }
 
-/// Who speaks in a call, by the first of these that there is; a name that the operator has since taken away is passed over.
+/// Who speaks in a call, by the first of these that there is; a name that the operator has since taken away is passed over. If
+/// there is none: the speech provider's first, or this machine's for the language.
 pub fn of_call<'a>(
     program: &str,
     providers: &Providers,
@@ -160,8 +169,11 @@ pub fn of_call<'a>(
     let is_builtin = |id: &str| all(program, providers).iter().any(|voice| voice.id == id);
     // A clone that is spoken with is not deleted.
     let is_there = |id: &&str| uuid::Uuid::parse_str(id).is_ok() || is_builtin(id);
-    let chosen = chosen.into_iter().flatten().find(is_there);
-    chosen.unwrap_or_else(|| default_of(program, language)).to_owned()
+    if let Some(chosen) = chosen.into_iter().flatten().find(is_there) {
+        return chosen.to_owned();
+    }
+    let provided = providers.speech.default_voice();
+    provided.unwrap_or_else(|| default_of(program, language)).to_owned()
 }
 
 /// May it be told to a provider by that name? What is ours, it does not know.
@@ -172,6 +184,7 @@ pub fn is_foreign(voice_id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::speech::{HostedVoice, Kind, Provider, Speech};
 
     #[test]
     fn ids_are_those_of_this_machine_and_none_is_there_twice() {
@@ -222,6 +235,37 @@ mod tests {
             .map(|voice| (&*voice.id, &*voice.name, voice.is_provided()))
             .collect();
         assert_eq!(told, [(ALWAYS_THERE, "Tones, no words", false), ("eve", "Eve", true)]);
+    }
+
+    #[test]
+    fn the_speech_providers_voices_stand_beside_them() {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let realtime = crate::brain::realtime::Provider::new("ws://127.0.0.1:9", "", "m").unwrap();
+        let speech = Provider::new(Kind::Openai, "http://127.0.0.1:9/v1", None, "kokoro").unwrap();
+        let voices = ["bella=af_bella", "eve"].map(HostedVoice::parse);
+        let providers = Providers {
+            realtime: Some(realtime.with_voices(vec!["eve".into()])),
+            speech: Speech {
+                provider: Some(speech.with_voices(voices.into())),
+                ..Speech::default()
+            },
+            ..Providers::default()
+        };
+        let voices = all("tones", &providers);
+        let told: Vec<_> = voices.iter().map(|voice| (&*voice.id, voice.provider)).collect();
+        assert_eq!(
+            told,
+            [(ALWAYS_THERE, "tones"), ("eve", "realtime"), ("bella", "openai")]
+        );
+        assert!(voices[2].is_provided());
+        for (chosen, spoken) in [
+            (None, "bella"),
+            (Some("af_bella"), "bella"),
+            (Some("eve"), "eve"),
+            (Some(ALWAYS_THERE), ALWAYS_THERE),
+        ] {
+            assert_eq!(of_call("tones", &providers, [chosen], "en"), spoken);
+        }
     }
 
     #[test]

@@ -4,7 +4,6 @@ use super::{
     calls::Calls,
     protocol::{Completion, Request, ToolCall, error_message},
     provider::{MAX_BODY, Patience, Refusal, read},
-    sentence::Sentences,
     sse::{Event, Parser},
 };
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
 };
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::{Response, header::CONTENT_TYPE};
+use rules::conversation::pieces::Pieces;
 use serde_json::Value;
 use std::{collections::VecDeque, time::Duration};
 
@@ -40,7 +40,7 @@ pub struct Answer<'a> {
     chat: &'a mut Chat,
     patience: Patience,
     stage: Stage,
-    sentences: Sentences,
+    sentences: Pieces,
     calls: Calls,
     ready: VecDeque<Ready>,
     /// Comes after all that is ready.
@@ -59,7 +59,7 @@ impl<'a> Answer<'a> {
             patience: Patience::new(chat.provider.limits),
             chat,
             stage: Stage::Unasked,
-            sentences: Sentences::default(),
+            sentences: Pieces::default(),
             calls: Calls::default(),
             ready: VecDeque::new(),
             failure: None,

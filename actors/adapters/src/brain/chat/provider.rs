@@ -1,15 +1,15 @@
 //! The other end: where it is, how we ask it, and what is made of its refusals.
 use super::protocol::{Request, error_message};
+pub use crate::provider_http::{ApiKey, Limits, Patience};
 use crate::{
     brain::Failure,
     provider_http::{self, with_cause},
 };
 use entities::boxed;
 use reqwest::{RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
-use std::{fmt, future::pending, sync::Arc, time::Duration};
-use tokio::time::{Instant, timeout};
+use std::{future::pending, sync::Arc, time::Duration};
+use tokio::time::timeout;
 use url::Url;
-use zeroize::Zeroizing;
 
 /// Before the second and last try, unless the provider names another pause.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -29,36 +29,6 @@ pub struct Provider {
     endpoint: Url,
 }
 
-/// Never printed.
-#[derive(Clone)]
-pub struct ApiKey(Arc<Zeroizing<String>>);
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
-}
-
-/// How long we wait for a provider. Only waiting counts, not the time in which its words are spoken.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
-    pub first_byte: Duration,
-    /// Between two pieces.
-    pub silence: Duration,
-    /// For one answer in all, a second try included.
-    pub whole: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            first_byte: Duration::from_secs(10),
-            silence: Duration::from_secs(10),
-            whole: Duration::from_secs(60),
-        }
-    }
-}
-
 impl Provider {
     /// Fails, in words for an operator, on an address or a key that cannot be used. rustls must have its provider by then.
     pub fn new(url: &str, api_key: Option<&str>, model: &str) -> Result<Self, String> {
@@ -71,20 +41,14 @@ impl Provider {
         if let Ok(mut path) = endpoint.path_segments_mut() {
             path.pop_if_empty().extend(endpoint_path);
         }
-        let api_key = api_key.map(str::trim).filter(|key| !key.is_empty());
-        if api_key.is_some_and(|key| {
-            !key.bytes()
-                .all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
-        }) {
-            return Err("the API key has a character that keys cannot have".into());
-        }
+        let api_key = ApiKey::of(api_key)?;
         if model.trim().is_empty() {
             return Err("the model has no name".into());
         }
         let http = provider_http::client(|builder| builder)?;
         Ok(Provider {
             url: url.into(),
-            api_key: api_key.map(|key| ApiKey(Arc::new(Zeroizing::new(key.to_owned())))),
+            api_key,
             model: model.trim().into(),
             http,
             limits: Limits::default(),
@@ -154,15 +118,15 @@ impl Provider {
         let _ = patience
             .wait(pause(refusal.retry_after.as_deref()), pending::<()>())
             .await;
-        if patience.left.is_zero() {
+        if patience.is_over() {
             return Err(refusal);
         }
         self.once(request(), patience).await
     }
 
     async fn once(&self, mut request: RequestBuilder, patience: &mut Patience) -> Result<Response, Refusal> {
-        if let Some(ApiKey(key)) = &self.api_key {
-            request = request.bearer_auth(key.as_str());
+        if let Some(key) = &self.api_key {
+            request = request.bearer_auth(key.expose());
         }
         let Some(sent) = patience.wait(patience.limits.first_byte, request.send()).await else {
             return Err(Refusal::of("it did not answer in time"));
@@ -189,7 +153,7 @@ impl Provider {
 
     /// A failure in words that may be logged and shown: one line, bounded, without the key.
     pub fn failure(&self, words: &str) -> Failure {
-        let key = self.api_key.as_ref().map(|ApiKey(key)| key.as_str());
+        let key = self.api_key.as_ref().map(ApiKey::expose);
         Failure::Provider(provider_http::loggable(words, key))
     }
 }
@@ -211,30 +175,6 @@ impl Refusal {
             try_again: false,
             retry_after: None,
         }
-    }
-}
-
-/// What is left of the time for one answer.
-#[derive(Debug)]
-pub struct Patience {
-    pub limits: Limits,
-    left: Duration,
-}
-
-impl Patience {
-    pub fn new(limits: Limits) -> Self {
-        Patience {
-            limits,
-            left: limits.whole,
-        }
-    }
-
-    /// `None`: it took longer than `limit`, or than what is left.
-    pub async fn wait<T>(&mut self, limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
-        let begun = Instant::now();
-        let answer = timeout(limit.min(self.left), answer).await;
-        self.left = self.left.saturating_sub(begun.elapsed());
-        answer.ok()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Who is asked, and the way there: one websocket per call.
 use super::{MESSAGE_LIMIT, protocol::Problem};
-use crate::outbound::system_roots;
-use rustls::{ClientConfig, crypto::aws_lc_rs};
+pub use crate::provider_socket::Socket;
+use crate::provider_socket::tls;
+use rustls::ClientConfig;
 use serde::Deserialize;
 use std::{fmt, sync::Arc};
-use tokio::net::TcpStream;
 use tokio_tungstenite::{
-    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
+    Connector, connect_async_tls_with_config,
     tungstenite::{
         Error,
         client::IntoClientRequest,
@@ -19,8 +19,6 @@ use tokio_tungstenite::{
 };
 use url::Url;
 use zeroize::Zeroizing;
-
-pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// A service that speaks the protocol. Cloning is cheap; one for all calls.
 #[derive(Clone)]
@@ -135,17 +133,6 @@ impl Provider {
         let visible = words.chars().map(|c| if c.is_control() { ' ' } else { c });
         visible.take(500).collect()
     }
-}
-
-fn tls() -> Result<Arc<ClientConfig>, String> {
-    let roots = system_roots();
-    if roots.is_empty() {
-        return Err("cannot be trusted: the system has no certificate authorities (package ca-certificates)".into());
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("cannot be reached over TLS: {error}"))?;
-    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
 /// What an HTTP answer in place of a websocket means.

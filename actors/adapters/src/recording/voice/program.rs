@@ -2,8 +2,7 @@
 //!
 //! The text goes to its standard input, so no text can be an argument or reach a shell. Its environment is bare: what it
 //! inherits from us could hold secrets.
-use super::{RATE, Speaker, wave};
-use crate::sound::Pcm;
+use super::{Speaker, wave};
 use entities::boxed;
 use std::{
     env, io,
@@ -26,8 +25,6 @@ const LIVE_PLACES: usize = 4;
 const WAITING: usize = 256;
 /// Then a process is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Samples per second of what is heard live, at most: beyond it nobody's voice has anything.
-const WIDEST: u32 = 24_000;
 /// Bytes of a process's output.
 const OUTPUT_LIMIT: u64 = 10 * 1024 * 1024;
 
@@ -55,6 +52,14 @@ impl Kind {
             Kind::Flite => "flite",
         }
     }
+
+    /// Samples per second that its usual voices have.
+    pub fn rate(self) -> u32 {
+        match self {
+            Kind::EspeakNg => 22_050,
+            Kind::Flite => 16_000,
+        }
+    }
 }
 
 impl Program {
@@ -69,9 +74,16 @@ impl Program {
         }
     }
 
-    /// `live`: somebody waits for the words, and hears more than a telephone. Fails with a reason for the log.
+    /// At `rate` samples per second. `live`: somebody waits for the words. Fails with a reason for the log.
     #[boxed]
-    pub async fn speak(&self, text: &str, language: &str, who: Speaker, live: bool) -> Result<Pcm, String> {
+    pub async fn speak(
+        &self,
+        text: &str,
+        language: &str,
+        who: Speaker,
+        live: bool,
+        rate: u32,
+    ) -> Result<Vec<i16>, String> {
         let in_line = self.line.try_acquire();
         let _in_line = in_line.map_err(|_| format!("{WAITING} utterances wait for it already"))?;
         let wav = {
@@ -83,8 +95,7 @@ impl Program {
                 Kind::Flite => self.flite(text, who).await?,
             }
         };
-        let highest = if live { WIDEST } else { RATE };
-        let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav, RATE..=highest)).await;
+        let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav, rate)).await;
         parsed.map_err(|error| error.to_string())?
     }
 

@@ -1,31 +1,32 @@
 //! The voice of last resort: a tone per word. Not speech: it only shows who talks when, and for how long.
-use super::{RATE, Speaker};
+use super::Speaker;
 use std::f64::consts::TAU;
 
-/// Samples of one character, the spaces among them: 55 ms, a usual pace of speech.
-const CHARACTER: usize = RATE as usize * 55 / 1_000;
-/// Samples of the shortest utterance: 600 ms.
-const SHORTEST: usize = RATE as usize * 600 / 1_000;
-/// Samples of a word's fade in, and of its fade out: 10 ms.
-const FADE: usize = RATE as usize / 100;
+/// Milliseconds of one character, the spaces among them: a usual pace of speech.
+const CHARACTER_MS: usize = 55;
+/// Of the shortest utterance.
+const SHORTEST_MS: usize = 600;
+/// Of a word's fade in, and of its fade out.
+const FADE_MS: usize = 10;
 /// A quarter of full scale, so that two speakers at once do not distort.
 const LOUDNESS: f64 = 8_000.0;
 
-/// Each word sounds for its characters at a pitch of its own; a space is a pause. The same text gives the same sound.
-pub fn tones(text: &str, who: Speaker) -> Vec<i16> {
+/// Each word sounds for its characters at a pitch of its own; a space is a pause. The same text gives the same sound. `rate`:
+/// samples per second.
+pub fn tones(text: &str, who: Speaker, rate: u32) -> Vec<i16> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let spaces = words.len().saturating_sub(1);
     let characters = words.iter().map(|word| word.chars().count()).sum::<usize>() + spaces;
     if characters == 0 {
         return Vec::new();
     }
-    let length = (characters * CHARACTER).max(SHORTEST);
+    let length = (characters * CHARACTER_MS).max(SHORTEST_MS) * rate as usize / 1_000;
     let mut sound = vec![0; length];
     let mut before = 0;
     for word in words {
         let after = before + word.chars().count();
         let span = before * length / characters..after * length / characters;
-        burst(&mut sound[span], pitch(word, who));
+        burst(&mut sound[span], pitch(word, who), rate);
         before = after + 1;
     }
     sound
@@ -50,11 +51,11 @@ pub fn pitch(word: &str, who: Speaker) -> f64 {
 }
 
 /// A tone with one overtone that swells five times a second, as syllables do.
-fn burst(place: &mut [i16], pitch: f64) {
-    let fade = FADE.min(place.len() / 2).max(1);
+fn burst(place: &mut [i16], pitch: f64, rate: u32) {
+    let fade = (FADE_MS * rate as usize / 1_000).min(place.len() / 2).max(1);
     let length = place.len();
     for (at, sample) in place.iter_mut().enumerate() {
-        let seconds = at as f64 / f64::from(RATE);
+        let seconds = at as f64 / f64::from(rate);
         let tone = (TAU * pitch * seconds).sin() + 0.3 * (2.0 * TAU * pitch * seconds).sin();
         let swell = 0.75 - 0.25 * (5.0 * TAU * seconds).cos();
         let edge = at.min(length - 1 - at).min(fade) as f64 / fade as f64;

@@ -1,7 +1,10 @@
-//! Cuts running text into sentences, so that the first can be spoken while the model still writes the second.
+//! Cuts running text into sentences, so that the first can be spoken while the model still writes the second. Where the voice
+//! waits for the first words, the first piece may be a clause already.
 
 /// Characters of one sentence; a longer one is cut at a space.
 const MAX_SENTENCE: usize = 400;
+/// Characters of the shortest first clause: one that is shorter is over before the voice has the next piece.
+const MIN_CLAUSE: usize = 20;
 /// Characters of one answer; the rest is cut off.
 const MAX_ANSWER: usize = 8_000;
 /// A full stop after one of these ends no sentence. What ends in single letters (`e.g.`, `z.B.`) needs no entry.
@@ -11,13 +14,24 @@ const ABBREVIATIONS: [&str; 34] = [
     "vgl", "vs",
 ];
 
+/// By default sentences, from the first on.
 #[derive(Debug, Default)]
-pub struct Sentences {
+pub struct Pieces {
     rest: String,
     taken: usize,
+    /// The next piece may be a clause.
+    by_clause: bool,
 }
 
-impl Sentences {
+impl Pieces {
+    /// Of one turn: the first piece is a clause, if it is long enough to be spoken by itself; sentences follow.
+    pub fn clause_first() -> Self {
+        Pieces {
+            by_clause: true,
+            ..Pieces::default()
+        }
+    }
+
     /// Takes the next words. `false`: the answer is as long as it may be, and what came beyond is gone.
     pub fn push(&mut self, text: &str) -> bool {
         let mut letters = text.chars();
@@ -28,23 +42,33 @@ impl Sentences {
         letters.next().is_none()
     }
 
-    /// The next whole sentence, with the space before it.
-    pub fn next(&mut self) -> Option<String> {
+    /// What is left when nothing more comes; call it after `next` has nothing.
+    pub fn finish(&mut self) -> Option<String> {
+        let rest = std::mem::take(&mut self.rest);
+        (!rest.trim().is_empty()).then_some(rest)
+    }
+}
+
+/// The next whole piece, with the space before it; none until more was pushed.
+impl Iterator for Pieces {
+    type Item = String;
+
+    fn next(&mut self) -> Option<Self::Item> {
         let limit = self.rest.char_indices().nth(MAX_SENTENCE).map(|(at, _)| at);
-        let end = match (boundary(&self.rest), limit) {
+        let sentence = boundary(&self.rest);
+        let clause = self.by_clause.then(|| clause(&self.rest)).flatten();
+        let first = sentence.into_iter().chain(clause).min();
+        let end = match (first, limit) {
             (Some(end), Some(limit)) if end > limit => space_before(&self.rest, limit),
             (Some(end), _) => end,
             (None, Some(limit)) => space_before(&self.rest, limit),
             (None, None) => return None,
         };
         let after = self.rest.split_off(end);
-        Some(std::mem::replace(&mut self.rest, after))
-    }
-
-    /// What is left when nothing more comes; call it after `next` has nothing.
-    pub fn finish(&mut self) -> Option<String> {
-        let rest = std::mem::take(&mut self.rest);
-        (!rest.trim().is_empty()).then_some(rest)
+        let piece = std::mem::replace(&mut self.rest, after);
+        // A blank line is nothing that could be heard.
+        self.by_clause &= piece.trim().is_empty();
+        Some(piece)
     }
 }
 
@@ -65,6 +89,23 @@ fn boundary(text: &str) -> Option<usize> {
             '!' | '?' | '…' => spaced.then_some(end),
             _ => None,
         }
+    })
+}
+
+/// Where the first clause ends that is long enough, if that is certain yet.
+fn clause(text: &str) -> Option<usize> {
+    let start = text.len() - text.trim_start().len();
+    let mut letters = text[start..].char_indices().enumerate();
+    letters.find_map(|(count, (at, letter))| {
+        let end = start + at + letter.len_utf8();
+        let is_pause = match letter {
+            // No space follows these.
+            '，' | '；' | '：' | '、' => true,
+            // One within a number or a time has none behind it.
+            ',' | ';' | ':' | '–' | '—' | '،' | '؛' => text[end..].starts_with(char::is_whitespace),
+            _ => false,
+        };
+        (is_pause && count + 1 >= MIN_CLAUSE).then_some(end)
     })
 }
 
@@ -105,7 +146,11 @@ mod tests {
 
     /// Pushed as one, and letter by letter: the same, but for brackets that are not there yet.
     fn cut(text: &str) -> Vec<String> {
-        let (mut at_once, mut by_letter) = (Sentences::default(), Sentences::default());
+        cut_with(text, Pieces::default)
+    }
+
+    fn cut_with(text: &str, new: fn() -> Pieces) -> Vec<String> {
+        let (mut at_once, mut by_letter) = (new(), new());
         let mut pieces = Vec::new();
         for letter in text.chars() {
             by_letter.push(letter.encode_utf8(&mut [0; 4]));
@@ -160,5 +205,50 @@ mod tests {
         assert_eq!(lengths(&"ä".repeat(1000)), [400, 400, 200]);
         assert_eq!(lengths(&format!("{}. {}", "a".repeat(399), "b".repeat(10))), [400, 10]);
         assert_eq!(lengths(&format!("b {}.", "a".repeat(400))), [1, 399, 2]);
+    }
+
+    #[test]
+    fn the_first_piece_of_a_turn_may_be_a_clause() {
+        for (text, expected) in [
+            (
+                "I can certainly do that, but first, tell me your name. Then, of course, we go on.",
+                vec![
+                    "I can certainly do that,",
+                    "but first, tell me your name.",
+                    "Then, of course, we go on.",
+                ],
+            ),
+            (
+                "Yes, of course, I can do it: now.",
+                vec!["Yes, of course, I can do it:", "now."],
+            ),
+            (
+                "Sure. I can do that for you today, Ann.",
+                vec!["Sure.", "I can do that for you today, Ann."],
+            ),
+            (
+                "It costs 1,000,000 or 2,500 at 10:30 today",
+                vec!["It costs 1,000,000 or 2,500 at 10:30 today"],
+            ),
+            (
+                "That is what I would do – if I could. Yes.",
+                vec!["That is what I would do –", "if I could.", "Yes."],
+            ),
+            (
+                "Well-known and far-away places are",
+                vec!["Well-known and far-away places are"],
+            ),
+            (
+                "我们今天下午三点钟可以给您打电话确认一下，好吗？好",
+                vec!["我们今天下午三点钟可以给您打电话确认一下，", "好吗？", "好"],
+            ),
+            (
+                "\n\nAt nine o'clock tomorrow, if I may.",
+                vec!["At nine o'clock tomorrow,", "if I may."],
+            ),
+            ("Yes, no, well", vec!["Yes, no, well"]),
+        ] {
+            assert_eq!(cut_with(text, Pieces::clause_first), expected, "{text}");
+        }
     }
 }

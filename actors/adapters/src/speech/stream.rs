@@ -1,0 +1,68 @@
+//! Sound on its way.
+use super::{RATE, SpeechError};
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream, Stream},
+};
+use hound::{SampleFormat, WavSpec, WavWriter};
+use std::{fmt, io::Cursor};
+
+/// Sound as it comes: 16 bits, mono, at the voice's own rate. After an error nothing more comes. Dropping it cancels the request
+/// at once.
+pub struct SpeechStream {
+    /// Samples per second.
+    pub rate: u32,
+    chunks: BoxStream<'static, Result<Vec<i16>, SpeechError>>,
+}
+
+impl SpeechStream {
+    pub fn new(rate: u32, chunks: impl Stream<Item = Result<Vec<i16>, SpeechError>> + Send + 'static) -> Self {
+        SpeechStream {
+            rate,
+            chunks: chunks.fuse().boxed(),
+        }
+    }
+
+    /// Of a text without a word.
+    pub fn nothing() -> Self {
+        SpeechStream::new(RATE, stream::empty())
+    }
+
+    /// The next piece, of any length but 0; none when all was said. May be dropped and called again: nothing is lost.
+    pub async fn next(&mut self) -> Option<Result<Vec<i16>, SpeechError>> {
+        self.chunks.next().await
+    }
+
+    /// All of it, as a WAV file.
+    pub async fn wav(mut self) -> Result<Vec<u8>, SpeechError> {
+        let mut sound = Vec::new();
+        while let Some(piece) = self.next().await {
+            sound.extend(piece?);
+        }
+        let spec = WavSpec {
+            channels: 1,
+            sample_rate: self.rate,
+            bits_per_sample: 16,
+            sample_format: SampleFormat::Int,
+        };
+        let mut file = Cursor::new(Vec::with_capacity(sound.len() * 2 + 44));
+        let write = |file: &mut Cursor<Vec<u8>>| {
+            let mut writer = WavWriter::new(file, spec)?;
+            for sample in sound {
+                writer.write_sample(sample)?;
+            }
+            writer.finalize()
+        };
+        // Into memory: there is nothing that could fail.
+        write(&mut file).map_err(|_: hound::Error| SpeechError::Garbage)?;
+        Ok(file.into_inner())
+    }
+}
+
+impl fmt::Debug for SpeechStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpeechStream")
+            .field("rate", &self.rate)
+            .finish_non_exhaustive()
+    }
+}

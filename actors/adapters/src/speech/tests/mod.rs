@@ -1,0 +1,57 @@
+//! Against real local servers that speak each protocol.
+
+// The same servers that scenarios can use for the whole service.
+#[path = "../../../../../tests/it/world/cartesia_server.rs"]
+mod cartesia_server;
+#[path = "../../../../../tests/it/world/speech_server.rs"]
+mod speech_server;
+
+mod cast;
+mod faults;
+mod socket;
+mod wire;
+
+use super::*;
+use crate::provider_http::ApiKey;
+use speech_server::{Answer, SpeechServer, Step};
+
+const KEY: &str = "sk-secret-1234";
+
+/// So little patience that tests of it are short.
+const SHORT: Limits = Limits {
+    first_byte: Duration::from_millis(200),
+    silence: Duration::from_millis(200),
+    whole: Duration::from_secs(10),
+};
+
+fn key() -> Option<ApiKey> {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    ApiKey::of(Some(KEY)).unwrap()
+}
+
+fn openai(server: &SpeechServer, limits: Limits) -> openai::Openai {
+    openai::Openai::new(&format!("{}/v1", server.url()), key(), "kokoro", limits).unwrap()
+}
+
+fn asked(text: &str) -> Utterance {
+    Utterance {
+        text: text.into(),
+        language: "de-AT".into(),
+        voice: "ann".into(),
+    }
+}
+
+/// All of it, or the error that ended it with what came before.
+async fn heard(mut stream: SpeechStream) -> Result<Vec<i16>, (SpeechError, usize)> {
+    let mut sound = Vec::new();
+    while let Some(piece) = stream.next().await {
+        match piece {
+            Ok(piece) => sound.extend(piece),
+            Err(error) => {
+                assert!(stream.next().await.is_none(), "nothing follows an error");
+                return Err((error, sound.len()));
+            }
+        }
+    }
+    Ok(sound)
+}

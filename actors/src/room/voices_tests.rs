@@ -1,0 +1,149 @@
+use super::*;
+use adapters::speech::{Synthesizer, Utterance as Asked};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, ready},
+    stream,
+};
+use std::sync::Mutex;
+
+/// What a speaker does with some words.
+#[derive(Clone, Copy)]
+enum Does {
+    /// So many samples, each the number of the speaker.
+    Says(usize),
+    Fails,
+    /// Says so much, then fails.
+    Breaks(usize),
+    Hangs,
+}
+
+struct Speaker {
+    name: &'static str,
+    rate: u32,
+    sample: i16,
+    does: Does,
+}
+
+impl Synthesizer for Speaker {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn speak(&self, _: Asked) -> SpeechStream {
+        let said = |length: usize| Ok(vec![self.sample; length]);
+        let sound = match self.does {
+            Does::Says(length) => stream::iter(vec![said(length)]).boxed(),
+            Does::Fails => stream::iter(vec![Err(SpeechError::Absent)]).boxed(),
+            Does::Breaks(length) => stream::iter(vec![said(length), Err(SpeechError::Closed)]).boxed(),
+            Does::Hangs => stream::pending().boxed(),
+        };
+        SpeechStream::new(self.rate, sound)
+    }
+
+    fn warm(&self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+}
+
+fn tongue(name: &'static str, rate: u32, sample: i16, does: Does) -> Tongue {
+    Tongue::new(
+        std::sync::Arc::new(Speaker {
+            name,
+            rate,
+            sample,
+            does,
+        }),
+        "voice",
+        "en",
+    )
+}
+
+struct Stand {
+    voices: Voices,
+    noted: Arc<Mutex<Vec<String>>>,
+}
+
+impl Stand {
+    /// Numbers 1 and 2 speak at 24 kHz, this machine (3) at 8 kHz.
+    fn new(first: Does, second: Option<Does>) -> Self {
+        let cast = Cast {
+            first: tongue("first", 24_000, 1, first),
+            second: second.map(|does| tongue("second", 24_000, 2, does)),
+            local: tongue("local", 8_000, 3, Does::Says(100)),
+        };
+        let noted: Arc<Mutex<Vec<String>>> = Arc::default();
+        let its = noted.clone();
+        let tell: Tell = Arc::new(move |command| {
+            if let Command::Note { kind, detail } = command {
+                its.lock().unwrap().push(format!("{kind} {detail}"));
+            }
+        });
+        let patience = Patience {
+            filler: Duration::from_millis(10),
+            next: Duration::from_millis(20),
+        };
+        let voices = Voices::new(cast, "en", tell).with_patience(patience);
+        Stand { voices, noted }
+    }
+
+    /// Whose samples are heard, and how many of each run.
+    async fn hear(&self) -> (u32, Vec<usize>) {
+        let (rate, pieces) = match self.voices.speak("Good morning.").await {
+            Sound::Whole(sound) => (sound.rate, vec![sound.samples.len()]),
+            Sound::Stream(stream) => {
+                let pieces: Vec<_> = stream.chunks.map(|piece| piece.len()).collect().await;
+                (stream.rate, pieces)
+            }
+        };
+        (rate, pieces)
+    }
+
+    fn noted(&self) -> Vec<String> {
+        std::mem::take(&mut *self.noted.lock().unwrap())
+    }
+}
+
+#[tokio::test]
+async fn who_speaks_is_not_interfered_with() {
+    let stand = Stand::new(Does::Says(480), Some(Does::Says(960)));
+    assert_eq!(stand.hear().await, (24_000, vec![480]));
+    assert_eq!(stand.noted(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_fails_is_followed_and_not_asked_again() {
+    let stand = Stand::new(Does::Fails, Some(Does::Says(960)));
+    assert_eq!(stand.hear().await, (24_000, vec![960]));
+    assert_eq!(stand.noted(), ["voice_failed first: cannot be reached"]);
+    assert_eq!(stand.hear().await, (24_000, vec![960]));
+    assert_eq!(stand.noted(), Vec::<String>::new(), "the first was not asked");
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_bridged_and_then_followed() {
+    let stand = Stand::new(Does::Hangs, Some(Does::Says(960)));
+    // The filler has 100 samples of 8 kHz.
+    assert_eq!(stand.hear().await, (24_000, vec![300, 960]));
+    assert_eq!(stand.noted(), ["voice_failed first: did not answer in time"]);
+}
+
+#[tokio::test]
+async fn when_nobody_else_speaks_this_machine_does() {
+    let stand = Stand::new(Does::Fails, Some(Does::Fails));
+    let (rate, pieces) = stand.hear().await;
+    assert_eq!((rate, pieces), (24_000, vec![300]));
+    assert_eq!(stand.noted().len(), 2);
+    assert_eq!(stand.hear().await, (8_000, vec![100]), "at its own rate from now on");
+    let alone = Stand::new(Does::Hangs, None);
+    assert_eq!(alone.hear().await, (24_000, vec![300, 300]), "a filler and the words");
+    assert_eq!(alone.hear().await, (8_000, vec![100]));
+}
+
+#[tokio::test]
+async fn what_was_heard_before_a_failure_is_not_said_again() {
+    let stand = Stand::new(Does::Breaks(240), Some(Does::Says(960)));
+    assert_eq!(stand.hear().await, (24_000, vec![240]));
+    assert_eq!(stand.noted(), ["voice_failed first: broke the connection off"]);
+    assert_eq!(stand.hear().await, (24_000, vec![960]));
+}
