@@ -1,9 +1,9 @@
 //! A room's talk: from the agent's arrival to the last word.
 use super::{
-    voices::Voices,
     live_rooms::Ways,
     speech_input::{SpeechInput, Tell},
     transport::{RoomTransport, Sounds},
+    voices::Voices,
 };
 use crate::{
     call::{leg::Leg, voice},
@@ -45,7 +45,13 @@ impl RoomConversation {
             its.router.sessions().tell(session, command);
         });
         let call = &leg.call;
-        let cast = voice::cast(deps, call.tenant_id, call.voice_id.as_deref().unwrap_or_default(), &language).await;
+        let cast = voice::cast(
+            deps,
+            call.tenant_id,
+            call.voice_id.as_deref().unwrap_or_default(),
+            &language,
+        )
+        .await;
         let cast = cast.map_err(|error| {
             tracing::error!(%error, "an agent's voice could not be looked up");
             (ErrorCode::InternalError, "the agent could not be prepared".to_owned())

@@ -3,16 +3,13 @@
 //! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
 //! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
 //! says, or is about to say, ends with the participant's first sound.
-use super::voices::Voices;
 use super::speech_input::{Speaking, UNKNOWN, UserInput, UserInputs};
+use super::voices::Voices;
 use crate::{
     call::leg::Control,
     conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
 };
-use adapters::{
-    recording::voice::{Speaker, Voice},
-    sound::{Pcm, PcmStream, Sound, TELEPHONE},
-};
+use adapters::sound::{Pcm, PcmStream, Sound, TELEPHONE};
 use entities::values::E164;
 use futures_util::{
     future::{BoxFuture, FutureExt, pending, ready},
@@ -202,10 +199,7 @@ async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
 
 impl CallTransport for RoomTransport {
     fn voice<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Sound>> {
-        async move {
-            Some(self.agent.voices.speak(text).await)
-        }
-        .boxed()
+        async move { Some(self.agent.voices.speak(text).await) }.boxed()
     }
 
     fn is_spoken_over(&mut self) -> bool {

@@ -1,6 +1,7 @@
 //! The test is the connection: it takes the frames, and says what is heard.
 use super::*;
 use crate::room::speech_input::{SpeechInput, Tell};
+use adapters::speech::Speech;
 use entities::values::Moment;
 use futures_util::stream;
 use media::{mic::MicEvent, playout::SoundFrame};
@@ -25,11 +26,14 @@ fn bench() -> (RoomTransport, Bench) {
     let (heard, listen) = mpsc::channel(64);
     let (api, inbox) = mpsc::channel(16);
     let tell: Tell = Arc::new(|_| {});
-    let (speech_input, user) = SpeechInput::new(clock.clone(), None, "en-US", tell, listen);
+    let (speech_input, user) = SpeechInput::new(clock.clone(), None, "en-US", tell.clone(), listen);
     tokio::spawn(speech_input.run());
     let agent = Sounds {
-        voice: Voice::tones(),
-        language: "en-US".into(),
+        voices: Voices::new(
+            Speech::default().cast("builtin:tones", None, "en-US"),
+            "en-US",
+            tell.clone(),
+        ),
         has_ears: false,
     };
     let speaking = user.speaking.clone();
