@@ -97,7 +97,7 @@ impl Transaction {
     pub async fn commit(self) -> Result<(), DbErr> {
         match self.0.0 {
             Kind::Transaction(transaction) => transaction.commit().await,
-            Kind::Pool(_) => Ok(()),
+            Kind::Pool(_) => Err(DbErr::Custom("no transaction is open on this connection".into())),
         }
     }
 

@@ -67,5 +67,6 @@ pub mod webhook_endpoint;
 pub use error::{Error, Result};
 
 /// A function whose future is boxed. Rust compiles a future where it is awaited, with all that it awaits in turn: without a box each
-/// query would be compiled once more in each crate above, and most of a build would be that.
+/// query would be compiled once more in each crate above, and most of a build would be that. An argument that the body
+/// does not name is dropped at the call.
 pub use async_recursion::async_recursion as boxed;

@@ -77,7 +77,12 @@ async fn migrate(db: &DatabaseConnection, before: Option<&str>) -> Result<(), Db
     if pending(db).await?.is_empty() {
         return Ok(());
     }
-    db.execute_unprepared(TABLE).await?;
+    if let Err(error) = db.execute_unprepared(TABLE).await
+        // Another process that makes it at this moment was waited for.
+        && !has_table(db).await?
+    {
+        return Err(error);
+    }
     for migration in ALL {
         if before == Some(migration.name) {
             break;
@@ -129,7 +134,10 @@ fn check_known(applied: &BTreeSet<String>) -> Result<(), DbErr> {
 async fn has_table(db: &DatabaseConnection) -> Result<bool, DbErr> {
     let text = match db.get_database_backend() {
         DbBackend::Sqlite => "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'seaql_migrations'",
-        _ => "SELECT 1 WHERE to_regclass('seaql_migrations') IS NOT NULL",
+        // Of our own schema: another one on the search path may be another program's.
+        _ => {
+            "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = 'seaql_migrations'"
+        }
     };
     let asked = Statement::from_string(db.get_database_backend(), text);
     Ok(db.query_one_raw(asked).await?.is_some())

@@ -11,12 +11,18 @@ use std::collections::HashSet;
 
 impl Settings {
     pub(super) fn speech(&self) -> Result<Speech, BadSetting> {
-        Ok(Speech {
+        let speech = Speech {
             provider: self.speech_provider()?,
             second: self.second_speech_provider()?,
             clones: self.clones_speech_provider()?,
             local: self.voice()?,
-        })
+        };
+        if speech.second.is_some() && speech.provider.is_none() && speech.clones.is_none() {
+            return Err(BadSetting(
+                "speech_fallback_provider: also set `speech_provider`, or it is never asked".into(),
+            ));
+        }
+        Ok(speech)
     }
 
     fn speech_provider(&self) -> Result<Option<Provider>, BadSetting> {
@@ -192,13 +198,14 @@ mod tests {
             (second.provider.kind(), &*second.voice),
             (Kind::Elevenlabs, "21m00Tcm4TlvDq8ikWAM")
         );
-        let usual = with(&[("speech_fallback_provider", "openai")]).unwrap().second.unwrap();
+        let settings = [("speech_provider", "piper"), ("speech_fallback_provider", "openai")];
+        let usual = with(&settings).unwrap().second.unwrap();
         assert_eq!(usual.voice, "alloy");
     }
 
     #[test]
     fn what_cannot_be_meant_is_told_with_its_setting() {
-        let table: [(&[(&str, &str)], &str); 10] = [
+        let table: [(&[(&str, &str)], &str); 11] = [
             (
                 &[("speech_provider", "openai"), ("speech_url", "api.example.com")],
                 "speech_url: is not a URL",
@@ -236,6 +243,10 @@ mod tests {
                 "speech_fallback_voice: name a voice",
             ),
             (&[("speech_fallback_url", "http://x")], "speech_fallback_url: also set"),
+            (
+                &[("speech_fallback_provider", "openai")],
+                "speech_fallback_provider: also set",
+            ),
         ];
         for (settings, expected) in table {
             let said = with(settings).unwrap_err().to_string();

@@ -91,7 +91,7 @@ impl<L: CallTransport> SpeechOut<L> {
         }
         let sound = match audio {
             Some(own) => Some(Sound::Whole(own)),
-            None => self.transport.voice(&text).await,
+            None => self.transport.voice(&text, whole).await,
         };
         self.speak_sound(text, sound, whole).await
     }
@@ -110,8 +110,11 @@ impl<L: CallTransport> SpeechOut<L> {
         };
         let audio = match &sound {
             Some(Sound::Whole(sound)) => self.kept(sound),
-            Some(Sound::Stream(_)) | None => None,
+            // What has come of it is told when it has been said.
+            Some(Sound::Stream(_)) => self.keeps_sound.then(Bytes::new),
+            None => None,
         };
+        let is_open = matches!(sound, Some(Sound::Stream(_)));
         let (sound, tally) = match sound {
             Some(Sound::Stream(stream)) => {
                 let (stream, tally) = Tally::of(stream, self.keeps_sound);
@@ -125,6 +128,7 @@ impl<L: CallTransport> SpeechOut<L> {
             content: text.clone(),
             ms: self.transport.real_ms(ms),
             ago_ms: None,
+            is_open,
             audio,
         });
         self.last_said.clone_from(&text);
@@ -134,11 +138,13 @@ impl<L: CallTransport> SpeechOut<L> {
             sound,
             whole,
         };
+        let mut lead_ms = 0;
         let said = self.transport.say(saying).await;
         if let Some(tally) = tally {
             ms = self.tell_spoken(place, &tally, said, ms);
+            lead_ms = tally.lead_ms();
         }
-        self.spoken(text, said, ms)
+        self.spoken(text, said, ms, lead_ms)
     }
 
     /// What was still being made is known now: the session is told. Answers how long all of it takes, as far as is known.
@@ -158,8 +164,8 @@ impl<L: CallTransport> SpeechOut<L> {
         ms
     }
 
-    /// How far words came that take so long.
-    fn spoken(&mut self, text: String, said: Said, ms: u64) -> Spoken {
+    /// How far words came that take so long, with what was heard before they began.
+    fn spoken(&mut self, text: String, said: Said, ms: u64, lead_ms: u64) -> Spoken {
         match said {
             Said::Whole => {
                 self.session_link.pass(ms);
@@ -171,7 +177,8 @@ impl<L: CallTransport> SpeechOut<L> {
             }
             Said::CutInAfter(played) => {
                 self.session_link.pass(played);
-                let letters = text.chars().count() as u64 * played / ms.max(1);
+                let letters =
+                    text.chars().count() as u64 * played.saturating_sub(lead_ms) / ms.saturating_sub(lead_ms).max(1);
                 let said: String = text
                     .chars()
                     .take(usize::try_from(letters).unwrap_or(usize::MAX))
@@ -203,6 +210,7 @@ impl<L: CallTransport> SpeechOut<L> {
             content: words.speech.text.clone(),
             ms: self.transport.real_ms(words.ms),
             ago_ms: words.ago_ms,
+            is_open: false,
             audio: words.speech.audio.as_ref().and_then(|sound| self.kept(sound)),
         });
         self.transport.hear(words.ms).await;

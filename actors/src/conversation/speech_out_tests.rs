@@ -25,9 +25,9 @@ struct Line {
 }
 
 impl CallTransport for Line {
-    fn voice<'a>(&'a mut self, _: &'a str) -> BoxFuture<'a, Option<Sound>> {
+    fn voice<'a>(&'a mut self, _: &'a str, _: bool) -> BoxFuture<'a, Option<Sound>> {
         let chunks = stream::iter(vec![vec![1_000; 2_400]; self.pieces]).boxed();
-        async { Some(Sound::Stream(PcmStream { rate: 24_000, chunks })) }.boxed()
+        async { Some(Sound::Stream(PcmStream::new(24_000, chunks))) }.boxed()
     }
     fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said> {
         async move {

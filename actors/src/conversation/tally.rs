@@ -2,13 +2,19 @@
 use adapters::sound::{PcmStream, Resampler, TELEPHONE, ms_of, mu_law};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// Sound of one utterance that is passed on: ten minutes. What is beyond is not said.
 const LONGEST_SECONDS: u64 = 600;
 
 /// Counts a sound that comes piece by piece.
-pub struct Tally(Arc<Mutex<Count>>);
+pub struct Tally {
+    count: Arc<Mutex<Count>>,
+    lead: Arc<AtomicU64>,
+}
 
 struct Count {
     rate: u32,
@@ -51,7 +57,7 @@ impl Count {
 impl Tally {
     /// The same sound, which is counted while it is taken.
     pub fn of(stream: PcmStream, keeps_sound: bool) -> (PcmStream, Self) {
-        let PcmStream { rate, chunks } = stream;
+        let PcmStream { rate, chunks, lead } = stream;
         let narrow = keeps_sound.then(|| Resampler::new(rate, TELEPHONE).ok()).flatten();
         let count = Arc::new(Mutex::new(Count {
             rate,
@@ -75,12 +81,22 @@ impl Tally {
             }
         });
         let chunks = counting.boxed();
-        (PcmStream { rate, chunks }, Tally(count))
+        let stream = PcmStream {
+            rate,
+            chunks,
+            lead: lead.clone(),
+        };
+        (stream, Tally { count, lead })
+    }
+
+    /// What came before the words.
+    pub fn lead_ms(&self) -> u64 {
+        ms_of(self.lead.load(Ordering::Relaxed), lock(&self.count).rate)
     }
 
     /// What has come; of the kept sound nothing remains here.
     pub fn take(&self) -> Counted {
-        let mut count = lock(&self.0);
+        let mut count = lock(&self.count);
         let kept = std::mem::take(&mut count.kept);
         Counted {
             ms: ms_of(count.samples, count.rate),
@@ -96,7 +112,7 @@ mod tests {
 
     fn stream(rate: u32, chunks: Vec<Vec<i16>>) -> PcmStream {
         let chunks = stream::iter(chunks).boxed();
-        PcmStream { rate, chunks }
+        PcmStream::new(rate, chunks)
     }
 
     #[tokio::test]
@@ -105,7 +121,7 @@ mod tests {
             let (mut passed, tally) = Tally::of(stream(24_000, vec![vec![1_000; 2_400]; 2]), keeps_sound);
             for (nth, size) in sizes.into_iter().enumerate() {
                 assert_eq!(passed.chunks.next().await, Some(vec![1_000; 2_400]));
-                let count = lock(&tally.0);
+                let count = lock(&tally.count);
                 assert_eq!((count.samples, count.kept.len()), (2_400 * (nth as u64 + 1), size));
                 assert!(!count.is_all);
             }
@@ -123,13 +139,7 @@ mod tests {
     async fn a_sound_without_an_end_ends() {
         let minute = vec![0; 8_000 * 60];
         let endless = stream::repeat(minute).boxed();
-        let (passed, tally) = Tally::of(
-            PcmStream {
-                rate: 8_000,
-                chunks: endless,
-            },
-            true,
-        );
+        let (passed, tally) = Tally::of(PcmStream::new(8_000, endless), true);
         assert_eq!(passed.chunks.count().await, 10);
         let counted = tally.take();
         assert_eq!(

@@ -70,8 +70,8 @@ pub trait CallTransport: Send {
     fn real_ms(&self, ms: u64) -> u64 {
         ms
     }
-    /// The sound of the agent's words, on a transport that carries sound; it may still be being made.
-    fn voice<'a>(&'a mut self, _text: &'a str) -> BoxFuture<'a, Option<Sound>> {
+    /// The sound of the agent's words, on a transport that carries sound; it may still be being made. `whole`: they must be heard.
+    fn voice<'a>(&'a mut self, _text: &'a str, _whole: bool) -> BoxFuture<'a, Option<Sound>> {
         ready(None).boxed()
     }
     /// The other side has begun to speak since it was last listened to: whatever the agent wanted to say is late.

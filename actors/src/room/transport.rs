@@ -198,8 +198,8 @@ async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
 }
 
 impl CallTransport for RoomTransport {
-    fn voice<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Sound>> {
-        async move { Some(self.agent.voices.speak(text).await) }.boxed()
+    fn voice<'a>(&'a mut self, text: &'a str, whole: bool) -> BoxFuture<'a, Option<Sound>> {
+        async move { Some(self.agent.voices.speak(text, whole).await) }.boxed()
     }
 
     fn is_spoken_over(&mut self) -> bool {

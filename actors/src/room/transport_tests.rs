@@ -105,7 +105,7 @@ fn say_what_comes(whole: bool) -> (Saying<'static>, mpsc::UnboundedSender<Vec<i1
     let (make, made) = mpsc::unbounded_channel();
     let chunks = stream::unfold(made, |mut made| async move { Some((made.recv().await?, made)) }).boxed();
     let saying = Saying {
-        sound: Some(Sound::Stream(PcmStream { rate: 16_000, chunks })),
+        sound: Some(Sound::Stream(PcmStream::new(16_000, chunks))),
         ..say(0, whole)
     };
     (saying, make)
@@ -242,10 +242,7 @@ async fn a_voice_that_is_far_ahead_waits() {
         ready((nth < seconds).then(|| (vec![1; 16_000], nth + 1)))
     });
     let saying = Saying {
-        sound: Some(Sound::Stream(PcmStream {
-            rate: 16_000,
-            chunks: chunks.boxed(),
-        })),
+        sound: Some(Sound::Stream(PcmStream::new(16_000, chunks.boxed()))),
         ..say(0, false)
     };
     let (said, ()) = both(transport.say(saying), async {

@@ -13,11 +13,11 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// How long nothing may be heard of some words.
 #[derive(Clone, Copy, Debug)]
@@ -67,33 +67,36 @@ impl Voices {
     /// Opens what the first words need.
     pub async fn warm(&self) {
         // That it failed is seen with the first words.
-        let _ = tokio::time::timeout(self.patience.next, self.cast.first.warm()).await;
+        let _ = timeout(self.patience.next, self.cast.first.warm()).await;
     }
 
-    /// The sound of some words: whole where this machine makes it, else as it comes.
-    pub async fn speak(&self, text: &str) -> Sound {
+    /// The sound of some words: whole where this machine makes it, else as it comes. `must_be_heard`: they are said to their end,
+    /// if need be once more.
+    pub async fn speak(&self, text: &str, must_be_heard: bool) -> Sound {
         let Cast { first, second, local } = &self.cast;
         let hosted = [Some(first), second.as_ref()].into_iter().flatten();
         let hosted = hosted.filter(|tongue| tongue.name() != local.name());
-        let mut hosted: Vec<Tongue> = hosted.skip(self.failed.load(Ordering::Relaxed)).cloned().collect();
-        if hosted.is_empty() {
+        let mut hosted: VecDeque<Tongue> = hosted.skip(self.failed.load(Ordering::Relaxed)).cloned().collect();
+        let Some(current) = hosted.pop_front() else {
             return Sound::Whole(whole(local.speak(text)).await);
-        }
-        let current = hosted.remove(0);
-        hosted.push(local.clone());
+        };
+        hosted.push_back(local.clone());
         let sound = current.speak(text);
-        let rate = sound.rate;
-        let words = Utterance {
+        let (rate, lead) = (sound.rate, Arc::<AtomicU64>::default());
+        let words = Words {
             text: text.to_owned(),
             rate,
+            must_be_heard,
             since: Instant::now(),
             patience: self.patience,
-            filler: Some((local.clone(), stock_phrases::of(&self.language).still_working)),
+            // Tones ask for nothing.
+            filler: (local.name() != TONES).then(|| (local.clone(), stock_phrases::of(&self.language).still_working)),
+            lead: lead.clone(),
             name: current.name(),
             sound,
             resampler: None,
-            rest: hosted.into_iter().collect(),
-            is_heard: false,
+            rest: hosted,
+            heard: 0,
             tell: self.tell.clone(),
             failed: self.failed.clone(),
         };
@@ -101,9 +104,16 @@ impl Voices {
         Sound::Stream(PcmStream {
             rate,
             chunks: chunks.boxed(),
+            lead,
         })
     }
 }
+
+/// What a machine without a speech program has.
+const TONES: &str = "tones";
+
+/// This machine's voice must be ready to ask for a moment within that, else nobody does.
+const FILLER_WITHIN: Duration = Duration::from_millis(700);
 
 async fn whole(mut sound: SpeechStream) -> Pcm {
     let (rate, mut samples) = (sound.rate, Vec::new());
@@ -115,63 +125,86 @@ async fn whole(mut sound: SpeechStream) -> Pcm {
 }
 
 /// Some words on their way.
-struct Utterance {
+struct Words {
     text: String,
     /// What was promised, whoever speaks.
     rate: u32,
+    must_be_heard: bool,
     since: Instant,
     patience: Patience,
     filler: Option<(Tongue, &'static str)>,
+    /// Samples that are none of the words.
+    lead: Arc<AtomicU64>,
     /// Who speaks.
     name: &'static str,
     sound: SpeechStream,
     /// None where the sound has the promised rate.
     resampler: Option<Resampler>,
     rest: VecDeque<Tongue>,
-    is_heard: bool,
+    /// Samples of the words, by whoever speaks now.
+    heard: u64,
     tell: Tell,
     failed: Arc<AtomicUsize>,
 }
 
-impl Utterance {
+type Piece = Option<Result<Vec<i16>, SpeechError>>;
+
+impl Words {
     async fn next(&mut self) -> Option<Vec<i16>> {
         loop {
-            if self.is_heard {
-                return self.go_on().await;
-            }
-            let patience = match &self.filler {
-                Some(_) => self.patience.filler,
-                None => self.patience.next,
+            let piece = match self.heard {
+                0 => match self.first().await? {
+                    First::Sound(piece) => piece,
+                    First::Filler(samples) => return Some(samples),
+                },
+                _ => self.sound.next().await,
             };
-            match timeout_at(self.since + patience, self.sound.next()).await {
-                Ok(Some(Ok(piece))) => {
-                    self.is_heard = true;
+            match piece? {
+                Ok(piece) => {
+                    self.heard += piece.len() as u64;
                     return Some(self.fit(piece));
                 }
-                Ok(None) => return None,
-                Ok(Some(Err(error))) => self.give_over(error)?,
-                Err(_) => match self.filler.take() {
-                    Some((local, words)) => {
-                        let filler = whole(local.speak(words)).await.at(self.rate);
-                        return Some(filler.samples.to_vec());
-                    }
-                    // This machine's voice takes the time that it takes.
-                    None if self.rest.is_empty() => self.is_heard = true,
-                    None => self.give_over(SpeechError::Timeout)?,
-                },
+                Err(error) => self.take_over(error)?,
             }
         }
     }
 
-    async fn go_on(&mut self) -> Option<Vec<i16>> {
-        match self.sound.next().await? {
-            Ok(piece) => Some(self.fit(piece)),
-            Err(error) => {
-                // What was heard of it was heard: nobody says it again from the beginning.
-                self.report(error);
-                None
+    /// The first of the words, or a request for a moment. None: nobody says them.
+    async fn first(&mut self) -> Option<First> {
+        loop {
+            let patience = match &self.filler {
+                Some(_) => self.patience.filler,
+                // This machine's voice takes the time that it takes.
+                None if self.rest.is_empty() => return Some(First::Sound(self.sound.next().await)),
+                None => self.patience.next,
+            };
+            if let Ok(piece) = timeout_at(self.since + patience, self.sound.next()).await {
+                return Some(First::Sound(piece));
+            }
+            let Some((local, words)) = self.filler.take() else {
+                self.give_over(SpeechError::Timeout)?;
+                continue;
+            };
+            tokio::select! {
+                biased;
+                piece = self.sound.next() => return Some(First::Sound(piece)),
+                filler = timeout(FILLER_WITHIN, whole(local.speak(words))) => if let Ok(filler) = filler {
+                    let filler = filler.at(self.rate);
+                    self.lead.fetch_add(filler.samples.len() as u64, Ordering::Relaxed);
+                    return Some(First::Filler(filler.samples.to_vec()));
+                }
             }
         }
+    }
+
+    /// After a failure: the next one says the words if hardly any of them were heard, or if they must be. Otherwise what was heard
+    /// was heard.
+    fn take_over(&mut self, error: SpeechError) -> Option<()> {
+        if self.must_be_heard || self.heard < u64::from(self.sound.rate) {
+            return self.give_over(error);
+        }
+        self.report(error);
+        None
     }
 
     /// The next one says the words. None: there is nobody left.
@@ -181,6 +214,7 @@ impl Utterance {
         self.name = next.name();
         self.sound = next.speak(&self.text);
         self.since = Instant::now();
+        self.heard = 0;
         self.resampler = match self.sound.rate == self.rate {
             true => None,
             // Of rates that are none nothing comes.
@@ -196,7 +230,7 @@ impl Utterance {
         }
         let (provider, name) = (self.name, error.name());
         metrics::counter!("callboard_speech_failures_total", "provider" => provider, "error" => name).increment(1);
-        tracing::warn!(provider, %error, "the speech provider failed: somebody else speaks");
+        tracing::warn!(provider, %error, "a speech provider failed");
         (self.tell)(Command::Note {
             kind: "voice_failed",
             detail: format!("{provider}: {error}"),
@@ -209,6 +243,11 @@ impl Utterance {
             Some(resampler) => resampler.resample(&piece),
         }
     }
+}
+
+enum First {
+    Sound(Piece),
+    Filler(Vec<i16>),
 }
 
 #[cfg(test)]

@@ -89,7 +89,11 @@ impl Stand {
 
     /// Whose samples are heard, and how many of each run.
     async fn hear(&self) -> (u32, Vec<usize>) {
-        let (rate, pieces) = match self.voices.speak("Good morning.").await {
+        self.hear_words(false).await
+    }
+
+    async fn hear_words(&self, must_be_heard: bool) -> (u32, Vec<usize>) {
+        let (rate, pieces) = match self.voices.speak("Good morning.", must_be_heard).await {
             Sound::Whole(sound) => (sound.rate, vec![sound.samples.len()]),
             Sound::Stream(stream) => {
                 let pieces: Vec<_> = stream.chunks.map(|piece| piece.len()).collect().await;
@@ -124,7 +128,16 @@ async fn who_fails_is_followed_and_not_asked_again() {
 async fn who_says_nothing_is_bridged_and_then_followed() {
     let stand = Stand::new(Does::Hangs, Some(Does::Says(960)));
     // The filler has 100 samples of 8 kHz.
-    assert_eq!(stand.hear().await, (24_000, vec![300, 960]));
+    let Sound::Stream(mut stream) = stand.voices.speak("Good morning.", false).await else {
+        panic!("a provider's sound is played as it comes");
+    };
+    assert_eq!(stream.chunks.next().await.map(|piece| piece.len()), Some(300));
+    assert_eq!(stream.lead.load(Ordering::Relaxed), 300, "it is none of the words");
+    assert_eq!(stream.chunks.next().await, Some(vec![2; 960]));
+    assert_eq!(
+        (stream.chunks.next().await, stream.lead.load(Ordering::Relaxed)),
+        (None, 300)
+    );
     assert_eq!(stand.noted(), ["voice_failed first: did not answer in time"]);
 }
 
@@ -141,9 +154,16 @@ async fn when_nobody_else_speaks_this_machine_does() {
 }
 
 #[tokio::test]
-async fn what_was_heard_before_a_failure_is_not_said_again() {
-    let stand = Stand::new(Does::Breaks(240), Some(Does::Says(960)));
-    assert_eq!(stand.hear().await, (24_000, vec![240]));
-    assert_eq!(stand.noted(), ["voice_failed first: broke the connection off"]);
-    assert_eq!(stand.hear().await, (24_000, vec![960]));
+async fn what_breaks_off_is_said_again_if_hardly_any_was_heard_or_all_must_be() {
+    // A second is 24,000 samples.
+    for (breaks_at, must_be_heard, heard) in [
+        (240, false, vec![240, 960]),
+        (24_000, false, vec![24_000]),
+        (24_000, true, vec![24_000, 960]),
+    ] {
+        let stand = Stand::new(Does::Breaks(breaks_at), Some(Does::Says(960)));
+        assert_eq!(stand.hear_words(must_be_heard).await, (24_000, heard), "{breaks_at}");
+        assert_eq!(stand.noted(), ["voice_failed first: broke the connection off"]);
+        assert_eq!(stand.hear().await, (24_000, vec![960]));
+    }
 }

@@ -9,7 +9,10 @@ pub use resample::Resampler;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 /// Samples per second of what is heard.
 pub const HEARING: u32 = 16_000;
@@ -89,6 +92,15 @@ pub struct PcmStream {
     pub rate: u32,
     /// Pieces of any length, in their order. Dropping it calls the rest off.
     pub chunks: BoxStream<'static, Vec<i16>>,
+    /// Samples that came before the words and are none of them.
+    pub lead: Arc<AtomicU64>,
+}
+
+impl PcmStream {
+    pub fn new(rate: u32, chunks: BoxStream<'static, Vec<i16>>) -> Self {
+        let lead = Arc::default();
+        PcmStream { rate, chunks, lead }
+    }
 }
 
 /// Of some words.

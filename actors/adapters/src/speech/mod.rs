@@ -49,8 +49,8 @@ pub struct Utterance {
 /// Samples per second that providers are asked for.
 const RATE: u32 = 24_000;
 
-/// Seconds of sound of one utterance: its text has at most 4,000 characters.
-const LONGEST_SECONDS: usize = 240;
+/// Seconds of sound of one utterance: its text has at most 4,000 characters, of which Chinese says five a second.
+const LONGEST_SECONDS: usize = 600;
 
 /// How long a provider may take. The talk is less patient, and speaks with another voice meanwhile.
 const LIMITS: Limits = Limits {

@@ -1,4 +1,4 @@
-//! Servers with OpenAI's `/audio/speech`: OpenAI, Kokoro-FastAPI, speaches, LocalAI and many others.
+//! Servers with OpenAI's `/audio/speech`: OpenAI, Kokoro-FastAPI, speaches and others.
 //!
 //! Source: platform.openai.com, "Create speech". `pcm` is 16 bits, little endian, mono, 24 kHz, without a head.
 use super::{RATE, SpeechStream, Synthesizer, Utterance, http};

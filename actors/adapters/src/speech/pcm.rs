@@ -81,7 +81,8 @@ impl Pcm {
                 _ => {}
             }
             let length = length.try_into().map_or(0, u32::from_le_bytes);
-            at = start + length as usize;
+            // Parts of odd length are followed by a byte that is none.
+            at = start + length as usize + (length as usize & 1);
         }
         if head.len() > LONGEST_HEAD {
             return Err(SpeechError::Garbage);

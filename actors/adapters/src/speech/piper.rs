@@ -57,7 +57,11 @@ impl Piper {
         };
         let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav, RATE)).await;
         let sound = parsed.map_err(|_| SpeechError::Garbage)?;
-        sound.map_err(|_| SpeechError::Garbage)
+        let sound = sound.map_err(|_| SpeechError::Garbage)?;
+        match sound.len() > RATE as usize * LONGEST_SECONDS {
+            true => Err(SpeechError::TooLong),
+            false => Ok(sound),
+        }
     }
 
     async fn post(&self, at_root: bool, body: &Value) -> Result<Vec<u8>, SpeechError> {

@@ -36,6 +36,8 @@ pub struct Utterance {
     pub ms: u64,
     /// Began so long ago, for what is known when it has ended; `None`: it begins now.
     pub ago_ms: Option<u64>,
+    /// Its sound is still being made: the other side's silence does not count before it has been said.
+    pub is_open: bool,
     /// Its sound as a recording keeps it, where it has one: G.711 mu-law, 8 kHz.
     pub audio: Option<Bytes>,
 }
@@ -93,10 +95,13 @@ impl Log {
         // A line that stood still meanwhile has made them longer.
         let ends = began.plus_millis(ms).max(now);
         turn.end_t = Some(ends.since(started_at).as_secs_f64());
-        if let Some(audio) = audio
-            && self.sounds.iter().all(|(known, _)| *known != place)
-        {
-            self.keep(place, audio);
+        if let Some(audio) = audio {
+            // What was kept of it when it began was nothing, so that nobody else says it in a recording.
+            self.sounds
+                .retain(|(known, sound)| *known != place || !sound.is_empty());
+            if self.sounds.iter().all(|(known, _)| *known != place) {
+                self.keep(place, audio);
+            }
         }
         Some(ends)
     }

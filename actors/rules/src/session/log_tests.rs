@@ -19,6 +19,7 @@ fn words(role: Speaker, content: &str) -> Utterance {
         content,
         ms: 0,
         ago_ms: None,
+        is_open: false,
         audio: None,
     }
 }

@@ -220,6 +220,7 @@ fn utter(role: Speaker, content: &str, ms: u64) -> Command {
         content,
         ms,
         ago_ms: None,
+        is_open: false,
         audio,
     })
 }

@@ -59,7 +59,8 @@ fn truly(wav: &[u8]) -> (Vec<u8>, &[u8]) {
             }
             _ => {}
         }
-        at = (at + 8).saturating_add(length);
+        // Parts of odd length are followed by a byte that is none.
+        at = (at + 8).saturating_add(length + (length & 1));
     }
     (Vec::new(), wav)
 }

@@ -105,7 +105,12 @@ pub(super) fn utter(mut session: Session, mut utterance: Utterance, now: Moment)
             (began, began.plus_millis(ms).min(now))
         }
     };
-    talk.quiet_from = talk.quiet_from.max(ends);
+    let quiet_from = if utterance.is_open {
+        began.plus_millis(MAX_UTTERANCE_MS)
+    } else {
+        ends
+    };
+    talk.quiet_from = talk.quiet_from.max(quiet_from);
     let started_at = talk.started_at;
     let turn = session.log.utter(utterance, (started_at, began, ends));
     let heard = turn.map(|turn| overheard(&session, turn));
@@ -126,7 +131,7 @@ pub(super) fn spoken(
         let audio = audio.filter(|_| talk.recorded_from.is_some());
         let ms = i64::try_from(ms).unwrap_or(i64::MAX).min(MAX_UTTERANCE_MS);
         let ends = session.log.spoken(place, ms, audio, (talk.started_at, now));
-        talk.quiet_from = ends.map_or(talk.quiet_from, |ends| ends.max(talk.quiet_from));
+        talk.quiet_from = ends.unwrap_or(talk.quiet_from);
     }
     Ok((session, Vec::new()))
 }

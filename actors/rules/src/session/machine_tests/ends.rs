@@ -304,6 +304,7 @@ fn the_sounds_of_an_agent_that_speaks_by_itself_go_with_the_recording() {
         content: "Good morning!".into(),
         ms: 100,
         ago_ms: None,
+        is_open: false,
         audio: Some(sound.clone()),
     });
     let (_, effects) = hung_up(after(state("recorded"), spoken, 12), 20);

@@ -439,6 +439,24 @@ fn words_that_were_still_being_made_take_as_long_as_they_took() {
     }
 }
 
+/// However long they take, nobody is silent while they are made; then silence counts from their end.
+#[test]
+fn words_that_are_still_being_made_are_no_silence() {
+    let Command::Utter(utterance) = utter(Speaker::Agent, "Hello.", 600) else {
+        unreachable!()
+    };
+    let open = Command::Utter(Utterance {
+        is_open: true,
+        ..utterance
+    });
+    let begun = after(state("answered"), open, 12);
+    let silent_at = |session: &Session| next_deadline(session);
+    assert!(silent_at(&begun) > silent_at(&after(state("answered"), utter(Speaker::Agent, "Hello.", 100_000), 12)));
+    let said = after(begun, spoken(0, 45_000, None), 57);
+    let known = after(state("answered"), utter(Speaker::Agent, "Hello.", 45_000), 12);
+    assert_eq!(silent_at(&said), silent_at(&known));
+}
+
 /// Words that are known when they have ended.
 fn heard(ms: u64, ago_ms: u64) -> Command {
     Command::Utter(Utterance {
@@ -446,6 +464,7 @@ fn heard(ms: u64, ago_ms: u64) -> Command {
         content: "Well.".into(),
         ms,
         ago_ms: Some(ago_ms),
+        is_open: false,
         audio: Some(bytes::Bytes::from(vec![0xff; 800])),
     })
 }
