@@ -132,7 +132,7 @@ async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>
 #[tokio::test]
 async fn the_agents_words_are_played_to_their_end() {
     let (mut transport, bench) = bench();
-    let voice = transport.voice("Good morning!").await.unwrap();
+    let voice = transport.voice("Good morning!", false).await.unwrap();
     let Sound::Whole(voice) = voice else {
         panic!("it is there")
     };
@@ -140,7 +140,7 @@ async fn the_agents_words_are_played_to_their_end() {
         voice.ms() > 250 && voice.samples.iter().any(|sample| *sample != 0),
         "tones of a second"
     );
-    assert!(matches!(transport.voice(" ").await, Some(Sound::Whole(nothing)) if nothing.is_empty()));
+    assert!(matches!(transport.voice(" ", false).await, Some(Sound::Whole(nothing)) if nothing.is_empty()));
     let (said, played) = both(transport.say(say(60, false)), bench.play(3)).await;
     assert_eq!((said, played), (Said::Whole, vec![1_000; 3 * 320]));
     let nothing = Saying {
