@@ -404,7 +404,7 @@ fn of_words_that_were_cut_in_on_only_what_was_heard_is_kept() {
 fn words_that_were_still_being_made_take_as_long_as_they_took() {
     let said = |name| after(state(name), utter(Speaker::Agent, "Hello, this is Mia.", 2_000), 12);
     for (what, ms, at_second, end_t, quiet_from) in [
-        ("shorter than was thought", 1_000, 13, 3.0, at(14)),
+        ("shorter than was thought", 1_000, 13, 3.0, at(13)),
         ("longer", 5_000, 17, 7.0, at(17)),
         ("as by a clock that stands still", 5_000, 12, 7.0, at(17)),
         ("a line that stood still in the middle", 1_000, 18, 8.0, at(18)),
