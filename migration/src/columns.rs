@@ -2,25 +2,24 @@
 use sea_orm::sea_query::{ColumnDef, IntoIden};
 
 macro_rules! columns {
-    ($($name:ident, $null:ident: $type:ident;)*) => {$(
-        #[allow(dead_code, reason = "not every type has been wanted both ways")]
+    ($($name:ident: $type:ident, $null:ident;)*) => {$(
         pub fn $name(name: impl IntoIden) -> ColumnDef {
-            ColumnDef::new(name).$type().not_null().take()
-        }
-
-        #[allow(dead_code, reason = "not every type has been wanted both ways")]
-        pub fn $null(name: impl IntoIden) -> ColumnDef {
-            ColumnDef::new(name).$type().null().take()
+            ColumnDef::new(name).$type().$null().take()
         }
     )*};
 }
 
 columns! {
-    big_integer, big_integer_null: big_integer;
-    boolean, boolean_null: boolean;
-    double, double_null: double;
-    integer, integer_null: integer;
-    json_binary, json_binary_null: json_binary;
-    text, text_null: text;
-    uuid, uuid_null: uuid;
+    big_integer: big_integer, not_null;
+    big_integer_null: big_integer, null;
+    boolean: boolean, not_null;
+    double_null: double, null;
+    integer: integer, not_null;
+    integer_null: integer, null;
+    json_binary: json_binary, not_null;
+    json_binary_null: json_binary, null;
+    text: text, not_null;
+    text_null: text, null;
+    uuid: uuid, not_null;
+    uuid_null: uuid, null;
 }
