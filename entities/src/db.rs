@@ -7,13 +7,15 @@ use crate::{
     boxed,
     connection::{Connection, Transaction},
     error::{Error, Result},
+    fault,
 };
 use sea_orm::sqlx::{
     Executor,
     sqlite::{SqliteAutoVacuum, SqliteJournalMode, SqliteSynchronous},
 };
 use sea_orm::{
-    ConnectOptions, ConnectionTrait, Database, DbBackend, DbErr, SqliteTransactionMode, Statement, TransactionOptions,
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, SqliteTransactionMode, Statement,
+    TransactionOptions,
 };
 use std::{
     path::PathBuf,
@@ -21,7 +23,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// The doors to the database. Cloning is cheap.
@@ -126,7 +128,7 @@ impl Db {
             Location::Sqlite(path) => {
                 let url = format!("sqlite://{}?mode=rwc", path.display());
                 // The writer first: it creates the file and turns WAL on, which readers cannot.
-                let write = Database::connect(sqlite(&url, 1, false)).await?;
+                let write = sqlite_writer(&url).await?;
                 let read = Database::connect(sqlite(&url, READERS, true)).await?;
                 (write, read, Database::connect(sqlite(&url, REPORTERS, true)).await?)
             }
@@ -173,7 +175,7 @@ impl Db {
     pub async fn renew_writer(&self) -> Result<()> {
         if let Some(pool) = self.write.sqlite() {
             let connection = pool.acquire().await;
-            let connection = connection.map_err(|error| Error::Unavailable(error.to_string()))?;
+            let connection = connection.map_err(|error| Error::Unavailable(fault::driver_words(&error)))?;
             // A close that fails has closed all the same.
             let _ = connection.close().await;
             return Ok(());
@@ -268,6 +270,21 @@ pub async fn optimize(db: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// SQLite waits so long for a file that somebody else has locked.
+const LOCKED: Duration = Duration::from_secs(5);
+
+/// The writer's connection. To turn WAL on SQLite needs the file alone, and for that it does not wait: not for another process that
+/// makes the same file at this moment either.
+async fn sqlite_writer(url: &str) -> Result<DatabaseConnection, DbErr> {
+    let begun = Instant::now();
+    loop {
+        match Database::connect(sqlite(url, 1, false)).await {
+            Err(error) if Error::from(error.clone()).is_locked() && begun.elapsed() < LOCKED => pause().await,
+            opened => return opened,
+        }
+    }
+}
+
 fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
     let mut options = ConnectOptions::new(url);
     options
@@ -280,7 +297,7 @@ fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
     options.map_sqlx_sqlite_opts(move |options| {
         let options = options
             .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(5))
+            .busy_timeout(LOCKED)
             .statement_cache_capacity(256)
             // Readers find the file's pages mapped; their own cache is for what only the log holds yet.
             .pragma("cache_size", if read_only { "-4096" } else { "-16384" })

@@ -1,5 +1,5 @@
 //! The one error type. `src/http/error.rs` holds the table from these variants to status, code and message.
-use crate::values::Moment;
+use crate::{fault, values::Moment};
 use sea_orm::{DbErr, RuntimeErr, SqlErr, sqlx};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -162,10 +162,11 @@ impl From<DbErr> for Error {
             DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause)) => is_passing(cause),
             _ => false,
         };
+        let words = fault::words(&error);
         if passing {
-            Error::Unavailable(error.to_string())
+            Error::Unavailable(words)
         } else {
-            Error::Internal(error.to_string())
+            Error::Internal(words)
         }
     }
 }

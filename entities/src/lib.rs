@@ -8,6 +8,7 @@ pub mod changes;
 pub mod connection;
 pub mod db;
 pub mod error;
+pub mod fault;
 pub mod generation;
 pub mod ids;
 pub mod keys;

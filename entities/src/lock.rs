@@ -4,6 +4,7 @@ use crate::{
     boxed,
     db::{Location, pause, postgres},
     error::Result,
+    fault,
 };
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use std::{fs::File, path::Path};
@@ -44,7 +45,7 @@ impl Lock {
                 options.idle_timeout(None).max_lifetime(None);
                 let connection = Database::connect(options)
                     .await
-                    .map_err(|error| format!("cannot open {}: {error}", location.shown()))?;
+                    .map_err(|error| format!("cannot open {}: {}", location.shown(), fault::words(&error)))?;
                 let lock = Lock::Advisory(connection);
                 // The server takes a moment to notice that a process was killed: its successor waits for that.
                 for _ in 0..TRIES {

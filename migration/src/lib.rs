@@ -92,21 +92,24 @@ async fn migrate(db: &DatabaseConnection, before: Option<&str>) -> Result<(), Db
             ..Default::default()
         };
         let transaction = db.begin_with_options(options).await?;
-        make(&transaction, migration).await?;
+        let is_new = make(&transaction, migration).await?;
         transaction.commit().await?;
+        if is_new {
+            tracing::info!(migration = migration.name, "the database's schema was changed");
+        }
     }
     Ok(())
 }
 
-/// Makes one unless it is there: another process may have been at it a moment ago, and is waited for.
-async fn make(db: &DatabaseTransaction, migration: &Migration) -> Result<(), DbErr> {
+/// Makes one unless it is there: another process may have been at it a moment ago, and is waited for. Says whether it made it.
+async fn make(db: &DatabaseTransaction, migration: &Migration) -> Result<bool, DbErr> {
     let backend = db.get_database_backend();
     if backend == DbBackend::Postgres {
         db.execute_unprepared("LOCK TABLE \"seaql_migrations\" IN EXCLUSIVE MODE")
             .await?;
     }
     if applied(db).await?.contains(migration.name) {
-        return Ok(());
+        return Ok(false);
     }
     (migration.up)(&Schema(db)).await?;
     let now = SystemTime::now()
@@ -117,7 +120,7 @@ async fn make(db: &DatabaseTransaction, migration: &Migration) -> Result<(), DbE
     let text = "INSERT INTO \"seaql_migrations\" (\"version\", \"applied_at\") VALUES ($1, $2)";
     db.execute_raw(Statement::from_sql_and_values(backend, text, values))
         .await?;
-    Ok(())
+    Ok(true)
 }
 
 /// A database that a newer version has changed is not touched by an older one.

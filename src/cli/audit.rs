@@ -27,7 +27,7 @@ use entities::{
 use lines::*;
 use rooms::room_line;
 use rules::hours::Rules;
-use sea_orm::{ConnectOptions, Database, DbErr};
+use sea_orm::{ConnectOptions, Database};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -88,8 +88,6 @@ pub async fn write(db: &Connection, only: Option<TenantId>, out: impl Write) -> 
 
 /// A connection that makes no file, migrates nothing, and leaves the log of a killed server to its successor.
 async fn open(location: &Location) -> Result<Connection, CannotStart> {
-    let cannot =
-        |what: &str, error: DbErr| CannotStart(format!("database_url: cannot {what} {}: {error}", location.shown()));
     let mut options = ConnectOptions::new(match location {
         Location::Sqlite(path) => format!("sqlite://{}?mode=ro", path.display()),
         Location::Postgres(url) => url.clone(),
@@ -97,8 +95,9 @@ async fn open(location: &Location) -> Result<Connection, CannotStart> {
     options.max_connections(1).sqlx_logging(false);
     let db = Database::connect(options)
         .await
-        .map_err(|error| cannot("open", error))?;
-    let pending = migration::pending(&db).await.map_err(|error| cannot("read", error))?;
+        .map_err(|error| CannotStart::database("open", location, &error))?;
+    let pending = migration::pending(&db).await;
+    let pending = pending.map_err(|error| CannotStart::database("read", location, &error))?;
     if pending.is_empty() {
         return Ok(db.into());
     }

@@ -26,12 +26,10 @@ impl From<Error> for CannotStart {
 pub(super) async fn open(config: Option<PathBuf>) -> Result<(Settings, Db, Clock, Ids), CannotStart> {
     let settings = Settings::load(config, &[])?;
     let location = settings.location()?;
-    let cannot = |what: &str, error: sea_orm::DbErr| {
-        CannotStart(format!("database_url: cannot {what} {}: {error}", location.shown()))
-    };
-    let db = Db::open(&location).await.map_err(|error| cannot("open", error))?;
-    let migrated = async { migration::up(db.write.pool()?).await };
-    migrated.await.map_err(|error| cannot("migrate", error))?;
+    let opened = Db::open(&location).await;
+    let db = opened.map_err(|error| CannotStart::database("open", &location, &error))?;
+    let migrated = async { migration::up(db.write.pool()?).await }.await;
+    migrated.map_err(|error| CannotStart::database("migrate", &location, &error))?;
     let clock = Clock::wall();
     Ok((settings, db, clock.clone(), Ids::new(clock)))
 }

@@ -7,6 +7,7 @@ mod bites;
 mod commands;
 mod http;
 mod long_lists;
+mod migrations;
 mod outbound;
 mod process;
 mod scenarios;
