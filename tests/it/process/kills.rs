@@ -1,5 +1,5 @@
 //! kill -9 at random moments, and what the receiver of the webhooks sees of it.
-use super::{Calls, kills, on, terminate};
+use super::{Calls, kills, on_disk, terminate};
 use crate::world::Backend;
 use serde_json::{Value, json};
 use std::{
@@ -12,7 +12,7 @@ const MAX_IN_FLIGHT: usize = 8;
 
 /// kill -9 in the middle of a campaign of 500 contacts, again and again.
 fn killed_in_the_middle(backend: Backend) {
-    on(backend, async |place| {
+    on_disk(backend, async |place| {
         let receiver = crate::world::Receiver::start();
         let environment = [
             ("CALLBOARD_SANDBOX_SPEED", "20"),

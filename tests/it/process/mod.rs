@@ -34,14 +34,13 @@ struct Place {
 }
 
 impl Place {
-    async fn new(backend: Backend) -> Option<Self> {
-        let database = TestDatabase::new(backend).await?;
-        Some(Place {
+    fn with(database: TestDatabase) -> Self {
+        Place {
             folder: tempfile::tempdir().unwrap(),
             database,
             bind: own_address(),
             key: runtime::keyring::Keyring::generate(),
-        })
+        }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -177,12 +176,21 @@ fn stderr(output: &Output) -> String {
 }
 
 fn on(backend: Backend, test: impl AsyncFnOnce(Place)) {
+    run(TestDatabase::new(backend), test);
+}
+
+/// For tests that kill.
+fn on_disk(backend: Backend, test: impl AsyncFnOnce(Place)) {
+    run(TestDatabase::on_disk(backend), test);
+}
+
+fn run(database: impl Future<Output = Option<TestDatabase>>, test: impl AsyncFnOnce(Place)) {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     actix_rt::System::new().block_on(async {
-        if let Some(place) = Place::new(backend).await {
+        if let Some(database) = database.await {
             // A test that waits for what never comes must fail, not hang.
             let limit = Duration::from_secs(300) + Duration::from_secs(12) * u32::try_from(kills()).unwrap();
-            let ended = tokio::time::timeout(limit, test(place)).await;
+            let ended = tokio::time::timeout(limit, test(Place::with(database))).await;
             assert!(ended.is_ok(), "the test did not end within {limit:?}");
         }
     });

@@ -1,7 +1,7 @@
 //! kill -9 over calls that are recorded, refused, handed over and opted out of; then over sounds that are being stored and
 //! erased. What was written down by service, carrier, receiver and disk is put side by side, and nothing may contradict.
 use super::{
-    Calls, Place, on, terminate,
+    Calls, Place, on_disk, terminate,
     the_law::{lines, millis, number},
 };
 use crate::{
@@ -258,7 +258,7 @@ fn figures(kills: usize, dump: &[Value]) {
 
 /// By hand with more: `CALLBOARD_TEST_KILLS=30`.
 fn killed_while_it_records(backend: Backend) {
-    on(backend, async |place: Place| {
+    on_disk(backend, async |place: Place| {
         let kills = number("CALLBOARD_TEST_KILLS", 4);
         let mut stage = Stage::set(place).await;
         let number = json!({ "phone_number": "+15002990000", "agent_id": stage.agents[1] });
@@ -328,7 +328,7 @@ const ROUND: usize = 5;
 
 /// Killed at the moment at which another sound appears in the folder, or one is gone.
 fn killed_while_it_stores_and_erases(backend: Backend) {
-    on(backend, async |place: Place| {
+    on_disk(backend, async |place: Place| {
         let kills = number("CALLBOARD_TEST_KILLS", 5);
         let mut stage = Stage::set(place).await;
         let folder = stage.folder();

@@ -2,7 +2,7 @@
 //! with nothing left again and again. What was written down by service, carrier, provider, mail server and client is put side
 //! by side, and nothing may contradict.
 use super::{
-    Calls, Place, on, terminate,
+    Calls, Place, on_disk, terminate,
     the_law::{lines, millis, number},
 };
 use crate::{
@@ -334,7 +334,7 @@ fn figures(kills: usize, evidence: &Evidence) {
 
 /// By hand with more: `CALLBOARD_TEST_KILLS=100`.
 fn killed_while_it_spends(backend: Backend) {
-    on(backend, async |place: Place| {
+    on_disk(backend, async |place: Place| {
         let kills = number("CALLBOARD_TEST_KILLS", 5);
         // A second of talk costs 20, and no more than two are set aside: so the balance may fall below zero.
         let mut shop = Shop::open(
@@ -460,7 +460,7 @@ fn killed_while_it_spends_on_postgres() {
 
 /// Two hundred calls are asked for at once, and the credits cover ten.
 fn killed_while_all_want_the_last_cents(backend: Backend) {
-    on(backend, async |place: Place| {
+    on_disk(backend, async |place: Place| {
         let kills = number("CALLBOARD_TEST_KILLS", 3);
         let mut shop = Shop::open(
             place,

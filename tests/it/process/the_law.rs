@@ -1,6 +1,6 @@
 //! kill -9 in the middle of campaigns, with numbers that come onto the do-not-call list meanwhile, pauses, and a list that is
 //! being read in: what was written down by service, carrier and client is put side by side, and nothing may contradict.
-use super::{Calls, Place, kills, on, terminate};
+use super::{Calls, Place, kills, on_disk, terminate};
 use crate::{
     audit::{Evidence, check, report},
     world::Backend,
@@ -35,7 +35,7 @@ pub(super) fn millis() -> i64 {
 }
 
 fn killed_while_it_calls(backend: Backend) {
-    on(backend, async |place: Place| {
+    on_disk(backend, async |place: Place| {
         let (kills, contacts) = (kills(), number("CALLBOARD_TEST_CONTACTS", 300));
         let rate = (contacts as f64 / (kills as f64 * 0.6)).clamp(10.0, 100.0).round();
         let log = place.folder.path().join("carrier.log");

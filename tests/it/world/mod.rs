@@ -39,7 +39,7 @@ use entities::{
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use std::{cell::Cell, net::TcpListener, time::Duration};
+use std::{cell::Cell, net::TcpListener, sync::OnceLock, time::Duration};
 
 /// Real time for one scenario, on a slow machine with many tests at once; more where it is repeated by hand.
 fn limit() -> Duration {
@@ -106,7 +106,7 @@ pub fn seconds(seconds: u64) -> Duration {
 
 impl World {
     async fn start(backend: Backend) -> Option<World> {
-        let database = Database::new(backend).await?;
+        let database = Database::migrated(backend).await?;
         let clock = Clock::manual(Moment::parse("2027-03-02T13:00:00Z").unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let bind = listener.local_addr().unwrap().to_string();
@@ -429,14 +429,16 @@ impl World {
     }
 }
 
+/// One for all tests: each of its own would read all certificates of the system first. It keeps no connection, so that nothing of
+/// one test is left to another.
 pub fn client() -> reqwest::Client {
+    static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     #[expect(clippy::disallowed_methods, reason = "talks to the test's own server")]
-    reqwest::Client::builder()
-        .pool_max_idle_per_host(0)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .build()
-        .unwrap()
+    let new = || {
+        let builder = reqwest::Client::builder().pool_max_idle_per_host(0).no_proxy();
+        builder.redirect(reqwest::redirect::Policy::none()).build().unwrap()
+    };
+    CLIENT.get_or_init(new).clone()
 }
 
 /// A workspace as its programs see it.

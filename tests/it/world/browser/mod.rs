@@ -4,6 +4,7 @@ mod page;
 
 pub use page::{DESKTOP, PHONE, Page, Screen};
 
+use super::database;
 use link::Link;
 use serde_json::json;
 use std::{
@@ -59,7 +60,7 @@ impl Browser {
             eprintln!("SKIPPED: no Chromium (none of {NAMES:?} is in PATH; run `bash tests/run`)");
             return None;
         };
-        let profile = tempfile::tempdir().unwrap();
+        let profile = database::folder();
         let mut command = Command::new(program);
         command
             .args(flags(microphone))
