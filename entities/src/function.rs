@@ -4,6 +4,7 @@ use crate::{
     connection::Connection,
     error::{Error, Result},
     ids::{FunctionId, TenantId},
+    owned::of_tenant,
     page::{self, Listed, Page},
     values::{Bounded, Moment, Text, WebhookUrl},
 };
@@ -100,16 +101,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-#[boxed]
-pub async fn load(db: &Connection, tenant: TenantId, id: FunctionId) -> Result<Model> {
-    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
-    found.ok_or(Error::NotFound("function"))
-}
-
-#[boxed]
-pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
-    page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
-}
+of_tenant!(FunctionId, "function");
 
 #[boxed]
 pub async fn of_name(db: &Connection, tenant: TenantId, name: &str) -> Result<Option<Model>> {
@@ -147,10 +139,4 @@ pub async fn reseal(db: &Connection, id: FunctionId, sealed_secret: String, seal
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
-}
-
-fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::DeletedAt.is_null())
 }

@@ -13,6 +13,7 @@ pub mod generation;
 pub mod ids;
 pub mod keys;
 pub mod lock;
+mod owned;
 pub mod page;
 pub mod values;
 

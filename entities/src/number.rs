@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Result},
     ids::{AgentId, NumberId, TenantId, TrunkId},
     number_claim,
+    owned::of_tenant,
     page::{self, Listed, Page},
     values::{E164, Env, Moment, Text},
 };
@@ -63,16 +64,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-#[boxed]
-pub async fn load(db: &Connection, tenant: TenantId, id: NumberId) -> Result<Model> {
-    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
-    found.ok_or(Error::NotFound("number"))
-}
-
-#[boxed]
-pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
-    page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
-}
+of_tenant!(NumberId, "number");
 
 #[boxed]
 pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
@@ -139,12 +131,6 @@ pub async fn default_of(db: &Connection, tenant: TenantId, env: Env) -> Result<O
 #[boxed]
 pub async fn default_on_trunk(db: &Connection, tenant: TenantId) -> Result<Option<E164>> {
     oldest(db, usable(tenant, Env::Live).filter(Column::TrunkId.is_not_null())).await
-}
-
-fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::DeletedAt.is_null())
 }
 
 fn usable(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {

@@ -7,6 +7,7 @@ use crate::{
     error::{Error, Result},
     ids::{RecordingId, SessionId, TenantId, TenantScoped},
     keys,
+    owned::of_tenant_and_env,
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
@@ -73,23 +74,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-impl Model {
-    pub fn key(&self) -> TenantScoped<RecordingId> {
-        TenantScoped::new(self.tenant_id, self.env, self.id)
-    }
-}
-
-fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::Env.eq(env))
-}
-
-#[boxed]
-pub async fn load(db: &Connection, key: TenantScoped<RecordingId>) -> Result<Model> {
-    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
-    found.one(db).await?.ok_or(Error::NotFound("recording"))
-}
+of_tenant_and_env!(RecordingId, "recording");
 
 /// Whose it is, for a link that carries its own proof.
 #[boxed]

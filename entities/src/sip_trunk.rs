@@ -6,6 +6,7 @@ use crate::{
     connection::Connection,
     error::{Error, Result},
     ids::{TenantId, TrunkId},
+    owned::of_tenant,
     page::{self, Listed, Page},
     values::{Bounded, Domain, Moment, SipHost, Text},
 };
@@ -89,16 +90,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-#[boxed]
-pub async fn load(db: &Connection, tenant: TenantId, id: TrunkId) -> Result<Model> {
-    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
-    found.ok_or(Error::NotFound("SIP trunk"))
-}
-
-#[boxed]
-pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
-    page::fetch(db, owned(tenant), Column::Id, Column::CreatedAt, page).await
-}
+of_tenant!(TrunkId, "SIP trunk");
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
@@ -140,10 +132,4 @@ pub async fn reseal(db: &Connection, id: TrunkId, sealed_password: String) -> Re
         .exec(db)
         .await?;
     Ok(())
-}
-
-fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::DeletedAt.is_null())
 }

@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Result},
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
     message::Messages,
+    owned::of_tenant_and_env,
     page::{self, Listed, Page},
     values::{Cents, E164, Env, Metadata, Moment},
 };
@@ -144,23 +145,7 @@ impl Messages for Entity {
     const ENDED_AT: Column = Column::EndedAt;
 }
 
-impl Model {
-    pub fn key(&self) -> TenantScoped<SmsId> {
-        TenantScoped::new(self.tenant_id, self.env, self.id)
-    }
-}
-
-fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::Env.eq(env))
-}
-
-#[boxed]
-pub async fn load(db: &Connection, key: TenantScoped<SmsId>) -> Result<Model> {
-    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
-    found.one(db).await?.ok_or(Error::NotFound("message"))
-}
+of_tenant_and_env!(SmsId, "message");
 
 /// Whose it is, for a provider's report that carries its own proof.
 #[boxed]

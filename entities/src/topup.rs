@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Result},
     ids::{TenantId, TenantScoped, TopupId},
     keys,
+    owned::of_tenant_and_env,
     page::{self, Listed, Page},
     values::{Cents, Env, Moment},
 };
@@ -92,23 +93,7 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
-impl Model {
-    pub fn key(&self) -> TenantScoped<TopupId> {
-        TenantScoped::new(self.tenant_id, self.env, self.id)
-    }
-}
-
-fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
-    Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::Env.eq(env))
-}
-
-#[boxed]
-pub async fn load(db: &Connection, key: TenantScoped<TopupId>) -> Result<Model> {
-    let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
-    found.one(db).await?.ok_or(Error::NotFound("top-up"))
-}
+of_tenant_and_env!(TopupId, "top-up");
 
 #[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page: Page) -> Result<Listed<Model>> {
