@@ -330,6 +330,24 @@ fn long_functions(path: &str, text: &str) -> Vec<String> {
     long
 }
 
+/// Nothing runs code in comments (`doctest = false`), so there is none: what is shown there is text.
+#[test]
+fn comments_hold_no_code_that_nobody_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = CRATES.iter().chain(&["migration/src"]);
+    let mut shown = 0;
+    for (path, text) in folders.flat_map(|folder| rust_files(&root.join(folder))) {
+        let comments = text.lines().map(str::trim_start);
+        let comments = comments.filter_map(|line| line.strip_prefix("///").or_else(|| line.strip_prefix("//!")));
+        let fences = comments.map(str::trim).filter(|line| line.starts_with("```"));
+        for (at, fence) in fences.enumerate() {
+            assert!(at % 2 == 1 || fence == "```text", "{path}: {fence}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 0, "no text was read");
+}
+
 /// What stands in backticks in the documents, as `a::b`, is in the sources: whoever looks for it finds it.
 #[test]
 fn every_name_in_the_documents_exists() {

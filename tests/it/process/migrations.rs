@@ -15,8 +15,8 @@ fn of_a_newer_version(backend: Backend) {
         let shown = Location::parse(&place.database.url).unwrap().shown();
         for (command, what) in [
             (&["serve"][..], "migrate"),
-            (&["migrate"], "migrate"),
-            (&["audit", "dump"], "read"),
+            (&["migrate"][..], "migrate"),
+            (&["audit", "dump"][..], "read"),
         ] {
             let output = place.run(command);
             assert!(!output.status.success() && output.stdout.is_empty(), "{command:?}");
