@@ -28,6 +28,8 @@ pub struct Turn {
     pub outputs: Vec<(String, String)>,
     /// Of this answer only.
     pub instructions: Option<String>,
+    /// The whole conversation, as the model knows it: `user: words`, `user: 300 ms`, `agent: words, cut after 500 ms`, ..
+    pub conversation: Vec<String>,
 }
 
 /// What the provider does when it is asked for an answer. A call is name and arguments; its id is `call_1` and so on.
@@ -48,6 +50,10 @@ pub enum Answer {
     Hang,
     /// Speaks, begins to speak again, and goes on with that when it is called off, just before it ends.
     SayAndHang(String),
+    /// Speaks; the first 20 ms of it, and the rest once the gate is open.
+    SayGated(String, watch::Receiver<bool>),
+    /// Speaks, and before that ends sends this, or closes.
+    SayAndBreak(String, Option<&'static str>),
     /// Speaks, among events that nobody knows.
     UnknownEvents(String),
     /// These between the answer's begin and its end, with `response_id` put in where it is missing.
