@@ -3,7 +3,7 @@
 //! It refuses the beta's names, sound that is too short, cuts beyond a sound's end and asks out of order, each with an
 //! `error` event that repeats the ask's name. What it answers, the test decides. After every answer it pings.
 //! This is the door; behind it each connection is a `Session`.
-use super::realtime_session::Session;
+use super::{local_listener::listen, realtime_session::Session};
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
@@ -91,22 +91,14 @@ pub struct RealtimeServer {
 impl RealtimeServer {
     /// `nth` counts the answers of a connection from 0.
     pub fn start_with(script: impl Fn(&Turn, usize) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-        let url = format!("ws://{}/v1/realtime", listener.local_addr().unwrap());
         let state = Arc::new(State {
             script: Box::new(script),
             ways: Mutex::default(),
             events: watch::Sender::default(),
         });
-        let (mut tasks, accepting) = (JoinSet::new(), state.clone());
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, accepting.clone()));
-            }
-        });
+        let serving = state.clone();
+        let (address, tasks) = listen(move |stream| serve(stream, serving.clone()));
+        let url = format!("ws://{address}/v1/realtime");
         RealtimeServer {
             url,
             state,

@@ -1,4 +1,6 @@
 //! The brain against a real local websocket, which speaks the provider's side strictly.
+#[path = "../../../../../tests/it/world/local_listener.rs"]
+mod local_listener;
 #[path = "../../../../../tests/it/world/realtime_answers.rs"]
 mod realtime_answers;
 #[path = "../../../../../tests/it/world/realtime_server.rs"]
