@@ -89,7 +89,13 @@ impl PartialEq for Act {
     /// Sound that is still being made is the same as itself only.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Act::Say { text, audio }, Act::Say { text: words, audio: sound }) => (text, audio) == (words, sound),
+            (
+                Act::Say { text, audio },
+                Act::Say {
+                    text: words,
+                    audio: sound,
+                },
+            ) => (text, audio) == (words, sound),
             (Act::Speak { words, .. }, Act::Speak { words: others, .. }) => words.same_channel(others),
             (
                 Act::Call { id, name, arguments },

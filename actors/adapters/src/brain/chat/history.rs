@@ -105,7 +105,10 @@ impl History {
     /// What was heard last was never said, nor anything after it.
     pub fn retract(&mut self) {
         self.speaking = false;
-        let last = self.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+        let last = self
+            .messages
+            .iter()
+            .rposition(|message| matches!(message, Message::User { .. }));
         self.messages.truncate(last.unwrap_or(self.messages.len()));
     }
 

@@ -134,6 +134,8 @@ async fn run(socket: Socket, jobs: mpsc::Receiver<Job>, reader: Reader) {
                 Err(error) => broken(&error),
             },
             end = reader.read(stream) => end,
+            // Also where the provider takes nothing in.
+            () = reader.events.closed() => "nobody listens any more".into(),
         }
     };
     // It may be gone already, and nobody may want to know.

@@ -102,8 +102,10 @@ impl<'a> Writer<'a> {
 
     async fn speak(&mut self, speech: Speech) -> Result<(), Error> {
         // What was said live stands before these words.
-        while let Some(sound) = self.live.as_mut().and_then(|live| live.try_recv().ok()) {
-            self.hear(sound).await?;
+        for _ in 0..self.live.as_ref().map_or(0, mpsc::Receiver::len) {
+            if let Some(Ok(sound)) = self.live.as_mut().map(mpsc::Receiver::try_recv) {
+                self.hear(sound).await?;
+            }
         }
         let Speech {
             sound,
