@@ -3,7 +3,16 @@ use crate::outbound::system_roots;
 use rustls::{ClientConfig, crypto::aws_lc_rs};
 use std::sync::Arc;
 use tokio::net::TcpStream;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use tokio_tungstenite::{
+    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
+    tungstenite::{
+        Error,
+        client::IntoClientRequest,
+        http::header::{HeaderName, HeaderValue, USER_AGENT},
+        protocol::WebSocketConfig,
+    },
+};
+use url::Url;
 
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -17,4 +26,25 @@ pub fn tls() -> Result<Arc<ClientConfig>, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("cannot be reached over TLS: {error}"))?;
     Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+}
+
+/// Opens a socket there. `key`: the header that names who asks. A message of more bytes than `limit` ends the socket.
+pub async fn connect(
+    url: &Url,
+    key: Option<(HeaderName, HeaderValue)>,
+    tls: Option<Arc<ClientConfig>>,
+    limit: usize,
+) -> Result<Socket, Error> {
+    let mut request = url.as_str().into_client_request()?;
+    let headers = request.headers_mut();
+    let agent = concat!("Callboard/", env!("CARGO_PKG_VERSION"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+    headers.extend(key);
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit));
+    let connector = tls.map_or(Connector::Plain, Connector::Rustls);
+    // No delay: a cut and what is said live are small.
+    let opened = connect_async_tls_with_config(request, Some(config), true, Some(connector)).await;
+    opened.map(|(socket, _)| socket)
 }

@@ -26,7 +26,8 @@ use speech_out::{Over, SpeechOut, Spoken};
 
 use crate::{call::leg::Control, deps::Deps};
 use adapters::{
-    brain::{Act, Brain, Briefing, Heard, Speech},
+    brain::{Act, Brain, Briefing, Failure, Heard, Speech},
+    sound::{Pcm, PcmStream},
     voice_clone::builtin,
 };
 use entities::{
@@ -36,7 +37,7 @@ use entities::{
     session::{self, EndReason, EndedBy},
     values::E164,
 };
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::ready, stream::BoxStream};
 use judge::Judge;
 use late_words::LateWords;
 use rules::{
@@ -45,7 +46,10 @@ use rules::{
     template::fill,
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 use transport::{CallTransport, Event};
 
 /// One talk, ready to begin.
@@ -151,6 +155,27 @@ fn one_too_many(name: &str) -> Command {
     }
 }
 
+/// All of a sound, and what the brain wants after it meanwhile.
+async fn whole(acts: &mut Acts<'_>, mut sound: PcmStream, waiting: &mut VecDeque<Option<Wanted>>) -> Pcm {
+    let mut is_over = waiting.back().is_some_and(Option::is_none);
+    let mut samples = Vec::new();
+    loop {
+        tokio::select! {
+            piece = sound.chunks.next() => match piece {
+                Some(piece) => samples.extend(piece),
+                None => return Pcm::new(sound.rate, samples),
+            },
+            act = acts.next(), if !is_over => {
+                is_over = act.is_none();
+                waiting.push_back(act);
+            }
+        }
+    }
+}
+
+type Wanted = std::result::Result<Act, Failure>;
+type Acts<'a> = BoxStream<'a, Wanted>;
+
 impl<L: CallTransport> Conversation<L> {
     pub fn new(
         speech_out: SpeechOut<L>,
@@ -255,9 +280,11 @@ impl<L: CallTransport> Conversation<L> {
         let (mut no, mut late_no) = (None, None);
         let nobody = self.stock_phrases().nobody_available;
         let mut acts = self.brain.think(heard);
+        let mut waiting = VecDeque::new();
         loop {
             let act = tokio::select! {
                 biased;
+                act = ready(waiting.pop_front()), if !waiting.is_empty() => act.flatten(),
                 added = self.judge.no() => {
                     no = Some(added);
                     break;
@@ -286,6 +313,14 @@ impl<L: CallTransport> Conversation<L> {
                     if late_no.is_some() || answer.is_cut {
                         break;
                     }
+                }
+                Some(Ok(Act::Speak { sound, words })) => {
+                    let audio = whole(&mut acts, sound, &mut waiting).await;
+                    let text = words.borrow().clone();
+                    waiting.push_front(Some(Ok(Act::Say {
+                        text,
+                        audio: Some(audio),
+                    })));
                 }
                 Some(Ok(Act::Call { id, name, arguments })) if answer.calls.len() < guard::MAX_CALLS_A_TURN => {
                     answer.calls.push((id, name, arguments));

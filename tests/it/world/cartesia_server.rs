@@ -1,14 +1,11 @@
 //! A real local provider that speaks Cartesia's protocol: one websocket, a context for each thing that is said. What comes of an
 //! ask, the test decides.
+use super::local_listener::listen;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    task::JoinSet,
-};
+use tokio::{net::TcpStream, sync::watch, task::JoinSet};
 use tokio_tungstenite::{
     accept_hdr_async,
     tungstenite::{
@@ -61,20 +58,14 @@ impl CartesiaServer {
     }
 
     async fn start(script: impl Fn(&Value, usize) -> Vec<Say> + Send + Sync + 'static, refusal: Option<u16>) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let url = format!("ws://{}", listener.local_addr().unwrap());
         let state = Arc::new(State {
             script: Box::new(script),
             refusal,
             events: watch::Sender::default(),
         });
-        let (mut tasks, accepting) = (JoinSet::new(), state.clone());
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, accepting.clone()));
-            }
-        });
+        let serving = state.clone();
+        let (address, tasks) = listen(move |stream| serve(stream, serving.clone()));
+        let url = format!("ws://{address}");
         CartesiaServer {
             url,
             state,

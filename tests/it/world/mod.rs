@@ -4,7 +4,9 @@ pub mod browser;
 pub mod chat_server;
 mod database;
 pub mod functions;
+mod http_head;
 mod http_server;
+mod local_listener;
 mod proxy;
 pub mod realtime_answers;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]

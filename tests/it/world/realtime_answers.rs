@@ -17,6 +17,7 @@ impl Session {
         if !self.calls.is_empty() {
             return refuse("missing_output", "", "A call has no output.");
         }
+        self.turn.conversation = self.conversation();
         self.turn.instructions = ask["response"]["instructions"].as_str().map(str::to_owned);
         let turn = std::mem::take(&mut self.turn);
         let answer = (self.state.script)(&turn, self.answers);
@@ -61,9 +62,31 @@ impl Session {
                     self.send(event).await;
                 }
             }
+            Answer::SayGated(words, mut gate) => {
+                let item = self.begin(&response, &words).await;
+                self.sound(&response, &item, 20).await;
+                // A test that is over needs no answer.
+                let _ = gate.wait_for(|is_open| *is_open).await;
+                self.sound(&response, &item, 60 * words.chars().count() - 20).await;
+                self.end(&response, &item, &words).await;
+            }
+            Answer::SayAndBreak(words, broken) => {
+                let item = self.begin(&response, &words).await;
+                self.sound(&response, &item, 60 * words.chars().count()).await;
+                match broken {
+                    Some(garbage) => {
+                        let _ = self.socket.send(Message::text(garbage)).await;
+                    }
+                    None => {
+                        let _ = self.socket.close(None).await;
+                        self.open = false;
+                    }
+                }
+                return Ok(());
+            }
             Answer::SayAndHang(words) => {
                 self.say(&response, &words).await;
-                let item = self.item(Some(0));
+                let item = self.item("agent: And then".into(), Some(0));
                 self.added(&response, &item).await;
                 self.sound(&response, &item, 40).await;
                 self.running = Some((response, item));
@@ -91,13 +114,23 @@ impl Session {
     }
 
     async fn say(&mut self, response: &str, words: &str) {
-        let item = self.item(Some(0));
+        let item = self.begin(response, words).await;
+        self.sound(response, &item, 60 * words.chars().count()).await;
+        self.end(response, &item, words).await;
+    }
+
+    /// An item, and its words.
+    async fn begin(&mut self, response: &str, words: &str) -> String {
+        let item = self.item(format!("agent: {words}"), Some(0));
         self.added(response, &item).await;
         for word in words.split_inclusive(' ') {
             self.delta("response.output_audio_transcript.delta", response, &item, word)
                 .await;
         }
-        self.sound(response, &item, 60 * words.chars().count()).await;
+        item
+    }
+
+    async fn end(&mut self, response: &str, item: &str, words: &str) {
         let event = json!({"response_id": response, "item_id": item, "transcript": words});
         for kind in ["response.output_audio.done", "response.output_audio_transcript.done"] {
             let mut event = event.clone();
@@ -123,7 +156,8 @@ impl Session {
             self.delta("response.output_audio.delta", response, item, &BASE64.encode(frame))
                 .await;
         }
-        *self.items.get_mut(item).unwrap() = Some(self.items[item].unwrap_or(0) + ms as u64);
+        let item = self.spoken(item).unwrap();
+        item.sound_ms = item.sound_ms.map(|before| before + ms as u64);
     }
 
     pub async fn delta(&mut self, kind: &str, response: &str, item: &str, delta: &str) {
@@ -134,8 +168,11 @@ impl Session {
     async fn call(&mut self, response: &str, calls: Vec<(String, String)>) {
         for (name, arguments) in calls {
             self.calls_made += 1;
-            let (item_id, call_id) = (self.item(None), format!("call_{}", self.calls_made));
-            self.calls.push(call_id.clone());
+            let (item_id, call_id) = (
+                self.item(format!("call: {name}"), None),
+                format!("call_{}", self.calls_made),
+            );
+            self.calls.push((call_id.clone(), item_id.clone()));
             self.send(
                 json!({"type": "response.function_call_arguments.done", "response_id": response,
                 "item_id": item_id, "call_id": call_id, "name": name, "arguments": arguments}),

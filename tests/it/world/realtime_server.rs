@@ -3,7 +3,7 @@
 //! It refuses the beta's names, sound that is too short, cuts beyond a sound's end and asks out of order, each with an
 //! `error` event that repeats the ask's name. What it answers, the test decides. After every answer it pings.
 //! This is the door; behind it each connection is a `Session`.
-use super::realtime_session::Session;
+use super::{local_listener::listen, realtime_session::Session};
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
@@ -28,6 +28,8 @@ pub struct Turn {
     pub outputs: Vec<(String, String)>,
     /// Of this answer only.
     pub instructions: Option<String>,
+    /// The whole conversation, as the model knows it: `user: words`, `user: 300 ms`, `agent: words, cut after 500 ms`, ..
+    pub conversation: Vec<String>,
 }
 
 /// What the provider does when it is asked for an answer. A call is name and arguments; its id is `call_1` and so on.
@@ -48,6 +50,10 @@ pub enum Answer {
     Hang,
     /// Speaks, begins to speak again, and goes on with that when it is called off, just before it ends.
     SayAndHang(String),
+    /// Speaks; the first 20 ms of it, and the rest once the gate is open.
+    SayGated(String, watch::Receiver<bool>),
+    /// Speaks, and before that ends sends this, or closes.
+    SayAndBreak(String, Option<&'static str>),
     /// Speaks, among events that nobody knows.
     UnknownEvents(String),
     /// These between the answer's begin and its end, with `response_id` put in where it is missing.
@@ -85,22 +91,14 @@ pub struct RealtimeServer {
 impl RealtimeServer {
     /// `nth` counts the answers of a connection from 0.
     pub fn start_with(script: impl Fn(&Turn, usize) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-        let url = format!("ws://{}/v1/realtime", listener.local_addr().unwrap());
         let state = Arc::new(State {
             script: Box::new(script),
             ways: Mutex::default(),
             events: watch::Sender::default(),
         });
-        let (mut tasks, accepting) = (JoinSet::new(), state.clone());
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, accepting.clone()));
-            }
-        });
+        let serving = state.clone();
+        let (address, tasks) = listen(move |stream| serve(stream, serving.clone()));
+        let url = format!("ws://{address}/v1/realtime");
         RealtimeServer {
             url,
             state,

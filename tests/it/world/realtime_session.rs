@@ -3,7 +3,7 @@ use super::realtime_server::{State, Turn};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
@@ -15,6 +15,25 @@ pub fn refuse(code: &'static str, param: &'static str, words: impl Into<String>)
     Err(Refusal(code, param, words.into()))
 }
 
+/// One of the conversation.
+pub struct Item {
+    pub id: String,
+    /// As `user: words`, `user: 300 ms`, `agent: words`, `call: name` or `output: value`.
+    pub what: String,
+    /// Of its sound, if it is the agent's; what is heard of it once it was cut.
+    pub sound_ms: Option<u64>,
+    pub is_cut: bool,
+}
+
+impl Item {
+    fn told(&self) -> String {
+        match self.sound_ms {
+            Some(ms) if self.is_cut => format!("{}, cut after {ms} ms", self.what),
+            _ => self.what.clone(),
+        }
+    }
+}
+
 pub struct Session {
     pub socket: WebSocketStream<TcpStream>,
     pub state: Arc<State>,
@@ -23,10 +42,11 @@ pub struct Session {
     pub buffer: Vec<u8>,
     pub turn: Turn,
     pub answers: usize,
-    /// Milliseconds of sound by item; `None`: it was not spoken here.
-    pub items: BTreeMap<String, Option<u64>>,
-    /// Ids of calls that wait for their output.
-    pub calls: Vec<String>,
+    /// The conversation: what the model knows.
+    pub items: Vec<Item>,
+    items_made: usize,
+    /// Ids of calls that wait for their output, and of their items.
+    pub calls: Vec<(String, String)>,
     pub calls_made: usize,
     /// The answer that has not ended, and the item that it speaks.
     pub running: Option<(String, String)>,
@@ -44,7 +64,8 @@ impl Session {
             buffer: Vec::new(),
             turn: Turn::default(),
             answers: 0,
-            items: BTreeMap::new(),
+            items: Vec::new(),
+            items_made: 0,
             calls: Vec::new(),
             calls_made: 0,
             running: None,
@@ -103,10 +124,7 @@ impl Session {
             "input_audio_buffer.commit" => self.commit().await,
             "conversation.item.create" => self.create_item(&ask["item"]).await,
             "conversation.item.truncate" => self.truncate(ask).await,
-            "conversation.item.delete" => match self.items.remove(ask["item_id"].as_str().unwrap_or_default()) {
-                Some(_) => Ok(()),
-                None => refuse("item_delete_invalid_item_id", "item_id", "The item does not exist."),
-            },
+            "conversation.item.delete" => self.delete(ask["item_id"].as_str().unwrap_or_default()),
             "response.create" => self.answer(ask).await,
             "response.cancel" => self.cancel().await,
             other => refuse("invalid_value", "type", format!("Invalid value: '{other}'.")),
@@ -184,31 +202,66 @@ impl Session {
             return refuse("input_audio_buffer_commit_empty", "", words);
         }
         self.turn.audio.append(&mut self.buffer);
-        let item_id = self.item(None);
+        let item_id = self.item(format!("user: {ms} ms"), None);
         self.send(json!({"type": "input_audio_buffer.committed", "item_id": item_id}))
             .await;
         Ok(())
     }
 
-    pub fn item(&mut self, sound_ms: Option<u64>) -> String {
-        let id = format!("item_{}_{}", self.answers, self.items.len());
-        self.items.insert(id.clone(), sound_ms);
+    pub fn item(&mut self, what: String, sound_ms: Option<u64>) -> String {
+        self.items_made += 1;
+        let id = format!("item_{}", self.items_made);
+        self.add(id.clone(), what, sound_ms);
         id
+    }
+
+    fn add(&mut self, id: String, what: String, sound_ms: Option<u64>) {
+        let is_cut = false;
+        self.items.push(Item {
+            id,
+            what,
+            sound_ms,
+            is_cut,
+        });
+    }
+
+    pub fn spoken(&mut self, id: &str) -> Option<&mut Item> {
+        self.items
+            .iter_mut()
+            .find(|item| item.id == id && item.sound_ms.is_some())
+    }
+
+    /// What the model knows when it is asked.
+    pub fn conversation(&self) -> Vec<String> {
+        self.items.iter().map(Item::told).collect()
+    }
+
+    fn delete(&mut self, id: &str) -> Outcome {
+        let Some(place) = self.items.iter().position(|item| item.id == id) else {
+            return refuse("item_delete_invalid_item_id", "item_id", "The item does not exist.");
+        };
+        self.items.remove(place);
+        // A call that was never made needs no output.
+        self.calls.retain(|(_, item)| item != id);
+        Ok(())
     }
 
     async fn create_item(&mut self, item: &Value) -> Outcome {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let content = &item["content"][0];
-        match (
+        let what = match (
             text(&item["type"]).as_str(),
             text(&item["role"]).as_str(),
             text(&content["type"]).as_str(),
         ) {
-            ("message", "user", "input_text") => self.turn.texts.push(text(&content["text"])),
-            ("message", "assistant", "output_text") => {}
+            ("message", "user", "input_text") => {
+                self.turn.texts.push(text(&content["text"]));
+                format!("user: {}", text(&content["text"]))
+            }
+            ("message", "assistant", "output_text") => format!("agent: {}", text(&content["text"])),
             ("function_call_output", ..) => {
                 let id = text(&item["call_id"]);
-                let Some(place) = self.calls.iter().position(|call| *call == id) else {
+                let Some(place) = self.calls.iter().position(|(call, _)| *call == id) else {
                     return refuse(
                         "invalid_tool_call_id",
                         "item.call_id",
@@ -217,10 +270,20 @@ impl Session {
                 };
                 self.calls.remove(place);
                 self.turn.outputs.push((id, text(&item["output"])));
+                format!("output: {}", text(&item["output"]))
             }
             _ => return refuse("invalid_value", "item", "Not an item."),
-        }
-        let id = self.item(None);
+        };
+        let id = match item["id"].as_str() {
+            Some(own) if self.items.iter().any(|item| item.id == own) => {
+                return refuse("item_create_invalid_item_id", "item.id", "The item exists.");
+            }
+            Some(own) => {
+                self.add(own.to_owned(), what, None);
+                own.to_owned()
+            }
+            None => self.item(what, None),
+        };
         self.send(json!({"type": "conversation.item.added", "item": {"id": id, "type": item["type"]}}))
             .await;
         Ok(())
@@ -228,8 +291,8 @@ impl Session {
 
     async fn truncate(&mut self, ask: &Value) -> Outcome {
         let id = ask["item_id"].as_str().unwrap_or_default();
-        let (Some(Some(ms)), Some(end), Some(0)) = (
-            self.items.get_mut(id),
+        let (Some(item), Some(end), Some(0)) = (
+            self.spoken(id),
             ask["audio_end_ms"].as_u64(),
             ask["content_index"].as_u64(),
         ) else {
@@ -239,11 +302,12 @@ impl Session {
                 "Only model output audio messages can be truncated",
             );
         };
-        if end > *ms {
+        let ms = item.sound_ms.unwrap_or_default();
+        if end > ms {
             let words = format!("Audio content of {ms}ms is already shorter than {end}ms");
             return refuse("invalid_value", "audio_end_ms", words);
         }
-        *ms = end;
+        (item.sound_ms, item.is_cut) = (Some(end), true);
         self.send(json!({"type": "conversation.item.truncated", "item_id": id, "audio_end_ms": end}))
             .await;
         Ok(())

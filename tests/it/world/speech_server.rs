@@ -1,5 +1,6 @@
 //! A real local speech server: whatever is asked over HTTP, the test decides what comes, piece by piece. Keeps its connections.
 //! Speaks HTTP/1.1 with its own few lines, not with the service's.
+use super::{http_head::Head, local_listener::listen};
 use serde_json::Value;
 use std::{
     net::SocketAddr,
@@ -9,10 +10,10 @@ use std::{
     },
 };
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpStream,
     sync::watch,
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
 };
 
 /// What comes of an answer.
@@ -95,26 +96,21 @@ struct State {
 pub struct SpeechServer {
     address: SocketAddr,
     state: Arc<State>,
-    serving: JoinHandle<()>,
+    _tasks: JoinSet<()>,
 }
 
 impl SpeechServer {
     /// The closure decides, from the request and from how many came before it.
     pub async fn start_with(decide: impl Fn(&Asked, usize) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
         let state = Arc::new(State {
             decide: Box::new(decide),
             asked: Mutex::default(),
             connections: AtomicUsize::new(0),
             gone: watch::Sender::default(),
         });
-        let serving = tokio::spawn(serve(listener, state.clone()));
-        SpeechServer {
-            address,
-            state,
-            serving,
-        }
+        let serving = state.clone();
+        let (address, _tasks) = listen(move |stream| serve(stream, serving.clone()));
+        SpeechServer { address, state, _tasks }
     }
 
     /// The same answer to everything.
@@ -138,62 +134,36 @@ impl SpeechServer {
     }
 }
 
-impl Drop for SpeechServer {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
-async fn serve(listener: TcpListener, state: Arc<State>) {
-    let mut clients = JoinSet::new();
-    while let Ok((socket, _)) = listener.accept().await {
-        let state = state.clone();
-        clients.spawn(async move {
-            let connection = state.connections.fetch_add(1, Ordering::Relaxed);
-            let mut socket = BufReader::new(socket);
-            // A client that goes away is none of its business.
-            while let Ok(Some(asked)) = request(&mut socket, connection).await {
-                let answer = {
-                    let mut all = state.asked.lock().unwrap();
-                    all.push(asked.clone());
-                    (state.decide)(&asked, all.len() - 1)
-                };
-                match respond(socket.get_mut(), answer, &state).await {
-                    Ok(true) => {}
-                    Ok(false) | Err(_) => return,
-                }
-            }
-        });
+async fn serve(socket: TcpStream, state: Arc<State>) {
+    let connection = state.connections.fetch_add(1, Ordering::Relaxed);
+    let mut socket = BufReader::new(socket);
+    // A client that goes away is none of its business.
+    while let Ok(Some(asked)) = request(&mut socket, connection).await {
+        let answer = {
+            let mut all = state.asked.lock().unwrap();
+            all.push(asked.clone());
+            (state.decide)(&asked, all.len() - 1)
+        };
+        match respond(socket.get_mut(), answer, &state).await {
+            Ok(true) => {}
+            Ok(false) | Err(_) => return,
+        }
     }
 }
 
 async fn request(socket: &mut BufReader<TcpStream>, connection: usize) -> std::io::Result<Option<Asked>> {
-    let mut head = Vec::new();
-    loop {
-        let mut line = String::new();
-        if socket.read_line(&mut line).await? == 0 {
-            return Ok(None);
-        }
-        if line == "\r\n" {
-            break;
-        }
-        head.push(line.trim_end().to_owned());
-    }
-    let headers = head[1..].iter().filter_map(|line| line.split_once(": "));
-    let headers: Vec<(String, String)> = headers.map(|(name, value)| (name.into(), value.into())).collect();
-    let mut asked = Asked {
-        line: head[0].trim_end_matches(" HTTP/1.1").to_owned(),
-        headers,
-        body: Value::Null,
-        connection,
+    let Some(head) = Head::read(socket).await? else {
+        return Ok(None);
     };
-    let length = asked
-        .header("content-length")
-        .map_or(0, |length| length.parse().unwrap());
-    let mut body = vec![0; length];
+    let mut body = vec![0; head.length()];
     socket.read_exact(&mut body).await?;
-    asked.body = serde_json::from_slice(&body).unwrap_or_default();
-    Ok(Some(asked))
+    let Head { line, headers } = head;
+    Ok(Some(Asked {
+        line,
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+        connection,
+    }))
 }
 
 /// `true`: the connection can be used again.

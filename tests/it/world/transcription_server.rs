@@ -1,14 +1,15 @@
 //! A real local provider of transcriptions: `POST /v1/audio/transcriptions`. Speaks HTTP/1.1 and reads forms with its own few
 //! lines, not with the service's.
+use super::{http_head::Head, local_listener::listen};
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex},
 };
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpStream,
     sync::watch,
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
 };
 
 /// What it answers.
@@ -54,27 +55,23 @@ struct State {
     asked: Mutex<Vec<Asked>>,
 }
 
+/// Dropping it ends all its connections.
 pub struct TranscriptionServer {
     address: SocketAddr,
     state: Arc<State>,
-    serving: JoinHandle<()>,
+    _tasks: JoinSet<()>,
 }
 
 impl TranscriptionServer {
     /// The closure decides, from the request and from how many came before it.
     pub async fn start_with(decide: impl Fn(&Asked, usize) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
         let state = Arc::new(State {
             decide: Box::new(decide),
             asked: Mutex::default(),
         });
-        let serving = tokio::spawn(serve(listener, state.clone()));
-        TranscriptionServer {
-            address,
-            state,
-            serving,
-        }
+        let serving = state.clone();
+        let (address, _tasks) = listen(move |stream| serve(stream, serving.clone()));
+        TranscriptionServer { address, state, _tasks }
     }
 
     /// These words, one after the other.
@@ -92,54 +89,26 @@ impl TranscriptionServer {
     }
 }
 
-impl Drop for TranscriptionServer {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
-async fn serve(listener: TcpListener, state: Arc<State>) {
-    let mut clients = JoinSet::new();
-    while let Ok((socket, _)) = listener.accept().await {
-        let state = state.clone();
-        clients.spawn(async move {
-            // A client that goes away is none of its business.
-            let _ = answer(socket, &state).await;
-        });
-    }
+async fn serve(socket: TcpStream, state: Arc<State>) {
+    // A client that goes away is none of its business.
+    let _ = answer(socket, &state).await;
 }
 
 async fn answer(socket: TcpStream, state: &State) -> std::io::Result<()> {
     let mut reader = BufReader::new(socket);
-    let mut head = Vec::new();
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).await? == 0 {
-            return Ok(());
-        }
-        if line == "\r\n" {
-            break;
-        }
-        head.push(line.trim_end().to_owned());
-    }
-    let header = |name: &str| {
-        head[1..].iter().find_map(|line| {
-            let (known, value) = line.split_once(": ")?;
-            known.eq_ignore_ascii_case(name).then(|| value.to_owned())
-        })
+    let Some(head) = Head::read(&mut reader).await? else {
+        return Ok(());
     };
-    let length = header("content-length").unwrap().parse().unwrap();
-    let mut body = vec![0; length];
+    let mut body = vec![0; head.length()];
     reader.read_exact(&mut body).await?;
-    let boundary = header("content-type").unwrap();
+    let boundary = head.header("content-type").unwrap();
     let (kind, boundary) = boundary.split_once("; boundary=").unwrap();
     assert_eq!(kind, "multipart/form-data");
-    let mut asked = Asked {
-        path: head[0].clone(),
-        authorization: header("authorization"),
+    let asked = Asked {
+        path: head.line.clone(),
+        authorization: head.header("authorization").map(str::to_owned),
         ..form(&body, boundary.trim_matches('"'))
     };
-    asked.path = asked.path.trim_end_matches(" HTTP/1.1").to_owned();
     let decided = {
         let mut all = state.asked.lock().unwrap();
         all.push(asked.clone());

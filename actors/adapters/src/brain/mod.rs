@@ -9,7 +9,7 @@ pub mod transcription;
 use rules::conversation::tools::Tool;
 pub use scripted::Scripted;
 
-use crate::sound::Pcm;
+use crate::sound::{Pcm, PcmStream};
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -20,6 +20,7 @@ use futures_util::{
     future::{BoxFuture, ready},
     stream::BoxStream,
 };
+use tokio::sync::{mpsc, watch};
 
 /// What reaches the mind.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,14 +49,32 @@ pub struct ToolResult {
     pub output: String,
 }
 
-/// One thing that the mind wants.
+/// Sound of the other side while it is spoken, for brains that hear by themselves.
 #[derive(Clone, Debug, PartialEq)]
+pub enum LiveSound {
+    /// The next of it; the first is what began the utterance. 16 kHz mono, 16 to 100 ms.
+    Piece(Pcm),
+    /// It is over: `Heard::Words` of it follows, and its sound is all that came since the last of these. The pause at the end may
+    /// be missing there.
+    End,
+    /// It was not speech, or nobody answers it.
+    Discard,
+}
+
+/// One thing that the mind wants.
+#[derive(Debug)]
 pub enum Act {
     /// Say it. A sentence or a few: they come as soon as they are known.
     Say {
         text: String,
         /// Its sound, if the brain speaks by itself.
         audio: Option<Pcm>,
+    },
+    /// A brain that speaks by itself, as it comes. The acts must be polled on for more of it to come.
+    Speak {
+        sound: PcmStream,
+        /// All its words so far. They are complete when the sound has ended.
+        words: watch::Receiver<String>,
     },
     /// Call a tool. Name and arguments are whatever the model wrote: nothing is checked yet.
     Call {
@@ -64,6 +83,31 @@ pub enum Act {
         /// JSON, or what the model takes for it.
         arguments: String,
     },
+}
+
+impl PartialEq for Act {
+    /// Sound that is still being made is the same as itself only.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Act::Say { text, audio },
+                Act::Say {
+                    text: words,
+                    audio: sound,
+                },
+            ) => (text, audio) == (words, sound),
+            (Act::Speak { words, .. }, Act::Speak { words: others, .. }) => words.same_channel(others),
+            (
+                Act::Call { id, name, arguments },
+                Act::Call {
+                    id: other_id,
+                    name: other_name,
+                    arguments: others,
+                },
+            ) => (id, name, arguments) == (other_id, other_name, others),
+            (Act::Say { .. } | Act::Speak { .. } | Act::Call { .. }, _) => false,
+        }
+    }
 }
 
 /// Why a brain has nothing to say.
@@ -99,9 +143,17 @@ pub trait Brain: Send {
     fn hears(&self) -> bool {
         false
     }
+    /// Where sound goes while it is spoken; `None`: it comes whole with `Heard::Words`. Whoever finds no room there goes on without
+    /// waiting: what is not whole is taken from `Heard::Words`.
+    fn live_sound(&mut self) -> Option<mpsc::Sender<LiveSound>> {
+        None
+    }
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
     /// The other side cut in: of the last words only `said` was heard, for `played_ms` of sound.
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;
+    /// The last `Heard::Words` was not said to its end: as if it had never been given. Its answer was dropped before anything of it
+    /// was heard.
+    fn retract(&mut self) -> BoxFuture<'_, ()>;
 }
 
 /// Where minds, ears and voices come from: what the operator has configured.

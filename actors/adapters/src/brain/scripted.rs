@@ -98,6 +98,11 @@ impl Brain for Scripted {
     fn interrupted<'a>(&'a mut self, _: &'a str, _: u64) -> BoxFuture<'a, ()> {
         ready(()).boxed()
     }
+
+    /// A line that was given stays given.
+    fn retract(&mut self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Against a real local server that speaks the protocol.
 
 // The same server that scenarios use for the whole service.
+#[path = "../../../../tests/it/world/http_head.rs"]
+mod http_head;
+#[path = "../../../../tests/it/world/local_listener.rs"]
+mod local_listener;
 #[path = "../../../../tests/it/world/transcription_server.rs"]
 pub mod transcription_server;
 

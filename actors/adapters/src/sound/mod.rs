@@ -96,6 +96,12 @@ pub struct PcmStream {
     pub lead: Arc<AtomicU64>,
 }
 
+impl fmt::Debug for PcmStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PcmStream(at {} Hz)", self.rate)
+    }
+}
+
 impl PcmStream {
     pub fn new(rate: u32, chunks: BoxStream<'static, Vec<i16>>) -> Self {
         let lead = Arc::default();

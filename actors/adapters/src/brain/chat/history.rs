@@ -102,6 +102,16 @@ impl History {
         }
     }
 
+    /// What was heard last was never said, nor anything after it.
+    pub fn retract(&mut self) {
+        self.speaking = false;
+        let last = self
+            .messages
+            .iter()
+            .rposition(|message| matches!(message, Message::User { .. }));
+        self.messages.truncate(last.unwrap_or(self.messages.len()));
+    }
+
     /// Calls of the last message that has any, without a result yet.
     fn pending(&self) -> Vec<String> {
         let tools = self.messages.iter().rev();

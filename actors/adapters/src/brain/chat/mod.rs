@@ -79,6 +79,11 @@ impl Brain for Chat {
         self.history.interrupted(said);
         ready(()).boxed()
     }
+
+    fn retract(&mut self) -> BoxFuture<'_, ()> {
+        self.history.retract();
+        ready(()).boxed()
+    }
 }
 
 #[cfg(test)]

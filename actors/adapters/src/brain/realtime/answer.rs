@@ -1,7 +1,9 @@
 //! One answer of the provider, from its events to what the agent does.
 use super::{
+    feed::Listener,
     protocol::{Event, Item, Response},
     sound::Format,
+    spoken::Spoken,
 };
 use crate::brain::Act;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -27,29 +29,41 @@ pub struct Answer {
     pub spoken: Vec<Spoken>,
     /// Items that were given up to be cut to what was heard. Providers tell of them again when the answer ends: nothing comes of it.
     settled: Vec<String>,
-    /// Ids of its calls that have no output yet.
-    pub calls: Vec<String>,
+    /// Its calls that have no output yet.
+    pub calls: Vec<Called>,
     /// All that it ever called: some events tell of a call again.
     seen: Vec<String>,
     passed_on: usize,
-    /// Each with the place of what it says in `spoken`.
-    acts: VecDeque<(Option<usize>, Act)>,
+    waiting: VecDeque<Wanted>,
+    /// Samples to be played, and the place of what they say in `spoken`.
+    to_play: VecDeque<(usize, Vec<i16>)>,
     sound_bytes: usize,
     characters: usize,
     pub over: bool,
+    /// Nobody listens to it any more.
+    is_dropped: bool,
+    /// What it answers was never said: all of it is to be removed.
+    pub is_retracted: bool,
 }
 
-/// One item that is said.
+/// A call, and the item that it is.
 #[derive(Debug)]
-pub struct Spoken {
+pub struct Called {
     pub id: String,
-    /// Of its sound; 0: it has none.
-    pub sound_ms: u64,
-    sound: Vec<u8>,
-    words: String,
-    finished: bool,
-    /// Somebody may have heard it.
-    pub passed_on: bool,
+    /// Empty: not known yet.
+    item_id: String,
+}
+
+/// What the agent does next; with the place of what it says in `spoken`.
+#[derive(Debug)]
+enum Wanted {
+    Say(usize, String),
+    Speak(usize, Listener),
+    Call {
+        id: String,
+        name: String,
+        arguments: String,
+    },
 }
 
 impl Answer {
@@ -62,10 +76,13 @@ impl Answer {
             calls: Vec::new(),
             seen: Vec::new(),
             passed_on: 0,
-            acts: VecDeque::new(),
+            waiting: VecDeque::new(),
+            to_play: VecDeque::new(),
             sound_bytes: 0,
             characters: 0,
             over: false,
+            is_dropped: false,
+            is_retracted: false,
         }
     }
 
@@ -87,25 +104,70 @@ impl Answer {
                 item_id, transcript, ..
             } => self.all_words(&item_id, transcript.unwrap_or_default()),
             Event::Arguments {
+                item_id,
                 call_id: Some(id),
                 name: Some(name),
                 arguments,
                 ..
-            } => self.call(id, name, arguments),
+            } => self.call(Called { id, item_id }, name, arguments),
             Event::ItemDone { item, .. } => self.item_done(item),
             Event::Done { response } => self.done(response),
             Event::ItemAdded { .. } | Event::Arguments { .. } | Event::Begun { .. } => Ok(()),
-            Event::SessionCreated | Event::SessionUpdated { .. } | Event::Error { .. } | Event::Other => Ok(()),
+            Event::SessionCreated | Event::SessionUpdated { .. } | Event::Committed { .. } => Ok(()),
+            Event::Error { .. } | Event::Other => Ok(()),
         }
     }
 
     /// The next thing that the agent does, as far as is known.
     pub fn next_act(&mut self) -> Option<Act> {
-        let (place, act) = self.acts.pop_front()?;
-        if let Some(spoken) = place.and_then(|place| self.spoken.get_mut(place)) {
+        let wanted = self.waiting.pop_front()?;
+        if let Wanted::Say(place, _) | Wanted::Speak(place, _) = &wanted
+            && let Some(spoken) = self.spoken.get_mut(*place)
+        {
             spoken.passed_on = true;
         }
-        Some(act)
+        Some(match wanted {
+            Wanted::Say(_, text) => Act::Say { text, audio: None },
+            Wanted::Speak(_, listener) => listener.act(),
+            Wanted::Call { id, name, arguments } => Act::Call { id, name, arguments },
+        })
+    }
+
+    /// Hands over the sound that has come. Waits while its listener is far behind.
+    pub async fn play(&mut self) {
+        while let Some((place, samples)) = self.to_play.pop_front() {
+            let Some(spoken) = self.spoken.get_mut(place) else {
+                continue;
+            };
+            let is_heard = match &spoken.feed {
+                Some(feed) => feed.push(&samples).await,
+                None => false,
+            };
+            if !is_heard {
+                spoken.feed = None;
+            }
+        }
+    }
+
+    /// Nobody listens any more: what was passed on ends where it is. What still comes is only noted.
+    pub fn fall_silent(&mut self) {
+        self.is_dropped = true;
+        self.waiting.clear();
+        self.to_play.clear();
+        for spoken in &mut self.spoken {
+            spoken.feed = None;
+        }
+    }
+
+    /// Ids of all its items that are known, which are given up to be removed.
+    pub fn give_up(&mut self) -> Vec<String> {
+        let mut items: Vec<String> = self.spoken.drain(..).map(|spoken| spoken.id).collect();
+        items.append(&mut self.settled);
+        let (known, unknown): (Vec<_>, Vec<_>) = self.calls.drain(..).partition(|call| !call.item_id.is_empty());
+        self.calls = unknown; // they are answered as canceled
+        items.extend(known.into_iter().map(|call| call.item_id));
+        items.retain(|item| !item.is_empty());
+        items
     }
 
     /// Gives up what somebody may have heard, so that it can be cut to what was heard.
@@ -128,14 +190,7 @@ impl Answer {
         if self.spoken.len() + self.settled.len() == ITEMS_LIMIT {
             return Err(format!("its answer has more than {ITEMS_LIMIT} items"));
         }
-        self.spoken.push(Spoken {
-            id: item_id.to_owned(),
-            sound_ms: 0,
-            sound: Vec::new(),
-            words: String::new(),
-            finished: false,
-            passed_on: false,
-        });
+        self.spoken.push(Spoken::new(item_id, self.format));
         Ok(Some(self.spoken.len() - 1))
     }
 
@@ -148,30 +203,40 @@ impl Answer {
         if self.sound_bytes > SOUND_LIMIT_MS * self.format.bytes_per_ms() {
             return Err("its answer has more than 5 minutes of sound".into());
         }
-        let spoken = &mut self.spoken[place];
-        if spoken.finished {
+        if self.spoken[place].finished {
             return Ok(()); // it comes too late to be said
         }
-        spoken.sound.extend_from_slice(&sound);
-        spoken.sound_ms = (spoken.sound.len() / self.format.bytes_per_ms()) as u64;
+        let samples = self.spoken[place].take(sound);
+        if self.is_dropped || samples.is_empty() {
+            return Ok(());
+        }
+        if let Some(listener) = self.spoken[place].begin() {
+            // One after the other: whoever plays them would wait for the end of the first, and the second for him.
+            let others = self.spoken.iter_mut().enumerate();
+            for (_, other) in others.filter(|(other, spoken)| *other != place && spoken.feed.is_some()) {
+                other.finish();
+            }
+            self.waiting.push_back(Wanted::Speak(place, listener));
+        }
+        self.to_play.push_back((place, samples));
         Ok(())
     }
 
     fn words(&mut self, item_id: &str, words: &str) -> Result<(), String> {
         let Some(place) = self.at(item_id)? else { return Ok(()) };
         self.characters += words.chars().count();
-        self.spoken[place].words.push_str(words);
-        self.check_length()
+        self.check_length()?;
+        self.spoken[place].add_words(words);
+        Ok(())
     }
 
     /// One part of an item in full; it repeats what came piece by piece.
     fn all_words(&mut self, item_id: &str, words: String) -> Result<(), String> {
         let Some(place) = self.at(item_id)? else { return Ok(()) };
-        let so_far = &mut self.spoken[place].words;
-        if so_far.len() < words.len() {
-            self.characters = self.characters - so_far.chars().count() + words.chars().count();
-            *so_far = words;
-        }
+        let spoken = &mut self.spoken[place];
+        let before = spoken.characters();
+        spoken.set_words(words);
+        self.characters = self.characters - before + spoken.characters();
         self.check_length()
     }
 
@@ -196,40 +261,37 @@ impl Answer {
                 let (Some(id), Some(name)) = (item.call_id, item.name) else {
                     return Err("it called a function without saying which".into());
                 };
-                self.call(id, name, item.arguments)
+                let item_id = item.id;
+                self.call(Called { id, item_id }, name, item.arguments)
             }
             _ => Ok(()),
         }
     }
 
     fn finish(&mut self, place: usize) {
-        let spoken = &mut self.spoken[place];
-        if std::mem::replace(&mut spoken.finished, true) {
-            return;
+        if let Some(text) = self.spoken[place].finish() {
+            self.waiting.push_back(Wanted::Say(place, text));
         }
-        let sound = self.format.decode(&std::mem::take(&mut spoken.sound));
-        let text = spoken.words.trim().to_owned();
-        if text.is_empty() && sound.is_empty() {
-            return;
-        }
-        let audio = (!sound.is_empty()).then_some(sound);
-        self.acts.push_back((Some(place), Act::Say { text, audio }));
     }
 
-    fn call(&mut self, id: String, name: String, arguments: Option<String>) -> Result<(), String> {
-        if self.seen.contains(&id) {
+    fn call(&mut self, call: Called, name: String, arguments: Option<String>) -> Result<(), String> {
+        if self.seen.contains(&call.id) {
+            let known = self.calls.iter_mut().find(|known| known.id == call.id);
+            if let Some(known) = known.filter(|known| known.item_id.is_empty()) {
+                known.item_id = call.item_id;
+            }
             return Ok(());
         }
         if self.seen.len() == ITEMS_LIMIT {
             return Err(format!("its answer has more than {ITEMS_LIMIT} calls"));
         }
-        self.seen.push(id.clone());
-        self.calls.push(id.clone());
+        self.seen.push(call.id.clone());
         if self.passed_on < CALLS_LIMIT {
             self.passed_on += 1;
-            let arguments = arguments.unwrap_or_default();
-            self.acts.push_back((None, Act::Call { id, name, arguments }));
+            let (id, arguments) = (call.id.clone(), arguments.unwrap_or_default());
+            self.waiting.push_back(Wanted::Call { id, name, arguments });
         }
+        self.calls.push(call);
         Ok(())
     }
 
@@ -242,7 +304,7 @@ impl Answer {
             self.finish(place);
         }
         let is_heard = !self.settled.is_empty() || self.spoken.iter().any(|spoken| spoken.passed_on);
-        let said = !self.acts.is_empty() || self.passed_on > 0 || is_heard;
+        let said = !self.waiting.is_empty() || self.passed_on > 0 || is_heard;
         match response.status.as_deref() {
             Some(status @ ("failed" | "cancelled" | "incomplete")) if !said => {
                 let details = response.status_details.as_ref();

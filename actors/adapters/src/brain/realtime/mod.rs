@@ -1,5 +1,8 @@
 //! A mind that hears and speaks by itself: a model behind an OpenAI-Realtime-compatible websocket, turn by turn.
 //!
+//! Its answer is played as it comes (`feed`), and sound goes to it while it is spoken (`input`, `writer`): both while somebody
+//! thinks and while nobody does, for the socket is in a task of its own (`link`).
+//!
 //! Whose turn it is, is decided by the talk and not by the provider, so its own turn detection is off: each turn puts in
 //! what was heard and asks for one answer. The socket is opened at the first turn, or before it where
 //! somebody asks whether the provider can be reached, and stays until the brain is dropped,
@@ -9,32 +12,46 @@
 //! the old answer is waited for and thrown away, what nobody can have heard is removed from the conversation, and calls
 //! that have no output get one, for without it the provider would wait for them.
 mod answer;
+mod feed;
+mod input;
+mod items;
 mod link;
+mod opening;
 mod protocol;
 mod provider;
 pub mod sound;
+mod spoken;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod undo;
+mod writer;
 
 pub use provider::Provider;
 
-use super::{Act, Brain, Briefing, Failure, Heard};
+use super::{Act, Brain, Briefing, Failure, Heard, LiveSound};
 use answer::Answer;
 use futures_util::{
     FutureExt,
-    future::BoxFuture,
+    future::{BoxFuture, ready},
     stream::{self, BoxStream, StreamExt},
 };
+use items::{Commits, ItemRef};
 use link::Link;
-use protocol::{Ask, Event, Named, NewItem, Problem, Text};
+use protocol::{Ask, Event, commit_number, named};
 use sound::Format;
 use std::time::Duration;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout, timeout_at},
+};
 use turn::Turn;
+use writer::Live;
 
 /// Bytes of one message of the provider.
 const MESSAGE_LIMIT: usize = 1024 * 1024;
+/// Pieces of sound on their way out: five seconds of 20 ms each.
+const LIVE_PIECES: usize = 256;
 
 /// What an agent's settings say about it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,8 +72,10 @@ struct Patience {
     first: Duration,
     /// Between two events of an answer.
     silence: Duration,
-    /// For a whole answer.
+    /// For a whole answer, without the time in which its listener is behind.
     answer: Duration,
+    /// To say which item something that was said has become.
+    committed: Duration,
 }
 
 const PATIENCE: Patience = Patience {
@@ -64,6 +83,7 @@ const PATIENCE: Patience = Patience {
     first: Duration::from_secs(10),
     silence: Duration::from_secs(15),
     answer: Duration::from_secs(120),
+    committed: Duration::from_secs(2),
 };
 
 #[derive(Debug)]
@@ -97,8 +117,17 @@ pub struct Realtime {
     running: Option<Running>,
     /// The answer before it: its stragglers are not the new one's.
     previous: Option<String>,
-    /// Sound was put in and not committed.
-    uncommitted: bool,
+    /// It answers what was heard last.
+    is_asked: bool,
+    /// What was heard last.
+    said: Vec<ItemRef>,
+    /// What is to be removed before the next answer is asked for.
+    unwanted: Vec<ItemRef>,
+    commits: Commits,
+    /// Where sound goes while it is spoken.
+    live: Option<mpsc::Sender<LiveSound>>,
+    /// Where it comes from, until the link listens to it.
+    unheard: Option<mpsc::Receiver<LiveSound>>,
 }
 
 impl Realtime {
@@ -115,78 +144,13 @@ impl Realtime {
             answer: Answer::new(format),
             running: None,
             previous: None,
-            uncommitted: false,
+            is_asked: false,
+            said: Vec::new(),
+            unwanted: Vec::new(),
+            commits: Commits::default(),
+            live: None,
+            unheard: None,
         }
-    }
-
-    /// A session, opened if there was none yet. One that cannot be opened is tried again at the next turn.
-    async fn open(&mut self) -> Result<(), Failure> {
-        match &self.state {
-            State::Open(_) => return Ok(()),
-            State::Lost(why) => return Err(self.failure(&format!("the conversation is lost: {why}"))),
-            State::Fresh => {}
-        }
-        let connecting = self.provider.connect(self.settings.model.as_deref());
-        let socket = match timeout(self.patience.connect, connecting).await {
-            Ok(socket) => socket.map_err(|why| self.failure(&why))?,
-            Err(_) => return Err(self.failure("no connection in time")),
-        };
-        let mut link = Link::over(socket);
-        match timeout(self.patience.connect, self.settle(&mut link)).await {
-            Ok(settled) => settled.map_err(|why| self.failure(&why))?,
-            Err(_) => return Err(self.failure("it did not confirm the session in time")),
-        }
-        self.state = State::Open(link);
-        Ok(())
-    }
-
-    async fn settle(&mut self, link: &mut Link) -> Result<(), String> {
-        let wanted = self.format;
-        loop {
-            match link.event().await? {
-                Event::SessionCreated => break,
-                Event::Error { error } => return Err(format!("it refused the session: {}", error.words())),
-                _ => {}
-            }
-        }
-        self.propose(link).await;
-        loop {
-            match link.event().await? {
-                Event::SessionUpdated { session } => match session.pointer("/audio/output/format/type") {
-                    // It says yes to everything and speaks as it likes.
-                    Some(format) if format != self.format.name() => {
-                        self.fall_back(link, wanted, &format.to_string()).await?
-                    }
-                    _ => return Ok(()),
-                },
-                Event::Error { error } if error.names_the_format() => {
-                    self.fall_back(link, wanted, error.words()).await?
-                }
-                Event::Error { error } => return Err(format!("it refused the session: {}", error.words())),
-                _ => {}
-            }
-        }
-    }
-
-    async fn propose(&self, link: &Link) {
-        let session = protocol::session(&self.briefing, self.format);
-        // If the link is gone, its last event says why.
-        link.send(named("session", Ask::Settle { session })).await;
-    }
-
-    /// From the format that was wanted to the other; there is no third.
-    async fn fall_back(&mut self, link: &Link, wanted: Format, why: &str) -> Result<(), String> {
-        if self.format != wanted {
-            return Err(format!("it refused the sound's format: {why}"));
-        }
-        self.format = wanted.other();
-        tracing::debug!(
-            refused = wanted.name(),
-            asked = self.format.name(),
-            "a provider's sound is of another format"
-        );
-        self.propose(link).await;
-        Ok(())
     }
 
     /// Fails when the provider does not take it.
@@ -196,10 +160,7 @@ impl Realtime {
         };
         match timeout(self.patience.first, link.send(named(name, ask))).await {
             Ok(true) => Ok(()),
-            Ok(false) => loop {
-                self.event(Instant::now() + self.patience.first, "the connection is gone")
-                    .await?;
-            },
+            Ok(false) => Err(self.why_gone().await),
             Err(_) => Err(self.failure("it takes nothing in")),
         }
     }
@@ -210,7 +171,10 @@ impl Realtime {
             return Err(self.failure("the conversation is lost"));
         };
         match timeout_at(until, link.event()).await {
-            Ok(Ok(event)) => Ok(event),
+            Ok(Ok(event)) => {
+                self.note(&event);
+                Ok(event)
+            }
             Ok(Err(why)) => {
                 let failure = self.failure(&why);
                 self.state = State::Lost(self.provider.clean(&why));
@@ -220,47 +184,36 @@ impl Realtime {
         }
     }
 
-    /// Calls the running answer off, if there is one: at once, for it may be called from a drop.
-    fn call_off(&mut self) {
-        let State::Open(link) = &self.state else { return };
-        if let Some(running) = &mut self.running
-            && !running.canceled
-        {
-            running.canceled = link.send_now(named(&format!("cancel-{}", self.turn), Ask::Stop));
+    /// Nothing is taken any more: what its last event says about that.
+    async fn why_gone(&mut self) -> Failure {
+        let until = Instant::now() + self.patience.first;
+        loop {
+            if let Err(failure) = self.event(until, "the connection is gone").await {
+                return failure;
+            }
         }
     }
 
-    /// Cuts what was said to what was heard; what was not heard at all is removed.
-    async fn cut(&mut self, said: &str, played_ms: u64) -> Result<(), Failure> {
-        let aside = format!("aside-{}", self.turn);
-        let heard = self.answer.settle();
-        let silent = heard.iter().all(|spoken| spoken.sound_ms == 0);
-        let (mut left, last) = (played_ms, heard.len().saturating_sub(1));
-        for (n, spoken) in heard.iter().enumerate() {
-            let (item_id, played) = (spoken.id.as_str(), left.min(spoken.sound_ms));
-            left -= played;
-            let ask = match played {
-                0 if silent || spoken.sound_ms > 0 => Ask::Remove { item_id },
-                0 => continue,
-                // Longer than the sound would be an error.
-                whole if whole == spoken.sound_ms && n < last => continue,
-                audio_end_ms => Ask::Cut {
-                    item_id,
-                    content_index: 0,
-                    audio_end_ms,
-                },
-            };
-            self.put(&aside, ask).await?;
+    /// What became of something that was said: in their order, whoever reads them.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Committed { item_id } => self.commits.answer(item_id.clone()),
+            Event::Error { error } if error.event_id.as_deref().and_then(commit_number).is_some() => {
+                self.commits.answer(None);
+            }
+            _ => {}
         }
-        if silent && !heard.is_empty() && !said.is_empty() {
-            let content = [Text::OutputText { text: said }];
-            let item = NewItem::Message {
-                role: "assistant",
-                content,
-            };
-            self.put(&aside, Ask::Add { item }).await?;
+    }
+
+    /// Lets the link listen to what is spoken, as soon as there is one.
+    fn pass_live_sound(&mut self) {
+        if let State::Open(link) = &self.state
+            && let Some(sounds) = self.unheard.take()
+        {
+            let format = self.format;
+            let refused = link.listen_to(Live { sounds, format });
+            self.unheard = refused.map(|live| live.sounds);
         }
-        Ok(())
     }
 
     fn failure(&self, words: &str) -> Failure {
@@ -275,6 +228,18 @@ impl Brain for Realtime {
 
     fn hears(&self) -> bool {
         true
+    }
+
+    fn live_sound(&mut self) -> Option<mpsc::Sender<LiveSound>> {
+        if let State::Lost(_) = self.state {
+            return None;
+        }
+        if self.live.is_none() {
+            let (live, unheard) = mpsc::channel(LIVE_PIECES);
+            (self.live, self.unheard) = (Some(live), Some(unheard));
+            self.pass_live_sound();
+        }
+        self.live.clone()
     }
 
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {
@@ -294,10 +259,10 @@ impl Brain for Realtime {
         }
         .boxed()
     }
-}
 
-/// An ask as it is sent.
-fn named(event_id: &str, ask: Ask<'_>) -> String {
-    // Strings and numbers only: there is nothing in it that could fail.
-    serde_json::to_string(&Named { event_id, ask }).unwrap_or_default()
+    /// At once: it is removed before the next answer is asked for.
+    fn retract(&mut self) -> BoxFuture<'_, ()> {
+        self.take_back();
+        ready(()).boxed()
+    }
 }

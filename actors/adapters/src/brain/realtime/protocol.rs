@@ -42,19 +42,44 @@ pub enum Ask<'a> {
     Stop,
 }
 
-/// An ask and its name, which an `error` event repeats.
-#[derive(Debug, Serialize)]
-pub struct Named<'a> {
-    pub event_id: &'a str,
-    #[serde(flatten)]
-    pub ask: Ask<'a>,
+/// An ask as it is sent, with its name, which an `error` event repeats.
+pub fn named(event_id: &str, ask: Ask<'_>) -> String {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        event_id: &'a str,
+        #[serde(flatten)]
+        ask: Ask<'a>,
+    }
+    // Strings and numbers only: there is nothing in it that could fail.
+    serde_json::to_string(&Named { event_id, ask }).unwrap_or_default()
 }
+
+/// The name of the commit of that number: they are counted over a connection, from 0.
+pub fn commit_name(number: u64) -> String {
+    format!("{COMMIT}{number}")
+}
+
+/// The number in such a name.
+pub fn commit_number(name: &str) -> Option<u64> {
+    name.strip_prefix(COMMIT)?.parse().ok()
+}
+
+const COMMIT: &str = "commit-";
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum NewItem<'a> {
-    Message { role: &'static str, content: [Text<'a>; 1] },
-    FunctionCallOutput { call_id: &'a str, output: &'a str },
+    Message {
+        /// Of our own, where it may have to be removed again.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        role: &'static str,
+        content: [Text<'a>; 1],
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: &'a str,
+    },
 }
 
 #[derive(Debug, Serialize)]
@@ -114,6 +139,9 @@ pub enum Event {
         #[serde(default)]
         session: Value,
     },
+    /// The sound that was put in is an item now. They come in the order of the commits.
+    #[serde(rename = "input_audio_buffer.committed")]
+    Committed { item_id: Option<String> },
     #[serde(rename = "response.created")]
     Begun { response: Response },
     #[serde(rename = "response.output_item.added")]
@@ -144,6 +172,8 @@ pub enum Event {
     #[serde(rename = "response.function_call_arguments.done")]
     Arguments {
         response_id: Option<String>,
+        #[serde(default)]
+        item_id: String,
         call_id: Option<String>,
         name: Option<String>,
         arguments: Option<String>,
@@ -171,7 +201,8 @@ impl Event {
             | Event::AllWords { response_id, .. }
             | Event::Arguments { response_id, .. }
             | Event::ItemDone { response_id, .. } => response_id.as_deref(),
-            Event::SessionCreated | Event::SessionUpdated { .. } | Event::Error { .. } | Event::Other => None,
+            Event::SessionCreated | Event::SessionUpdated { .. } => None,
+            Event::Committed { .. } | Event::Error { .. } | Event::Other => None,
         }
     }
 }
@@ -267,6 +298,11 @@ impl Problem {
         texts
             .map(|text| text.to_lowercase())
             .any(|text| text.contains("format") || text.contains("pcm"))
+    }
+
+    /// There was nothing to call off any more.
+    pub fn is_not_running(&self) -> bool {
+        self.code.as_deref() == Some("response_cancel_not_active")
     }
 
     pub fn words(&self) -> &str {

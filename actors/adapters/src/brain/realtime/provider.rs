@@ -1,20 +1,15 @@
 //! Who is asked, and the way there: one websocket per call.
 use super::{MESSAGE_LIMIT, protocol::Problem};
 pub use crate::provider_socket::Socket;
-use crate::provider_socket::tls;
+use crate::provider_socket::{self, tls};
 use rustls::ClientConfig;
 use serde::Deserialize;
 use std::{fmt, sync::Arc};
-use tokio_tungstenite::{
-    Connector, connect_async_tls_with_config,
-    tungstenite::{
-        Error,
-        client::IntoClientRequest,
-        http::{
-            Response, StatusCode,
-            header::{AUTHORIZATION, HeaderValue, USER_AGENT},
-        },
-        protocol::WebSocketConfig,
+use tokio_tungstenite::tungstenite::{
+    Error,
+    http::{
+        Response, StatusCode,
+        header::{AUTHORIZATION, HeaderValue},
     },
 };
 use url::Url;
@@ -101,21 +96,16 @@ impl Provider {
             .extend_pairs(others)
             .append_pair("model", model);
 
-        let mut request = url.as_str().into_client_request().map_err(|error| error.to_string())?;
-        let agent = HeaderValue::from_static(concat!("Callboard/", env!("CARGO_PKG_VERSION")));
-        request.headers_mut().insert(USER_AGENT, agent);
-        if !self.api_key.is_empty() {
+        let bearer = (!self.api_key.is_empty()).then(|| {
             let bearer = Zeroizing::new(format!("Bearer {}", *self.api_key));
-            let mut bearer = HeaderValue::try_from(bearer.as_str()).map_err(|error| error.to_string())?;
-            bearer.set_sensitive(true);
-            request.headers_mut().insert(AUTHORIZATION, bearer);
-        }
-        let config = WebSocketConfig::default()
-            .max_message_size(Some(MESSAGE_LIMIT))
-            .max_frame_size(Some(MESSAGE_LIMIT));
-        let connector = self.tls.clone().map_or(Connector::Plain, Connector::Rustls);
-        match connect_async_tls_with_config(request, Some(config), true, Some(connector)).await {
-            Ok((socket, _)) => Ok(socket),
+            HeaderValue::try_from(bearer.as_str()).map(|mut bearer| {
+                bearer.set_sensitive(true);
+                (AUTHORIZATION, bearer)
+            })
+        });
+        let bearer = bearer.transpose().map_err(|error| error.to_string())?;
+        match provider_socket::connect(&url, bearer, self.tls.clone(), MESSAGE_LIMIT).await {
+            Ok(socket) => Ok(socket),
             Err(Error::Http(refusal)) => Err(refused(&refusal, model)),
             Err(error) => Err(format!(
                 "no connection to {}: {error}",

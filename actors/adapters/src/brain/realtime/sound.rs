@@ -29,6 +29,14 @@ impl Format {
         }
     }
 
+    /// Samples per second.
+    pub fn rate(self) -> u32 {
+        match self {
+            Format::MuLaw => TELEPHONE,
+            Format::Pcm => WIDE,
+        }
+    }
+
     pub fn bytes_per_ms(self) -> usize {
         match self {
             Format::MuLaw => TELEPHONE as usize / 1_000,
@@ -45,12 +53,14 @@ impl Format {
     }
 
     pub fn encode(self, sound: &Pcm) -> Vec<u8> {
+        self.bytes(&sound.at(self.rate()).samples)
+    }
+
+    /// Samples of its own rate.
+    pub fn bytes(self, samples: &[i16]) -> Vec<u8> {
         match self {
-            Format::MuLaw => sound.to_mu_law().into(),
-            Format::Pcm => {
-                let wide = sound.at(WIDE);
-                wide.samples.iter().flat_map(|sample| sample.to_le_bytes()).collect()
-            }
+            Format::MuLaw => samples.iter().copied().map(mu_law::encode).collect(),
+            Format::Pcm => samples.iter().flat_map(|sample| sample.to_le_bytes()).collect(),
         }
     }
 

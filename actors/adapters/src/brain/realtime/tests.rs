@@ -1,4 +1,6 @@
 //! The brain against a real local websocket, which speaks the provider's side strictly.
+#[path = "../../../../../tests/it/world/local_listener.rs"]
+mod local_listener;
 #[path = "../../../../../tests/it/world/realtime_answers.rs"]
 mod realtime_answers;
 #[path = "../../../../../tests/it/world/realtime_server.rs"]
@@ -9,17 +11,24 @@ mod realtime_session;
 mod dialects;
 mod failures;
 mod interruptions;
+mod live;
+mod retractions;
+mod streaming;
 
 use super::*;
 use crate::{
     brain::{Speech, ToolResult},
-    sound::{Pcm, mu_law::SILENCE},
+    sound::{Pcm, PcmStream, mu_law::SILENCE},
 };
 use realtime_answers::{mu_law, tone};
 use realtime_server::{Answer as Reply, RealtimeServer};
 use rules::conversation::tools::Tool;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+use tokio::sync::watch;
 
 const KEY: &str = "sk-secret";
 
@@ -65,23 +74,166 @@ fn spoken(mu_law: Vec<u8>) -> Heard {
     })
 }
 
-/// A whole turn: all acts, or the failure that ended it.
-async fn turn(brain: &mut Realtime, heard: Heard) -> Result<Vec<Act>, Failure> {
-    let mut acts = Vec::new();
-    let mut stream = brain.think(heard);
-    while let Some(act) = stream.next().await {
-        acts.push(act?);
+/// What a brain did; what it spoke was played to its end.
+#[derive(Clone, Debug, PartialEq)]
+enum Did {
+    Spoke(String, Pcm),
+    Wrote(String),
+    Called(String, String, String),
+}
+
+/// Something that is being played.
+struct Voice {
+    /// In the list of what was done.
+    place: usize,
+    sound: PcmStream,
+    words: watch::Receiver<String>,
+    samples: Vec<i16>,
+}
+
+/// Somebody who plays what a brain says, one after the other, while it thinks on. Dropping it interrupts the brain.
+struct Listening<'a> {
+    acts: BoxStream<'a, Result<Act, Failure>>,
+    is_over: bool,
+    failure: Option<Failure>,
+    did: Vec<Did>,
+    voices: VecDeque<Voice>,
+    played_ms: u64,
+}
+
+impl<'a> Listening<'a> {
+    fn to(brain: &'a mut Realtime, heard: Heard) -> Self {
+        Listening {
+            acts: brain.think(heard),
+            is_over: false,
+            failure: None,
+            did: Vec::new(),
+            voices: VecDeque::new(),
+            played_ms: 0,
+        }
     }
-    Ok(acts)
+
+    /// `false`: there is nothing more.
+    async fn step(&mut self) -> bool {
+        let Listening {
+            acts, is_over, voices, ..
+        } = self;
+        let is_playing = !voices.is_empty();
+        let piece = async {
+            match voices.front_mut() {
+                Some(voice) => voice.sound.chunks.next().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            piece = piece, if is_playing => self.play(piece),
+            act = acts.next(), if !*is_over => self.take(act),
+            else => return false,
+        }
+        true
+    }
+
+    fn play(&mut self, piece: Option<Vec<i16>>) {
+        let Some(voice) = self.voices.front_mut() else { return };
+        if let Some(piece) = piece {
+            self.played_ms += piece.len() as u64 * 1_000 / u64::from(voice.sound.rate);
+            return voice.samples.extend(piece);
+        }
+        let voice = self.voices.pop_front().unwrap();
+        let words = voice.words.borrow().clone();
+        self.did[voice.place] = Did::Spoke(words, Pcm::new(voice.sound.rate, voice.samples));
+    }
+
+    fn take(&mut self, act: Option<Result<Act, Failure>>) {
+        match act {
+            None => self.is_over = true,
+            Some(Err(failure)) => self.failure = Some(failure),
+            Some(Ok(Act::Say { text, audio })) => {
+                assert_eq!(audio, None, "sound is played as it comes");
+                self.did.push(Did::Wrote(text));
+            }
+            Some(Ok(Act::Call { id, name, arguments })) => self.did.push(Did::Called(id, name, arguments)),
+            Some(Ok(Act::Speak { sound, words })) => {
+                let place = self.did.len();
+                let samples = Vec::new();
+                self.did.push(Did::Spoke(String::new(), Pcm::new(sound.rate, vec![])));
+                self.voices.push_back(Voice {
+                    place,
+                    sound,
+                    words,
+                    samples,
+                });
+            }
+        }
+    }
+
+    /// Until so much of it has been played.
+    async fn play_ms(&mut self, ms: u64) {
+        while self.played_ms < ms {
+            assert!(
+                self.step().await,
+                "{} ms and no more: {:?}",
+                self.played_ms,
+                self.failure
+            );
+        }
+    }
+
+    /// To its end.
+    async fn all(mut self) -> (Vec<Did>, Option<Failure>) {
+        while self.step().await {}
+        (self.did, self.failure)
+    }
+}
+
+/// A whole turn: all that was done, or the failure that ended it.
+async fn turn(brain: &mut Realtime, heard: Heard) -> Result<Vec<Did>, Failure> {
+    match Listening::to(brain, heard).all().await {
+        (_, Some(failure)) => Err(failure),
+        (did, None) => Ok(did),
+    }
+}
+
+/// What is done first, to its end; then it is interrupted.
+async fn first(brain: &mut Realtime, heard: Heard) -> Did {
+    let mut listening = Listening::to(brain, heard);
+    while listening.did.is_empty() || listening.voices.front().is_some_and(|voice| voice.place == 0) {
+        assert!(listening.step().await, "nothing: {:?}", listening.failure);
+    }
+    listening.did.remove(0)
 }
 
 /// What a server says, and as what tone.
-fn say(text: &str) -> Act {
-    let audio = Some(Pcm::of_mu_law(&speech(60 * text.chars().count())));
-    Act::Say {
-        text: text.into(),
-        audio,
-    }
+fn say(text: &str) -> Did {
+    Did::Spoke(text.into(), Pcm::of_mu_law(&speech(60 * text.chars().count())))
+}
+
+/// What a server heard, turn by turn.
+type Turns = Arc<Mutex<Vec<realtime_server::Turn>>>;
+
+/// A server that notes what it is asked.
+fn noting(reply: impl Fn(&realtime_server::Turn, usize) -> Reply + Send + Sync + 'static) -> (RealtimeServer, Turns) {
+    let turns = Turns::default();
+    let seen = turns.clone();
+    let server = RealtimeServer::start_with(move |turn, nth| {
+        seen.lock().unwrap().push(turn.clone());
+        reply(turn, nth)
+    });
+    (server, turns)
+}
+
+/// The conversation as the model knew it when it was asked last.
+fn known(turns: &Turns) -> Vec<String> {
+    turns.lock().unwrap().last().unwrap().conversation.clone()
+}
+
+/// All that was refused; but an answer may have ended before it was called off.
+fn refusals(server: &RealtimeServer) -> Vec<Value> {
+    let errors = server.errors().into_iter();
+    errors
+        .filter(|event| event["error"]["code"] != "response_cancel_not_active")
+        .collect()
 }
 
 fn calls(count: usize) -> Vec<(String, String)> {
@@ -90,12 +242,8 @@ fn calls(count: usize) -> Vec<(String, String)> {
         .collect()
 }
 
-fn call(n: usize) -> Act {
-    Act::Call {
-        id: format!("call_{n}"),
-        name: "book".into(),
-        arguments: format!(r#"{{"day":{n}}}"#),
-    }
+fn call(n: usize) -> Did {
+    Did::Called(format!("call_{n}"), "book".into(), format!(r#"{{"day":{n}}}"#))
 }
 
 fn kinds(events: &[Value]) -> Vec<&str> {

@@ -1,15 +1,18 @@
 //! One turn: what was heard goes in, one answer comes out.
-use super::{Answer, Ask, Event, Instant, NewItem, Problem, Realtime, Running, State, Text, protocol::Wish};
-use crate::brain::{Act, Failure, Heard, Speech, ToolResult};
-use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use super::{
+    Realtime, Running, State,
+    answer::Answer,
+    items::ItemRef,
+    protocol::{Ask, Event, NewItem, Problem, Text, Wish, commit_number},
+};
+use crate::{
+    brain::{Act, Failure, Heard, Speech, ToolResult},
+    sound::Pcm,
+};
 use entities::boxed;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
 
-/// Of one message.
-const FRAME_MS: usize = 20;
-/// The provider takes no less than 100 ms.
-const FEWEST_FRAMES: usize = 5;
-/// Five minutes; of a longer speech the end counts.
-const SPEECH_MAX_MS: u64 = 5 * 60 * 1_000;
 /// The output of a call that nobody answered.
 const CANCELED: &str = r#"{"error":"canceled"}"#;
 
@@ -26,16 +29,15 @@ pub struct Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.brain.call_off();
-        if let State::Open(link) = &self.brain.state {
-            link.set_listening(false);
-        }
+        self.brain.fall_silent();
     }
 }
 
 impl<'a> Turn<'a> {
     pub fn new(brain: &'a mut Realtime, heard: Heard) -> Self {
         let now = Instant::now();
+        brain.said.clear();
+        brain.is_asked = false;
         Turn {
             brain,
             heard: Some(heard),
@@ -58,6 +60,7 @@ impl<'a> Turn<'a> {
             if let Some(act) = self.brain.answer.next_act() {
                 return Some(Ok(act));
             }
+            self.play().await;
             if self.brain.answer.over {
                 self.over = true;
             } else if let Err(failure) = self.listen().await {
@@ -67,8 +70,19 @@ impl<'a> Turn<'a> {
         None
     }
 
+    /// While its listener is behind, the provider is not waited for.
+    async fn play(&mut self) {
+        let began = Instant::now();
+        self.brain.answer.play().await;
+        let waited = began.elapsed();
+        self.asked_at += waited;
+        self.due_at += waited;
+    }
+
+    /// What has come is heard to its end.
     fn fail(&mut self, failure: Failure) -> Option<Result<Act, Failure>> {
         self.over = true;
+        self.brain.answer.fall_silent();
         Some(Err(failure))
     }
 
@@ -97,9 +111,7 @@ impl Realtime {
     /// Puts in what was heard and asks for an answer.
     async fn ask(&mut self, heard: Heard) -> Result<(), Failure> {
         self.open().await?;
-        if let State::Open(link) = &self.state {
-            link.set_listening(true);
-        }
+        self.pass_live_sound();
         self.end_last_answer().await?;
         self.turn += 1;
         self.clear_away().await?;
@@ -117,61 +129,22 @@ impl Realtime {
             }
             Heard::Results(results) => self.settle_calls(&results).await?,
         }
+        if let State::Open(link) = &self.state {
+            link.set_listening(true);
+        }
         self.put(&format!("create-{}", self.turn), Ask::Answer { response })
             .await?;
         self.previous = self.answer.id.take().or(self.previous.take());
         self.answer = Answer::new(self.format);
         self.running = Some(Running { canceled: false });
-        Ok(())
-    }
-
-    /// The provider works at one answer at a time: the last one is called off and waited for.
-    async fn end_last_answer(&mut self) -> Result<(), Failure> {
-        let until = Instant::now() + self.patience.first;
-        while self.running.is_some() {
-            self.call_off();
-            let event = self
-                .event(until, "it does not end an answer that was called off")
-                .await?;
-            match event {
-                Event::Error { error } => {
-                    let (canceled, created) = (format!("cancel-{}", self.turn), format!("create-{}", self.turn));
-                    let own = |name: &str| name == canceled || name == created;
-                    if error.event_id.as_deref().map_or_else(|| is_not_running(&error), own) {
-                        self.running = None;
-                    }
-                }
-                event if self.is_stale(&event) => {}
-                event => {
-                    // Only its calls matter now; its faults do not.
-                    if let Err(failure) = self.hear(event) {
-                        tracing::debug!(%failure, "an answer that was called off is faulty");
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What the last turn left behind when it was dropped.
-    async fn clear_away(&mut self) -> Result<(), Failure> {
-        let aside = format!("aside-{}", self.turn);
-        // Nobody can have heard what was not passed on.
-        while let Some(place) = self.answer.spoken.iter().position(|spoken| !spoken.passed_on) {
-            let unheard = self.answer.spoken.remove(place);
-            self.put(&aside, Ask::Remove { item_id: &unheard.id }).await?;
-        }
-        if self.uncommitted {
-            self.put(&aside, Ask::Clear).await?;
-            self.uncommitted = false;
-        }
+        self.is_asked = true;
         Ok(())
     }
 
     /// Every call of the last answer gets an output.
     async fn settle_calls(&mut self, results: &[ToolResult]) -> Result<(), Failure> {
         let name = format!("turn-{}", self.turn);
-        while let Some(call_id) = self.answer.calls.first().cloned() {
+        while let Some(call_id) = self.answer.calls.first().map(|call| call.id.clone()) {
             let result = results.iter().find(|result| result.call_id == call_id);
             let output = result.map_or(CANCELED, |result| &result.output);
             let item = NewItem::FunctionCallOutput {
@@ -185,31 +158,43 @@ impl Realtime {
     }
 
     async fn put_in(&mut self, speech: Speech) -> Result<(), Failure> {
-        let name = format!("turn-{}", self.turn);
-        let Some(audio) = speech.audio.filter(|audio| !audio.is_empty()) else {
-            if speech.text.is_empty() {
-                return Ok(()); // nothing was said: it is asked to go on
-            }
-            let content = [Text::InputText { text: &speech.text }];
-            let item = NewItem::Message { role: "user", content };
-            return self.put(&name, Ask::Add { item }).await;
-        };
-        let mut sound = self.format.encode(&audio.last_ms(SPEECH_MAX_MS));
-        let frame = FRAME_MS * self.format.bytes_per_ms();
-        let whole = sound.len().next_multiple_of(frame).max(FEWEST_FRAMES * frame);
-        sound.resize(whole, self.format.silence());
-        self.uncommitted = true;
-        for frame in sound.chunks(frame) {
-            let audio = BASE64.encode(frame);
-            self.put(&name, Ask::Append { audio }).await?;
+        if let Some(sound) = speech.audio.filter(|audio| !audio.is_empty()) {
+            return self.put_in_sound(sound).await;
         }
-        self.put(&name, Ask::Commit).await?;
-        self.uncommitted = false;
+        if speech.text.is_empty() {
+            return Ok(()); // nothing was said: it is asked to go on
+        }
+        let id = format!("said_{}", self.turn);
+        let item = NewItem::Message {
+            id: Some(&id),
+            role: "user",
+            content: [Text::InputText { text: &speech.text }],
+        };
+        self.put(&format!("turn-{}", self.turn), Ask::Add { item }).await?;
+        self.said.push(ItemRef::Id(id));
         Ok(())
     }
 
+    /// What was sent while it was spoken is there already.
+    async fn put_in_sound(&mut self, sound: Pcm) -> Result<(), Failure> {
+        let State::Open(link) = &self.state else {
+            return Err(self.failure("the conversation is lost"));
+        };
+        // Who takes it in more slowly than it was spoken is too slow.
+        let patience = self.patience.first + Duration::from_millis(sound.ms());
+        let speaking = link.speak(sound, self.format, format!("turn-{}", self.turn));
+        let put_in = match timeout(patience, speaking).await {
+            Ok(Some(put_in)) => put_in,
+            Ok(None) => return Err(self.why_gone().await),
+            Err(_) => return Err(self.failure("it takes nothing in")),
+        };
+        self.said.extend(put_in.commits.into_iter().map(ItemRef::Commit));
+        self.unwanted.extend(put_in.replaced.into_iter().map(ItemRef::Commit));
+        self.remove_unwanted().await
+    }
+
     /// Takes an event of the answer.
-    fn hear(&mut self, event: Event) -> Result<(), Failure> {
+    pub(super) fn hear(&mut self, event: Event) -> Result<(), Failure> {
         let heard = self.answer.hear(event);
         if self.answer.over {
             self.running = None;
@@ -218,7 +203,7 @@ impl Realtime {
     }
 
     /// Does it belong to an answer before this one?
-    fn is_stale(&self, event: &Event) -> bool {
+    pub(super) fn is_stale(&self, event: &Event) -> bool {
         let previous = event.response().is_some() && event.response() == self.previous.as_deref();
         previous || self.answer.is_foreign(event)
     }
@@ -227,8 +212,12 @@ impl Realtime {
     fn refused(&mut self, error: &Problem) -> Result<(), Failure> {
         let about = error.event_id.as_deref();
         let create = format!("create-{}", self.turn);
-        let own = about.is_none_or(|about| about == create || about == format!("turn-{}", self.turn));
-        if !own || is_not_running(error) {
+        let is_said = |about: &str| {
+            let number = commit_number(about).map(ItemRef::Commit);
+            number.is_some_and(|number| self.said.contains(&number))
+        };
+        let own = about.is_none_or(|about| about == create || about == format!("turn-{}", self.turn) || is_said(about));
+        if !own || error.is_not_running() {
             tracing::debug!(
                 problem = self.provider.clean(error.words()),
                 "the provider refused an aside"
@@ -240,9 +229,4 @@ impl Realtime {
         }
         Err(self.failure(&format!("it refused: {}", error.words())))
     }
-}
-
-/// There was nothing to call off any more.
-fn is_not_running(error: &Problem) -> bool {
-    error.code.as_deref() == Some("response_cancel_not_active")
 }

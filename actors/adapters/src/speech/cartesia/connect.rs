@@ -1,19 +1,14 @@
 //! Where it is, and the way there.
 use crate::{
     provider_http::{ApiKey, Limits},
-    provider_socket::{Socket, tls},
+    provider_socket::{self, Socket, tls},
     speech::SpeechError,
 };
 use rustls::ClientConfig;
 use std::sync::Arc;
-use tokio_tungstenite::{
-    Connector, connect_async_tls_with_config,
-    tungstenite::{
-        Error,
-        client::IntoClientRequest,
-        http::header::{HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT},
-        protocol::WebSocketConfig,
-    },
+use tokio_tungstenite::tungstenite::{
+    Error,
+    http::header::{HeaderName, RETRY_AFTER},
 };
 use url::Url;
 
@@ -63,21 +58,10 @@ impl Endpoint {
     }
 
     pub async fn connect(&self) -> Result<Socket, SpeechError> {
-        // An address that was looked at when it was set.
-        let request = self.url.as_str().into_client_request();
-        let mut request = request.map_err(|_| SpeechError::Absent)?;
-        let headers = request.headers_mut();
-        let agent = concat!("Callboard/", env!("CARGO_PKG_VERSION"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
-        if let Some(key) = &self.api_key {
-            headers.insert(HeaderName::from_static("x-api-key"), key.header());
-        }
-        let config = WebSocketConfig::default()
-            .max_message_size(Some(MESSAGE_LIMIT))
-            .max_frame_size(Some(MESSAGE_LIMIT));
-        let connector = self.tls.clone().map_or(Connector::Plain, Connector::Rustls);
-        match connect_async_tls_with_config(request, Some(config), true, Some(connector)).await {
-            Ok((socket, _)) => Ok(socket),
+        let key = self.api_key.as_ref();
+        let key = key.map(|key| (HeaderName::from_static("x-api-key"), key.header()));
+        match provider_socket::connect(&self.url, key, self.tls.clone(), MESSAGE_LIMIT).await {
+            Ok(socket) => Ok(socket),
             Err(Error::Http(refusal)) => {
                 let wait = refusal.headers().get(RETRY_AFTER);
                 let wait = wait.and_then(|value| value.to_str().ok());

@@ -3,6 +3,10 @@
 // The same servers that scenarios can use for the whole service.
 #[path = "../../../../../tests/it/world/cartesia_server.rs"]
 mod cartesia_server;
+#[path = "../../../../../tests/it/world/http_head.rs"]
+mod http_head;
+#[path = "../../../../../tests/it/world/local_listener.rs"]
+mod local_listener;
 #[path = "../../../../../tests/it/world/speech_server.rs"]
 mod speech_server;
 

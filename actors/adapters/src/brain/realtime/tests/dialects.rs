@@ -21,13 +21,7 @@ async fn a_provider_without_mu_law_gets_pcm() {
         let acts = turn(&mut brain_at(&server.url, settings), spoken(speech(200)))
             .await
             .unwrap();
-        let [
-            Act::Say {
-                text,
-                audio: Some(audio),
-            },
-        ] = &acts[..]
-        else {
+        let [Did::Spoke(text, audio)] = &acts[..] else {
             panic!("{acts:?}")
         };
         assert_eq!(
@@ -115,26 +109,11 @@ async fn the_names_of_the_beta_and_answers_without_sound_are_understood() {
         })
     });
     let mut brain = brain(&server);
-    let silent = |text: &str| Act::Say {
-        text: text.into(),
-        audio: None,
-    };
+    let silent = |text: &str| Did::Wrote(text.into());
     let acts = turn(&mut brain, Heard::Opening).await.unwrap();
-    let call = Act::Call {
-        id: "c".into(),
-        name: "book".into(),
-        arguments: "{}".into(),
-    };
-    assert_eq!(
-        acts,
-        [
-            call,
-            Act::Say {
-                text: "Good day.".into(),
-                audio: Some(Pcm::of_mu_law(&[255, 255]))
-            }
-        ]
-    );
+    let call = Did::Called("c".into(), "book".into(), "{}".into());
+    let spoke = Did::Spoke("Good day.".into(), Pcm::of_mu_law(&[255, 255]));
+    assert_eq!(acts, [spoke, call]);
     brain.answer.calls.clear(); // the server made that one up: it takes no output for it
     assert_eq!(turn(&mut brain, words("more")).await.unwrap(), [silent("By text.")]);
     assert_eq!(turn(&mut brain, words("more")).await.unwrap(), [silent("The last.")]);

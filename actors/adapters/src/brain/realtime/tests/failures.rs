@@ -1,7 +1,7 @@
 //! Everything that a provider can do wrong.
 use super::*;
 
-fn why(result: Result<Vec<Act>, Failure>) -> String {
+fn why(result: Result<Vec<Did>, Failure>) -> String {
     let Failure::Provider(why) = result.unwrap_err();
     why
 }
@@ -83,13 +83,7 @@ async fn a_failed_answer_of_which_something_was_said_counts_as_said() {
         Reply::Raw(vec![text, done.clone()])
     });
     let acts = turn(&mut brain(&server), Heard::Opening).await.unwrap();
-    assert_eq!(
-        acts,
-        [Act::Say {
-            text: "Half a".into(),
-            audio: None
-        }]
-    );
+    assert_eq!(acts, [Did::Wrote("Half a".into())]);
 }
 
 #[tokio::test]

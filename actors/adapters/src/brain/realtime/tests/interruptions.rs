@@ -33,42 +33,60 @@ async fn what_was_not_heard_is_cut_off() {
     }
 }
 
-/// When it ends, a provider tells of everything that was in an answer again: also of what was cut meanwhile.
+/// When it ends, a provider tells of everything that was in an answer again: also of what was cut meanwhile. The model knows
+/// afterwards what was heard of it, as it was heard.
 #[tokio::test]
 async fn what_was_heard_stays_in_the_conversation_when_the_answer_ends_after_the_cut() {
-    for (played_ms, cuts, deletes) in [(500, 1, 0), (0, 0, 1)] {
-        let server = RealtimeServer::start_with(|_, _| Reply::Say("I have a long story.".into()));
+    let whole = "agent: I have a long story.";
+    let cut = "agent: I have a long story., cut after 500 ms";
+    for (played_ms, expected) in [
+        (500, &[cut, "user: stop", whole, "user: thanks"][..]),
+        (0, &["user: stop", whole, "user: thanks"]),
+    ] {
+        let (server, turns) = noting(|_, _| Reply::Say("I have a long story.".into()));
         let mut brain = brain(&server);
-        let mut stream = brain.think(Heard::Opening);
-        assert_eq!(stream.next().await, Some(Ok(say("I have a long story."))));
-        drop(stream);
+        let mut listening = Listening::to(&mut brain, Heard::Opening);
+        listening.play_ms(600).await;
+        drop(listening);
         brain.interrupted("I have", played_ms).await;
         for text in ["stop", "thanks"] {
             turn(&mut brain, words(text)).await.unwrap();
         }
-        assert_eq!(
-            server.events_of("conversation.item.truncate").len(),
-            cuts,
-            "{played_ms}"
-        );
-        assert_eq!(
-            server.events_of("conversation.item.delete").len(),
-            deletes,
-            "{played_ms}"
-        );
-        // It may have ended before it was called off.
-        let errors = server.errors().into_iter().map(|event| event["error"]["code"].clone());
-        let errors: Vec<_> = errors.filter(|code| code != "response_cancel_not_active").collect();
-        assert!(errors.is_empty(), "{played_ms}: {errors:?}");
+        assert_eq!(known(&turns), expected, "{played_ms}");
+        assert_eq!(refusals(&server), Vec::<Value>::new(), "{played_ms}");
     }
+}
+
+/// The same while the answer is still being made: the end that follows repeats what was cut.
+#[tokio::test]
+async fn what_was_heard_stays_in_the_conversation_when_the_answer_was_not_made_to_its_end() {
+    let (server, turns) = noting(|turn, nth| match nth {
+        0 => Reply::SayAndHang("I have a long story.".into()),
+        _ => Reply::Say(turn.texts.join(" ")),
+    });
+    let mut brain = brain(&server);
+    let mut listening = Listening::to(&mut brain, Heard::Opening);
+    listening.play_ms(1_240).await;
+    drop(listening);
+    brain.interrupted("I have a long story.", 1_220).await;
+    assert_eq!(turn(&mut brain, words("stop")).await.unwrap(), [say("stop")]);
+    assert_eq!(
+        known(&turns),
+        [
+            "agent: I have a long story.",
+            "agent: And then, cut after 20 ms",
+            "user: stop"
+        ]
+    );
+    assert_eq!(refusals(&server), Vec::<Value>::new());
 }
 
 /// One that was cut in on, and has answered since.
 async fn cut_in_on(server: &RealtimeServer) -> Realtime {
     let mut brain = brain(server);
-    let mut stream = brain.think(Heard::Opening);
-    assert_eq!(stream.next().await, Some(Ok(say("I have a long story."))));
-    drop(stream);
+    let mut listening = Listening::to(&mut brain, Heard::Opening);
+    listening.play_ms(1_240).await;
+    drop(listening);
     brain.interrupted("I have", 300).await;
     assert_eq!(turn(&mut brain, words("stop")).await.unwrap(), [say("stop")]);
     brain
@@ -101,17 +119,8 @@ async fn an_answer_of_two_items_is_cut_where_its_sound_stopped() {
         let mut brain = brain(&server);
         let acts = turn(&mut brain, Heard::Opening).await.unwrap();
         // 31 bytes are 3 ms and a bit; what is not whole does not count.
-        let audio = Some(Pcm::of_mu_law(&[255; 31]));
-        assert_eq!(
-            acts,
-            vec![
-                Act::Say {
-                    text: String::new(),
-                    audio
-                };
-                2
-            ]
-        );
+        let sound = Pcm::of_mu_law(&[255; 31]);
+        assert_eq!(acts, vec![Did::Spoke(String::new(), sound); 2]);
         brain.interrupted("", played_ms).await;
         server.received(expected[expected.len() - 1].0, 1).await;
         let events = server.events();
@@ -170,20 +179,10 @@ async fn a_brain_dropped_at_any_moment_is_usable_at_the_next_turn() {
             tokio::task::yield_now().await;
         }
         drop(stream);
-        assert_eq!(
-            brain.think(words("stop")).next().await,
-            Some(Ok(say("stop"))),
-            "{polls}"
-        );
-        assert_eq!(
-            brain.think(words("thanks")).next().await,
-            Some(Ok(say("thanks"))),
-            "{polls}"
-        );
-        // An answer may end just before it is called off.
-        let errors = server.errors().into_iter().map(|event| event["error"]["code"].clone());
-        let errors: Vec<_> = errors.filter(|code| code != "response_cancel_not_active").collect();
-        assert!(errors.is_empty(), "{polls}: {errors:?}");
+        for text in ["stop", "thanks"] {
+            assert_eq!(first(&mut brain, words(text)).await, say(text), "{polls}");
+        }
+        assert_eq!(refusals(&server), Vec::<Value>::new(), "{polls}");
         // The speech came in whole, or not at all.
         let heard: usize = heard.lock().unwrap().iter().sum();
         assert!([0, 300 * 8].contains(&heard), "{polls}: {heard}");
@@ -197,10 +196,7 @@ async fn a_brain_dropped_at_any_moment_is_usable_at_the_next_turn() {
 async fn a_dropped_answer_is_called_off_at_once_and_its_rest_does_not_clog_the_line() {
     let server = hanging();
     let mut brain = brain(&server);
-    assert_eq!(
-        brain.think(Heard::Opening).next().await,
-        Some(Ok(say("I have a long story.")))
-    );
+    assert_eq!(first(&mut brain, Heard::Opening).await, say("I have a long story."));
     // Nobody thinks; its last sounds, more than the line holds, come before the ping.
     server.received("response.cancel", 1).await;
     server.received("pong", 1).await;
@@ -230,13 +226,7 @@ async fn stragglers_of_an_earlier_answer_are_not_the_new_ones() {
     let mut brain = brain(&server);
     turn(&mut brain, Heard::Opening).await.unwrap();
     let acts = turn(&mut brain, words("well?")).await.unwrap();
-    assert_eq!(
-        acts,
-        [Act::Say {
-            text: "in time".into(),
-            audio: None
-        }]
-    );
+    assert_eq!(acts, [Did::Wrote("in time".into())]);
 }
 
 #[tokio::test]
@@ -246,9 +236,7 @@ async fn calls_of_an_answer_that_was_called_off_are_answered() {
         _ => Reply::Say(format!("{:?}", turn.outputs)),
     });
     let mut brain = brain(&server);
-    let mut stream = brain.think(words("book"));
-    assert_eq!(stream.next().await, Some(Ok(say("One moment."))));
-    drop(stream);
+    assert_eq!(first(&mut brain, words("book")).await, say("One moment."));
     let said = say(&format!("{:?}", [("call_1", r#"{"error":"canceled"}"#)]));
     assert_eq!(turn(&mut brain, words("never mind")).await.unwrap(), [said]);
 }
