@@ -506,9 +506,6 @@ on_both! {
         // Forty seconds, of which each takes 32 KB.
         page.pick_up(&[3_000; 40 * 16_000]);
         world.deps().studio.spools.flush().await.unwrap();
-        world.settle().await;
-        let failed = noted(&tenant, &page.id, "recording_failed").await;
-        assert_eq!(failed, ["the folder for sound that is not stored yet holds as much as it may"]);
         assert!(world.spooled_files().is_empty(), "others need the room");
         for captions in [3, 5, 7] {
             world.advance(seconds(1)).await;
@@ -519,6 +516,8 @@ on_both! {
         assert_eq!(page.end().await.last().unwrap(), CLOSING);
         world.settle().await;
         assert_eq!(session(&tenant, &id).await["status"], "completed");
+        let failed = noted(&tenant, &id, "recording_failed").await;
+        assert_eq!(failed, ["the folder for sound that is not stored yet holds as much as it may"]);
         let recordings = tenant.api.get(&format!("/v1/sessions/{id}/recordings")).await.ok();
         let recording = &recordings["data"][0];
         assert_eq!((&recording["status"], &recording["error"]), (&json!("failed"), &failed[0]));

@@ -147,7 +147,10 @@ fn a_line_is_as_long_as_it_lasted() {
     line.end(now + 5 * second);
     // It began a moment before.
     let length = line.length();
-    assert!((2 * SECOND..3 * SECOND).contains(&length), "{length}: the first end counts");
+    assert!(
+        (2 * SECOND..3 * SECOND).contains(&length),
+        "{length}: the first end counts"
+    );
     assert!(!line.takes_sound());
     let longest = Line::new(NAME, 10, Box::new(|_| {}));
     longest.end(now + 60 * second);

@@ -2,7 +2,7 @@
 use super::{file::Writer, line::Line, message::Message};
 use crate::recording::vault::seal::{HEADER, Keys};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     io::ErrorKind,
     path::PathBuf,
     sync::{
@@ -28,9 +28,14 @@ pub struct Thread {
 impl Thread {
     /// Until nobody can send any more.
     pub fn run(mut self, inbox: &Receiver<Message>) {
-        let mut flush_at = Instant::now() + FLUSHED_AFTER;
+        let mut flush_at = Instant::now();
         loop {
-            match inbox.recv_timeout(flush_at.saturating_duration_since(Instant::now())) {
+            // While nothing is recorded nothing wakes it.
+            let next = match self.open.is_empty() {
+                true => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => inbox.recv_timeout(flush_at.saturating_duration_since(Instant::now())),
+            };
+            match next {
                 Ok(message) => self.take(message),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.flush(),
@@ -75,14 +80,14 @@ impl Thread {
     }
 
     fn writer(&mut self, line: &Arc<Line>) -> Result<&mut Writer, String> {
-        if !self.open.contains_key(&line.name) {
-            let writer = Writer::create(&self.folder.join(&line.name), &self.keys, &line.name)?;
-            self.used.fetch_add(HEADER as u64, Ordering::Relaxed);
-            self.open.insert(line.name.clone(), (line.clone(), writer));
+        match self.open.entry(line.name.clone()) {
+            Entry::Occupied(open) => Ok(&mut open.into_mut().1),
+            Entry::Vacant(place) => {
+                let writer = Writer::create(&self.folder.join(&line.name), &self.keys, &line.name)?;
+                self.used.fetch_add(HEADER as u64, Ordering::Relaxed);
+                Ok(&mut place.insert((line.clone(), writer)).1)
+            }
         }
-        let open = self.open.get_mut(&line.name);
-        open.map(|(_, writer)| writer)
-            .ok_or_else(|| "it is not open".to_owned())
     }
 
     fn write(&mut self, line: &Line, all: bool) -> Result<(), String> {

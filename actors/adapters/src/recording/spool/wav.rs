@@ -65,7 +65,7 @@ fn length(path: &Path, keys: &Keys, name: &str) -> Result<Option<u64>> {
     let Some(mut reader) = Reader::open(path, keys, name)? else {
         return Ok(None);
     };
-    let mut end = None;
+    let mut end: Option<u64> = None;
     while let Some(records) = reader.chunk()? {
         let ends = records.into_iter().map(|record| match record {
             Record::Sound(piece) => piece.end(),
