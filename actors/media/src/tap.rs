@@ -170,6 +170,7 @@ mod tests {
                 vec![5_000, 5_020],
                 vec![(4_980, 0), (5_000, 0)],
             ),
+            ("the first one, soon after it", vec![250, 270], vec![(230, 0), (250, 0)]),
             (
                 "begun before the recording",
                 vec![5, 25, 45],

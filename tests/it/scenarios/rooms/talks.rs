@@ -275,7 +275,11 @@ on_both! {
 
 /// A room whose agent is recorded, and its link.
 async fn recorded_room(world: &World, tenant: &Tenant) -> (Value, Link) {
-    let more = json!({ "first_message": "Hello, this is Ann.", "recording": { "enabled": true } });
+    let replies = json!([{ "say": "I see." }, { "say": "Very well." }, { "say": "Go on." }]);
+    let more = json!({
+        "first_message": "Hello, this is Ann.", "recording": { "enabled": true },
+        "brain": { "mode": "scripted", "replies": replies },
+    });
     let agent = the_call::agent(tenant, more).await;
     let room = create(tenant, &agent, json!({})).await;
     let link = Link::of(world, tenant, &room);
