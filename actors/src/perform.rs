@@ -1,7 +1,13 @@
 //! What effects do: their work is begun and their hints are told, after the commit that decided them.
 use crate::{
-    call::leg::Control, campaign, credits, deps::Deps, evaluate, inbound, outgoing, recording::studio, room::lifecycle,
-    router::LaneHint, voice_clone,
+    call::leg::Control,
+    campaign, credits,
+    deps::Deps,
+    evaluate, inbound, outgoing,
+    recording::{spooling, studio},
+    room::lifecycle,
+    router::LaneHint,
+    voice_clone,
 };
 use entities::{
     email_message::Model as Email,
@@ -47,6 +53,8 @@ fn begin(deps: &Deps, work: Work) {
         Work::SendSms(message) => outgoing::send::<Sms>(deps, message),
         Work::SendEmail(message) => outgoing::send::<Email>(deps, message),
         Work::Evaluate(job) => evaluate::run(deps, job),
+        Work::BeginRecording(call) => spooling::begin(deps, &call),
+        Work::EraseSpool(session) => spooling::erase(deps, session),
         Work::KeepSounds { recording, sounds } => {
             deps.studio.keep(recording.id, sounds);
             deps.router.recordings().tell(recording, RecordingCommand::Tick);

@@ -9,6 +9,7 @@ use crate::{
     deps::Deps,
     evaluate, holds, import,
     quiet::LOOK_AT_LEAST_EVERY,
+    recording::spooling,
     router::LaneHint,
     voice_clone::samples,
 };
@@ -151,6 +152,7 @@ async fn recordings(deps: &Deps) -> Result<bool> {
     for recording in &due {
         deps.router.recordings().tell(*recording, Recording::TICK);
     }
+    spooling::sweep(deps).await?;
     Ok(!due.is_empty())
 }
 

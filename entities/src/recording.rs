@@ -154,6 +154,21 @@ pub async fn linked(db: &Connection, tenant: TenantId, sessions: &[SessionId]) -
     Ok(found)
 }
 
+/// Those of `sessions` of which a recording is still to be stored.
+#[boxed]
+pub async fn waiting(db: &Connection, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
+    let mut found = Vec::new();
+    for chunk in sessions.chunks(500) {
+        let select = Entity::find()
+            .select_only()
+            .column(Column::SessionId)
+            .filter(Column::SessionId.is_in(chunk.iter().copied()))
+            .filter(Column::Status.eq(Status::Processing));
+        found.extend(select.into_tuple::<SessionId>().all(db).await?);
+    }
+    Ok(found)
+}
+
 /// All of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &Connection, after: Option<RecordingId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await

@@ -126,8 +126,10 @@ struct Doors {
 
 impl Doors {
     fn of(settings: &Settings, keyring: &Keyring, runtime: &tokio::runtime::Handle) -> Result<Self, CannotStart> {
+        let vault = settings.vault(keyring)?;
+        let spools = settings.spools(&vault)?;
         Ok(Doors {
-            studio: Studio::new(settings.voice()?, settings.vault(keyring)?),
+            studio: Studio::new(settings.voice()?, vault, spools),
             carriers: Carriers {
                 sandbox: sandbox(settings)?,
                 rooms: rooms(settings)?,

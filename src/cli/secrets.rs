@@ -2,7 +2,7 @@
 use super::commands::{open, print};
 use crate::error::CannotStart;
 use actors::{recording::studio, voice_clone::samples};
-use adapters::recording::vault::Vault;
+use adapters::recording::{spool, vault::Vault};
 use clap::Subcommand;
 use entities::{
     Error, connection::Transaction, db::Db, event, function, page, recording, sip_trunk, verified_number,
@@ -53,6 +53,8 @@ impl Secrets {
         let vault = settings.vault(&keyring)?;
         let recordings = reseal_recordings(&db, &vault).await?;
         let samples = reseal_samples(&db, &vault).await?;
+        let spools = spool::reseal(settings.recordings_spool.as_ref(), &vault)
+            .map_err(|why| CannotStart(format!("recordings_spool: {why}")))?;
         lock.release().await;
         db.close().await;
         if json {
@@ -61,12 +63,13 @@ impl Secrets {
                 "functions_resealed": functions,
                 "trunks_resealed": trunks,
                 "recordings_resealed": recordings,
+                "spools_resealed": spools,
                 "voice_samples_resealed": samples,
                 "key_id": keyring.key_id(),
             }));
         } else {
             println!(
-                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings and {samples} samples of voices resealed; everything now opens with key {} alone",
+                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings, {spools} unfinished ones and {samples} samples of voices resealed; everything now opens with key {} alone",
                 keyring.key_id()
             );
         }

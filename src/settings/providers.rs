@@ -9,6 +9,7 @@ use adapters::{
     brain::{Providers, chat, realtime, transcription},
     mail::post::Post,
     recording::{
+        spool::Spools,
         vault::{S3Options, Vault},
         voice::Voice,
     },
@@ -28,6 +29,14 @@ pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
             "recordings: is empty; name a folder or s3://BUCKET/PREFIX".into(),
         ));
     }
+    if settings.recordings_spool.is_empty() {
+        return Err(BadSetting("recordings_spool: is empty; name a folder".into()));
+    }
+    within(
+        "recordings_spool_max_mb",
+        settings.recordings_spool_max_mb,
+        1..=1_000_000_000,
+    )?;
     within("sandbox_speed", settings.sandbox_speed, 0.0..=1e9)?;
     if settings.sandbox_speed == 0.0 {
         return Err(BadSetting("sandbox_speed: must be more than 0".into()));
@@ -142,5 +151,13 @@ impl Settings {
         };
         let (key, previous) = keyring.derived(purpose::RECORDINGS);
         Vault::open(&self.recordings, s3, key, previous).map_err(|why| BadSetting(format!("recordings: {why}")))
+    }
+
+    /// Where the sound of lines waits to be stored there.
+    pub fn spools(&self, vault: &Vault) -> Result<Spools, BadSetting> {
+        let folder = &self.recordings_spool;
+        let most_bytes = self.recordings_spool_max_mb.saturating_mul(1_000_000);
+        Spools::start(folder.as_ref(), most_bytes, vault)
+            .map_err(|why| BadSetting(format!("recordings_spool: the folder `{folder}` cannot be used: {why}")))
     }
 }

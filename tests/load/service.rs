@@ -56,6 +56,10 @@ impl Service {
                     .display()
                     .to_string(),
             ),
+            (
+                "recordings_spool",
+                std::env::temp_dir().join("callboard-load-spool").display().to_string(),
+            ),
             ("voice", "tones".into()),
             ("max_calls_per_second", "10000".into()),
             ("max_concurrency", "1000".into()),

@@ -7,12 +7,15 @@ use crate::{
     feed::{Feed, Playing},
     mic::MicEvent,
     playout::{Played, SoundFrame},
+    tap::Tap,
 };
+use adapters::recording::spool::Track;
 use entities::transcript::Speaker;
 use serde::Serialize;
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -37,6 +40,8 @@ pub enum Note {
 pub struct MediaBridge {
     playing: Mutex<Option<Playing>>,
     detector: Mutex<SpeechDetector>,
+    /// While the line is recorded.
+    tap: Mutex<Option<Tap>>,
     heard: mpsc::Sender<MicEvent>,
     notes: Mutex<Notes>,
     /// Counts the notes: wakes a connection that has told all of them.
@@ -62,6 +67,7 @@ impl MediaBridge {
         let bridge = MediaBridge {
             playing: Mutex::default(),
             detector: Mutex::default(),
+            tap: Mutex::default(),
             heard,
             notes: Mutex::default(),
             told: watch::Sender::new(0),
@@ -107,9 +113,16 @@ impl MediaBridge {
         self.note(Note::Caption { place, role, text });
     }
 
+    /// What goes over the line is recorded from now on.
+    pub fn record(&self, track: Track) {
+        *lock(&self.tap) = Some(Tap::new(track));
+    }
+
     /// The talk is over: the page is told why, and its connection ends.
     pub fn close(&self, reason: &'static str) {
         self.stop();
+        // Dropping it ends the recording.
+        *lock(&self.tap) = None;
         self.note(Note::Ended { reason });
     }
 
@@ -131,6 +144,19 @@ impl MediaBridge {
 
     /// The next 20 ms of the agent's words, padded with silence at their end; `None`: it is silent.
     pub fn next_frame(&self) -> Option<SoundFrame> {
+        self.next_frame_at(Instant::now())
+    }
+
+    /// The same, for one that is sent by a clock of its own: it goes out from that moment on.
+    pub fn next_frame_at(&self, due: Instant) -> Option<SoundFrame> {
+        let frame = self.frame()?;
+        if let Some(tap) = lock(&self.tap).as_mut() {
+            tap.said(&frame, due);
+        }
+        Some(frame)
+    }
+
+    fn frame(&self) -> Option<SoundFrame> {
         let mut playing = lock(&self.playing);
         let current = playing.as_ref()?;
         let frame = current.next_frame();
@@ -142,6 +168,14 @@ impl MediaBridge {
 
     /// Sound of the microphone: 16 bits, 16 kHz, mono.
     pub fn hear(&self, samples: &[i16]) {
+        self.hear_at(samples, Instant::now());
+    }
+
+    /// The same, of sound that came at that moment.
+    pub fn hear_at(&self, samples: &[i16], came_at: Instant) {
+        if let Some(tap) = lock(&self.tap).as_mut() {
+            tap.heard(samples, came_at);
+        }
         let heard = lock(&self.detector).hear(samples);
         heard.into_iter().for_each(|heard| self.tell(heard));
     }

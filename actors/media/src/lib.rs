@@ -3,5 +3,6 @@ pub mod bridge;
 pub mod feed;
 pub mod mic;
 pub mod playout;
+pub mod tap;
 pub mod vad;
 pub mod webrtc;

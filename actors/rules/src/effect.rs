@@ -168,7 +168,12 @@ pub enum Work {
     SendEmail(TenantScoped<EmailId>),
     /// What is to be found out about a talk.
     Evaluate(evaluation::Model),
-    /// The sounds of a recorded talk, by the places of their turns: kept in memory until they are stored.
+    /// What goes over the call's line is recorded from now on; of one without sound a recording is made of its words.
+    BeginRecording(Arc<session::Model>),
+    /// What was recorded of a line is stored, or must not be: its spool is removed.
+    EraseSpool(TenantScoped<SessionId>),
+    /// The talk is over, and its recording is to be made. The sounds of some turns, by their places, are kept in memory until it is
+    /// stored.
     KeepSounds {
         recording: TenantScoped<RecordingId>,
         sounds: Vec<(usize, Bytes)>,

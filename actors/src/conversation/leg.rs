@@ -75,7 +75,8 @@ impl<L: CallTransport> Conversation<L> {
             session: leg.session(),
         };
         let (mut speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
-        speech_out.keeps_sound = call.options.recording.is_some();
+        // What goes over a line is recorded there.
+        speech_out.keeps_sound = call.options.recording.is_some() && place != Place::Room;
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
         talk.late_words = LateWords::of(deps, leg);

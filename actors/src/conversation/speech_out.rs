@@ -35,7 +35,7 @@ pub struct SpeechOut<L> {
     pub(super) last_heard: Option<usize>,
     /// The agent's last words.
     pub(super) last_said: String,
-    /// The call may be recorded: the session is told how what was said sounded.
+    /// The call may be recorded, and has no line that is: the session is told how what the agent says by itself sounds.
     pub keeps_sound: bool,
 }
 
@@ -211,7 +211,8 @@ impl<L: CallTransport> SpeechOut<L> {
             ms: self.transport.real_ms(words.ms),
             ago_ms: words.ago_ms,
             is_open: false,
-            audio: words.speech.audio.as_ref().and_then(|sound| self.kept(sound)),
+            // Whoever sounds has a line, which is recorded as it is.
+            audio: None,
         });
         self.transport.hear(words.ms).await;
         self.session_link.pass(words.ms);

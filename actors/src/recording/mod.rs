@@ -1,4 +1,7 @@
-//! Recordings: what was said in a call, as sound, from the end of the call until it is erased.
+//! Recordings: what was said in a call, as sound, from the end of the call until it is erased. What goes over a line is spooled
+//! before that, while it is heard.
 pub mod actor;
+pub mod lines;
 pub mod sounds;
+pub mod spooling;
 pub mod studio;

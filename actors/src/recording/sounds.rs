@@ -1,5 +1,6 @@
 //! Where recordings are made and kept, and the sounds of calls that have ended a moment ago.
-use adapters::recording::{vault::Vault, voice::Voice};
+use super::lines::Lines;
+use adapters::recording::{spool::Spools, vault::Vault, voice::Voice};
 use bytes::Bytes;
 use entities::ids::RecordingId;
 use runtime::job::Running;
@@ -12,6 +13,9 @@ use tokio::sync::Semaphore;
 pub struct Studio {
     pub voice: Voice,
     pub vault: Vault,
+    /// What lines carry, until it is a recording.
+    pub spools: Spools,
+    pub lines: Lines,
     pub(super) running: Running<RecordingId>,
     /// Of calls that have ended a moment ago: G.711 mu-law of some turns, by their place.
     pub(super) sounds: Mutex<HashMap<RecordingId, Vec<(usize, Bytes)>>>,
@@ -25,10 +29,12 @@ pub(super) const AT_ONCE: usize = 8;
 const MAX_KEPT: usize = 256 * 1024 * 1024;
 
 impl Studio {
-    pub fn new(voice: Voice, vault: Vault) -> Self {
+    pub fn new(voice: Voice, vault: Vault, spools: Spools) -> Self {
         Studio {
             voice,
             vault,
+            spools,
+            lines: Lines::default(),
             running: Running::default(),
             sounds: Mutex::default(),
             permits: Semaphore::new(AT_ONCE),

@@ -1,13 +1,15 @@
 //! Where recordings are made, and unmade: what was said becomes sound, and the sound lies in the vault until it is erased.
 //!
-//! A talk keeps words in memory, not sound: a live call costs kilobytes. After its end every turn is spoken once more, each at
-//! its time, by the service's own voice; of what was really heard, in rooms and of an agent that speaks by itself, the sound
-//! is kept.
-use super::sounds::AT_ONCE;
-use crate::{deps::Deps, room::speech_input::UNKNOWN};
+//! What a line has carried was spooled while it was heard, and is put together here. A call of the sandbox has no line: after its
+//! end every turn is spoken once more, each at its time, by the service's own voice; of an agent that speaks by itself the sound is
+//! kept.
+use super::{sounds::AT_ONCE, spooling::spool_name};
+use crate::deps::Deps;
 use adapters::{
     recording::{
         mix::{self, Piece},
+        spool::Made,
+        vault::Plain,
         voice,
     },
     sound::mu_law,
@@ -40,7 +42,7 @@ pub fn store(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
     deps.jobs.run(&deps.studio.running, key.id, "recording", async move {
         let command = match make(&its, key).await {
-            Ok(stored) => Command::Stored(stored),
+            Ok(command) => command,
             Err(error) => Command::StoreFailed { why: error.to_string() },
         };
         tell(&its, key, command);
@@ -52,25 +54,32 @@ pub fn store(deps: &Deps, key: TenantScoped<RecordingId>) {
 pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
     deps.jobs.run(&deps.studio.running, key.id, "purge", async move {
-        let command = match its.studio.vault.erase(&name(key)).await {
-            Ok(()) => {
-                its.studio.sounds().remove(&key.id);
-                Command::Erased
-            }
-            Err(failure) => Command::EraseFailed {
-                why: failure.to_string(),
-            },
+        let command = match erase_all(&its, key).await {
+            Ok(()) => Command::Erased,
+            Err(error) => Command::EraseFailed { why: error.to_string() },
         };
         tell(&its, key, command);
         Ok(())
     });
 }
 
+async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<()> {
+    let studio = &deps.studio;
+    let row = recording::load(&deps.db.read, key).await?;
+    let spooled = spool_name(TenantScoped::new(key.tenant_id, key.env, row.session_id));
+    studio.spools.erase(&spooled).await.map_err(Error::Unavailable)?;
+    let erased = studio.vault.erase(&name(key)).await;
+    erased.map_err(|failure| Error::Unavailable(failure.to_string()))?;
+    studio.sounds().remove(&key.id);
+    Ok(())
+}
+
 fn tell(deps: &Deps, key: TenantScoped<RecordingId>, command: Command) {
     deps.router.recordings().tell(key, command);
 }
 
-async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Stored> {
+/// Puts it together and stores it: what its actor is told then.
+async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Command> {
     let studio = &deps.studio;
     let closed = |_| Error::Unavailable("the service is shutting down".into());
     let db = &deps.db.read;
@@ -79,32 +88,53 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Stored> {
     let quarters = (1 + call.duration_seconds / 900).clamp(1, AT_ONCE as i32);
     let permits = studio.permits.acquire_many(quarters.unsigned_abs());
     let _permits = permits.await.map_err(closed)?;
-    let turns = transcript::load(db, row.session_id).await?.turns.0;
-    let version = agent_version::load(db, key.tenant_id, call.agent_id, call.agent_version).await;
-    let language = version.map_or_else(
-        |_| "en-US".to_owned(),
-        |version| version.definition.language.to_string(),
-    );
-    let sounds = studio.sounds().get(&key.id).cloned().unwrap_or_default();
-    let pieces = pieces(deps, &row, &turns, &sounds, &language).await;
-    let duration_ms = mix::duration_ms(&pieces);
     let channels = match row.channels {
         Channels::Dual => mix::Channels::Dual,
         Channels::Mono => mix::Channels::Mono,
     };
+    let spooled = spool_name(call.key());
+    if let Err(why) = studio.spools.close(&spooled).await {
+        return Ok(Command::NoSound { why });
+    }
+    let made = match studio.spools.recording(&spooled, channels).await {
+        Ok(Some(made)) => made,
+        // Its line was never spooled, or what was is gone.
+        Ok(None) if call.room_id.is_some() => {
+            let why = "nothing of its sound was kept".to_owned();
+            return Ok(Command::NoSound { why });
+        }
+        Ok(None) => of_words(deps, &row, &call, channels).await?,
+        Err(why) => return Err(Error::Unavailable(why)),
+    };
+    let stored = studio.vault.put_read(&name(key), made.wav).await;
+    let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
+    studio.sounds().remove(&key.id);
+    Ok(Command::Stored(Stored {
+        recording_url: url(&deps.base_url, key.id),
+        call: Arc::new(call),
+        duration_ms: i64::try_from(made.duration_ms).unwrap_or(i64::MAX),
+        bytes: i64::try_from(stored.bytes).unwrap_or(i64::MAX),
+        sha256: stored.sha256,
+    }))
+}
+
+/// A recording of a call without a line.
+async fn of_words(deps: &Deps, row: &Recording, call: &session::Model, channels: mix::Channels) -> Result<Made> {
+    let db = &deps.db.read;
+    let turns = transcript::load(db, row.session_id).await?.turns.0;
+    let version = agent_version::load(db, row.tenant_id, call.agent_id, call.agent_version).await;
+    let language = version.map_or_else(
+        |_| "en-US".to_owned(),
+        |version| version.definition.language.to_string(),
+    );
+    let sounds = deps.studio.sounds().get(&row.id).cloned().unwrap_or_default();
+    let pieces = pieces(deps, row, &turns, &sounds, &language).await;
+    let duration_ms = mix::duration_ms(&pieces);
     // Hours of sound take a while: not on a thread that others wait for.
     let mixed = tokio::task::spawn_blocking(move || mix::wav(&pieces, channels)).await;
     let wav = mixed.map_err(|error| Error::Internal(error.to_string()))?;
-    let stored = studio.vault.put(&name(key), wav).await;
-    let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
-    studio.sounds().remove(&key.id);
-    Ok(Stored {
-        recording_url: url(&deps.base_url, key.id),
-        call: Arc::new(call),
-        duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
-        bytes: i64::try_from(stored.bytes).unwrap_or(i64::MAX),
-        sha256: stored.sha256,
-    })
+    let wav = Plain::from(Bytes::from(wav));
+    Ok(Made { duration_ms, wav })
 }
 
 /// Every turn since the recording began, as sound, at its time.
@@ -123,8 +153,6 @@ async fn pieces(deps: &Deps, row: &Recording, turns: &[Turn], sounds: &[(usize, 
         let own = sounds.iter().find(|(place, _)| *place == at);
         let sound = match own {
             Some((_, sound)) => sound.iter().copied().map(mu_law::decode).collect(),
-            // There are no words to say in its place.
-            None if words == UNKNOWN => continue,
             None => deps.studio.voice.speak(words, language, speaker).await,
         };
         pieces.push(Piece {

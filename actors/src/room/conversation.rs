@@ -9,6 +9,7 @@ use crate::{
     call::{leg::Leg, voice},
     conversation::{Conversation, Place},
     deps::Deps,
+    recording::lines::Attached,
 };
 use entities::{
     boxed,
@@ -26,6 +27,8 @@ pub struct RoomConversation {
     speech_input: SpeechInput,
     turns: broadcast::Receiver<(usize, Turn)>,
     bridge: Arc<MediaBridge>,
+    /// Of a talk that may be recorded.
+    line: Option<Attached>,
 }
 
 impl RoomConversation {
@@ -38,6 +41,8 @@ impl RoomConversation {
         (heard, inbox): Ways,
     ) -> Result<Self, (ErrorCode, String)> {
         let turns = deps.listeners.listen(leg.session().id);
+        let is_recorded = leg.call.options.recording.is_some();
+        let line = is_recorded.then(|| deps.studio.lines.attach(leg.session().id, &bridge));
         let language = leg.agent.definition.language.to_string();
         let transcription = deps.providers.transcription.clone();
         let (its, session) = (deps.clone(), leg.session());
@@ -75,6 +80,7 @@ impl RoomConversation {
             speech_input,
             turns,
             bridge,
+            line,
         })
     }
 
@@ -94,6 +100,7 @@ impl RoomConversation {
             speech_input,
             turns,
             bridge,
+            line: _line,
         } = self;
         let talked = async {
             tokio::select! {

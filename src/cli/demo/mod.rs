@@ -200,6 +200,7 @@ fn settings(address: SocketAddr, folder: &Path) -> Result<Settings, CannotStart>
             ("base_url", String::new()),
             ("database_url", format!("sqlite://{}", folder.join("demo.db").display())),
             ("recordings", folder.join("recordings").display().to_string()),
+            ("recordings_spool", folder.join("spool").display().to_string()),
             ("secret_key", String::new()),
             ("sandbox_speed", SPEED.to_string()),
             ("max_concurrency", "1000".into()),

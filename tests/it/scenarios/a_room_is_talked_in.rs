@@ -1,6 +1,7 @@
 //! The talk of a room, over its bridge: the test is the page, which plays what it gets and says what it hears.
 //!
-//! Time stands still while sound is played: the frames are taken as fast as they come.
+//! The service's time stands still while sound is played, and the line's goes on by what is played and said: frames are taken as fast
+//! as they come, each at its own moment.
 use super::the_call::{agent, call, said, session, told};
 use crate::{
     on_both,
@@ -25,7 +26,11 @@ use media::{
 use rules::session::command::Command;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinHandle,
@@ -41,6 +46,8 @@ struct Page {
     captions: Vec<String>,
     /// Frames that it has played.
     played: usize,
+    /// The line's time.
+    at: Instant,
 }
 
 impl Page {
@@ -50,11 +57,6 @@ impl Page {
         world.advance(seconds(1)).await;
         let deps = world.deps();
         let key = TenantScoped::new(tenant.id, Env::Test, SessionId(id.parse().unwrap()));
-        let answer = Command::Answer {
-            by: AnsweredBy::Human,
-            recording_id: deps.ids.next(),
-        };
-        deps.router.sessions().request(key, answer).await.unwrap();
         let leg = deps.calls.leg(key.id).unwrap();
         let (bridge, _) = MediaBridge::new();
         let (heard, listen) = mpsc::channel(64);
@@ -64,6 +66,11 @@ impl Page {
             .await
             .unwrap();
         talk.begin();
+        let answer = Command::Answer {
+            by: AnsweredBy::Human,
+            recording_id: deps.ids.next(),
+        };
+        deps.router.sessions().request(key, answer).await.unwrap();
         Page {
             id,
             bridge,
@@ -71,7 +78,25 @@ impl Page {
             talk: deps.runtime.spawn(talk.hold()),
             captions: Vec::new(),
             played: 0,
+            at: Instant::now(),
         }
+    }
+
+    /// So much later on the line, and never before the machine's own time.
+    fn pass(&mut self, by: Duration) -> Instant {
+        self.at = (self.at + by).max(Instant::now());
+        self.at
+    }
+
+    /// Plays the next 20 ms; `false`: the agent is silent.
+    fn frame(&mut self) -> bool {
+        let due = self.at.max(Instant::now());
+        let is_silent = self.bridge.next_frame_at(due).is_none();
+        if !is_silent {
+            self.at = due + Duration::from_millis(20);
+            self.played += 1;
+        }
+        !is_silent
     }
 
     /// The talk runs on other threads: they are let run.
@@ -94,8 +119,7 @@ impl Page {
     /// Plays until so many captions are shown and the agent is silent again; answers the last.
     async fn play_until(&mut self, captions: usize) -> &str {
         loop {
-            let is_silent = self.bridge.next_frame().is_none();
-            self.played += usize::from(!is_silent);
+            let is_silent = !self.frame();
             self.look();
             if !is_silent {
                 continue;
@@ -127,16 +151,30 @@ impl Page {
     async fn play(&mut self, frames: usize) {
         let until = self.played + frames;
         while self.played < until {
-            match self.bridge.next_frame() {
-                Some(_) => self.played += 1,
-                None => self.next_moment().await,
+            if !self.frame() {
+                self.next_moment().await;
             }
         }
     }
 
     async fn speak(&mut self) {
+        self.sound(speech()).await;
+    }
+
+    /// What the microphone picks up, and what the detector makes of it.
+    async fn sound(&mut self, speech: Pcm) {
+        // At the rate of a microphone: each sample twice.
+        let heard: Vec<i16> = speech.samples.iter().flat_map(|sample| [*sample; 2]).collect();
+        self.pick_up(&heard);
         self.heard.send(MicEvent::SpeechStarted { ago_ms: 0 }).await.unwrap();
-        self.heard.send(MicEvent::SpeechEnded(speech())).await.unwrap();
+        self.heard.send(MicEvent::SpeechEnded(speech)).await.unwrap();
+    }
+
+    fn pick_up(&mut self, samples: &[i16]) {
+        for piece in samples.chunks(320) {
+            let came_at = self.pass(Duration::from_millis(20));
+            self.bridge.hear_at(piece, came_at);
+        }
     }
 
     async fn press(&mut self, keys: &str) {
@@ -146,7 +184,7 @@ impl Page {
     /// Plays until the talk is over.
     async fn end(mut self) -> Vec<String> {
         while !self.talk.is_finished() {
-            if self.bridge.next_frame().is_none() {
+            if !self.frame() {
                 self.next_moment().await;
             }
         }
@@ -156,7 +194,7 @@ impl Page {
     }
 }
 
-/// As loud as a recording can be, at its own rate, for half a second: nobody else sounds so.
+/// As loud as a telephone can be, for half a second: nobody else sounds so.
 fn speech() -> Pcm {
     let wave: Vec<i16> = (0..4_000)
         .map(|at| if at / 20 % 2 == 0 { 32_124 } else { -32_124 })
@@ -286,7 +324,9 @@ on_both! {
         let [agents, theirs] = recorded(&tenant).await;
         assert!(agents.iter().any(|sample| sample.abs() > 1_000), "the agent is heard");
         let loud = theirs.iter().filter(|sample| sample.abs() > 32_000).count();
-        assert_eq!((loud, theirs.iter().filter(|sample| **sample != 0).count()), (12_000, 12_000), "their own sound, and nothing else");
+        assert_eq!((loud, theirs.iter().filter(|sample| **sample != 0).count()), (24_000, 24_000), "their own sound, and nothing else");
+        assert_eq!(agents.len(), theirs.len());
+        assert!(world.spooled_files().is_empty(), "it is stored: {:?}", world.spooled_files());
     }
 
     async fn a_no_by_key_and_no_clear_answer_end_the_talk(world: &mut World) {
@@ -421,7 +461,7 @@ on_both! {
         world.advance(seconds(10)).await;
         let [_, theirs] = recorded(&tenant).await;
         let loud = theirs.iter().filter(|sample| sample.abs() > 32_000).count();
-        assert_eq!(loud, 8_000, "both of theirs since the yes, and not the yes");
+        assert_eq!(loud, 16_000, "both of theirs since the yes, and not the yes");
     }
 
     /// The answer that it has begun meanwhile is cut, and the wish is obeyed as ever.
@@ -449,10 +489,39 @@ on_both! {
             assert_eq!(told(&tenant, "session.opt_out_detected").await.len(), usize::from(reason == "opt_out"));
             let cut = transcript(&tenant, &id).await[4]["content"].as_str().unwrap().to_owned();
             assert!("It takes exactly four weeks".starts_with(&cut), "what was heard of it: {cut}");
+            assert!(world.spooled_files().is_empty(), "{reason}: {:?}", world.spooled_files());
             if reason == "consent_refused" {
                 assert_eq!(told(&tenant, "session.recording_completed").await.len(), 0);
             }
         }
+    }
+
+    /// It costs the recording, and not a word of the talk.
+    async fn a_disk_that_is_full_fails_the_recording_and_never_the_talk(world: &mut World) {
+        world.change_setting("recordings_spool_max_mb", json!(1)).await;
+        let tenant = world.tenant().await;
+        let agent = greeter(&tenant, "none").await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        page.play_until(1).await;
+        // Forty seconds, of which each takes 32 KB.
+        page.pick_up(&[3_000; 40 * 16_000]);
+        world.deps().studio.spools.flush().await.unwrap();
+        assert!(world.spooled_files().is_empty(), "others need the room");
+        for captions in [3, 5, 7] {
+            world.advance(seconds(1)).await;
+            page.speak().await;
+            page.play_until(captions).await;
+        }
+        let id = page.id.clone();
+        assert_eq!(page.end().await.last().unwrap(), CLOSING);
+        world.settle().await;
+        assert_eq!(session(&tenant, &id).await["status"], "completed");
+        let failed = noted(&tenant, &id, "recording_failed").await;
+        assert_eq!(failed, ["the folder for sound that is not stored yet holds as much as it may"]);
+        let recordings = tenant.api.get(&format!("/v1/sessions/{id}/recordings")).await.ok();
+        let recording = &recordings["data"][0];
+        assert_eq!((&recording["status"], &recording["error"]), (&json!("failed"), &failed[0]));
+        assert_eq!(told(&tenant, "session.recording_completed").await.len(), 0);
     }
 
     /// It may speak on sound that nobody else has understood, but nothing is done: it might have been the wish to be left alone.

@@ -97,6 +97,10 @@ impl Database {
         self.mails.path().join("recordings").display().to_string()
     }
 
+    pub fn spool_folder(&self) -> String {
+        self.mails.path().join("spool").display().to_string()
+    }
+
     pub async fn drop(&mut self) {
         self.folder.take();
         if let Some((server, name)) = self.server.take() {

@@ -99,6 +99,16 @@ pub struct World {
     next_tenant: Cell<u32>,
 }
 
+fn files_in(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let files = paths.flat_map(|path| match path.is_dir() {
+        true => files_in(&path),
+        false => vec![path],
+    });
+    files.collect()
+}
+
 pub fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(minutes * 60)
 }
@@ -122,6 +132,7 @@ impl World {
                 ("database_url", database.url.clone()),
                 ("mail_folder", database.mail_folder()),
                 ("recordings", database.recordings_folder()),
+                ("recordings_spool", database.spool_folder()),
                 // The same on every machine.
                 ("voice", "tones".into()),
                 ("secret_key", secret_key.clone()),
@@ -244,6 +255,7 @@ impl World {
             .env("CALLBOARD_VOICE", "tones")
             .env("CALLBOARD_DATABASE_URL", &self.database.url)
             .env("CALLBOARD_RECORDINGS", self.database.recordings_folder())
+            .env("CALLBOARD_RECORDINGS_SPOOL", self.database.spool_folder())
             .env("CALLBOARD_SECRET_KEY", &new)
             .env("CALLBOARD_SECRET_KEYS_PREVIOUS", old)
             .output()
@@ -268,19 +280,12 @@ impl World {
 
     /// Every file in the recordings' folder.
     pub fn recorded_files(&self) -> Vec<std::path::PathBuf> {
-        fn walk(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
-            for entry in std::fs::read_dir(folder).into_iter().flatten() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    walk(&path, found)
-                } else {
-                    found.push(path)
-                }
-            }
-        }
-        let mut found = Vec::new();
-        walk(self.database.recordings_folder().as_ref(), &mut found);
-        found
+        files_in(self.database.recordings_folder().as_ref())
+    }
+
+    /// Every spool of a line.
+    pub fn spooled_files(&self) -> Vec<std::path::PathBuf> {
+        files_in(self.database.spool_folder().as_ref())
     }
 
     /// Nothing can be stored or erased: where the folder was, there is a file.

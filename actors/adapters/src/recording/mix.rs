@@ -1,5 +1,8 @@
 //! Pieces of sound to one recording: who spoke when, as a WAV file.
-use super::voice::{RATE, Speaker};
+use super::{
+    header::{HEADER, header},
+    voice::{RATE, Speaker},
+};
 
 /// Something that was said.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +30,6 @@ pub const BREATH_MS: u64 = 200;
 pub const LONGEST_MS: u64 = 125 * 60 * 1_000;
 
 const SAMPLES_PER_MS: u64 = RATE as u64 / 1_000;
-const HEADER: usize = 44;
 /// An interrupted voice fades out over this many samples, 5 ms: without it there is a click.
 const FADE: usize = 40;
 
@@ -78,7 +80,7 @@ pub fn wav(pieces: &[Piece], channels: Channels) -> Vec<u8> {
     // At most 240 MB, so it fits in the header's 32 bits.
     let sound = (duration_ms(pieces) * SAMPLES_PER_MS) as usize * width * 2;
     let mut file = vec![0; HEADER + sound];
-    file[..HEADER].copy_from_slice(&header(sound as u32, width as u16));
+    file[..HEADER].copy_from_slice(&header(sound as u32, width as u16, RATE));
     for piece in pieces {
         let channel = match (channels, piece.speaker) {
             (Channels::Mono, _) | (Channels::Dual, Speaker::Agent) => 0,
@@ -105,31 +107,6 @@ fn add(frames: &mut [u8], piece: &Piece, width: usize, channel: usize) {
         let sum = i16::from_le_bytes([place[0], place[1]]).saturating_add(sample);
         place.copy_from_slice(&sum.to_le_bytes());
     }
-}
-
-/// The 44 bytes before `sound` bytes of samples. Source: Microsoft, "Multimedia Programming Interface and Data
-/// Specifications 1.0", RIFF WAVE.
-fn header(sound: u32, channels: u16) -> [u8; HEADER] {
-    let mut header = [0; HEADER];
-    let mut at = 0;
-    let mut put = |bytes: &[u8]| {
-        header[at..at + bytes.len()].copy_from_slice(bytes);
-        at += bytes.len();
-    };
-    let frame = channels * 2;
-    put(b"RIFF");
-    put(&(sound + HEADER as u32 - 8).to_le_bytes());
-    put(b"WAVEfmt ");
-    put(&16_u32.to_le_bytes());
-    put(&1_u16.to_le_bytes());
-    put(&channels.to_le_bytes());
-    put(&RATE.to_le_bytes());
-    put(&(RATE * u32::from(frame)).to_le_bytes());
-    put(&frame.to_le_bytes());
-    put(&16_u16.to_le_bytes());
-    put(b"data");
-    put(&sound.to_le_bytes());
-    header
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Sound: made from words, mixed, and kept sealed in a store.
+//! Sound: made from words and mixed, or spooled from a line; and kept sealed in a store.
+mod header;
 pub mod mix;
+pub mod spool;
 pub mod vault;
 pub mod voice;

@@ -5,10 +5,11 @@
 //! goes in parts, and is read by the range.
 mod place;
 mod range;
-mod seal;
+pub(super) mod seal;
 
 pub use place::S3Options;
 pub use range::{RangeAsked, range};
+pub use seal::Plain;
 
 use bytes::Bytes;
 use entities::boxed;
@@ -75,12 +76,17 @@ impl Vault {
         })
     }
 
+    /// What seals and opens its objects.
+    pub(super) fn keys(&self) -> Arc<Keys> {
+        self.keys.clone()
+    }
+
     /// Writes, reads and removes a small object: can the store be used?
     #[boxed]
     pub async fn check(&self) -> Result<()> {
         let name = format!("check-{:032x}", rand::random::<u128>());
         let probe = Bytes::from_static(b"Callboard was here");
-        let stored = self.write(&name, probe.clone()).await;
+        let stored = self.write(&name, probe.clone().into()).await;
         let read = match stored {
             Ok(_) => self.read_range(&name, 0..probe.len() as u64).await,
             Err(failure) => Err(failure),
@@ -99,13 +105,19 @@ impl Vault {
     /// In a folder, what an earlier `put` that was cut off left beside it goes.
     #[boxed]
     pub async fn put(&self, name: &str, plain: Vec<u8>) -> Result<Stored> {
+        self.put_read(name, Bytes::from(plain).into()).await
+    }
+
+    /// The same, of what is read meanwhile, on threads that may wait.
+    #[boxed]
+    pub async fn put_read(&self, name: &str, plain: Plain) -> Result<Stored> {
         let name = checked(name)?;
         if let Place::Folder(root) = &self.place {
             let (root, name) = (root.clone(), name.to_owned());
             let cleared = off_thread(move || place::clear(&root, &name)).await?;
             cleared.map_err(|error| self.failure(&error))?;
         }
-        self.write(name, Bytes::from(plain)).await
+        self.write(name, plain).await
     }
 
     /// Plain bytes of a recording; none when it is not there.
@@ -126,9 +138,9 @@ impl Vault {
         self.remove(checked(name)?).await
     }
 
-    async fn write(&self, name: &str, plain: Bytes) -> Result<Stored> {
+    async fn write(&self, name: &str, plain: Plain) -> Result<Stored> {
         let path = self.place.path(name);
-        let bytes = plain.len() as u64;
+        let bytes = plain.bytes();
         let (part, mut sealer) = next_part(Sealer::new(&self.keys, name, plain)).await?;
         if part.len() < PART {
             let put = self.store.put(&path, part.into()).await;

@@ -1,7 +1,7 @@
 //! Sound as it is passed around inside: 16 bits, one channel, at a rate that it names.
 //!
 //! What a microphone picks up has 16 kHz, what an agent says the rate of its voice, 24 kHz at most. Telephones' mu-law exists
-//! where a protocol wants it, and in what is kept for a recording: a second of it is 8 KB, of 24 kHz 48 KB.
+//! where a protocol wants it, and in what is kept for a recording that is made of words: a second of it is 8 KB, of 24 kHz 48 KB.
 pub mod mu_law;
 mod resample;
 
@@ -16,7 +16,7 @@ use std::{
 
 /// Samples per second of what is heard.
 pub const HEARING: u32 = 16_000;
-/// Samples per second of a telephone, and of a recording.
+/// Samples per second of a telephone, and of a recording that is made of words.
 pub const TELEPHONE: u32 = 8_000;
 
 /// Some sound. Cloning is cheap: copies share the samples.

@@ -264,7 +264,8 @@ impl Link {
             }
             Event::MediaData(sound) if Some(sound.mid) == self.mid => {
                 self.heard_at = Some(self.came_at);
-                self.bridge.hear(&self.decoder.hear(&sound.data, sound.time));
+                let samples = self.decoder.hear(&sound.data, sound.time);
+                self.bridge.hear_at(&samples, self.came_at);
             }
             Event::ChannelOpen(id, label) => {
                 self.channels += 1;

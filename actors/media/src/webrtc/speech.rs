@@ -76,7 +76,7 @@ impl Speech {
             self.number += 1;
             self.due = Some(due + EVERY);
             let first = self.silent >= SILENT;
-            let sound = match bridge.next_frame() {
+            let sound = match bridge.next_frame_at(due) {
                 Some(sound) => {
                     self.silent = 0;
                     self.rate = sound.rate;

@@ -25,6 +25,10 @@ pub enum Command {
     StoreFailed {
         why: String,
     },
+    /// There is nothing to store: its spool has failed, or was lost.
+    NoSound {
+        why: String,
+    },
     /// There is no sound in the store any more.
     Erased,
     EraseFailed {
@@ -68,7 +72,7 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
         }
         (Processing, Command::Stored(stored)) => complete(row, stored, now),
         (Processing, Command::StoreFailed { why }) if row.tries + 1 < MAX_TRIES => (again(row, why, now), Vec::new()),
-        (Processing, Command::StoreFailed { why }) => (give_up(row, why), Vec::new()),
+        (Processing, Command::StoreFailed { why } | Command::NoSound { why }) => give_up(row, why),
         (Completed | PendingPurge | Failed, Command::Erased) => purge(row, now),
         (Completed | PendingPurge | Failed, Command::EraseFailed { why }) => (again(row, why, now), Vec::new()),
         (Processing, Command::Delete) => (doom(row, now), Vec::new()),
@@ -80,12 +84,16 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
         // Ticks come early, and work that was done twice reports twice: no change, not an error.
         (Processing | Completed | PendingPurge | Failed | Purged, Command::Tick)
         | (Processing, Command::Erased | Command::EraseFailed { .. })
-        | (Completed | PendingPurge | Failed, Command::Stored(_) | Command::StoreFailed { .. })
+        | (
+            Completed | PendingPurge | Failed,
+            Command::Stored(_) | Command::StoreFailed { .. } | Command::NoSound { .. },
+        )
         | (Processing | Completed | PendingPurge | Failed, Command::OptOut { .. })
         | (
             Purged,
             Command::Stored(_)
             | Command::StoreFailed { .. }
+            | Command::NoSound { .. }
             | Command::Erased
             | Command::EraseFailed { .. }
             | Command::Delete
@@ -116,12 +124,19 @@ fn again(mut row: Recording, why: String, now: Moment) -> Recording {
     row
 }
 
-fn give_up(mut row: Recording, why: String) -> Recording {
+fn give_up(mut row: Recording, why: String) -> (Recording, Vec<Effect>) {
     row.status = Status::Failed;
     row.tries = 0;
     row.error = Some(why);
     row.wake_at = row.purge_after;
-    row
+    let spool = erase_spool(&row);
+    (row, vec![spool])
+}
+
+/// Once nothing more is made of it.
+fn erase_spool(row: &Recording) -> Effect {
+    let session = TenantScoped::new(row.tenant_id, row.env, row.session_id);
+    Work::EraseSpool(session).into()
 }
 
 fn doom(mut row: Recording, now: Moment) -> Recording {
@@ -191,7 +206,8 @@ fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<
         duration_seconds: row.duration_ms.and_then(|ms| i32::try_from(ms / 1000).ok()),
         recording_url: stored.recording_url,
     };
-    (row, vec![Effect::emit(completed)])
+    let spool = erase_spool(&row);
+    (row, vec![Effect::emit(completed), spool])
 }
 
 fn purge(mut row: Recording, now: Moment) -> (Recording, Vec<Effect>) {

@@ -71,6 +71,10 @@ fn store_failed() -> Command {
     let why = "the disk is full".to_owned();
     Command::StoreFailed { why }
 }
+fn no_sound() -> Command {
+    let why = "the disk was full".to_owned();
+    Command::NoSound { why }
+}
 fn erase_failed() -> Command {
     let why = "access denied".to_owned();
     Command::EraseFailed { why }
@@ -128,7 +132,8 @@ fn commands() -> Vec<Command> {
         Some(match command {
             Tick => stored(),
             Stored(_) => store_failed(),
-            StoreFailed { .. } => Erased,
+            StoreFailed { .. } => no_sound(),
+            NoSound { .. } => Erased,
             Erased => erase_failed(),
             EraseFailed { .. } => Delete,
             Delete => opt_out(),
@@ -154,6 +159,7 @@ fn table() -> Vec<Line> {
     use {Command::*, Status::*};
     const WAITS: &[&str] = &["processing", "processing, opted out", "processing, deleted"];
     const PENDING: &str = "session.opt_out_recording_pending_purge";
+    const STORED: &str = "session.recording_completed, EraseSpool";
     const PURGED: &[&str] = &["purged", "purged after an opt-out"];
     const KEPT: &[&str] =
         &["completed", "completed, for 30 days", "stored, deleted", "opted out", "failed", "failed, opted out"];
@@ -164,14 +170,19 @@ fn table() -> Vec<Line> {
 
         // processing -> completed, or pending_purge after an opt-out; a deleted one is erased at once, and
         // once more if nobody reports
-        (&["processing"], stored(), 110, To(Completed, None, "session.recording_completed")),
-        (&["processing, opted out"], stored(), 110, To(PendingPurge, Some(7 * DAY), "session.recording_completed")),
+        (&["processing"], stored(), 110, To(Completed, None, STORED)),
+        (&["processing, opted out"], stored(), 110, To(PendingPurge, Some(7 * DAY), STORED)),
         (&["processing, deleted"], stored(), 110, To(Completed, Some(410), "EraseSound")),
         (&["stored, deleted"], Tick, 409, Unchanged),
         (&["stored, deleted"], Tick, 410, To(Completed, Some(710), "EraseSound")),
 
         // processing: tried again
         (WAITS, store_failed(), 110, To(Processing, Some(120), "")),
+
+        // processing -> failed: of what is not there nothing comes by trying again
+        (&["processing"], no_sound(), 110, To(Failed, None, "EraseSpool")),
+        (&["processing, opted out"], no_sound(), 110, To(Failed, Some(7 * DAY), "EraseSpool")),
+        (&["processing, deleted"], no_sound(), 110, To(Failed, Some(105), "EraseSpool")),
 
         // completed, pending_purge, failed: erased when its time has come, and again if nobody reports
         (&["completed", "failed"], Tick, 999 * DAY, Unchanged),
@@ -203,12 +214,14 @@ fn table() -> Vec<Line> {
         (WAITS, erase_failed(), 110, Unchanged),
         (KEPT, stored(), 200, Unchanged),
         (KEPT, store_failed(), 200, Unchanged),
+        (KEPT, no_sound(), 200, Unchanged),
         (&["processing, deleted"], Delete, 106, Unchanged),
 
         // purged is final
         (PURGED, Tick, 999 * DAY, Unchanged),
         (PURGED, stored(), 999 * DAY, Unchanged),
         (PURGED, store_failed(), 999 * DAY, Unchanged),
+        (PURGED, no_sound(), 999 * DAY, Unchanged),
         (PURGED, Erased, 999 * DAY, Unchanged),
         (PURGED, erase_failed(), 999 * DAY, Unchanged),
         (PURGED, Delete, 999 * DAY, Unchanged),
@@ -263,9 +276,14 @@ fn every_transition_of_the_contract() {
 #[test]
 fn what_was_stored_is_told_with_whose_it_is() {
     let (row, effects) = transition(born(None), stored(), at(110));
-    let [Effect::Fact(Fact::Emit(Event::SessionRecordingCompleted(told)))] = &effects[..] else {
+    let [
+        Effect::Fact(Fact::Emit(Event::SessionRecordingCompleted(told))),
+        Effect::Work(Work::EraseSpool(spool)),
+    ] = &effects[..]
+    else {
         panic!("{effects:?}")
     };
+    assert_eq!(*spool, call().key(), "what it was made of is not needed any more");
     assert_eq!(
         (told.session_id, told.recording_id, told.status),
         (call().id, row.id, Status::Completed)
@@ -353,6 +371,9 @@ fn a_store_that_fails_is_tried_six_times_ever_more_slowly() {
         gaps.extend(row.wake_at.map(|next| next.since(due).as_secs()));
     }
     assert_eq!(gaps, [10, 20, 40, 80, 160]);
+    let last = failed_to_store(born(None), 5);
+    let (_, effects) = transition(last, store_failed(), at(500));
+    assert_eq!(kinds(&effects), ["EraseSpool"], "nothing more is made of it");
     assert_eq!(
         (row.status, row.error.as_deref(), row.wake_at),
         (Status::Failed, Some("the disk is full"), None)
@@ -515,7 +536,8 @@ proptest! {
             failures += usize::from(before.status == Status::Processing && matches!(command, Command::StoreFailed { .. }));
             prop_assert!(failures <= 6);
             let gave_up = before.status == Status::Processing && after.status == Status::Failed;
-            prop_assert_eq!(gave_up, before.status == Status::Processing && failures == 6);
+            let is_hopeless = failures == 6 || matches!(command, Command::NoSound { .. });
+            prop_assert_eq!(gave_up, before.status == Status::Processing && is_hopeless);
         }
     }
 

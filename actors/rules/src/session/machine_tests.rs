@@ -590,9 +590,10 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, Extend { held: Cents(7), by: Cents(5) }, 16, Unchanged),
 
         // yes or no to being recorded; a yes that nobody asked for, and a second one, is none
-        (&["asked"], Consent(true), 16, Same("")),
+        (&["asked"], Consent(true), 16, Same("BeginRecording")),
         (&["answered", "talking", "granted", "recorded", "with a machine", "taken in"], Consent(true), 16, Unchanged),
-        (TALKED, Consent(false), 16, To("leaving for ConsentRefused", "session.consent_refused")),
+        (&["answered", "talking", "asked", "with a machine", "taken in"], Consent(false), 16, To("leaving for ConsentRefused", "session.consent_refused")),
+        (&["granted", "recorded"], Consent(false), 16, To("leaving for ConsentRefused", "session.consent_refused, EraseSpool")),
         (&["transferring"], Consent(true), 16, Unchanged),
         (&["transferring"], Consent(false), 16, To("leaving for ConsentRefused", "session.consent_refused, TransferEnded")),
         (NOT_HEARD, Consent(true), 16, Unchanged),

@@ -1,7 +1,8 @@
 //! Talks that do not come about, or break.
-use super::{on_stage, only};
+use super::{HEARS_THE_AGENT, Stage, on_stage, only};
 use crate::world::browser::PHONE;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::time::Duration;
 
 #[test]
 fn links_that_are_not_good_show_one_page_and_open_nothing() {
@@ -112,6 +113,21 @@ fn sound_that_gets_nowhere_ends_in_plain_words() {
     });
 }
 
+/// Until something of the room's sound is on the disk.
+async fn spooled(stage: &Stage, room: &Value) {
+    let file = format!("{}.spool", room["session_id"].as_str().unwrap());
+    let clock = runtime::clock::Clock::wall();
+    for _ in 0..1_000 {
+        let tenants = std::fs::read_dir(stage.place.folder.path().join("callboard-spool"));
+        let mut spools = tenants.unwrap().map(|tenant| tenant.unwrap().path().join(&file));
+        if spools.any(|spool| std::fs::metadata(spool).is_ok_and(|known| known.len() > 20_000)) {
+            return;
+        }
+        let _busy = clock.sleep(Duration::from_millis(25)).await;
+    }
+    panic!("nothing was spooled");
+}
+
 /// kill -9 in the middle of a talk, and a service that comes back without it.
 #[test]
 fn a_service_that_dies_is_waited_for() {
@@ -120,6 +136,8 @@ fn a_service_that_dies_is_waited_for() {
         let page = stage.visit(&room, PHONE).await;
         page.click("#join").await;
         page.state("talking").await;
+        page.until(HEARS_THE_AGENT).await;
+        spooled(stage, &room).await;
         stage.serving.kill().unwrap();
         stage.serving.wait().unwrap();
         page.until("!document.getElementById('trouble').hidden").await;
@@ -129,5 +147,11 @@ fn a_service_that_dies_is_waited_for() {
         page.until("document.body.dataset.failure === 'over'").await;
         page.picture("after-a-crash").await;
         assert_eq!(page.complaints(), Vec::<String>::new());
+        // What was heard until then did not.
+        let recordings = format!("/v1/sessions/{}/recordings", room["session_id"].as_str().unwrap());
+        let is_made = |list: &Value| list["data"][0]["status"] == "completed";
+        let list = stage.api.until(&recordings, is_made).await;
+        let seconds = list["data"][0]["duration_seconds"].as_f64().unwrap();
+        assert!((0.1..60.0).contains(&seconds), "{list}");
     });
 }

@@ -95,6 +95,13 @@ fn a_person_opens_a_link_and_talks_with_the_agent() {
             .until(&recordings, |recording| recording["status"] == "completed")
             .await;
         both_are_heard(stage, &recording).await;
+        // A session counts whole seconds.
+        let lasted = session["duration_seconds"].as_f64().unwrap();
+        let recorded = recording["duration_seconds"].as_f64().unwrap();
+        assert!(
+            (lasted - 0.2..lasted + 1.2).contains(&recorded),
+            "{recorded} s of {lasted} s"
+        );
         let told = stage.told(&room).await;
         assert_eq!(
             only(&told, "room."),

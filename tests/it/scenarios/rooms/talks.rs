@@ -7,6 +7,7 @@ use crate::{
         transcription_server::{Answer as Heard, TranscriptionServer},
     },
 };
+use std::time::Instant;
 
 fn captions(view: &media::webrtc::peer::View) -> usize {
     view.notes.iter().filter(|note| note["type"] == "caption").count()
@@ -59,6 +60,107 @@ on_both! {
         let left = world.deps().carriers.rooms.media.connections();
         assert_eq!(left, 0);
         both_channels_carry_sound(&tenant, &call).await;
+    }
+
+    /// As long as the talk, on both sides, and everything in its place; a page that is reloaded is silent meanwhile.
+    async fn a_recording_is_what_was_on_the_line(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = recorded_room(world, &tenant).await;
+        let before = Instant::now();
+        let (peer, participant) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        // It is recorded since some moment between these two.
+        let line = Line { before, seen: Instant::now() };
+        peer.until("the agent is heard", |view| view.packets > 25 && view.energy > 0.01).await;
+        let says = Instant::now();
+        peer.say(speech());
+        peer.until("what was said is heard", |view| users(view) == 1).await;
+        let heard = Instant::now();
+        peer.close();
+        until_lost(world, &tenant, &room).await;
+        let lost = Instant::now();
+        // The network's time is the machine's: more than is taken for lateness.
+        let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(1_500)).await;
+        let comes_back = Instant::now();
+        let (again, _) = link.join(Some(&participant)).await;
+        until_found(world, &tenant, &room).await;
+        let says_more = Instant::now();
+        again.say(speech());
+        again.until("it is heard again", |view| users(view) == 2).await;
+        let leaves = Instant::now();
+        assert_eq!(link.leave(&participant).await.status, 204);
+        again.closed().await;
+        let gone = Instant::now();
+        world.settle().await;
+
+        let call = session(&tenant, &room).await;
+        let [agent, user] = recorded(&tenant, &call).await;
+        let least = leaves - line.seen;
+        let most = gone - line.before;
+        let lasted = Duration::from_secs_f64(user.len() as f64 / 16_000.0);
+        let tolerance = Duration::from_millis(100);
+        assert!(lasted + tolerance >= least && lasted <= most + tolerance, "{lasted:?} is not in {least:?}..{most:?}");
+        let first = line.loud(&user, says, heard);
+        assert!(first > 2_000, "where it was said: {first}");
+        let second = line.loud(&user, says_more, leaves);
+        assert!(second > 2_000, "after the reload too: {second}");
+        let all = user.iter().filter(|sample| sample.unsigned_abs() > LOUD).count();
+        assert_eq!(all, first + second, "and nowhere else");
+        assert_eq!(line.loud_for_certain(&user, lost, comes_back), 0, "nobody was there");
+        assert!(line.loud(&agent, line.seen, says) > 1_000, "the agent's hello");
+        assert!(world.spooled_files().is_empty(), "{:?}", world.spooled_files());
+    }
+
+    /// What was heard until then is spooled, and the next process makes a recording of it.
+    async fn what_was_heard_before_a_crash_is_recorded(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = recorded_room(world, &tenant).await;
+        let (peer, _) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        peer.say(speech());
+        peer.until("what was said is heard", |view| users(view) == 1).await;
+        world.deps().studio.spools.flush().await.unwrap();
+        assert_eq!(world.spooled_files().len(), 1);
+        world.restart().await;
+        world.advance(seconds(1)).await;
+        let call = session(&tenant, &room).await;
+        assert_eq!((&call["status"], &call["end_reason"]), (&json!("failed"), &json!("node_lost")));
+        assert_eq!(the_call::told(&tenant, "session.recording_completed").await.len(), 1);
+        let [agent, user] = recorded(&tenant, &call).await;
+        for (who, side) in [("the agent", agent), ("the person", user)] {
+            let loud = side.iter().filter(|sample| sample.unsigned_abs() > LOUD).count();
+            assert!(loud > 1_000, "{who}: {loud}");
+        }
+        assert!(world.spooled_files().is_empty(), "{:?}", world.spooled_files());
+        drop(peer);
+    }
+
+    /// Nobody knows any more what it was of, or it must not be kept.
+    async fn a_spool_that_nobody_needs_is_swept_away(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = recorded_room(world, &tenant).await;
+        let (peer, participant) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        world.deps().studio.spools.flush().await.unwrap();
+        let spool = world.spooled_files().remove(0);
+        let kept = std::fs::read(&spool).unwrap();
+        link.leave(&participant).await;
+        peer.closed().await;
+        world.settle().await;
+        assert!(!spool.exists());
+        // A crash has left them: one of a call that is stored, and one of none.
+        std::fs::write(&spool, &kept).unwrap();
+        let nobodys = spool.with_file_name("01900000-0000-7000-8000-000000000001.spool");
+        std::fs::write(&nobodys, &kept).unwrap();
+        world.restart().await;
+        world.settle().await;
+        assert_eq!(world.spooled_files(), Vec::<std::path::PathBuf>::new());
+        assert_eq!(the_call::told(&tenant, "session.recording_completed").await.len(), 1, "once");
+        // The sound goes with what was said.
+        let call = session(&tenant, &room).await;
+        assert_eq!(tenant.api.delete(&format!("/v1/sessions/{}", call["id"].as_str().unwrap())).await.status, 204);
+        world.settle().await;
+        assert!(world.recorded_files().is_empty() && world.spooled_files().is_empty());
     }
 
     async fn who_wants_no_more_is_written_to_no_more(world: &mut World) {
@@ -171,6 +273,51 @@ on_both! {
     }
 }
 
+/// A room whose agent is recorded, and its link.
+async fn recorded_room(world: &World, tenant: &Tenant) -> (Value, Link) {
+    let replies = json!([{ "say": "I see." }, { "say": "Very well." }, { "say": "Go on." }]);
+    let more = json!({
+        "first_message": "Hello, this is Ann.", "recording": { "enabled": true },
+        "brain": { "mode": "scripted", "replies": replies },
+    });
+    let agent = the_call::agent(tenant, more).await;
+    let room = create(tenant, &agent, json!({})).await;
+    let link = Link::of(world, tenant, &room);
+    (room, link)
+}
+
+/// Utterances of the person that are shown.
+fn users(view: &media::webrtc::peer::View) -> usize {
+    view.notes.iter().filter(|note| note["role"] == "user").count()
+}
+
+/// Louder than what a codec makes of silence.
+const LOUD: u16 = 1_000;
+
+/// Its recording begins at some moment between these two.
+struct Line {
+    before: Instant,
+    seen: Instant,
+}
+
+impl Line {
+    /// Loud samples in all places at which something may stand that was heard between two moments.
+    fn loud(&self, side: &[i16], from: Instant, to: Instant) -> usize {
+        self.count(side, from.saturating_duration_since(self.seen), to - self.before)
+    }
+
+    /// The same, in all places at which nothing else can stand.
+    fn loud_for_certain(&self, side: &[i16], from: Instant, to: Instant) -> usize {
+        self.count(side, from - self.before, to.saturating_duration_since(self.seen))
+    }
+
+    fn count(&self, side: &[i16], from: Duration, to: Duration) -> usize {
+        let place = |time: Duration| ((time.as_secs_f64() * 16_000.0) as usize).min(side.len());
+        let part = side.get(place(from)..place(to)).unwrap_or_default();
+        part.iter().filter(|sample| sample.unsigned_abs() > LOUD).count()
+    }
+}
+
 async fn until_lost(world: &World, tenant: &Tenant, room: &Value) {
     until_row(world, tenant, room, |row| row.lost_at.is_some()).await;
 }
@@ -190,23 +337,22 @@ async fn until_row(world: &World, tenant: &Tenant, room: &Value, so: impl Fn(&en
     panic!("the room did not become what was waited for");
 }
 
-/// A sentence, mu-law at 8 kHz.
-async fn both_channels_carry_sound(tenant: &Tenant, call: &Value) {
+/// The agent's side and the person's, at 16 kHz.
+async fn recorded(tenant: &Tenant, call: &Value) -> [Vec<i16>; 2] {
     let recording = call["recording_id"].as_str().unwrap();
     let request = tenant
         .api
         .request(Method::GET, &format!("/v1/recordings/{recording}/audio"));
     let file = request.send().await.unwrap().bytes().await.unwrap();
     let mut reader = hound::WavReader::new(&file[..]).unwrap();
-    assert_eq!(reader.spec().channels, 2);
+    assert_eq!((reader.spec().channels, reader.spec().sample_rate), (2, 16_000));
     let samples: Vec<i16> = reader.samples().map(Result::unwrap).collect();
-    for channel in 0..2 {
-        let loud = samples
-            .iter()
-            .skip(channel)
-            .step_by(2)
-            .filter(|sample| sample.unsigned_abs() > 1_000)
-            .count();
+    [0, 1].map(|side| samples.iter().skip(side).step_by(2).copied().collect())
+}
+
+async fn both_channels_carry_sound(tenant: &Tenant, call: &Value) {
+    for (channel, side) in recorded(tenant, call).await.into_iter().enumerate() {
+        let loud = side.iter().filter(|sample| sample.unsigned_abs() > LOUD).count();
         assert!(loud > 1_000, "channel {channel} has {loud} loud samples");
     }
 }

@@ -7,6 +7,10 @@
 //! object's name. So any range can be opened without the rest, and every segment opens only at its place in an
 //! object of its length and name. Source: Hoang, Reyhanitabar, Rogaway, Vizár, "Online Authenticated-Encryption and its
 //! Nonce-Reuse Misuse-Resistance" (2015), the STREAM construction.
+mod chunks;
+
+pub use chunks::Chunks;
+
 use super::{Failure, Result};
 use bytes::{Bytes, BytesMut};
 use chacha20poly1305::{
@@ -14,7 +18,10 @@ use chacha20poly1305::{
     aead::{Aead, Payload},
 };
 use sha2::{Digest, Sha256};
-use std::ops::Range;
+use std::{
+    io::{Cursor, Read},
+    ops::Range,
+};
 
 pub const HEADER: usize = 28;
 const MAGIC: &[u8; 4] = b"CBRV";
@@ -40,6 +47,25 @@ impl Keys {
             previous: previous.iter().map(Key::new).collect(),
         }
     }
+
+    /// The key that sealed what has this header: its id stands there.
+    fn of(&self, header: &[u8; HEADER]) -> Result<&Key, String> {
+        let mut all = std::iter::once(&self.current).chain(&self.previous);
+        all.find(|key| key.id == header[5..9]).ok_or_else(|| {
+            let id = super::hex(&header[5..9]);
+            format!("was sealed with key {id}, which is not configured")
+        })
+    }
+}
+
+/// Magic, version, the key's id and a new base nonce.
+fn header(magic: &[u8; 4], version: u8, key: &Key) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..4].copy_from_slice(magic);
+    header[4] = version;
+    header[5..9].copy_from_slice(&key.id);
+    header[9..].copy_from_slice(&rand::random::<[u8; 19]>());
+    header
 }
 
 impl Key {
@@ -99,10 +125,39 @@ impl Frame {
     }
 }
 
-/// Seals a recording in parts, so that the whole is never there twice.
+/// What is to be sealed: so many bytes, read as they are needed.
+pub struct Plain {
+    bytes: u64,
+    source: Box<dyn Read + Send>,
+}
+
+impl Plain {
+    /// A source that has fewer bytes fails when it is sealed; of more the rest is not read.
+    pub fn new(bytes: u64, source: impl Read + Send + 'static) -> Self {
+        let source = Box::new(source);
+        Plain { bytes, source }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes themselves.
+    pub fn into_source(self) -> Box<dyn Read + Send> {
+        self.source
+    }
+}
+
+impl From<Bytes> for Plain {
+    fn from(bytes: Bytes) -> Self {
+        Plain::new(bytes.len() as u64, Cursor::new(bytes))
+    }
+}
+
+/// Seals a recording in parts, so that the whole is never in memory.
 pub struct Sealer {
     frame: Frame,
-    plain: Bytes,
+    source: Box<dyn Read + Send>,
     next: u64,
     hash: Sha256,
     /// Sealed and not yet handed out.
@@ -110,15 +165,11 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    pub fn new(keys: &Keys, name: &str, plain: Bytes) -> Self {
-        let mut header = [0; HEADER];
-        header[..4].copy_from_slice(MAGIC);
-        header[4] = VERSION;
-        header[5..9].copy_from_slice(&keys.current.id);
-        header[9..].copy_from_slice(&rand::random::<[u8; 19]>());
+    pub fn new(keys: &Keys, name: &str, plain: Plain) -> Self {
+        let header = header(MAGIC, VERSION, &keys.current);
         Sealer {
-            frame: Frame::new(&keys.current, &header, name, plain.len() as u64),
-            plain,
+            frame: Frame::new(&keys.current, &header, name, plain.bytes),
+            source: plain.source,
             next: 0,
             hash: Sha256::new(),
             ready: header.to_vec(),
@@ -129,11 +180,13 @@ impl Sealer {
     pub fn part(&mut self, size: usize) -> Result<Vec<u8>> {
         while self.ready.len() < size && self.next < self.frame.segments() {
             let start = self.next * SEGMENT;
-            let plain = &self.plain[start as usize..(start + SEGMENT).min(self.frame.plain) as usize];
-            self.hash.update(plain);
+            let mut plain = vec![0; SEGMENT.min(self.frame.plain - start) as usize];
+            let read = self.source.read_exact(&mut plain);
+            read.map_err(|error| Failure::Store(format!("what is to be stored cannot be read: {error}")))?;
+            self.hash.update(&plain);
             let nonce = self.frame.nonce(self.next);
             let nonce = nonce.ok_or_else(|| Failure::Store("a recording is too long to be sealed".to_owned()))?;
-            let sealed = self.frame.cipher.encrypt(&nonce, self.frame.payload(plain));
+            let sealed = self.frame.cipher.encrypt(&nonce, self.frame.payload(&plain));
             let sealed = sealed.map_err(|_| Failure::Store("a segment cannot be sealed".to_owned()))?;
             self.ready.extend_from_slice(&sealed);
             self.next += 1;
@@ -159,13 +212,7 @@ impl Opener {
         if &header[..4] != MAGIC || header[4] != VERSION {
             return Err(damaged("is not a sealed recording of a known version"));
         }
-        let key = std::iter::once(&keys.current)
-            .chain(&keys.previous)
-            .find(|key| key.id == header[5..9]);
-        let key = key.ok_or_else(|| {
-            let id = super::hex(&header[5..9]);
-            damaged(&format!("was sealed with key {id}, which is not configured"))
-        })?;
+        let key = keys.of(header).map_err(|why| damaged(&why))?;
         Ok(Opener(Frame::new(key, header, name, plain)))
     }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 const NAME: &str = "tenant/recording.wav";
 
 fn seal(keys: &Keys, plain: &[u8], part: usize) -> (Vec<u8>, [u8; 32]) {
-    let mut sealer = Sealer::new(keys, NAME, Bytes::copy_from_slice(plain));
+    let mut sealer = Sealer::new(keys, NAME, Bytes::copy_from_slice(plain).into());
     let mut sealed = Vec::new();
     loop {
         let piece = sealer.part(part).unwrap();
@@ -86,6 +86,13 @@ fn every_range_about_the_borders() {
             assert_eq!(opened, plain[start as usize..end as usize], "{start}..{end}");
         }
     }
+}
+
+#[test]
+fn a_source_with_less_than_it_promised_is_not_sealed() {
+    let short = Plain::new(100, std::io::Cursor::new(vec![1; 99]));
+    let mut sealer = Sealer::new(&Keys::new(&[7; 32], &[]), NAME, short);
+    assert!(matches!(sealer.part(1 << 20), Err(Failure::Store(why)) if why.contains("cannot be read")));
 }
 
 proptest! {

@@ -74,7 +74,8 @@ pub(super) fn evaluation(session: &Session, status: Status, log: &Log, now: Mome
 /// Source: CONTRACT §4.
 pub(super) const EVALUATION_SECONDS: i64 = 120;
 
-/// The row of what was recorded; its actor stores the sound. Of a call that was lost there is nothing to hear.
+/// The row of what was recorded; its actor stores the sound. Of a call that was lost there is nothing to hear, unless it had a
+/// line: what that carried is spooled, and its actor looks for it.
 pub(super) fn recording(session: &Session, reason: EndReason, now: Moment) -> Option<recording::Model> {
     let call = &session.call;
     let recorded = call.options.recording.as_ref()?;
@@ -84,7 +85,7 @@ pub(super) fn recording(session: &Session, reason: EndReason, now: Moment) -> Op
             return None;
         }
     };
-    let lost = reason == EndReason::NodeLost;
+    let lost = reason == EndReason::NodeLost && call.room_id.is_none();
     let retained = recorded
         .retention_days
         .map(|days| now.plus_seconds(i64::from(days) * 86_400));

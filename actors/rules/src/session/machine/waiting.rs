@@ -142,12 +142,16 @@ pub(super) fn answer(
             ConsentMode::None | ConsentMode::Notice => talk.recorded_from = Some(now),
         }
     }
+    let is_recorded = talk.recorded_from.is_some();
     session.phase = Phase::Conversing(talk);
     let started = SessionStarted {
         session_id: session.call.id,
         started_at: now,
     };
     let mut effects = vec![Effect::emit(started)];
+    if is_recorded {
+        effects.push(Work::BeginRecording(session.call.clone()).into());
+    }
     effects.extend(inbound(&session, inbound_call::InboundOutcome::Answered));
     Ok((session, effects))
 }

@@ -12,12 +12,18 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
             call.consent = Consent::Granted;
             // A grant may overtake the tick of the longest talk; past that end nothing is recorded.
             talk.recorded_from = Some(now).filter(|at| *at < talk.end_by);
+            let begins = talk.recorded_from.is_some();
             session.log.note("consent_granted", None, now);
+            if begins {
+                let begin = Work::BeginRecording(session.call.clone());
+                return Ok((session, vec![begin.into()]));
+            }
         }
         return Ok((session, Vec::new()));
     }
     call.consent = Consent::Refused;
     // What was recorded before the objection is not kept either.
+    let was_recorded = talk.recorded_from.is_some();
     (talk.recorded_from, call.recording_id) = (None, None);
     let was = std::mem::replace(&mut talk.mode, leaving(EndReason::ConsentRefused, now));
     session.log.note("consent_refused", None, now);
@@ -26,6 +32,9 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
         refused_at: now,
     };
     let mut effects = vec![Effect::emit(refused)];
+    if was_recorded {
+        effects.push(Work::EraseSpool(session.key()).into());
+    }
     effects.extend(called_off(&session, &was));
     Ok((session, effects))
 }

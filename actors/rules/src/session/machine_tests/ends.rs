@@ -335,6 +335,20 @@ fn of_a_call_that_was_lost_there_is_no_sound_but_a_promise_to_erase_it_stands() 
     assert_eq!(recording_of(&effects), None, "nobody had said yes");
 }
 
+/// What the line of a room has carried until then is spooled: whoever makes the recording looks for it.
+#[test]
+fn of_a_room_that_was_lost_there_may_be_sound() {
+    let mut row = in_a_room();
+    row.options.recording = recorded(ConsentMode::Notice).options.recording;
+    let joining = after(Session::awaiting(row, url()).0, dispatch_at(0), 0);
+    let talk = after(joining, answer_by(AnsweredBy::Human), 10);
+    let (_, effects) = transition(talk, lose_at(20), at(20)).unwrap();
+    let row = recording_of(&effects).unwrap();
+    let is = (row.status, row.wake_at, row.error);
+    assert_eq!(is, (recording::Status::Processing, Some(at(20)), None));
+    assert!(kinds(&effects).contains(&"KeepSounds".to_owned()), "its actor is woken");
+}
+
 #[test]
 fn who_was_talked_with_is_reached_and_whom_a_message_was_left_if_that_counts() {
     let leave_message = |counts| {

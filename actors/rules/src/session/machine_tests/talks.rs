@@ -165,6 +165,47 @@ fn consent_is_asked_where_it_is_wanted_and_recording_begins_with_the_yes() {
     assert_eq!(timeline(&granted), ["consent_granted"]);
 }
 
+/// A line that carries sound is recorded while it may be, and no longer.
+#[test]
+fn whoever_records_the_line_is_told_when_it_may_be() {
+    let answered = |row| {
+        let (dialed, _) = Session::dialed(row, url(), at(0));
+        let (_, effects) = transition(dialed, answer_by(AnsweredBy::Human), at(10)).unwrap();
+        kinds(&effects)
+    };
+    assert_eq!(answered(call()), ["session.started"]);
+    assert_eq!(
+        answered(recorded(ConsentMode::Verbal)),
+        ["session.started"],
+        "it is asked first"
+    );
+    for mode in [ConsentMode::None, ConsentMode::Notice] {
+        assert_eq!(
+            answered(recorded(mode)),
+            ["session.started", "BeginRecording"],
+            "{mode:?}"
+        );
+    }
+    let effects = does(state("asked"), Command::Consent(true), 17);
+    let [Effect::Work(Work::BeginRecording(call))] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (call.consent, call.recording_id),
+        (Consent::Granted, Some(recording_id()))
+    );
+    assert!(does(state("granted"), Command::Consent(true), 17).is_empty(), "once");
+    // A grant that overtakes the end of the longest talk.
+    assert!(does(state("asked"), Command::Consent(true), 610).is_empty());
+
+    let objected = does(state("granted"), Command::Consent(false), 17);
+    assert_eq!(objected[1], Effect::Work(Work::EraseSpool(state("granted").key())));
+    assert_eq!(
+        kinds(&does(state("asked"), Command::Consent(false), 17)),
+        ["session.consent_refused"]
+    );
+}
+
 #[test]
 fn a_no_to_being_recorded_is_told_and_ends_the_call() {
     let (session, effects) = transition(state("asked"), Command::Consent(false), at(17)).unwrap();
