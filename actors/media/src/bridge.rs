@@ -12,7 +12,7 @@ use entities::transcript::Speaker;
 use serde::Serialize;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -36,6 +36,8 @@ pub enum Note {
 /// Shared by the talk and the connection of the moment.
 pub struct MediaBridge {
     playing: Mutex<Option<Playing>>,
+    /// Whom it concerns that the first of some words went out.
+    begun: OnceLock<Box<dyn Fn() + Send + Sync>>,
     detector: Mutex<SpeechDetector>,
     heard: mpsc::Sender<MicEvent>,
     notes: Mutex<Notes>,
@@ -61,6 +63,7 @@ impl MediaBridge {
         let (heard, listen) = mpsc::channel(HEARD);
         let bridge = MediaBridge {
             playing: Mutex::default(),
+            begun: OnceLock::new(),
             detector: Mutex::default(),
             heard,
             notes: Mutex::default(),
@@ -70,6 +73,12 @@ impl MediaBridge {
     }
 
     // The talk's end.
+
+    /// Calls it whenever the first of some words has been taken to be sent, on the connection's thread: it must not wait. Once for a
+    /// bridge; a second one is not called.
+    pub fn on_first_frame(&self, tell: impl Fn() + Send + Sync + 'static) {
+        let _ = self.begun.set(Box::new(tell));
+    }
 
     /// Says next what will come by the feed, at that many samples a second; what was being said is stopped.
     pub fn play(&self, rate: u32) -> (Feed, oneshot::Receiver<Played>) {
@@ -131,11 +140,17 @@ impl MediaBridge {
 
     /// The next 20 ms of the agent's words, padded with silence at their end; `None`: it is silent.
     pub fn next_frame(&self) -> Option<SoundFrame> {
-        let mut playing = lock(&self.playing);
-        let current = playing.as_ref()?;
-        let frame = current.next_frame();
-        if current.is_over() {
-            *playing = None;
+        let (frame, begins) = {
+            let mut playing = lock(&self.playing);
+            let current = playing.as_ref()?;
+            let (frame, begins) = (current.next_frame(), current.begins());
+            if current.is_over() {
+                *playing = None;
+            }
+            (frame, begins)
+        };
+        if let Some(tell) = self.begun.get().filter(|_| begins) {
+            tell();
         }
         frame
     }
@@ -184,6 +199,7 @@ impl MediaBridge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[tokio::test]
     async fn says_one_thing_at_a_time_and_tells_how_far_it_came() {
@@ -205,6 +221,31 @@ mod tests {
         let third = bridge.play_whole(8_000, vec![3; 400]);
         bridge.stop();
         assert_eq!(third.await, Ok(Played::StoppedAfter(0)));
+    }
+
+    /// By the frame, not by what is put in: of words that are stopped before, and of nothing, nothing went out.
+    #[test]
+    fn it_is_told_once_when_the_first_of_some_words_goes_out() {
+        let (bridge, _heard) = MediaBridge::new();
+        let told = Arc::new(AtomicUsize::new(0));
+        let count = told.clone();
+        bridge.on_first_frame(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        let (mut feed, _played) = bridge.play(8_000);
+        assert_eq!(bridge.next_frame(), None);
+        feed.push(&[1; 480]);
+        let frames = |count: usize| {
+            (0..count).for_each(|_| drop(bridge.next_frame()));
+            told.load(Ordering::Relaxed)
+        };
+        assert_eq!([frames(0), frames(1), frames(5)], [0, 1, 1]);
+        drop(bridge.play_whole(8_000, vec![2; 160]));
+        assert_eq!([frames(0), frames(1), frames(1)], [1, 2, 2]);
+        drop(bridge.play_whole(8_000, vec![3; 160]));
+        bridge.stop();
+        drop(bridge.play_whole(8_000, Vec::new()));
+        assert_eq!(frames(3), 2);
     }
 
     #[test]

@@ -136,7 +136,11 @@ impl Page {
 
     async fn speak(&mut self) {
         self.heard.send(MicEvent::SpeechStarted { ago_ms: 0 }).await.unwrap();
-        self.heard.send(MicEvent::SpeechEnded(speech())).await.unwrap();
+        let (sound, quiet_ms) = (speech(), Some(600));
+        self.heard
+            .send(MicEvent::SpeechEnded { sound, quiet_ms })
+            .await
+            .unwrap();
     }
 
     async fn press(&mut self, keys: &str) {
