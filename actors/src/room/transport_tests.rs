@@ -1,11 +1,15 @@
 //! The test is the connection: it takes the frames, and says what is heard.
 use super::*;
-use crate::room::speech_input::{SpeechInput, Tell};
+use crate::{
+    conversation::latency::Names,
+    room::speech_input::{SpeechInput, Tell},
+};
 use adapters::speech::Speech;
 use entities::values::Moment;
 use futures_util::stream;
 use media::{mic::MicEvent, playout::SoundFrame};
-use std::future::Future;
+use rules::session::command::Command;
+use std::{future::Future, sync::Mutex};
 use tokio::sync::mpsc;
 
 fn start() -> Moment {
@@ -390,4 +394,43 @@ async fn a_manual_clock_waits_while_the_talk_works_and_not_while_it_listens_or_p
     bench.play(1).await;
     saying.await;
     assert!(bench.clock.settle().now_or_never().is_none(), "it goes on");
+}
+
+/// By what was listened to and what was taken of the answer; its sound may come whole or piece by piece.
+#[tokio::test]
+async fn an_answer_is_measured_when_the_first_of_it_is_taken() {
+    let (transport, mut bench) = bench();
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let into = told.clone();
+    let names = Names {
+        transcription: None,
+        brain: "scripted",
+    };
+    let stopwatch = Stopwatch::new(bench.clock.clone(), names, move |command| match command {
+        Command::Measure(marks) => into.lock().unwrap().push(marks.to_string()),
+        other => panic!("{other:?}"),
+    });
+    let mut transport = transport.timed_by(stopwatch.clone());
+    let first_frame = stopwatch.clone();
+    bench.bridge.on_first_frame(move || first_frame.packet());
+    for number in [1, 2] {
+        stopwatch.ended(number, Duration::from_millis(600));
+        bench.speak(300).await;
+        assert!(matches!(transport.listen().await, Event::Words(_)));
+        bench.clock.set(bench.clock.now().plus_millis(100));
+        drop(transport.voice("Hm.", false).await);
+        if number == 1 {
+            both(transport.say(say(40, false)), bench.play(2)).await;
+            continue;
+        }
+        let (saying, make) = say_what_comes(false);
+        both(transport.say(saying), async {
+            make.send(vec![1; 320]).unwrap();
+            drop(make);
+            bench.play(1).await
+        })
+        .await;
+    }
+    let whole = "endpoint 600 ms, sound 700 ms, packet 700 ms";
+    assert_eq!(*told.lock().unwrap(), [whole; 2]);
 }

@@ -800,7 +800,11 @@ fn a_provider_is_checked_and_does_not_show_its_key() {
 #[tokio::test]
 async fn the_first_of_an_answer_is_told() {
     let server = ChatServer::start_with(|_, nth| match nth {
-        0 => Reply::Words("Well. It is noon. Anything else?".into()),
+        0 => Reply::Paced {
+            first: Duration::ZERO,
+            each: Duration::ZERO,
+            words: "Well. It is noon. Anything else?".into(),
+        },
         1 => Reply::Calls(calls([("look_up", "{}")])),
         _ => Reply::Status(400, "no".into()),
     })
