@@ -409,9 +409,7 @@ async fn drip(stream: &mut BufReader<TcpStream>, words: &str) -> bool {
 
 async fn paced(stream: &mut BufReader<TcpStream>, [first, each]: [Duration; 2], words: &str) -> bool {
     let mut due = tokio::time::Instant::now() + first;
-    // Others go on meanwhile.
-    let wait = async |due| drop(tokio::time::timeout_at(due, std::future::pending::<()>()).await);
-    wait(due).await;
+    until(due).await;
     if !stream_all(stream, EVENTS, "").await {
         return false;
     }
@@ -419,13 +417,18 @@ async fn paced(stream: &mut BufReader<TcpStream>, [first, each]: [Duration; 2], 
         .split_inclusive(' ')
         .map(|word| delta(&json!({ "content": word })));
     for event in tokens.chain([done("stop")]) {
-        wait(due).await;
+        until(due).await;
         if !send(stream, format!("{:x}\r\n{event}\r\n", event.len()).as_bytes()).await {
             return false;
         }
         due += each;
     }
     true
+}
+
+async fn until(due: tokio::time::Instant) {
+    // That is all that it is to do.
+    let _ = tokio::time::timeout_at(due, std::future::pending::<()>()).await;
 }
 
 async fn end(stream: &mut BufReader<TcpStream>) -> bool {
