@@ -37,7 +37,7 @@ pub enum Note {
 pub struct MediaBridge {
     playing: Mutex<Option<Playing>>,
     /// Whom it concerns that the first of some words went out.
-    begun: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    first_frame: OnceLock<Box<dyn Fn() + Send + Sync>>,
     detector: Mutex<SpeechDetector>,
     heard: mpsc::Sender<MicEvent>,
     notes: Mutex<Notes>,
@@ -63,7 +63,7 @@ impl MediaBridge {
         let (heard, listen) = mpsc::channel(HEARD);
         let bridge = MediaBridge {
             playing: Mutex::default(),
-            begun: OnceLock::new(),
+            first_frame: OnceLock::new(),
             detector: Mutex::default(),
             heard,
             notes: Mutex::default(),
@@ -77,7 +77,7 @@ impl MediaBridge {
     /// Calls it whenever the first of some words has been taken to be sent, on the connection's thread: it must not wait. Once for a
     /// bridge; a second one is not called.
     pub fn on_first_frame(&self, tell: impl Fn() + Send + Sync + 'static) {
-        let _ = self.begun.set(Box::new(tell));
+        let _ = self.first_frame.set(Box::new(tell));
     }
 
     /// Says next what will come by the feed, at that many samples a second; what was being said is stopped.
@@ -149,7 +149,7 @@ impl MediaBridge {
             }
             (frame, begins)
         };
-        if let Some(tell) = self.begun.get().filter(|_| begins) {
+        if let Some(tell) = self.first_frame.get().filter(|_| begins) {
             tell();
         }
         frame
