@@ -46,6 +46,7 @@ migrations! {
     m2026_11_23_000019_imports
     m2026_11_23_000020_reviews
     m2026_11_23_000021_refunds
+    m2026_11_26_000022_latency
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

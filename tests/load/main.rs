@@ -1,6 +1,6 @@
 //! The load runs. Everything stays on loopback and ends by itself; docs/PERFORMANCE.md has the figures.
 //!
-//! The service runs in this process, and for rooms and neighbours in one of its own; the receiver of webhooks always does. Each run with webhooks
+//! The service runs in this process, and for rooms, talks and neighbours in one of its own; the receiver of webhooks always does. Each run with webhooks
 //! begins with the raw limit: the service's own client posting the same signed body to the same receiver, without storage.
 #![expect(clippy::expect_used, reason = "a run that cannot go on has failed")]
 
@@ -16,6 +16,7 @@ mod receiver;
 mod rooms;
 mod service;
 mod soak;
+mod talk;
 mod webhooks;
 
 use std::time::Duration;
@@ -70,6 +71,20 @@ fn main() {
                 };
                 plan.run().await;
             }
+            Some("talk") => {
+                let plan = talk::Plan {
+                    database,
+                    stt_ms: number("--stt-ms", 150),
+                    llm_ms: option("--llm-ms").map(|_| number("--llm-ms", 0)),
+                    token_ms: number("--token-ms", 20),
+                    tts_ms: number("--tts-ms", 100),
+                    turns: number("--turns", 20),
+                    rooms: number("--rooms", 1),
+                    brain: option("--brain"),
+                    only: option("--only"),
+                };
+                plan.run().await;
+            }
             Some("neighbours") => {
                 let plan = neighbours::Plan {
                     database,
@@ -95,7 +110,8 @@ fn main() {
             Some("asleep-process") => dispatch::asleep_process(&database).await,
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
-                let runs = "campaign, calls, rooms, pacing, list, fair, neighbours, asleep, webhooks, idle or soak";
+                let runs =
+                    "campaign, calls, rooms, talk, pacing, list, fair, neighbours, asleep, webhooks, idle or soak";
                 panic!("`{other}` is not a load run: {runs}")
             }
         }

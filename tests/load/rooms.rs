@@ -105,6 +105,7 @@ impl Plan {
         let came = packets(&guests) - came;
         self.report_cost(&idle, &talked);
         report_sound(&views, began, came, late);
+        still_open(&api, &guests).await;
         leave(&guests).await;
         pause(REST).await;
         let after = service.memory();
@@ -180,6 +181,30 @@ async fn rooms(api: &Api, agent: &Value, count: usize) -> Vec<Value> {
         under_the_limit().await;
     }
     rooms
+}
+
+/// Nobody has left yet: a room that is over has ended by itself, and says why.
+async fn still_open(api: &Api, guests: &[Guest]) {
+    let mut over = Vec::new();
+    for guest in guests {
+        let room = api.get(&format!("/v1/rooms/{}", guest.room)).await;
+        under_the_limit().await;
+        if room["status"] == "joined" {
+            continue;
+        }
+        let session = api.get(&format!("/v1/sessions/{}", guest.session)).await;
+        under_the_limit().await;
+        over.push(format!(
+            "{} {} after {} s: {} by {}; its guest is {:?}",
+            room["status"],
+            room["error"],
+            room["duration_seconds"],
+            session["end_reason"],
+            session["ended_by"],
+            guest.peer.view().state
+        ));
+    }
+    assert!(over.is_empty(), "rooms ended by themselves: {over:#?}");
 }
 
 /// What must be so when everybody has left.

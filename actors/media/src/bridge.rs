@@ -14,7 +14,7 @@ use entities::transcript::Speaker;
 use serde::Serialize;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -39,6 +39,8 @@ pub enum Note {
 /// Shared by the talk and the connection of the moment.
 pub struct MediaBridge {
     playing: Mutex<Option<Playing>>,
+    /// Whom it concerns that the first of some words went out.
+    first_frame: OnceLock<Box<dyn Fn() + Send + Sync>>,
     detector: Mutex<SpeechDetector>,
     /// While the line is recorded.
     tap: Mutex<Option<Tap>>,
@@ -66,6 +68,7 @@ impl MediaBridge {
         let (heard, listen) = mpsc::channel(HEARD);
         let bridge = MediaBridge {
             playing: Mutex::default(),
+            first_frame: OnceLock::new(),
             detector: Mutex::default(),
             tap: Mutex::default(),
             heard,
@@ -76,6 +79,12 @@ impl MediaBridge {
     }
 
     // The talk's end.
+
+    /// Calls it whenever the first of some words has been taken to be sent, on the connection's thread: it must not wait. Once for a
+    /// bridge; a second one is not called.
+    pub fn on_first_frame(&self, tell: impl Fn() + Send + Sync + 'static) {
+        let _ = self.first_frame.set(Box::new(tell));
+    }
 
     /// Says next what will come by the feed, at that many samples a second; what was being said is stopped.
     pub fn play(&self, rate: u32) -> (Feed, oneshot::Receiver<Played>) {
@@ -157,11 +166,17 @@ impl MediaBridge {
     }
 
     fn frame(&self) -> Option<SoundFrame> {
-        let mut playing = lock(&self.playing);
-        let current = playing.as_ref()?;
-        let frame = current.next_frame();
-        if current.is_over() {
-            *playing = None;
+        let (frame, begins) = {
+            let mut playing = lock(&self.playing);
+            let current = playing.as_ref()?;
+            let (frame, begins) = (current.next_frame(), current.begins());
+            if current.is_over() {
+                *playing = None;
+            }
+            (frame, begins)
+        };
+        if let Some(tell) = self.first_frame.get().filter(|_| begins) {
+            tell();
         }
         frame
     }
@@ -218,6 +233,7 @@ impl MediaBridge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[tokio::test]
     async fn says_one_thing_at_a_time_and_tells_how_far_it_came() {
@@ -239,6 +255,31 @@ mod tests {
         let third = bridge.play_whole(8_000, vec![3; 400]);
         bridge.stop();
         assert_eq!(third.await, Ok(Played::StoppedAfter(0)));
+    }
+
+    /// By the frame, not by what is put in: of words that are stopped before, and of nothing, nothing went out.
+    #[test]
+    fn it_is_told_once_when_the_first_of_some_words_goes_out() {
+        let (bridge, _heard) = MediaBridge::new();
+        let told = Arc::new(AtomicUsize::new(0));
+        let count = told.clone();
+        bridge.on_first_frame(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        let (mut feed, _played) = bridge.play(8_000);
+        assert_eq!(bridge.next_frame(), None);
+        feed.push(&[1; 480]);
+        let frames = |count: usize| {
+            (0..count).for_each(|_| drop(bridge.next_frame()));
+            told.load(Ordering::Relaxed)
+        };
+        assert_eq!([frames(0), frames(1), frames(5)], [0, 1, 1]);
+        drop(bridge.play_whole(8_000, vec![2; 160]));
+        assert_eq!([frames(0), frames(1), frames(1)], [1, 2, 2]);
+        drop(bridge.play_whole(8_000, vec![3; 160]));
+        bridge.stop();
+        drop(bridge.play_whole(8_000, Vec::new()));
+        assert_eq!(frames(3), 2);
     }
 
     #[test]

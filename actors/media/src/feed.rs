@@ -16,6 +16,8 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     playout: Playout,
+    /// It was told that the first of it went out.
+    is_begun: bool,
     /// Until it is told: to whoever waits for the end.
     done: Option<oneshot::Sender<Played>>,
 }
@@ -46,6 +48,7 @@ impl Playing {
         let (done, played) = oneshot::channel();
         let state = State {
             playout,
+            is_begun: false,
             done: Some(done),
         };
         let shared = Shared {
@@ -92,6 +95,14 @@ impl Playing {
             self.0.free.notify_one();
         }
         frame
+    }
+
+    /// The first of it has gone out since this was asked last: true once.
+    pub fn begins(&self) -> bool {
+        let mut state = self.0.lock();
+        let begins = state.playout.has_begun() && !state.is_begun;
+        state.is_begun |= begins;
+        begins
     }
 
     /// Nothing more of it is heard.

@@ -129,7 +129,10 @@ impl SpeechDetector {
 /// The utterance without the pause at its end.
 fn spoke(mut said: Vec<i16>, pause: usize) -> MicEvent {
     said.truncate(said.len().saturating_sub(pause.saturating_sub(ENDING) * STEP));
-    MicEvent::SpeechEnded(Pcm::new(HEARING, said))
+    MicEvent::SpeechEnded {
+        sound: Pcm::new(HEARING, said),
+        quiet_ms: (pause >= ENDS_AFTER).then_some((pause * STEP_MS) as u64),
+    }
 }
 
 #[cfg(test)]

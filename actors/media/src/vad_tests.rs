@@ -40,7 +40,7 @@ fn hear(detector: &mut SpeechDetector, sound: &[i16]) -> Vec<MicEvent> {
 /// How long each utterance is, in ms; fails unless each has its beginning right before it.
 fn utterances(heard: &[MicEvent]) -> Vec<usize> {
     let pairs = heard.chunks(2).map(|pair| match pair {
-        [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded(sound)] => sound.ms() as usize,
+        [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded { sound, .. }] => sound.ms() as usize,
         other => panic!("not a beginning and its utterance: {other:?}"),
     });
     pairs.collect()
@@ -59,9 +59,10 @@ fn a_sentence_is_one_utterance_without_the_pause_after_it() {
         "{lengths:?} of {spoken} ms"
     );
     // It is what was said, at the microphone's rate: as loud as the original.
-    let MicEvent::SpeechEnded(said) = &heard[1] else {
+    let MicEvent::SpeechEnded { sound: said, quiet_ms } = &heard[1] else {
         unreachable!()
     };
+    assert_eq!(*quiet_ms, Some((ENDS_AFTER * STEP_MS) as u64));
     let energy = |samples: &[i16]| -> f64 { samples.iter().map(|sample| f64::from(*sample).powi(2)).sum() };
     let share = energy(&said.samples) / energy(&sentence);
     assert!((0.9..1.1).contains(&share), "{share}");
@@ -85,7 +86,7 @@ fn an_utterance_began_where_its_sound_begins() {
                             "{ago_ms}"
                         );
                     }
-                    MicEvent::SpeechEnded(said) => (ended_ms, length_ms) = (heard_ms, said.ms() as usize),
+                    MicEvent::SpeechEnded { sound, .. } => (ended_ms, length_ms) = (heard_ms, sound.ms() as usize),
                     MicEvent::Dtmf(_) => unreachable!(),
                 }
             }
@@ -107,7 +108,11 @@ fn nothing_is_taken_away_from_what_is_said() {
         .collect();
     let sound = [silence(1_000), sentence, silence(1_500)].concat();
     let heard = hear(&mut SpeechDetector::default(), &sound);
-    let [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded(said)] = &heard[..] else {
+    let [
+        MicEvent::SpeechStarted { .. },
+        MicEvent::SpeechEnded { sound: said, .. },
+    ] = &heard[..]
+    else {
         panic!("{heard:?}")
     };
     assert_eq!(said.rate, 16_000);
@@ -152,6 +157,10 @@ fn who_does_not_stop_is_heard_in_pieces_of_thirty_seconds() {
     let mut detector = SpeechDetector::default();
     let mut heard = hear(&mut detector, &sound);
     heard.extend(detector.end());
+    let MicEvent::SpeechEnded { quiet_ms, .. } = heard[1] else {
+        unreachable!()
+    };
+    assert_eq!(quiet_ms, None, "that is no end of speech");
     let lengths = utterances(&heard);
     assert!(lengths.iter().all(|ms| *ms <= 30_000), "{lengths:?}");
     assert!(
@@ -171,7 +180,11 @@ fn the_end_of_the_microphone_ends_what_was_being_said() {
     assert_eq!(detector.end(), None);
     let begun = hear(&mut detector, &wide(&SENTENCE[..16_000]));
     assert!(matches!(begun[..], [MicEvent::SpeechStarted { .. }]), "{begun:?}");
-    assert!(matches!(detector.end(), Some(MicEvent::SpeechEnded(said)) if said.ms() > 1_000));
+    let ended = detector.end();
+    assert!(
+        matches!(&ended, Some(MicEvent::SpeechEnded { sound, quiet_ms: None }) if sound.ms() > 1_000),
+        "{ended:?}"
+    );
     assert_eq!(detector.end(), None);
     assert_eq!(hear(&mut detector, &silence(2_000)), []);
     // And it listens on.

@@ -4,6 +4,7 @@ use super::{
     transport::CallTransport,
 };
 use crate::{call::leg::Leg, deps::Deps};
+use adapters::brain::FirstToken;
 use entities::{function, session::EndReason, values::E164};
 use rules::{conversation::tools::ToolSet, session::command::Command};
 use std::sync::Arc;
@@ -67,9 +68,11 @@ impl<L: CallTransport> Conversation<L> {
             Place::Room => ToolSet::new(definition, functions, dispositions, None).without_transfer(),
         };
         let briefing = briefing(call, definition, &tool_set, &place);
-        let brain = deps
+        let mut brain = deps
             .providers
             .brain(definition, briefing, &call.mentions(), place == Place::Room);
+        let stopwatch = transport.stopwatch();
+        brain.on_first_token(FirstToken::new(move || stopwatch.token()));
         let session_link = SessionLink::Live {
             deps: deps.clone(),
             session: leg.session(),

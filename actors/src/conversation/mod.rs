@@ -9,6 +9,7 @@ pub mod functions;
 mod judge;
 pub mod judgements;
 mod late_words;
+pub mod latency;
 mod leg;
 pub mod listeners;
 mod session_link;
@@ -306,6 +307,7 @@ impl<L: CallTransport> Conversation<L> {
             match act {
                 None => break,
                 Some(Ok(Act::Say { text, audio })) => {
+                    self.speech_out.transport.stopwatch().clause();
                     let enough = self.late_words.no(&self.agent.definition, &mut self.judge);
                     let (spoken, came) = self.speech_out.say_until(&text, audio, enough).await;
                     late_no = came;
@@ -384,6 +386,7 @@ impl<L: CallTransport> Conversation<L> {
 
     /// Waits for the other side's words, and does what the API wants meanwhile.
     async fn listen(&mut self) -> Result<Heard, Over> {
+        self.speech_out.transport.stopwatch().listening();
         loop {
             let event = tokio::select! {
                 biased;

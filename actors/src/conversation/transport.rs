@@ -1,4 +1,5 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
+use super::latency::Stopwatch;
 use crate::{call::leg::Control, room::speech_input::LaterWords};
 use adapters::{brain::Speech, sound::Sound};
 use entities::{boxed, values::E164};
@@ -66,6 +67,10 @@ pub enum Said {
 }
 
 pub trait CallTransport: Send {
+    /// What measures how soon the other side is answered, on a transport that carries sound.
+    fn stopwatch(&self) -> Stopwatch {
+        Stopwatch::default()
+    }
     /// How long something really takes that takes so long at the pace of people: the sandbox can hurry.
     fn real_ms(&self, ms: u64) -> u64 {
         ms

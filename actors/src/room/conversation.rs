@@ -7,7 +7,10 @@ use super::{
 };
 use crate::{
     call::{leg::Leg, voice},
-    conversation::{Conversation, Place},
+    conversation::{
+        Conversation, Place,
+        latency::{Names, Stopwatch},
+    },
     deps::Deps,
     recording::lines::Attached,
 };
@@ -65,8 +68,13 @@ impl RoomConversation {
             voices: Voices::new(cast, &language, tell.clone()),
             has_ears: transcription.is_some(),
         };
+        let stopwatch = stopwatch(deps, leg);
+        let first_frame = stopwatch.clone();
+        bridge.on_first_frame(move || first_frame.packet());
         let (speech_input, user) = SpeechInput::new(deps.clock.clone(), transcription, &language, tell, heard);
+        let speech_input = speech_input.timed_by(stopwatch.clone());
         let transport = RoomTransport::new(deps.clock.clone(), sounds, bridge.clone(), user, inbox);
+        let transport = transport.timed_by(stopwatch);
         let talk = Conversation::of(deps, leg, transport, Place::Room).await;
         let mut talk = talk.map_err(|broken| {
             tracing::error!(error = broken.why, "an agent could not be prepared for a room");
@@ -120,6 +128,20 @@ impl RoomConversation {
         // The last words are shown too.
         captions.await;
     }
+}
+
+/// The bridge may be there for longer than the service: it must not keep it alive.
+fn stopwatch(deps: &Deps, leg: &Leg) -> Stopwatch {
+    let (its, session) = (deps.downgrade(), leg.session());
+    let names = Names {
+        transcription: deps.providers.transcription.as_ref().map(|_| "openai"),
+        brain: deps.providers.brain_name(&leg.agent.definition),
+    };
+    Stopwatch::new(deps.clock.clone(), names, move |command| {
+        if let Some(deps) = Deps::upgrade(&its) {
+            deps.router.sessions().tell(session, command);
+        }
+    })
 }
 
 /// Until the call's end. What is said is shown; what tools do is not.

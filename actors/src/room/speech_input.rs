@@ -3,6 +3,7 @@
 //! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
 //! when they are understood, in the order in which they were said. An agent that hears by itself need not wait for that: it
 //! gets the sound as soon as it is over, and its words follow ([`LaterWords`]).
+use crate::conversation::latency::Stopwatch;
 use adapters::{
     brain::{Speech, transcription::Provider},
     sound::Pcm,
@@ -15,9 +16,12 @@ use futures_util::{
 use media::mic::MicEvent;
 use rules::session::command::Command;
 use runtime::clock::{Busy, Clock};
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -105,6 +109,7 @@ pub struct SpeechInput {
     behind: FuturesUnordered<Shared<BoxFuture<'static, Understood>>>,
     /// The last utterance.
     began: Moment,
+    stopwatch: Stopwatch,
 }
 
 impl SpeechInput {
@@ -134,8 +139,14 @@ impl SpeechInput {
             inputs: sender,
             sound_first,
             behind: FuturesUnordered::new(),
+            stopwatch: Stopwatch::default(),
         };
         (speech_input, user)
+    }
+
+    /// How soon what it hears is answered is measured by that.
+    pub fn timed_by(self, stopwatch: Stopwatch) -> Self {
+        SpeechInput { stopwatch, ..self }
     }
 
     /// What was said and pressed before there was somebody to hear it is not heard: it answers nothing.
@@ -178,13 +189,17 @@ impl SpeechInput {
                 self.begin(self.clock.now().plus_millis(-ago));
                 None
             }
-            MicEvent::SpeechEnded(sound) => {
+            MicEvent::SpeechEnded { sound, quiet_ms } => {
                 let Speaking { begun, over } = *self.speaking.borrow();
                 if begun == over {
                     let ms = i64::try_from(sound.ms()).unwrap_or(0);
                     self.begin(self.clock.now().plus_millis(-ms));
                 }
                 self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
+                if let Some(quiet_ms) = quiet_ms {
+                    let number = self.speaking.borrow().begun;
+                    self.stopwatch.ended(number, Duration::from_millis(quiet_ms));
+                }
                 Some(self.spoke(sound))
             }
             MicEvent::Dtmf(keys) => Some(ready(UserInput::Dtmf(keys)).boxed()),
@@ -225,8 +240,13 @@ impl SpeechInput {
 
     fn understand(&self, provider: Provider, sound: Pcm) -> BoxFuture<'static, Understood> {
         let (tell, language, busy) = (self.tell.clone(), self.language.clone(), self.clock.busy());
+        let (stopwatch, number) = (self.stopwatch.clone(), self.speaking.borrow().begun);
         async move {
-            let words = provider.transcribe(&sound, &language).await.unwrap_or_else(|failure| {
+            let words = provider.transcribe(&sound, &language).await;
+            if words.is_ok() {
+                stopwatch.understood(number);
+            }
+            let words = words.unwrap_or_else(|failure| {
                 // It costs the words of this utterance, not the talk.
                 tracing::warn!(%failure, "an utterance was not understood");
                 let (kind, detail) = ("transcription_failed", failure.to_string());

@@ -60,6 +60,14 @@ fn sound(ms: usize) -> Pcm {
     Pcm::new(16_000, vec![1_000; ms * 16])
 }
 
+/// So long a sound, and silence after it.
+fn ended(ms: usize) -> MicEvent {
+    MicEvent::SpeechEnded {
+        sound: sound(ms),
+        quiet_ms: Some(600),
+    }
+}
+
 fn spoke(number: u64, began: Moment, text: &str, sound: Pcm) -> UserInput {
     let speech = speech(text.to_owned(), sound);
     let later = None;
@@ -88,7 +96,7 @@ async fn somebody_begins_speaks_and_is_heard() {
         }]
     );
     bench.clock.set(start().plus_seconds(3));
-    bench.hear(MicEvent::SpeechEnded(sound(2_000))).await;
+    bench.hear(ended(2_000)).await;
     assert_eq!(bench.next().await, spoke(1, start(), UNKNOWN, sound(2_000)));
     assert_eq!(bench.begun(1).await, Speaking { begun: 1, over: 1 });
     bench.hear(MicEvent::Dtmf("5#".into())).await;
@@ -104,7 +112,7 @@ async fn an_utterance_began_when_its_sound_did() {
     let until = start().plus_seconds(45);
     assert_eq!(*bench.told.lock().unwrap(), [Command::UserSpeaking { until }]);
     bench.clock.set(start().plus_seconds(2));
-    bench.hear(MicEvent::SpeechEnded(sound(1_500))).await;
+    bench.hear(ended(1_500)).await;
     let began = start().plus_millis(-352);
     assert_eq!(bench.next().await, spoke(1, began, UNKNOWN, sound(1_500)));
 }
@@ -123,7 +131,7 @@ async fn sound_that_is_wanted_first_comes_before_its_words() {
     bench.user.sound_first.store(true, Ordering::Relaxed);
     let mut later = Vec::new();
     for number in 1..=3 {
-        bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+        bench.hear(ended(100)).await;
         let UserInput::Speech {
             number: of,
             speech,
@@ -154,14 +162,14 @@ async fn sound_that_is_wanted_first_comes_before_its_words() {
 #[tokio::test]
 async fn a_beginning_or_an_end_that_is_missing_holds_nothing_up() {
     let mut bench = bench(None);
-    bench.hear(MicEvent::SpeechEnded(sound(500))).await;
+    bench.hear(ended(500)).await;
     let began = start().plus_millis(-500);
     assert_eq!(bench.next().await, spoke(1, began, UNKNOWN, sound(500)));
     bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     bench.begun(2).await;
     bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     assert_eq!(bench.begun(3).await, Speaking { begun: 3, over: 2 });
-    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+    bench.hear(ended(100)).await;
     assert_eq!(bench.next().await, spoke(3, start(), UNKNOWN, sound(100)));
 }
 
@@ -174,11 +182,11 @@ async fn words_come_in_their_order_and_a_beginning_at_once() {
     .await;
     let mut bench = bench(understanding(&server).await);
     bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
-    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+    bench.hear(ended(100)).await;
     bench.hear(MicEvent::Dtmf("1".into())).await;
     bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     assert_eq!(bench.begun(2).await.begun, 2, "whatever became of the words before");
-    bench.hear(MicEvent::SpeechEnded(sound(200))).await;
+    bench.hear(ended(200)).await;
     assert_eq!(bench.next().await, spoke(1, start(), "Ja.", sound(100)));
     assert_eq!(bench.next().await, UserInput::Dtmf("1".into()));
     assert_eq!(bench.next().await, spoke(2, start(), "", sound(200)), "no word in it");
@@ -201,12 +209,12 @@ async fn a_provider_that_fails_costs_the_words_and_not_the_talk() {
     })
     .await;
     let mut bench = bench(understanding(&server).await);
-    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+    bench.hear(ended(100)).await;
     assert_eq!(
         bench.next().await,
         spoke(1, start().plus_millis(-100), UNKNOWN, sound(100))
     );
-    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+    bench.hear(ended(100)).await;
     assert_eq!(
         bench.next().await,
         spoke(2, start().plus_millis(-100), "Hallo?", sound(100))
@@ -239,7 +247,7 @@ async fn keys_that_nobody_listens_to_leave_room_for_words() {
     }
     bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     assert_eq!(bench.begun(1).await.begun, 1);
-    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+    bench.hear(ended(100)).await;
     let mut keys = 0;
     while let UserInput::Dtmf(_) = bench.next().await {
         keys += 1;

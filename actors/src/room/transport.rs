@@ -7,7 +7,10 @@ use super::speech_input::{Speaking, UNKNOWN, UserInput, UserInputs};
 use super::voices::Voices;
 use crate::{
     call::leg::Control,
-    conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
+    conversation::{
+        latency::Stopwatch,
+        transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
+    },
 };
 use adapters::sound::{Pcm, PcmStream, Sound, TELEPHONE};
 use entities::values::E164;
@@ -43,6 +46,7 @@ pub struct RoomTransport {
     cut_in: u64,
     /// Nothing is said any more but what must be heard.
     hushed: Arc<AtomicBool>,
+    stopwatch: Stopwatch,
     /// Given up while sound is played and while nothing is heard: these take their own time.
     busy: Option<Busy>,
 }
@@ -67,7 +71,13 @@ impl RoomTransport {
             aside: 0,
             cut_in: 0,
             hushed: Arc::default(),
+            stopwatch: Stopwatch::default(),
         }
+    }
+
+    /// How soon it answers is measured by that.
+    pub fn timed_by(self, stopwatch: Stopwatch) -> Self {
+        RoomTransport { stopwatch, ..self }
     }
 
     /// From now on something is under way, until the agent listens.
@@ -90,9 +100,15 @@ impl RoomTransport {
             Some(Sound::Stream(stream)) => {
                 let (feed, played) = self.bridge.play(stream.rate);
                 // What is still being made is under way until its first sound is there.
-                (played, feed_on(feed, stream, self.busy.take()).boxed())
+                let stopwatch = self.stopwatch.clone();
+                (played, feed_on(feed, stream, self.busy.take(), stopwatch).boxed())
             }
-            Some(Sound::Whole(sound)) => (self.bridge.play_whole(sound.rate, sound.samples), ready(()).boxed()),
+            Some(Sound::Whole(sound)) => {
+                if !sound.is_empty() {
+                    self.stopwatch.sound();
+                }
+                (self.bridge.play_whole(sound.rate, sound.samples), ready(()).boxed())
+            }
             None => (self.bridge.play_whole(TELEPHONE, Vec::new()), ready(()).boxed()),
         };
         self.busy = None;
@@ -171,17 +187,21 @@ impl RoomTransport {
             speech,
             later,
         };
-        Some(match number <= self.aside {
-            true => Event::Aside(words),
-            false => Event::Words(words),
-        })
+        if number <= self.aside {
+            return Some(Event::Aside(words));
+        }
+        self.stopwatch.answering(number);
+        Some(Event::Words(words))
     }
 }
 
 /// To its end, or until nobody hears it any more: then the rest is called off.
-async fn feed_on(mut feed: Feed, mut stream: PcmStream, mut busy: Option<Busy>) {
+async fn feed_on(mut feed: Feed, mut stream: PcmStream, mut busy: Option<Busy>, stopwatch: Stopwatch) {
     while let Some(samples) = stream.chunks.next().await {
         busy = None;
+        if !samples.is_empty() {
+            stopwatch.sound();
+        }
         if !feed.push_all(&samples).await {
             return;
         }
@@ -198,7 +218,12 @@ async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
 }
 
 impl CallTransport for RoomTransport {
+    fn stopwatch(&self) -> Stopwatch {
+        self.stopwatch.clone()
+    }
+
     fn voice<'a>(&'a mut self, text: &'a str, whole: bool) -> BoxFuture<'a, Option<Sound>> {
+        self.stopwatch.voice(self.agent.voices.name());
         async move { Some(self.agent.voices.speak(text, whole).await) }.boxed()
     }
 

@@ -1,11 +1,15 @@
 //! The test is the connection: it takes the frames, and says what is heard.
 use super::*;
-use crate::room::speech_input::{SpeechInput, Tell};
+use crate::{
+    conversation::latency::Names,
+    room::speech_input::{SpeechInput, Tell},
+};
 use adapters::speech::Speech;
 use entities::values::Moment;
 use futures_util::stream;
 use media::{mic::MicEvent, playout::SoundFrame};
-use std::future::Future;
+use rules::session::command::Command;
+use std::{future::Future, sync::Mutex};
 use tokio::sync::mpsc;
 
 fn start() -> Moment {
@@ -57,7 +61,7 @@ impl Bench {
                 begun: begun + 1,
                 over: begun,
             },
-            MicEvent::SpeechEnded(_) | MicEvent::Dtmf(_) => Speaking { begun, over: begun },
+            MicEvent::SpeechEnded { .. } | MicEvent::Dtmf(_) => Speaking { begun, over: begun },
         };
         let is_key = matches!(heard, MicEvent::Dtmf(_));
         self.heard.send(heard).await.unwrap();
@@ -68,7 +72,7 @@ impl Bench {
 
     async fn speak(&mut self, ms: usize) {
         self.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
-        self.hear(MicEvent::SpeechEnded(sound(ms))).await;
+        self.hear(ended(ms)).await;
     }
 
     /// The next frames of the agent's words, as soon as there are any.
@@ -89,6 +93,14 @@ impl Bench {
 
 fn sound(ms: usize) -> Pcm {
     Pcm::new(16_000, vec![1_000; ms * 16])
+}
+
+/// So long a sound, and silence after it.
+fn ended(ms: usize) -> MicEvent {
+    MicEvent::SpeechEnded {
+        sound: sound(ms),
+        quiet_ms: Some(600),
+    }
 }
 
 fn say(ms: usize, whole: bool) -> Saying<'static> {
@@ -169,7 +181,7 @@ async fn the_agent_falls_silent_when_somebody_speaks_and_hears_what() {
     assert_eq!(bench.bridge.next_frame(), None, "it is silent");
     assert!(transport.is_spoken_over(), "and does not go on with the next sentence");
     bench.clock.set(start().plus_seconds(2));
-    bench.hear(MicEvent::SpeechEnded(sound(1_200))).await;
+    bench.hear(ended(1_200)).await;
     assert!(transport.is_spoken_over());
     assert_eq!(transport.listen().await, Event::Words(words(1_200, 2_000)));
     assert!(!transport.is_spoken_over());
@@ -219,7 +231,7 @@ async fn who_cuts_in_on_words_that_are_still_being_made_heard_so_much_and_calls_
     let (said, ()) = both(transport.say(saying), async {
         make.send(vec![1; 320]).unwrap();
         let mut played = bench.play(1).await;
-        bench.hear(MicEvent::SpeechEnded(sound(300))).await;
+        bench.hear(ended(300)).await;
         make.send(vec![1; 160]).unwrap();
         drop(make);
         while played.iter().filter(|sample| **sample != 0).count() < 480 {
@@ -284,7 +296,7 @@ async fn what_must_be_heard_is_heard_and_answered_afterwards() {
     })
     .await;
     assert_eq!((said, played), (Said::Whole, 10 * 320));
-    bench.hear(MicEvent::SpeechEnded(sound(700))).await;
+    bench.hear(ended(700)).await;
     assert_eq!(transport.listen().await, Event::Aside(words(300, 0)));
     assert_eq!(transport.listen().await, Event::Words(words(700, 0)));
 }
@@ -341,7 +353,7 @@ async fn one_who_speaks_is_heard_out_before_the_api_is_heeded() {
     bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
     bench.api.send((Control::Say("Hello!".into()), None)).await.unwrap();
     assert!(transport.listen().now_or_never().is_none());
-    bench.hear(MicEvent::SpeechEnded(sound(100))).await;
+    bench.hear(ended(100)).await;
     assert_eq!(transport.listen().await, Event::Words(words(100, 0)));
     assert_eq!(transport.listen().await, Event::Control(Control::Say("Hello!".into())));
 }
@@ -382,4 +394,43 @@ async fn a_manual_clock_waits_while_the_talk_works_and_not_while_it_listens_or_p
     bench.play(1).await;
     saying.await;
     assert!(bench.clock.settle().now_or_never().is_none(), "it goes on");
+}
+
+/// By what was listened to and what was taken of the answer; its sound may come whole or piece by piece.
+#[tokio::test]
+async fn an_answer_is_measured_when_the_first_of_it_is_taken() {
+    let (transport, mut bench) = bench();
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let into = told.clone();
+    let names = Names {
+        transcription: None,
+        brain: "scripted",
+    };
+    let stopwatch = Stopwatch::new(bench.clock.clone(), names, move |command| match command {
+        Command::Measure(marks) => into.lock().unwrap().push(marks.to_string()),
+        other => panic!("{other:?}"),
+    });
+    let mut transport = transport.timed_by(stopwatch.clone());
+    let first_frame = stopwatch.clone();
+    bench.bridge.on_first_frame(move || first_frame.packet());
+    for number in [1, 2] {
+        stopwatch.ended(number, Duration::from_millis(600));
+        bench.speak(300).await;
+        assert!(matches!(transport.listen().await, Event::Words(_)));
+        bench.clock.set(bench.clock.now().plus_millis(100));
+        drop(transport.voice("Hm.", false).await);
+        if number == 1 {
+            both(transport.say(say(40, false)), bench.play(2)).await;
+            continue;
+        }
+        let (saying, make) = say_what_comes(false);
+        both(transport.say(saying), async {
+            make.send(vec![1; 320]).unwrap();
+            drop(make);
+            bench.play(1).await
+        })
+        .await;
+    }
+    let whole = "endpoint 600 ms, sound 700 ms, packet 700 ms";
+    assert_eq!(*told.lock().unwrap(), [whole; 2]);
 }

@@ -64,6 +64,14 @@ impl Voices {
         Voices { patience, ..self }
     }
 
+    /// Who is asked to say the next words.
+    pub fn name(&self) -> &'static str {
+        let Cast { first, second, local } = &self.cast;
+        let hosted = [Some(first), second.as_ref()].into_iter().flatten();
+        let mut hosted = hosted.filter(|tongue| tongue.name() != local.name());
+        hosted.nth(self.failed.load(Ordering::Relaxed)).unwrap_or(local).name()
+    }
+
     /// Opens what the first words need.
     pub async fn warm(&self) {
         // That it failed is seen with the first words.

@@ -1,9 +1,11 @@
 //! Sessions: calls, and what became of them.
+mod latency;
 mod options;
 mod queries;
 mod slots;
 mod status;
 
+pub use latency::Latency;
 pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
 pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids};
 pub use slots::{
@@ -70,6 +72,9 @@ pub struct Model {
     pub started_at: Option<Moment>,
     pub ended_at: Option<Moment>,
     pub duration_seconds: i32,
+    /// How soon the other side was answered; none: it never was, or that is not measured.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub latency: Option<Latency>,
     pub actual_cost_cents: Cents,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
@@ -150,6 +155,7 @@ impl Model {
             started_at: None,
             ended_at: None,
             duration_seconds: 0,
+            latency: None,
             actual_cost_cents: Cents(0),
             error_code: None,
             error_message: None,

@@ -52,6 +52,8 @@ pub struct SessionView {
     pub started_at: Option<Moment>,
     pub ended_at: Option<Moment>,
     pub duration_seconds: i32,
+    /// Null before the agent has answered for the first time, and for phone calls. In lists: once the talk is over.
+    pub latency: Option<session::Latency>,
     pub actual_cost_cents: Cents,
     pub transcript_url: Option<String>,
     pub error: Option<SessionErrorView>,
@@ -114,6 +116,7 @@ impl SessionView {
             started_at: row.started_at,
             ended_at: row.ended_at,
             duration_seconds: row.duration_seconds,
+            latency: row.latency,
             actual_cost_cents: row.actual_cost_cents,
             transcript_url: talked.then(|| format!("{base_url}/v1/sessions/{}/transcript.json", row.id)),
             error,

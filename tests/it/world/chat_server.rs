@@ -46,6 +46,12 @@ pub enum Answer {
     Gated(watch::Receiver<bool>, String),
     /// One letter every 10 ms.
     Drip(String),
+    /// A word at a time: the first so late, each other one so long after the one before.
+    Paced {
+        first: Duration,
+        each: Duration,
+        words: String,
+    },
     /// Words among comments, events and fields that nobody knows, with CRLF.
     UnknownEvents(String),
     /// A body of this content type.
@@ -262,7 +268,9 @@ async fn perform(stream: &mut BufReader<TcpStream>, answer: Answer, streamed: bo
             stream_all(stream, EVENTS, &body).await && end(stream).await
         }
         Answer::StreamError(message) => whole(stream, 200, &json!({ "error": { "message": message } })).await,
-        Answer::Words(words) | Answer::Drip(words) | Answer::UnknownEvents(words) if !streamed => {
+        Answer::Words(words) | Answer::Drip(words) | Answer::Paced { words, .. } | Answer::UnknownEvents(words)
+            if !streamed =>
+        {
             whole(stream, 200, &completion(&words, &[])).await
         }
         Answer::Calls(calls) if !streamed => whole(stream, 200, &completion("", &calls)).await,
@@ -278,6 +286,7 @@ async fn perform(stream: &mut BufReader<TcpStream>, answer: Answer, streamed: bo
             stream_all(stream, EVENTS, &body).await && end(stream).await
         }
         Answer::Drip(words) => drip(stream, &words).await && end(stream).await,
+        Answer::Paced { first, each, words } => paced(stream, [first, each], &words).await && end(stream).await,
         Answer::UnknownEvents(words) => {
             let body = format!(
                 "\u{feff}: hello\n\nretry: 5\nid: 7\n\nevent: ping\ndata: not JSON\n\n{}{}{}: bye\n",
@@ -396,6 +405,30 @@ async fn drip(stream: &mut BufReader<TcpStream>, words: &str) -> bool {
         }
     }
     true
+}
+
+async fn paced(stream: &mut BufReader<TcpStream>, [first, each]: [Duration; 2], words: &str) -> bool {
+    let mut due = tokio::time::Instant::now() + first;
+    until(due).await;
+    if !stream_all(stream, EVENTS, "").await {
+        return false;
+    }
+    let tokens = words
+        .split_inclusive(' ')
+        .map(|word| delta(&json!({ "content": word })));
+    for event in tokens.chain([done("stop")]) {
+        until(due).await;
+        if !send(stream, format!("{:x}\r\n{event}\r\n", event.len()).as_bytes()).await {
+            return false;
+        }
+        due += each;
+    }
+    true
+}
+
+async fn until(due: tokio::time::Instant) {
+    // That is all that it is to do.
+    let _ = tokio::time::timeout_at(due, std::future::pending::<()>()).await;
 }
 
 async fn end(stream: &mut BufReader<TcpStream>) -> bool {

@@ -20,6 +20,7 @@ use futures_util::{
     future::{BoxFuture, ready},
     stream::BoxStream,
 };
+use std::{fmt, sync::Arc};
 use tokio::sync::{mpsc, watch};
 
 /// What reaches the mind.
@@ -118,6 +119,26 @@ pub enum Failure {
     Provider(String),
 }
 
+/// Who is told that the first of an answer has come.
+#[derive(Clone)]
+pub struct FirstToken(Arc<dyn Fn() + Send + Sync>);
+
+impl FirstToken {
+    pub fn new(tell: impl Fn() + Send + Sync + 'static) -> Self {
+        FirstToken(Arc::new(tell))
+    }
+
+    pub fn came(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for FirstToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FirstToken")
+    }
+}
+
 /// What a mind is told before the talk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Briefing {
@@ -148,6 +169,8 @@ pub trait Brain: Send {
     fn live_sound(&mut self) -> Option<mpsc::Sender<LiveSound>> {
         None
     }
+    /// Calls it when the first of an answer has come from its model; of whoever does not call it, the first act is that.
+    fn on_first_token(&mut self, _tell: FirstToken) {}
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
     /// The other side cut in: of the last words only `said` was heard, for `played_ms` of sound.
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;
@@ -182,6 +205,17 @@ impl Providers {
                 "no provider is configured for this agent's brain: the operator sets `{setting}`"
             ))),
             (None, Env::Live) | (_, Env::Test) => Ok(()),
+        }
+    }
+
+    /// Which of them thinks for that agent, for metrics: one that is not there is replaced by prepared lines.
+    pub fn brain_name(&self, definition: &Definition) -> &'static str {
+        match (&definition.brain, &self.chat, &self.realtime) {
+            (agent::Brain::Chat { .. }, Some(_), _) => "chat",
+            (agent::Brain::Realtime { .. }, _, Some(_)) => "realtime",
+            (agent::Brain::Scripted { .. } | agent::Brain::Chat { .. } | agent::Brain::Realtime { .. }, _, _) => {
+                "scripted"
+            }
         }
     }
 

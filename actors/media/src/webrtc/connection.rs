@@ -26,6 +26,8 @@ use tokio::sync::{mpsc, oneshot};
 const LOST_AFTER: Duration = Duration::from_secs(3);
 /// Without sound for so long what was being said is over, though the browser is there.
 const MUTE_AFTER: Duration = Duration::from_secs(1);
+/// Who wakes so much later than it wanted was held up itself, and says nothing of the browser's silence.
+const HELD_UP: Duration = Duration::from_millis(500);
 /// Datagrams that are taken before it looks at its clocks.
 const BURST: usize = 16;
 /// How long a connection that failed to go on is left alone.
@@ -148,9 +150,19 @@ impl Link {
                 Ok(()) = notes.changed() => {}
                 () = until(due) => {}
             }
-            self.pass(Instant::now());
+            let now = Instant::now();
+            if now.saturating_duration_since(due) >= HELD_UP {
+                self.count_anew(now);
+            }
+            self.pass(now);
         }
         self.wire_is_deaf();
+    }
+
+    /// What came meanwhile may still wait to be looked at: here, or in front of the socket.
+    fn count_anew(&mut self, now: Instant) {
+        self.came_at = now;
+        self.heard_at = self.heard_at.map(|_| now);
     }
 
     /// The next moment at which something is to do here, whatever the protocols want.
@@ -212,7 +224,7 @@ impl Link {
             return dropped("foreign");
         }
         self.seat.remember(datagram.source);
-        self.came_at = datagram.at;
+        self.came_at = self.came_at.max(datagram.at);
         if !is_stun(&datagram.bytes) {
             self.path = Some(datagram.source);
         }

@@ -3,7 +3,7 @@
 //! It runs on a thread of its own, speaks one codec, sends a microphone every 20 ms and keeps what it hears. What its owner
 //! waits for is watched, never polled, and what does not come in time fails the test with what there was instead.
 use super::{Codec, codec::PayloadDecoder, data, speech::Speech};
-use crate::bridge::MediaBridge;
+use crate::{bridge::MediaBridge, playout::SoundFrame};
 use adapters::sound::Pcm;
 use serde_json::Value;
 use std::{
@@ -27,6 +27,8 @@ use tokio::sync::watch;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Samples of 16 kHz that it keeps of what it hears: a minute. What comes later is counted only.
 const KEPT: usize = 16_000 * 60;
+/// What counts as sound: the root of the mean square of its samples, of 10 ms; 40 dB below full scale.
+const LOUD: f64 = 328.0;
 /// How often it looks up.
 const BLINK: Duration = Duration::from_millis(5);
 
@@ -56,6 +58,12 @@ pub struct View {
     pub times: Vec<(u64, Instant)>,
     /// The sum of squares of all it heard, full scale being 1: what `totalAudioEnergy` is made of.
     pub energy: f64,
+    /// When its own last loud 10 ms ended, as a microphone has it that sends every 20 ms.
+    pub spoke_at: Option<Instant>,
+    /// When the first packet with sound came after that.
+    pub answered_at: Option<Instant>,
+    /// When the last packet with sound came.
+    pub heard_at: Option<Instant>,
 }
 
 enum Order {
@@ -259,8 +267,16 @@ impl Client {
             self.drain();
             while let Some(frame) = self.speech.next(&self.microphone, now) {
                 if let Some(mid) = self.mid {
+                    let loud = last_loud(frame.sound());
                     self.speech.write(&mut self.rtc, mid, frame);
-                    self.shown.send_modify(|view| view.sent += 1);
+                    let sent_at = Instant::now();
+                    self.shown.send_modify(|view| {
+                        view.sent += 1;
+                        if let Some(before) = loud {
+                            view.spoke_at = sent_at.checked_sub(before);
+                            view.answered_at = None;
+                        }
+                    });
                 }
                 self.drain();
             }
@@ -389,6 +405,7 @@ impl Client {
                     .iter()
                     .map(|sample| (f64::from(*sample) / 32_768.0).powi(2))
                     .sum();
+                let (came_at, is_loud) = (Instant::now(), samples.chunks(160).any(is_loud));
                 let ms = sound.time.numer() * 1_000 / u64::from(sound.time.denom()).max(1);
                 let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
                 let room = KEPT.saturating_sub(heard.len()).min(samples.len());
@@ -400,11 +417,30 @@ impl Client {
                     if view.times.len() == 1_000 {
                         view.times.remove(0);
                     }
-                    view.times.push((ms, Instant::now()));
+                    view.times.push((ms, came_at));
+                    if is_loud {
+                        view.heard_at = Some(came_at);
+                        view.answered_at.get_or_insert(came_at);
+                    }
                 });
             }
             _ => {}
         }
+    }
+}
+
+fn is_loud(samples: &[i16]) -> bool {
+    let power: f64 = samples.iter().map(|sample| f64::from(*sample).powi(2)).sum();
+    power >= LOUD * LOUD * samples.len() as f64 && !samples.is_empty()
+}
+
+/// How long before the end of these 20 ms the last loud half of them ended.
+fn last_loud(frame: &SoundFrame) -> Option<Duration> {
+    let (first, second) = frame.samples.split_at(frame.samples.len() / 2);
+    match (is_loud(first), is_loud(second)) {
+        (_, true) => Some(Duration::ZERO),
+        (true, false) => Some(Duration::from_millis(10)),
+        (false, false) => None,
     }
 }
 

@@ -24,6 +24,13 @@ pub struct Frame {
     first: bool,
 }
 
+#[cfg(any(test, feature = "peer"))]
+impl Frame {
+    pub fn sound(&self) -> &SoundFrame {
+        &self.sound
+    }
+}
+
 pub struct Speech {
     codec: Codec,
     encoder: PayloadEncoder,

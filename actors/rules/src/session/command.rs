@@ -1,5 +1,8 @@
 //! What a session can be told.
-use super::log::{Answered, Utterance};
+use super::{
+    latency::TurnMarks,
+    log::{Answered, Utterance},
+};
 use bytes::Bytes;
 use entities::{
     evaluation,
@@ -67,6 +70,8 @@ pub enum Command {
     Requeue { dialed_at: Moment },
     /// Something for the timeline.
     Note { kind: &'static str, detail: String },
+    /// The other side was answered so soon.
+    Measure(TurnMarks),
     /// The message has been said to the machine.
     MessageLeft,
     /// What the agent thinks with has failed.

@@ -1,7 +1,9 @@
 //! What is said and done in a talk, kept in memory until its end.
+use super::latency::{TurnMarks, summary};
 use bytes::Bytes;
 use entities::{
     ids::SessionId,
+    session::Latency,
     transcript::{self, Entry, Invocation, InvocationStatus, Invocations, Speaker, Timeline, ToolCall, Turn, Turns},
     values::Moment,
 };
@@ -9,6 +11,8 @@ use entities::{
 /// A talk has at most so many turns, and so much else happens in it; more is not kept.
 const MAX_TURNS: usize = 2_000;
 const MAX_ENTRIES: usize = 2_000;
+/// Of these so many tell how soon a turn was answered; of the turns beyond them the figures are kept.
+const MAX_TIMED: usize = 500;
 /// Bytes of sound that are kept of a talk that is heard, more than an hour of words; what is beyond is said by the service's
 /// own voice.
 const MAX_SOUND: usize = 32 * 1024 * 1024;
@@ -23,6 +27,8 @@ pub struct Log {
     pub answers: Vec<Answered>,
     /// The sound of some turns, by their place: G.711 mu-law, 8 kHz.
     pub sounds: Vec<(usize, Bytes)>,
+    /// How soon the other side was answered, turn by turn: the first packet, milliseconds after the end of speech.
+    pub latencies: Vec<u32>,
     /// Functions whose answers are awaited: call, name, since when.
     awaited: Vec<(String, String, Moment)>,
 }
@@ -197,6 +203,21 @@ impl Log {
                 detail,
             });
         }
+    }
+
+    /// The other side was answered so soon.
+    pub fn measured(&mut self, marks: &TurnMarks, at: Moment) {
+        if self.latencies.len() >= MAX_TURNS {
+            return;
+        }
+        if self.latencies.len() < MAX_TIMED {
+            self.note("turn_latency", Some(marks.to_string()), at);
+        }
+        self.latencies.push(marks.packet_ms());
+    }
+
+    pub fn latency(&self) -> Option<Latency> {
+        summary(&self.latencies)
     }
 
     /// When the last turn so far began.

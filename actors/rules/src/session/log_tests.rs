@@ -271,3 +271,19 @@ fn its_transcript_is_all_of_it() {
     assert_eq!(all, (closed.turns, closed.timeline, closed.invocations));
     assert_eq!(stored.session_id, session_id);
 }
+
+/// Whoever talks for long fills no memory, and other things still find their place in the timeline.
+#[test]
+fn answers_are_counted_for_long_and_told_for_a_while() {
+    let mut log = Log::default();
+    assert_eq!(log.latency(), None);
+    let marks = TurnMarks::of([None, None, None, None, None, Some(700)]).unwrap();
+    for nth in 0..2_500 {
+        log.measured(&marks, at(101 + nth));
+    }
+    let (turns, p50_ms, p95_ms) = (2_000, 700, 700);
+    assert_eq!(log.latency(), Some(Latency { turns, p50_ms, p95_ms }));
+    assert_eq!(log.timeline.len(), 500);
+    log.note("opt_out", None, at(3_000));
+    assert_eq!(log.timeline.len(), 501);
+}

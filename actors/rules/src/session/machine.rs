@@ -24,11 +24,12 @@ mod wishes;
 
 pub use ending::code;
 pub use hold::hold_ends_at;
-pub use state::{ActiveCall, CallMode, End, Phase, Session};
+pub use state::{ActiveCall, CallMode, End, Phase, Session, UserSpeech};
 pub use wishes::leaving;
 
 use super::{
     command::{Abandoned, Command, Disposition, Evaluated, Refusal, RejectReason, Return, TimedOut},
+    latency::TurnMarks,
     log::{Answered, Log, Utterance},
 };
 use crate::{

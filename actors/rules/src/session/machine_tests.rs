@@ -40,7 +40,7 @@ fn call() -> Row {
         client_reference_id: None, variables: Variables::default(), metadata: Metadata::default(),
         ring_timeout_seconds: 30, max_duration_seconds: 600, scheduled_at: None, queue_ttl_seconds: 300,
         timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None, dialed_at: None, started_at: None,
-        ended_at: None, duration_seconds: 0, actual_cost_cents: Cents(0), error_code: None, error_message: None,
+        ended_at: None, duration_seconds: 0, latency: None, actual_cost_cents: Cents(0), error_code: None, error_message: None,
         consent: Consent::NotRequired, options: Options { silence_seconds: 30, ..Options::default() },
         disposition_code: None, disposition_note: None, disposition_by: None, recording_id: None, opted_out_at: None,
         purge_after: None, deleted_at: None,
@@ -305,6 +305,11 @@ fn press() -> Command {
     let (kind, detail) = ("keys_pressed", "1#".to_owned());
     Command::Note { kind, detail }
 }
+/// The first of an answer was sent so many milliseconds after the other side had ended.
+fn answered_after(packet: i64) -> Command {
+    let marks = [Some(600), None, None, None, None, Some(packet)];
+    Command::Measure(TurnMarks::of(marks).unwrap())
+}
 fn fault() -> Command {
     let (reason, why) = (EndReason::ProviderError, "the model did not answer".to_owned());
     Command::Break { reason, why }
@@ -356,7 +361,7 @@ fn commands() -> Vec<Command> {
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
         Transfer { .. } => Transferred, Transferred => nobody_there(), TransferFailed { .. } => dispose("sold"),
-        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => MessageLeft, MessageLeft => fault(),
+        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => answered_after(700), Measure(_) => MessageLeft, MessageLeft => fault(),
         Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
         Abandon(_) => lose_at(20), Lose { .. } => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
     });
@@ -583,6 +588,7 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, dispose("sold"), 16, Same("")),
         (CONVERSING, note_answer("seats"), 16, Same("")),
         (CONVERSING, press(), 16, Same("")),
+        (CONVERSING, answered_after(700), 16, Same("")),
 
         // more is set aside while it lasts; once for each time that it was asked for
         (CONVERSING, extend_by(5), 16, Same("Hold")),
@@ -686,7 +692,7 @@ fn after_the_end() -> Vec<Line> {
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
-        dispose("sold"), note_answer("seats"), press(), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
+        dispose("sold"), note_answer("seats"), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
     let mut lines: Vec<Line> = late.map(|command| (&["ended"] as &[&str], command, 50, Unchanged)).into();
     lines.extend([

@@ -1,5 +1,6 @@
 //! Sessions: calls.
 pub mod command;
+pub mod latency;
 pub mod log;
 pub mod machine;
 pub mod row;

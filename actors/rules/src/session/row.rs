@@ -16,6 +16,7 @@ impl Session {
         let mut row = (*self.call).clone();
         row.status = self.status();
         row.version = self.version;
+        row.latency = self.log.latency().or(row.latency);
         (row.queued_until, row.dialed_at) = (None, None);
         match &self.phase {
             Phase::Scheduled { at } => {
@@ -101,6 +102,7 @@ impl Session {
                     answered_by: row.answered_by.unwrap_or(AnsweredBy::Human),
                     mode: mode(&row, started_at),
                     quiet_from: started_at,
+                    user_speech: None,
                     recorded_from: is_recorded.then_some(started_at),
                     hold_ends_at: hold_ends_at(&row, started_at),
                 })

@@ -148,6 +148,14 @@ impl Clock {
         self.reading(|steady, wall, mono| steady.start_after(micros(last), wall, mono));
     }
 
+    /// Time that has passed since a moment of its own choice, by a clock that nobody can set: for how long something takes.
+    pub fn monotonic(&self) -> Duration {
+        match &*self.0 {
+            Source::Wall { started, .. } => started.elapsed(),
+            Source::Manual { stand, .. } => Duration::from_micros(lock(stand).mono.unsigned_abs()),
+        }
+    }
+
     /// Unix seconds as the world's clocks show them, for what others compare with theirs.
     pub fn unix_seconds(&self) -> i64 {
         self.times().wall.millis().div_euclid(1000)
@@ -256,10 +264,7 @@ fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
 impl governor::clock::Clock for Clock {
     type Instant = Nanos;
     fn now(&self) -> Nanos {
-        match &*self.0 {
-            Source::Wall { started, .. } => Nanos::from(started.elapsed()),
-            Source::Manual { stand, .. } => Nanos::from(Duration::from_micros(lock(stand).mono.unsigned_abs())),
-        }
+        Nanos::from(self.monotonic())
     }
 }
 

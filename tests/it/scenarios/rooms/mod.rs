@@ -1,5 +1,6 @@
 //! Rooms, from outside: links, joining, every end, with a real WebRTC client where somebody talks.
 mod ends;
+mod latency;
 mod links;
 mod talks;
 

@@ -50,6 +50,8 @@ pub struct Answer<'a> {
     spoke: bool,
     /// There was something of a completion, however small.
     answered: bool,
+    /// There was something of what it says or does.
+    begun: bool,
 }
 
 impl<'a> Answer<'a> {
@@ -66,6 +68,7 @@ impl<'a> Answer<'a> {
             finish: None,
             spoke: false,
             answered: false,
+            begun: false,
         }
     }
 
@@ -240,6 +243,9 @@ impl<'a> Answer<'a> {
             self.answered = true;
             let mut text = delta.text();
             text.push_str(delta.refusal.as_deref().unwrap_or_default());
+            if !text.is_empty() || delta.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) {
+                self.begin();
+            }
             let fits = self.sentences.push(&text);
             while let Some(words) = self.sentences.next() {
                 self.say(words);
@@ -256,6 +262,16 @@ impl<'a> Answer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Once.
+    fn begin(&mut self) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        if let Some(tell) = &self.chat.first_token {
+            tell.came();
+        }
     }
 
     fn say(&mut self, words: String) {

@@ -13,7 +13,7 @@ mod sse;
 pub use json::complete_json;
 pub use provider::{ApiKey, Limits, Patience, Provider, Refusal, read};
 
-use super::{Act, Brain, Briefing, Failure, Heard};
+use super::{Act, Brain, Briefing, Failure, FirstToken, Heard};
 use answer::Answer;
 use futures_util::{
     future::{BoxFuture, FutureExt, ready},
@@ -43,6 +43,7 @@ pub struct Chat {
     first_message: Option<String>,
     /// Ids that we had to invent for calls.
     invented: u64,
+    first_token: Option<FirstToken>,
 }
 
 impl Chat {
@@ -54,6 +55,7 @@ impl Chat {
             tools: briefing.tools.iter().map(protocol::tool).collect(),
             first_message: briefing.first_message.filter(|words| !words.trim().is_empty()),
             invented: 0,
+            first_token: None,
         }
     }
 }
@@ -61,6 +63,10 @@ impl Chat {
 impl Brain for Chat {
     fn reach(&mut self) -> BoxFuture<'_, Result<(), Failure>> {
         self.provider.reach().boxed()
+    }
+
+    fn on_first_token(&mut self, tell: FirstToken) {
+        self.first_token = Some(tell);
     }
 
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {

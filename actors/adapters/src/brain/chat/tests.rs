@@ -9,7 +9,13 @@ use chat_server::{Answer as Reply, ChatServer, calls};
 use futures_util::StreamExt;
 use rules::conversation::tools::Tool;
 use serde_json::json;
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 const KEY: &str = "sk-secret/1234";
 const MINUTE: Duration = Duration::from_secs(60);
@@ -788,4 +794,33 @@ fn a_provider_is_checked_and_does_not_show_its_key() {
             .api_key
             .is_none()
     );
+}
+
+/// Whatever it begins with, and once; of an answer that never comes nothing is told.
+#[tokio::test]
+async fn the_first_of_an_answer_is_told() {
+    let server = ChatServer::start_with(|_, nth| match nth {
+        0 => Reply::Paced {
+            first: Duration::ZERO,
+            each: Duration::ZERO,
+            words: "Well. It is noon. Anything else?".into(),
+        },
+        1 => Reply::Calls(calls([("look_up", "{}")])),
+        _ => Reply::Status(400, "no".into()),
+    })
+    .await;
+    let mut chat = chat(&server);
+    let told = Arc::new(AtomicUsize::new(0));
+    let count = told.clone();
+    chat.on_first_token(FirstToken::new(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    }));
+    for (heard, wanted) in [
+        (words("When?"), 1),
+        (words("Are you sure?"), 2),
+        (Heard::Results(vec![result("id_0", "12")]), 2),
+    ] {
+        let acts = think(&mut chat, heard).await;
+        assert_eq!(told.load(Ordering::Relaxed), wanted, "{acts:?}");
+    }
 }

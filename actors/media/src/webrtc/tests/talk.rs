@@ -18,7 +18,7 @@ async fn speaks_and_hears(codec: Codec) {
 
     call.peer.say(SENTENCE);
     assert!(matches!(call.heard().await, MicEvent::SpeechStarted { .. }));
-    let MicEvent::SpeechEnded(said) = call.heard().await else {
+    let MicEvent::SpeechEnded { sound: said, .. } = call.heard().await else {
         panic!("not one utterance")
     };
     let spoken_ms = SENTENCE.len() as u64 / 8;
@@ -30,7 +30,7 @@ async fn speaks_and_hears(codec: Codec) {
     // A steady deep tone is a voice to the detector, which is how it can be measured at this end.
     call.peer.say([tone(440.0, 1_500), vec![0xff; 8_000]].concat());
     assert!(matches!(call.heard().await, MicEvent::SpeechStarted { .. }));
-    let MicEvent::SpeechEnded(said) = call.heard().await else {
+    let MicEvent::SpeechEnded { sound: said, .. } = call.heard().await else {
         panic!("not one utterance")
     };
     assert_eq!(said.rate, 16_000);

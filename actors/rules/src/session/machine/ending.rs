@@ -91,6 +91,9 @@ pub(super) fn finish(
     if recording.is_none() && session.call.recording_id.is_some() {
         Arc::make_mut(&mut session.call).recording_id = None;
     }
+    if let Some(latency) = session.log.latency() {
+        Arc::make_mut(&mut session.call).latency = Some(latency);
+    }
     let log = std::mem::take(&mut session.log).closed(end.started_at, now);
     let call = session.call.clone();
     session.phase = Phase::Ended(end.clone());

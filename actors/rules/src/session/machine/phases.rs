@@ -53,6 +53,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Dispose { .. }
         | NoteAnswer(_)
         | Note { .. }
+        | Measure(_)
         | MessageLeft
         | Break { .. }
         | HangUp(_) => Err(refused("queued", "talk", "it has not been dialled")),
@@ -111,6 +112,7 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
+        | Measure(_)
         | MessageLeft
         | Break { .. } => Err(refused("dialing", "talk", "nobody has answered")),
     }
@@ -129,7 +131,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Spoken { place, ms, audio } => spoken(session, place, (ms, audio), now),
         Interrupt { said, played_ms } => interrupt(session, said, played_ms, now),
         Understood { place, words } => understood(session, place, words),
-        UserSpeaking { until } => user_speaking(session, until),
+        UserSpeaking { until } => user_speaking(session, until, now),
         Consent(granted) if talk.is_heard() => consent(session, granted, now),
         OptOut { purge_after } if talk.is_heard() => opt_out(session, purge_after, now),
         Call { call, own, until } => call_tool(session, (call, own), until, now),
@@ -143,6 +145,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Dispose { code, note } => dispose(session, code, note, now),
         NoteAnswer(answered) => note_answer(session, answered, now),
         Note { kind, detail } => note(session, kind, detail, now),
+        Measure(marks) => measure(session, &marks, now),
         MessageLeft if talk.mode == CallMode::LeavingMessage => {
             let end = (Status::Voicemail, EndReason::VoicemailLeft);
             finish(session, end, EndedBy::Agent, None, now)
@@ -220,6 +223,7 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | NoteAnswer(_)
         | Requeue { .. }
         | Note { .. }
+        | Measure(_)
         | MessageLeft
         | Break { .. }
         | HangUp(_)

@@ -48,10 +48,19 @@ pub struct ActiveCall {
     pub mode: CallMode,
     /// Until then somebody speaks, or is waited for: silence begins there.
     pub quiet_from: Moment,
+    /// The other side is listened to, whatever becomes of the agent's words meanwhile.
+    pub user_speech: Option<UserSpeech>,
     /// Since when it is recorded.
     pub recorded_from: Option<Moment>,
     /// When what is set aside for it is used up, or is to be looked at again; `None`: that covers all that it can cost.
     pub hold_ends_at: Option<Moment>,
+}
+
+/// The other side speaks, or cannot be heard: that was told then, and is no silence before the other moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UserSpeech {
+    pub told_at: Moment,
+    pub until: Moment,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -42,7 +42,8 @@ impl ActiveCall {
     /// When nobody will have said anything for too long.
     pub(super) fn silent_at(&self, call: &Row) -> Option<Moment> {
         let seconds = call.options.silence_seconds;
-        (seconds > 0).then(|| self.quiet_from.plus_seconds(seconds.into()))
+        let heard_until = self.user_speech.map_or(self.quiet_from, |speech| speech.until);
+        (seconds > 0).then(|| self.quiet_from.max(heard_until).plus_seconds(seconds.into()))
     }
 }
 
@@ -102,7 +103,10 @@ pub(super) fn utter(mut session: Session, mut utterance: Utterance, now: Moment)
             let began = now.plus_millis(-i64::try_from(ago).unwrap_or(i64::MAX).max(ms));
             // What was said meanwhile stands before it.
             let began = began.max(session.log.last_begun(talk.started_at));
-            (began, began.plus_millis(ms).min(now))
+            let ends = began.plus_millis(ms).min(now);
+            // Unless there is more by now, whose words follow.
+            talk.user_speech = talk.user_speech.filter(|speech| speech.told_at > ends);
+            (began, ends)
         }
     };
     let quiet_from = if utterance.is_open {
@@ -163,9 +167,10 @@ pub(super) fn understood(mut session: Session, place: usize, words: String) -> R
     Ok((session, heard.into_iter().collect()))
 }
 
-pub(super) fn user_speaking(mut session: Session, until: Moment) -> Result<(Session, Vec<Effect>)> {
+pub(super) fn user_speaking(mut session: Session, until: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
     if let Phase::Conversing(talk) = &mut session.phase {
-        talk.quiet_from = talk.quiet_from.max(until);
+        let until = talk.user_speech.map_or(until, |speech| speech.until.max(until));
+        talk.user_speech = Some(UserSpeech { told_at: now, until });
     }
     Ok((session, Vec::new()))
 }
@@ -290,6 +295,11 @@ pub(super) fn note(
     now: Moment,
 ) -> Result<(Session, Vec<Effect>)> {
     session.log.note(kind, Some(detail), now);
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn measure(mut session: Session, marks: &TurnMarks, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.log.measured(marks, now);
     Ok((session, Vec::new()))
 }
 

@@ -124,6 +124,7 @@ pub(super) fn answer(
         answered_by,
         mode,
         quiet_from: now,
+        user_speech: None,
         recorded_from: None,
         hold_ends_at: hold_ends_at(&session.call, now),
     };

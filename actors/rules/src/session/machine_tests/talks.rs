@@ -1,6 +1,7 @@
 //! What happens in a talk: consent, the wish to be left alone, functions, a hand-over, and silence.
 use super::*;
 use crate::{barred::Whom, event::Event};
+use entities::session::Latency;
 
 fn talk(session: &Session) -> &ActiveCall {
     match &session.phase {
@@ -593,6 +594,50 @@ fn silence_begins_when_the_last_word_is_spoken() {
             50,
         ),
         (
+            "cut in on by somebody who speaks on",
+            after(
+                after(
+                    after(state("answered"), utter(Speaker::Agent, "…", 60_000), 12),
+                    user_speaking(59),
+                    14,
+                ),
+                interrupt(),
+                14,
+            ),
+            89,
+        ),
+        (
+            "the agent's words are over while somebody speaks",
+            after(
+                after(
+                    after(state("answered"), utter(Speaker::Agent, "…", 60_000), 12),
+                    user_speaking(59),
+                    14,
+                ),
+                spoken(0, 2_000, None),
+                14,
+            ),
+            89,
+        ),
+        (
+            "a function has answered while somebody speaks",
+            after(
+                after(after(state("answered"), look_up(100), 15), user_speaking(60), 16),
+                found(false),
+                18,
+            ),
+            90,
+        ),
+        (
+            "who was heard out has begun again",
+            after(
+                after(after(state("answered"), user_speaking(60), 15), user_speaking(64), 19),
+                heard(2_000, 5_000),
+                20,
+            ),
+            94,
+        ),
+        (
             "nobody speaks without a breath",
             after(state("answered"), utter(Speaker::User, "…", u64::MAX), 12),
             610,
@@ -658,4 +703,29 @@ fn a_talk_keeps_its_first_2000_turns_and_tells_no_more() {
         let (session, effects) = transition(full.clone(), command, at(15)).unwrap();
         assert_eq!((session.log.turns.len(), effects), (2_000, Vec::new()));
     }
+}
+
+#[test]
+fn how_soon_it_answers_stands_in_its_row_and_in_its_timeline() {
+    let latency = |session: &Session| session.row().latency;
+    let of = |turns, p50_ms, p95_ms| Some(Latency { turns, p50_ms, p95_ms });
+    assert_eq!(latency(&state("answered")), None);
+    let once = after(state("answered"), answered_after(700), 12);
+    let twice = after(once, answered_after(1_900), 14);
+    assert_eq!(latency(&twice), of(2, 700, 1_900));
+    assert_eq!(timeline(&twice), ["turn_latency"; 2]);
+    let told = twice.log.timeline[0].detail.as_deref();
+    assert_eq!(told, Some("endpoint 600 ms, packet 700 ms"));
+    // A commit that failed costs nothing of it, and what follows is counted on.
+    let mut read_again = Session::from_row(twice.row(), url()).unwrap();
+    read_again.carry_over(&twice);
+    assert_eq!(latency(&after(read_again, answered_after(800), 16)), of(3, 800, 1_900));
+    // After the end it is as it was, also for whoever reads the row.
+    let (ended, effects) = transition(twice, Command::HangUp(EndedBy::Caller), at(20)).unwrap();
+    assert_eq!(latency(&ended), of(2, 700, 1_900));
+    assert_eq!(kinds(&effects)[0], "SaveTranscript");
+    let late = after(ended.clone(), answered_after(5), 21);
+    assert_eq!(latency(&late), of(2, 700, 1_900));
+    let read = Session::from_row(ended.row(), url()).unwrap();
+    assert_eq!(read.row(), ended.row());
 }

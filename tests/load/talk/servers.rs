@@ -1,0 +1,148 @@
+//! Who listens, thinks and speaks in a load run of talks: the servers of the tests of the whole service, each as slow as is wanted.
+use super::{Delays, relay::Relay};
+use crate::rooms::pause;
+use chat_server::{ChatServer, calls};
+use realtime_server::RealtimeServer;
+use speech_server::{SpeechServer, Step};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::sync::watch;
+use transcription_server::TranscriptionServer;
+
+#[expect(dead_code, clippy::unwrap_used, reason = "the tests of the protocol need all of it")]
+#[path = "../../it/world/chat_server.rs"]
+mod chat_server;
+#[expect(clippy::unwrap_used, reason = "a server that cannot go on has failed")]
+#[path = "../../it/world/realtime_answers.rs"]
+mod realtime_answers;
+#[expect(dead_code, clippy::unwrap_used, reason = "the tests of the protocol need all of it")]
+#[path = "../../it/world/realtime_server.rs"]
+mod realtime_server;
+#[expect(clippy::unwrap_used, reason = "a server that cannot go on has failed")]
+#[path = "../../it/world/realtime_session.rs"]
+mod realtime_session;
+#[expect(dead_code, clippy::unwrap_used, reason = "the tests of the protocol need all of it")]
+#[path = "../../it/world/speech_server.rs"]
+mod speech_server;
+#[expect(dead_code, clippy::unwrap_used, reason = "the tests of the protocol need all of it")]
+#[path = "../../it/world/transcription_server.rs"]
+mod transcription_server;
+
+/// What is understood of everything that is said.
+const HEARD: &str = "I would like to move my appointment to Wednesday.";
+const ANSWER: &str = "Certainly, I can move that for you. Wednesday at ten in the morning it is.";
+/// Samples per second of `pcm`, and how long whatever is said takes.
+const RATE: usize = 24_000;
+const SPOKEN_MS: usize = 1_200;
+
+/// The delays of the scenario that runs; all servers look at them at each request.
+#[derive(Clone, Default)]
+pub struct Pace(Arc<Mutex<Delays>>);
+
+impl Pace {
+    pub fn set(&self, delays: Delays) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = delays;
+    }
+
+    pub fn get(&self) -> Delays {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Dropping them ends them.
+pub struct Servers {
+    pub pace: Pace,
+    transcription: TranscriptionServer,
+    chat: ChatServer,
+    speech: SpeechServer,
+    relay: Relay,
+    function: SpeechServer,
+    _realtime: RealtimeServer,
+}
+
+impl Servers {
+    pub async fn start() -> Self {
+        let pace = Pace::default();
+        let its = pace.clone();
+        let transcription = TranscriptionServer::start_with(move |_, _| {
+            transcription_server::Answer::Gated(after(its.get().stt), HEARD.into())
+        });
+        let its = pace.clone();
+        let chat = ChatServer::start_with(move |request, _| {
+            let delays = its.get();
+            let messages = request["messages"].as_array();
+            let is_asked = messages
+                .and_then(|all| all.last())
+                .is_some_and(|last| last["role"] == "user");
+            match delays.function {
+                Some(_) if is_asked => chat_server::Answer::Calls(calls([("look_up", "{}")])),
+                _ => chat_server::Answer::Paced {
+                    first: delays.llm,
+                    each: delays.token,
+                    words: ANSWER.into(),
+                },
+            }
+        });
+        let (its, sound) = (pace.clone(), tone());
+        let speech = SpeechServer::start_with(move |asked, _| match asked.line.starts_with("POST") {
+            true => speech_server::Answer {
+                before: vec![Step::Gate(after(its.get().tts))],
+                ..speech_server::Answer::samples(&sound, RATE / 50 * 2)
+            },
+            // Whoever only opens a connection.
+            false => speech_server::Answer::status(200, "{}"),
+        });
+        let its = pace.clone();
+        // Functions are HTTP with JSON, too.
+        let function = SpeechServer::start_with(move |_, _| speech_server::Answer {
+            before: vec![Step::Gate(after(its.get().function.unwrap_or_default()))],
+            ..speech_server::Answer::status(200, r#"{"free":true}"#)
+        });
+        let realtime = RealtimeServer::start_with(|_, _| realtime_server::Answer::Say(ANSWER.into()));
+        let relay = Relay::start(&realtime.url, pace.clone());
+        Servers {
+            pace,
+            transcription: transcription.await,
+            chat: chat.await,
+            speech: speech.await,
+            relay,
+            function: function.await,
+            _realtime: realtime,
+        }
+    }
+
+    /// What the service is told of them.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("CALLBOARD_TRANSCRIPTION_URL", self.transcription.url()),
+            ("CALLBOARD_CHAT_URL", self.chat.url()),
+            ("CALLBOARD_SPEECH_PROVIDER", "openai".into()),
+            ("CALLBOARD_SPEECH_URL", format!("{}/v1", self.speech.url())),
+            ("CALLBOARD_REALTIME_URL", self.relay.url.clone()),
+        ]
+    }
+
+    pub fn function_url(&self) -> String {
+        format!("{}/look_up", self.function.url())
+    }
+}
+
+/// Opens so much later.
+fn after(delay: Duration) -> watch::Receiver<bool> {
+    let (open, gate) = watch::channel(delay.is_zero());
+    tokio::spawn(async move {
+        pause(delay).await;
+        // Whoever waited for it may be gone.
+        let _ = open.send(true);
+    });
+    gate
+}
+
+fn tone() -> Vec<i16> {
+    let angle = |n: usize| std::f64::consts::TAU * 440.0 * n as f64 / RATE as f64;
+    (0..RATE * SPOKEN_MS / 1_000)
+        .map(|n| (8_000.0 * angle(n).sin()) as i16)
+        .collect()
+}
