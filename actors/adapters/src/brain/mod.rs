@@ -9,7 +9,7 @@ pub mod transcription;
 use rules::conversation::tools::Tool;
 pub use scripted::Scripted;
 
-use crate::sound::Pcm;
+use crate::sound::{Pcm, PcmStream};
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -20,6 +20,7 @@ use futures_util::{
     future::{BoxFuture, ready},
     stream::BoxStream,
 };
+use tokio::sync::{mpsc, watch};
 
 /// What reaches the mind.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,13 +50,19 @@ pub struct ToolResult {
 }
 
 /// One thing that the mind wants.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Act {
-    /// Say it. A sentence or a few: they come as soon as they are known.
+    /// Say it. A clause, a sentence or a few: they come as soon as they are known.
     Say {
         text: String,
         /// Its sound, if the brain speaks by itself.
         audio: Option<Pcm>,
+    },
+    /// Say it as it comes, of a brain that speaks by itself. The acts must be polled on for more of it to come.
+    Speak {
+        sound: PcmStream,
+        /// All its words so far; they may come later than their sound. Its sender is dropped when no more come.
+        words: watch::Receiver<String>,
     },
     /// Call a tool. Name and arguments are whatever the model wrote: nothing is checked yet.
     Call {
@@ -64,6 +71,40 @@ pub enum Act {
         /// JSON, or what the model takes for it.
         arguments: String,
     },
+}
+
+impl PartialEq for Act {
+    /// Of what is still being said nobody knows yet what it is: it is like nothing else.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Act::Say { text, audio },
+                Act::Say {
+                    text: other_text,
+                    audio: other_audio,
+                },
+            ) => (text, audio) == (other_text, other_audio),
+            (
+                Act::Call { id, name, arguments },
+                Act::Call {
+                    id: other_id,
+                    name: other_name,
+                    arguments: other_arguments,
+                },
+            ) => (id, name, arguments) == (other_id, other_name, other_arguments),
+            (Act::Say { .. } | Act::Speak { .. } | Act::Call { .. }, _) => false,
+        }
+    }
+}
+
+/// Sound of the other side while it is spoken, for brains that hear by themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LiveSound {
+    Piece(Pcm),
+    /// It is over: `Heard::Words` of it follows.
+    End,
+    /// It was not speech, or nobody answers it.
+    Discard,
 }
 
 /// Why a brain has nothing to say.
@@ -99,9 +140,16 @@ pub trait Brain: Send {
     fn hears(&self) -> bool {
         false
     }
+    /// Where sound goes while it is spoken. None: it comes whole with `Heard::Words`.
+    fn live_sound(&mut self) -> Option<mpsc::Sender<LiveSound>> {
+        None
+    }
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
-    /// The other side cut in: of the last words only `said` was heard, for `played_ms` of sound.
+    /// Of the last words only `said` was heard, for `played_ms` of sound: the other side cut in, or the voice broke off.
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;
+    /// The last `Heard::Words` was not said to its end: as if it had never been given. Its answer was dropped before anything of
+    /// it was heard.
+    fn retract(&mut self) -> BoxFuture<'_, ()>;
 }
 
 /// Where minds, ears and voices come from: what the operator has configured.

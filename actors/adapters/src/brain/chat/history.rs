@@ -102,6 +102,15 @@ impl History {
         }
     }
 
+    /// What was heard last, and all that followed, was not said to its end: it is gone.
+    pub fn retract(&mut self) {
+        self.speaking = false;
+        let is_heard = |message: &Message| matches!(message, Message::User { .. });
+        if let Some(place) = self.messages.iter().rposition(is_heard) {
+            self.messages.truncate(place);
+        }
+    }
+
     /// Calls of the last message that has any, without a result yet.
     fn pending(&self) -> Vec<String> {
         let tools = self.messages.iter().rev();

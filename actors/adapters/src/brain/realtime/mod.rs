@@ -294,6 +294,11 @@ impl Brain for Realtime {
         }
         .boxed()
     }
+
+    /// The answer is called off, and what was made of it removed. What was heard stays at the provider.
+    fn retract(&mut self) -> BoxFuture<'_, ()> {
+        self.interrupted("", 0)
+    }
 }
 
 /// An ask as it is sent.
