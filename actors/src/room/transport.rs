@@ -7,7 +7,7 @@ use super::speech_input::{Speaking, UNKNOWN, UserInput, UserInputs};
 use super::voices::Voices;
 use crate::{
     call::leg::Control,
-    conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
+    conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Voice, Words, transfer_wanted},
 };
 use adapters::sound::{Pcm, PcmStream, Sound, TELEPHONE};
 use entities::values::E164;
@@ -170,6 +170,7 @@ impl RoomTransport {
             ago_ms: Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
             speech,
             later,
+            settling: None,
         };
         Some(match number <= self.aside {
             true => Event::Aside(words),
@@ -198,8 +199,8 @@ async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
 }
 
 impl CallTransport for RoomTransport {
-    fn voice<'a>(&'a mut self, text: &'a str, whole: bool) -> BoxFuture<'a, Option<Sound>> {
-        async move { Some(self.agent.voices.speak(text, whole).await) }.boxed()
+    fn voice(&self) -> Option<Arc<dyn Voice>> {
+        Some(Arc::new(self.agent.voices.clone()))
     }
 
     fn is_spoken_over(&mut self) -> bool {
