@@ -303,7 +303,9 @@ impl Hearing {
                         self.next = place;
                         self.take(&turn);
                     }
-                    Ok((place, turn)) if turn.role == Speaker::User => self.reword(place, &turn),
+                    Ok((place, turn)) if turn.role != Speaker::Tool && turn.content.is_some() => {
+                        self.reword(place, &turn);
+                    }
                     Ok(_) => {}
                     Err(broadcast::error::RecvError::Closed) => self.end(),
                     // A listener that cannot keep up connects again, and says how far it came.

@@ -1,6 +1,6 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
 use super::{
-    Caller, Conversation, SessionLink, SpeechOut, briefing, judge::Judge, late_words::LateWords,
+    Caller, Conversation, SessionLink, SpeechOut, briefing, judge::Judge, late_words::LateWords, moments::Moments,
     transport::CallTransport,
 };
 use crate::{call::leg::Leg, deps::Deps};
@@ -83,6 +83,7 @@ impl<L: CallTransport> Conversation<L> {
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
         talk.late_words = LateWords::of(deps, leg);
+        talk.moments = Moments::new(Some(deps.clock.clone()));
         talk.judge = Judge::of(deps, leg.session(), calls, recording);
         Ok(talk)
     }

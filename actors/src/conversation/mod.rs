@@ -3,15 +3,24 @@
 //! The same for every brain and every line: consent first, then turn by turn; what the brain wants is looked at before it is
 //! done ([`rules::conversation::guard`]); what the other side says is listened to for the wish to be left alone
 //! ([`rules::conversation::phrases`]). Every step is a command to the session, which decides, stores and tells.
+mod ahead;
+mod answer;
+mod chain;
 mod consent;
 pub mod dry_run;
 pub mod functions;
+mod hearing;
 mod judge;
 pub mod judgements;
+mod known;
 mod late_words;
 pub mod latency;
 mod leg;
+mod line;
+mod lines;
 pub mod listeners;
+mod moments;
+mod parts;
 mod session_link;
 mod speech_out;
 mod tally;
@@ -23,14 +32,14 @@ mod wishes;
 pub use leg::{Broken, Place};
 use rules::conversation::{guard, stock_phrases};
 pub use session_link::SessionLink;
-use speech_out::{Over, SpeechOut, Spoken};
+use speech_out::{Over, SpeechOut};
 
-use crate::{call::leg::Control, deps::Deps};
+use crate::deps::Deps;
 use adapters::{
-    brain::{Act, Brain, Briefing, Failure, Heard, Speech},
-    sound::{Pcm, PcmStream},
+    brain::{Brain, Briefing, Heard},
     voice_clone::builtin,
 };
+use answer::Answer;
 use entities::{
     Result,
     agent::Definition,
@@ -38,20 +47,18 @@ use entities::{
     session::{self, EndReason, EndedBy},
     values::E164,
 };
-use futures_util::{StreamExt, future::ready, stream::BoxStream};
+use hearing::Input;
 use judge::Judge;
 use late_words::LateWords;
+use moments::Moments;
 use rules::{
     conversation::{guard::ToolPolicy, stock_phrases::StockPhrases, tools::ToolSet},
     session::command::Command,
     template::fill,
 };
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
-use transport::{CallTransport, Event};
+use std::{collections::BTreeMap, sync::Arc};
+use transport::{CallTransport, Settling, Words};
 
 /// One talk, ready to begin.
 pub struct Conversation<L> {
@@ -65,6 +72,7 @@ pub struct Conversation<L> {
     with_a_machine: bool,
     judge: Judge,
     late_words: LateWords,
+    moments: Moments,
     tool_policy: ToolPolicy,
     /// Keys of the questions that were answered.
     answered: Vec<String>,
@@ -79,31 +87,6 @@ pub enum Caller {
     Live(Deps),
     /// A dry run: what each answers, by name; others answer `null`.
     Stubbed(BTreeMap<String, Value>),
-}
-
-/// What a brain has made of what it heard.
-#[derive(Default)]
-struct Answer {
-    /// As far as it was heard, and for so long.
-    said: String,
-    said_ms: u64,
-    /// The other side cut in.
-    is_cut: bool,
-    /// Ids, names and arguments.
-    calls: Vec<(String, String, String)>,
-    failure: Option<String>,
-}
-
-impl Answer {
-    fn add(&mut self, spoken: &Spoken) {
-        // A brain knows its whole answer, not the sentences it came in.
-        if !self.said.is_empty() {
-            self.said.push(' ');
-        }
-        self.said.push_str(&spoken.said);
-        self.said_ms += spoken.ms;
-        self.is_cut |= spoken.is_cut;
-    }
 }
 
 /// What follows a turn of the agent's.
@@ -196,6 +179,7 @@ impl<L: CallTransport> Conversation<L> {
             with_a_machine: false,
             judge: Judge::none(),
             late_words: LateWords::default(),
+            moments: Moments::new(None),
             tool_policy: ToolPolicy::default(),
             answered: Vec::new(),
             rounds: 0,
@@ -223,11 +207,18 @@ impl<L: CallTransport> Conversation<L> {
         if self.brain.hears() {
             self.speech_out.transport.take_sound_first();
         }
-        let mut heard = Heard::Opening;
+        let mut next = Next::Heard(Heard::Opening);
         loop {
-            heard = match self.turn(heard).await? {
-                Next::Heard(heard) => heard,
-                Next::Listen => self.listen().await?,
+            let input = match next {
+                Next::Heard(heard) => Input::Heard(heard),
+                Next::Listen => self.next_input().await?,
+            };
+            next = match input {
+                Input::Heard(heard) => self.turn(heard, None).await?,
+                Input::Open(words, settling) => {
+                    let heard = Heard::Words(words.speech.clone());
+                    self.turn(heard, Some((words, settling))).await?
+                }
             };
         }
     }
@@ -243,20 +234,26 @@ impl<L: CallTransport> Conversation<L> {
         Over
     }
 
-    /// One turn of the agent's: what it says, then what it does.
-    async fn turn(&mut self, heard: Heard) -> Result<Next, Over> {
+    /// One turn of the agent's: what it says, then what it does. `open`: what was heard may go on.
+    async fn turn(&mut self, heard: Heard, open: Option<(Words, Settling)>) -> Result<Next, Over> {
+        let Some(answer) = self.answer(heard, open).await? else {
+            return Ok(Next::Listen);
+        };
         let Answer {
             said,
             said_ms,
             is_cut,
+            broke_off,
             calls,
             failure,
-        } = self.answer(heard).await?;
+        } = answer;
         if let Some(why) = failure {
             return Err(self.break_off(EndReason::ProviderError, why).await);
         }
-        if is_cut {
+        if is_cut || broke_off {
             self.brain.interrupted(&said, said_ms).await;
+        }
+        if is_cut {
             return Ok(Next::Listen);
         }
         if calls.is_empty() {
@@ -273,72 +270,6 @@ impl<L: CallTransport> Conversation<L> {
             return Err(self.break_off(EndReason::AgentError, why).await);
         }
         self.work(calls).await
-    }
-
-    /// Lets the brain think and says what it says, until it is done, cut in on, or not wanted any more.
-    async fn answer(&mut self, heard: Heard) -> Result<Answer, Over> {
-        let mut answer = Answer::default();
-        let (mut no, mut late_no) = (None, None);
-        let nobody = self.stock_phrases().nobody_available;
-        let mut acts = self.brain.think(heard);
-        let mut waiting = VecDeque::new();
-        loop {
-            let act = tokio::select! {
-                biased;
-                act = ready(waiting.pop_front()), if !waiting.is_empty() => act.flatten(),
-                added = self.judge.no() => {
-                    no = Some(added);
-                    break;
-                }
-                late = self.late_words.next() => {
-                    late_no = self.late_words.take(&late, &self.agent.definition, &mut self.judge);
-                    if late_no.is_some() {
-                        break;
-                    }
-                    continue;
-                }
-                act = acts.next() => act,
-                // If nobody takes over, what was thought meanwhile follows.
-                to = self.speech_out.transport.wanted() => {
-                    self.speech_out.hand_over(&to, nobody).await?;
-                    continue;
-                }
-            };
-            match act {
-                None => break,
-                Some(Ok(Act::Say { text, audio })) => {
-                    self.speech_out.transport.stopwatch().clause();
-                    let enough = self.late_words.no(&self.agent.definition, &mut self.judge);
-                    let (spoken, came) = self.speech_out.say_until(&text, audio, enough).await;
-                    late_no = came;
-                    answer.add(&spoken);
-                    if late_no.is_some() || answer.is_cut {
-                        break;
-                    }
-                }
-                Some(Ok(Act::Speak { sound, words })) => {
-                    let audio = whole(&mut acts, sound, &mut waiting).await;
-                    let text = words.borrow().clone();
-                    waiting.push_front(Some(Ok(Act::Say {
-                        text,
-                        audio: Some(audio),
-                    })));
-                }
-                Some(Ok(Act::Call { id, name, arguments })) if answer.calls.len() < guard::MAX_CALLS_A_TURN => {
-                    answer.calls.push((id, name, arguments));
-                }
-                Some(Ok(Act::Call { name, .. })) => self.speech_out.tell(one_too_many(&name)),
-                Some(Err(error)) => answer.failure = Some(error.to_string()),
-            }
-        }
-        drop(acts);
-        if let Some(no) = no {
-            return Err(self.obey(no).await);
-        }
-        if let Some(no) = late_no {
-            return Err(self.heed(no).await);
-        }
-        Ok(answer)
     }
 
     /// Why it may call no more tools, if it called too many.
@@ -381,62 +312,6 @@ impl<L: CallTransport> Conversation<L> {
         match (&self.speech_out.session_link, &self.caller) {
             (SessionLink::Dry(_, now), _) => *now,
             (SessionLink::Live { deps, .. }, _) => deps.clock.now(),
-        }
-    }
-
-    /// Waits for the other side's words, and does what the API wants meanwhile.
-    async fn listen(&mut self) -> Result<Heard, Over> {
-        self.speech_out.transport.stopwatch().listening();
-        loop {
-            let event = tokio::select! {
-                biased;
-                no = self.judge.no() => return Err(self.obey(no).await),
-                late = self.late_words.next() => {
-                    if let Some(no) = self.late_words.take(&late, &self.agent.definition, &mut self.judge) {
-                        return Err(self.heed(no).await);
-                    }
-                    continue;
-                }
-                event = self.speech_out.transport.listen() => event,
-            };
-            match event {
-                Event::Words(words) => {
-                    let speech = self.take_in(words).await?;
-                    if self.speech_out.transport.wants_slow_function() {
-                        self.slow_function().await?;
-                    }
-                    return Ok(Heard::Words(speech));
-                }
-                Event::Aside(words) => drop(self.take_in(words).await?),
-                Event::Pressed(digits) => {
-                    self.speech_out.tell(Command::Note {
-                        kind: "keys_pressed",
-                        detail: digits.clone(),
-                    });
-                    return Ok(Heard::Words(Speech {
-                        text: format!("{PRESSED}{digits}]"),
-                        audio: None,
-                    }));
-                }
-                Event::HungUp => {
-                    return Err(self.end_with(Command::HangUp(EndedBy::Caller)));
-                }
-                Event::Control(Control::Say(words)) => {
-                    let enough = self.late_words.no(&self.agent.definition, &mut self.judge);
-                    if let (_, Some(no)) = self.speech_out.say_until(&words, None, enough).await {
-                        return Err(self.heed(no).await);
-                    }
-                }
-                Event::Control(Control::Press(digits)) => {
-                    self.speech_out.transport.press(&digits);
-                    self.speech_out.tell(Command::Note {
-                        kind: "keys_sent",
-                        detail: digits,
-                    });
-                }
-                Event::Control(Control::Transfer(to)) => self.hand_over(&to).await?,
-                Event::Control(Control::TakeBack) => {}
-            }
         }
     }
 

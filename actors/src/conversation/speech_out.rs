@@ -1,5 +1,7 @@
 //! How the agent speaks, and how the session learns what was said.
 use super::{
+    known::{Known, Later},
+    line::{Begun, Line},
     session_link::SessionLink,
     tally::Tally,
     transport::{CallTransport, Said, Saying, Words, spoken_ms},
@@ -24,6 +26,12 @@ pub(super) struct Spoken {
     pub(super) ms: u64,
     /// The other side cut in.
     pub(super) is_cut: bool,
+    /// The voice said no more of it.
+    pub(super) broke_off: bool,
+    /// No voice has said any of it.
+    pub(super) is_silent: bool,
+    /// All of it was heard, and more of its words may become known.
+    pub(super) later: Option<Later>,
 }
 
 /// What the agent says goes out here, and every step is told.
@@ -89,24 +97,35 @@ impl<L: CallTransport> SpeechOut<L> {
         if text.is_empty() {
             return Spoken::default();
         }
-        let sound = match audio {
-            Some(own) => Some(Sound::Whole(own)),
-            None => self.transport.voice(&text, whole).await,
+        let sound = match (audio, self.transport.voice()) {
+            (Some(own), _) => Some(Sound::Whole(own)),
+            (None, Some(voice)) => Some(voice.speak(text.clone(), whole, None).await),
+            (None, None) => None,
         };
-        self.speak_sound(text, sound, whole).await
+        self.deliver(Line::of(&text, sound), whole).await
     }
 
-    /// Words with their sound, which may still be being made: the first of it is heard before the last is there.
-    async fn speak_sound(&mut self, text: String, sound: Option<Sound>, whole: bool) -> Spoken {
+    /// Words with their sound, which may still be being made: the first of it is heard before the last is there, and before all
+    /// words are known.
+    pub(super) async fn deliver(&mut self, line: Line, whole: bool) -> Spoken {
         if !whole && self.transport.is_spoken_over() {
             return Spoken {
                 is_cut: true,
                 ..Spoken::default()
             };
         }
+        let Begun {
+            parts,
+            sound,
+            words,
+            is_live,
+            // Given back when all of it was said.
+            permit: _permit,
+        } = line.begin();
+        let mut known = Known::of(&parts, words, is_live, self.turns);
         let mut ms = match &sound {
             Some(Sound::Whole(sound)) => sound.ms(),
-            Some(Sound::Stream(_)) | None => spoken_ms(&text),
+            Some(Sound::Stream(_)) | None => spoken_ms(&known.text),
         };
         let audio = match &sound {
             Some(Sound::Whole(sound)) => self.kept(sound),
@@ -122,77 +141,98 @@ impl<L: CallTransport> SpeechOut<L> {
             }
             sound => (sound, None),
         };
-        let place = self.turns;
         self.utter(Utterance {
             role: Speaker::Agent,
-            content: text.clone(),
+            content: known.text.clone(),
             ms: self.transport.real_ms(ms),
             ago_ms: None,
             is_open,
             audio,
         });
-        self.last_said.clone_from(&text);
+        self.last_said.clone_from(&known.text);
+        let said = self.play(sound, (ms, whole), &mut known).await;
+        let content = known.news();
+        self.last_said.clone_from(&known.text);
+        if let Some(tally) = tally {
+            ms = self.tell_spoken(known.place, (&tally, content), said);
+        }
+        self.spoken(known, said, ms)
+    }
+
+    /// Says it; words that become known meanwhile are told.
+    async fn play(&mut self, sound: Option<Sound>, (ms, whole): (u64, bool), known: &mut Known) -> Said {
+        let text = known.text.clone();
         let saying = Saying {
             text: &text,
             ms,
             sound,
             whole,
         };
-        let mut lead_ms = 0;
-        let said = self.transport.say(saying).await;
-        if let Some(tally) = tally {
-            ms = self.tell_spoken(place, &tally, said, ms);
-            lead_ms = tally.lead_ms();
+        let mut saying = pin!(self.transport.say(saying));
+        loop {
+            tokio::select! {
+                biased;
+                said = &mut saying => return said,
+                () = known.changed() => if let Some(content) = known.enough_news() {
+                    let place = known.place;
+                    self.session_link.tell(Command::Saying { place, content });
+                },
+            }
         }
-        self.spoken(text, said, ms, lead_ms)
     }
 
-    /// What was still being made is known now: the session is told. Answers how long all of it takes, as far as is known.
-    fn tell_spoken(&mut self, place: usize, tally: &Tally, said: Said, guessed_ms: u64) -> u64 {
+    /// What was still being made is known now: the session is told. Answers how long it was, as far as it came.
+    fn tell_spoken(&mut self, place: usize, (tally, content): (&Tally, Option<String>), said: Said) -> u64 {
         let counted = tally.take();
-        let (took_ms, ms) = match said {
-            Said::Whole => (counted.ms, counted.ms),
-            Said::CutInAfter(played) if counted.is_all => (played, counted.ms),
-            // Nobody knows what else was to come: at least what has come, and usually as long as such words take.
-            Said::CutInAfter(played) => (played, counted.ms.max(guessed_ms)),
+        let took_ms = match said {
+            Said::Whole => counted.ms,
+            Said::CutInAfter(played) => played,
         };
         self.tell(Command::Spoken {
             place,
             ms: self.transport.real_ms(took_ms),
             audio: counted.audio,
+            content,
         });
-        ms
+        took_ms
     }
 
-    /// How far words came that take so long, with what was heard before they began.
-    fn spoken(&mut self, text: String, said: Said, ms: u64, lead_ms: u64) -> Spoken {
-        match said {
-            Said::Whole => {
-                self.session_link.pass(ms);
-                Spoken {
-                    said: text,
-                    ms,
-                    is_cut: false,
-                }
-            }
-            Said::CutInAfter(played) => {
-                self.session_link.pass(played);
-                let letters =
-                    text.chars().count() as u64 * played.saturating_sub(lead_ms) / ms.saturating_sub(lead_ms).max(1);
-                let said: String = text
-                    .chars()
-                    .take(usize::try_from(letters).unwrap_or(usize::MAX))
-                    .collect();
-                self.tell(Command::Interrupt {
-                    said: said.clone(),
-                    played_ms: played,
-                });
-                Spoken {
-                    said,
-                    ms: played,
-                    is_cut: true,
-                }
-            }
+    /// How far words came that take so long.
+    fn spoken(&mut self, known: Known, said: Said, ms: u64) -> Spoken {
+        let (played, is_cut) = match said {
+            Said::Whole => (ms, false),
+            Said::CutInAfter(played) => (played, true),
+        };
+        self.session_link.pass(played);
+        let broke_off = !is_cut && known.parts.broke_off();
+        if !is_cut && !broke_off {
+            return Spoken {
+                said: known.text.clone(),
+                ms,
+                later: known.later(),
+                ..Spoken::default()
+            };
+        }
+        let said = known.parts.heard(if is_cut { played } else { u64::MAX });
+        self.tell(Command::Interrupt {
+            said: said.clone(),
+            played_ms: played,
+        });
+        Spoken {
+            said,
+            ms: played,
+            is_cut,
+            broke_off,
+            is_silent: broke_off && known.parts.is_silent(),
+            later: None,
+        }
+    }
+
+    /// Words that were known only after they had been heard.
+    pub(super) fn tell_later(&mut self, later: Later) {
+        let place = later.place;
+        if let Some(content) = later.news() {
+            self.tell(Command::Saying { place, content });
         }
     }
 

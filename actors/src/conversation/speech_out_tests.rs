@@ -1,6 +1,6 @@
 //! Words whose sound is still being made when they begin: the session learns how long they took, and how they sounded.
 use super::*;
-use crate::conversation::transport::Event;
+use crate::conversation::transport::{Due, Event, Voice};
 use adapters::sound::PcmStream;
 use entities::{
     agent::{Channels, ConsentMode},
@@ -13,6 +13,7 @@ use futures_util::{
     stream::{self, StreamExt},
 };
 use rules::session::machine::{self, Session};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// 35 letters, which take 1,925 ms by a guess.
@@ -24,10 +25,22 @@ struct Line {
     cut_after: usize,
 }
 
+/// So many pieces, whatever is said.
+struct Throat(usize);
+
+impl Voice for Throat {
+    fn is_streamed(&self) -> bool {
+        true
+    }
+    fn speak(&self, _: String, _: bool, _: Option<Due>) -> BoxFuture<'static, Sound> {
+        let chunks = stream::iter(vec![vec![1_000; 2_400]; self.0]).boxed();
+        async { Sound::Stream(PcmStream::new(24_000, chunks)) }.boxed()
+    }
+}
+
 impl CallTransport for Line {
-    fn voice<'a>(&'a mut self, _: &'a str, _: bool) -> BoxFuture<'a, Option<Sound>> {
-        let chunks = stream::iter(vec![vec![1_000; 2_400]; self.pieces]).boxed();
-        async { Some(Sound::Stream(PcmStream::new(24_000, chunks))) }.boxed()
+    fn voice(&self) -> Option<Arc<dyn Voice>> {
+        Some(Arc::new(Throat(self.pieces)))
     }
     fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said> {
         async move {
@@ -88,7 +101,7 @@ fn speech_out(line: Line) -> SpeechOut<Line> {
 /// What was heard and how long it took; and the turn's words, its end, and the bytes of its sound.
 async fn said(line: Line) -> ((String, u64, bool), (String, f64, usize)) {
     let mut speech_out = speech_out(line);
-    let Spoken { said, ms, is_cut } = speech_out.say(TEXT, None).await;
+    let Spoken { said, ms, is_cut, .. } = speech_out.say(TEXT, None).await;
     let SessionLink::Dry(session, _) = speech_out.session_link else {
         unreachable!()
     };

@@ -2,24 +2,17 @@
 use adapters::sound::{PcmStream, Resampler, TELEPHONE, ms_of, mu_law};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sound of one utterance that is passed on: ten minutes. What is beyond is not said.
 const LONGEST_SECONDS: u64 = 600;
 
 /// Counts a sound that comes piece by piece.
-pub struct Tally {
-    count: Arc<Mutex<Count>>,
-    lead: Arc<AtomicU64>,
-}
+pub struct Tally(Arc<Mutex<Count>>);
 
 struct Count {
     rate: u32,
     samples: u64,
-    is_all: bool,
     /// To a recording's rate; none where nothing is recorded.
     narrow: Option<Resampler>,
     kept: Vec<u8>,
@@ -29,8 +22,6 @@ struct Count {
 #[derive(Debug, PartialEq)]
 pub struct Counted {
     pub ms: u64,
-    /// Nothing more was to come.
-    pub is_all: bool,
     /// G.711 mu-law of 8 kHz, where it is kept.
     pub audio: Option<Bytes>,
 }
@@ -57,50 +48,42 @@ impl Count {
 impl Tally {
     /// The same sound, which is counted while it is taken.
     pub fn of(stream: PcmStream, keeps_sound: bool) -> (PcmStream, Self) {
-        let PcmStream { rate, chunks, lead } = stream;
+        let PcmStream {
+            rate,
+            chunks,
+            lead,
+            broke_off,
+        } = stream;
         let narrow = keeps_sound.then(|| Resampler::new(rate, TELEPHONE).ok()).flatten();
         let count = Arc::new(Mutex::new(Count {
             rate,
             samples: 0,
-            is_all: false,
             narrow,
             kept: Vec::new(),
         }));
         let counting = stream::unfold((chunks, count.clone()), |(mut chunks, count)| async move {
             let next = chunks.next().await;
             let mut counted = lock(&count);
-            match next.filter(|samples| counted.add(samples)) {
-                Some(samples) => {
-                    drop(counted);
-                    Some((samples, (chunks, count)))
-                }
-                None => {
-                    counted.is_all = true;
-                    None
-                }
-            }
+            let samples = next.filter(|samples| counted.add(samples));
+            drop(counted);
+            Some((samples?, (chunks, count)))
         });
         let chunks = counting.boxed();
         let stream = PcmStream {
             rate,
             chunks,
-            lead: lead.clone(),
+            lead,
+            broke_off,
         };
-        (stream, Tally { count, lead })
-    }
-
-    /// What came before the words.
-    pub fn lead_ms(&self) -> u64 {
-        ms_of(self.lead.load(Ordering::Relaxed), lock(&self.count).rate)
+        (stream, Tally(count))
     }
 
     /// What has come; of the kept sound nothing remains here.
     pub fn take(&self) -> Counted {
-        let mut count = lock(&self.count);
+        let mut count = lock(&self.0);
         let kept = std::mem::take(&mut count.kept);
         Counted {
             ms: ms_of(count.samples, count.rate),
-            is_all: count.is_all,
             audio: count.narrow.is_some().then(|| Bytes::from(kept)),
         }
     }
@@ -121,13 +104,12 @@ mod tests {
             let (mut passed, tally) = Tally::of(stream(24_000, vec![vec![1_000; 2_400]; 2]), keeps_sound);
             for (nth, size) in sizes.into_iter().enumerate() {
                 assert_eq!(passed.chunks.next().await, Some(vec![1_000; 2_400]));
-                let count = lock(&tally.count);
+                let count = lock(&tally.0);
                 assert_eq!((count.samples, count.kept.len()), (2_400 * (nth as u64 + 1), size));
-                assert!(!count.is_all);
             }
             assert_eq!(passed.chunks.next().await, None);
-            let Counted { ms, is_all, audio } = tally.take();
-            assert_eq!((ms, is_all, audio.is_some()), (200, true, keeps_sound));
+            let Counted { ms, audio } = tally.take();
+            assert_eq!((ms, audio.is_some()), (200, keeps_sound));
             let loud = audio.unwrap_or_default()[800.min(sizes[1])..]
                 .iter()
                 .all(|byte| mu_law::decode(*byte) > 950);

@@ -2,6 +2,7 @@
 use super::{
     Caller, Conversation, Next,
     functions::{self, Invoked, Occasion},
+    moments::WORKING,
     speech_out::Over,
     transport::CallTransport,
 };
@@ -12,6 +13,7 @@ use entities::{
     ids::FunctionId,
     session::EndedBy,
     transcript::{Invocation, InvocationStatus, ToolCall},
+    values::E164,
 };
 use rules::{
     conversation::{
@@ -130,28 +132,48 @@ impl<L: CallTransport> Conversation<L> {
         Ok(invoked.output)
     }
 
-    /// Works beside the transport: a transfer that the API wants meanwhile is taken up at once. If nobody takes over, the work goes on.
+    /// Works beside the transport: a transfer that the API wants meanwhile is taken up at once. If nobody takes over, the work goes
+    /// on. Where it takes its time, a moment is asked for.
     pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Over> {
         let mut work = pin!(work);
+        let mut patience = [self.stock_phrases().bear_with_me].into_iter();
         loop {
+            let mut moment = self.moments.due(WORKING);
             let to = tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                to = self.speech_out.transport.wanted() => to,
+                to = self.speech_out.transport.wanted() => Some(to),
+                () = &mut moment => None,
+            };
+            let words = match &to {
+                Some(_) => "",
+                None => patience.next().unwrap_or(self.stock_phrases().still_working),
             };
             let mut done = None;
             {
-                let mut handing_over = pin!(self.hand_over(&to));
+                let mut meanwhile = pin!(self.meanwhile(to, words));
                 loop {
                     tokio::select! {
                         biased;
-                        outcome = &mut handing_over => break outcome?,
+                        outcome = &mut meanwhile => break outcome?,
                         result = &mut work, if done.is_none() => done = Some(result),
                     }
                 }
             }
             if let Some(done) = done {
                 return Ok(done);
+            }
+        }
+    }
+
+    /// Hands over to somebody, or asks for a moment with these words.
+    async fn meanwhile(&mut self, to: Option<E164>, words: &str) -> Result<(), Over> {
+        match to {
+            Some(to) => self.hand_over(&to).await,
+            None => {
+                self.moments.ask();
+                self.speech_out.say(words, None).await;
+                Ok(())
             }
         }
     }

@@ -3,10 +3,13 @@ use super::latency::Stopwatch;
 use crate::{call::leg::Control, room::speech_input::LaterWords};
 use adapters::{brain::Speech, sound::Sound};
 use entities::{boxed, values::E164};
-use futures_util::future::{BoxFuture, FutureExt, pending, ready};
+use futures_util::future::{BoxFuture, FutureExt, Shared, pending, ready};
 use runtime::clock::Busy;
-use std::collections::VecDeque;
-use tokio::sync::mpsc;
+use std::{collections::VecDeque, sync::Arc};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 /// What the API wants that a transport keeps for later, while it does something else; what comes beyond waits in its inbox.
 pub const LATER: usize = 16;
@@ -21,6 +24,31 @@ pub struct Words {
     pub ago_ms: Option<u64>,
     /// It is heard already and still being understood; `None`: the words are there.
     pub later: Option<LaterWords>,
+    /// `None`: the turn is over. `Some`: it may go on; until it is settled nothing may be heard, told or called.
+    pub settling: Option<Settling>,
+}
+
+/// Whether a turn that seems to be over is over: known a little later.
+#[derive(Clone, Debug)]
+pub struct Settling(Shared<BoxFuture<'static, bool>>);
+
+impl PartialEq for Settling {
+    /// The same one; how it settles is not known yet.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl Settling {
+    pub fn new(is_over: impl Future<Output = bool> + Send + 'static) -> Self {
+        Settling(is_over.boxed().shared())
+    }
+
+    /// `false`: it goes on, and the next words are those of all of it.
+    #[boxed]
+    pub async fn is_over(self) -> bool {
+        self.0.await
+    }
 }
 
 impl Words {
@@ -31,6 +59,7 @@ impl Words {
             speech: Speech { text, audio: None },
             ago_ms: None,
             later: None,
+            settling: None,
         }
     }
 }
@@ -58,6 +87,19 @@ pub struct Saying<'a> {
     pub whole: bool,
 }
 
+/// From when on nothing is heard but a pause, if certain words are not there by then. Its sender is dropped when nobody waits for
+/// them any more.
+pub type Due = oneshot::Receiver<Instant>;
+
+/// Who makes the sound of the agent's words, beside the transport that carries it.
+pub trait Voice: Send + Sync {
+    /// Sound comes while it is being made: the shorter the first words, the earlier they are heard.
+    fn is_streamed(&self) -> bool;
+    /// The sound of some words; it may still be being made. `whole`: they must be heard. `due`: something else is still being
+    /// heard before them; `None`: they are waited for from now on.
+    fn speak(&self, text: String, whole: bool, due: Option<Due>) -> BoxFuture<'static, Sound>;
+}
+
 /// How far the agent's words came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
@@ -75,9 +117,9 @@ pub trait CallTransport: Send {
     fn real_ms(&self, ms: u64) -> u64 {
         ms
     }
-    /// The sound of the agent's words, on a transport that carries sound; it may still be being made. `whole`: they must be heard.
-    fn voice<'a>(&'a mut self, _text: &'a str, _whole: bool) -> BoxFuture<'a, Option<Sound>> {
-        ready(None).boxed()
+    /// Who speaks, on a transport that carries sound.
+    fn voice(&self) -> Option<Arc<dyn Voice>> {
+        None
     }
     /// The other side has begun to speak since it was last listened to: whatever the agent wanted to say is late.
     fn is_spoken_over(&mut self) -> bool {

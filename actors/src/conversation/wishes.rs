@@ -1,12 +1,6 @@
 //! The wish to be left alone, heard by the phrases or by a model, and obeyed.
-use super::{
-    Caller, Conversation,
-    judge::No,
-    speech_out::Over,
-    transport::{CallTransport, Words},
-};
-use adapters::brain::Speech;
-use entities::{Result, agent::Definition};
+use super::{Caller, Conversation, judge::No, speech_out::Over, transport::CallTransport};
+use entities::agent::Definition;
 use rules::{conversation::phrases, session::command::Command};
 use std::time::Duration;
 
@@ -22,29 +16,6 @@ pub(super) fn no_in(text: &str, definition: &Definition) -> Option<No> {
 }
 
 impl<L: CallTransport> Conversation<L> {
-    /// Notes what was said, and listens for a wish in it; where its words follow, when they do.
-    pub(super) async fn take_in(&mut self, words: Words) -> Result<Speech, Over> {
-        let place = self.speech_out.hear(&words).await;
-        match words.later {
-            Some(later) => {
-                let after = self.speech_out.last_said.clone();
-                self.late_words.follow(later, place, after);
-            }
-            None => self.screen_opt_out(&words.speech.text).await?,
-        }
-        Ok(words.speech)
-    }
-
-    /// The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about. Where the phrases
-    /// hear neither, a model may.
-    async fn screen_opt_out(&mut self, text: &str) -> Result<(), Over> {
-        if let Some(no) = no_in(text, &self.agent.definition) {
-            return Err(self.heed(no).await);
-        }
-        self.judge.hear(&self.speech_out.last_said, text);
-        Ok(())
-    }
-
     /// Says good-bye to somebody who does not want this.
     pub(super) async fn heed(&mut self, no: No) -> Over {
         match no {

@@ -155,8 +155,8 @@ async fn captions(mut turns: broadcast::Receiver<(usize, Turn)>, bridge: &MediaB
                     content: Some(text),
                     ..
                 },
-            )) if role != Speaker::Tool => bridge.caption(place, role, text),
-            // Of a page that lags behind, some captions are missing.
+            )) if role != Speaker::Tool && !text.is_empty() => bridge.caption(place, role, text),
+            // What the agent says may be known later than it is heard. Of a page that lags behind, some captions are missing.
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }

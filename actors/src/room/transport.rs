@@ -9,7 +9,7 @@ use crate::{
     call::leg::Control,
     conversation::{
         latency::Stopwatch,
-        transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
+        transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Voice, Words, transfer_wanted},
     },
 };
 use adapters::sound::{Pcm, PcmStream, Sound, TELEPHONE};
@@ -186,6 +186,7 @@ impl RoomTransport {
             ago_ms: Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
             speech,
             later,
+            settling: None,
         };
         if number <= self.aside {
             return Some(Event::Aside(words));
@@ -222,9 +223,9 @@ impl CallTransport for RoomTransport {
         self.stopwatch.clone()
     }
 
-    fn voice<'a>(&'a mut self, text: &'a str, whole: bool) -> BoxFuture<'a, Option<Sound>> {
-        self.stopwatch.voice(self.agent.voices.name());
-        async move { Some(self.agent.voices.speak(text, whole).await) }.boxed()
+    fn voice(&self) -> Option<Arc<dyn Voice>> {
+        let voices = self.agent.voices.clone();
+        Some(Arc::new(voices.timed_by(self.stopwatch.clone())))
     }
 
     fn is_spoken_over(&mut self) -> bool {

@@ -134,6 +134,7 @@ fn words(ms: u64, ago_ms: u64) -> Words {
         ms,
         ago_ms: Some(ago_ms),
         later: None,
+        settling: None,
     }
 }
 
@@ -144,7 +145,8 @@ async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>
 #[tokio::test]
 async fn the_agents_words_are_played_to_their_end() {
     let (mut transport, bench) = bench();
-    let voice = transport.voice("Good morning!", false).await.unwrap();
+    let voices = transport.voice().unwrap();
+    let voice = voices.speak("Good morning!".into(), false, None).await;
     let Sound::Whole(voice) = voice else {
         panic!("it is there")
     };
@@ -152,7 +154,9 @@ async fn the_agents_words_are_played_to_their_end() {
         voice.ms() > 250 && voice.samples.iter().any(|sample| *sample != 0),
         "tones of a second"
     );
-    assert!(matches!(transport.voice(" ", false).await, Some(Sound::Whole(nothing)) if nothing.is_empty()));
+    assert!(!voices.is_streamed(), "it is there at once");
+    let nothing = voices.speak(" ".into(), false, None).await;
+    assert!(matches!(nothing, Sound::Whole(nothing) if nothing.is_empty()));
     let (said, played) = both(transport.say(say(60, false)), bench.play(3)).await;
     assert_eq!((said, played), (Said::Whole, vec![1_000; 3 * 320]));
     let nothing = Saying {

@@ -1,11 +1,13 @@
-use super::*;
-use adapters::speech::{Synthesizer, Utterance as Asked};
+use super::{words::Patience, *};
+use adapters::speech::{SpeechError, SpeechStream, Synthesizer, Utterance as Asked};
 use futures_util::{
     FutureExt,
     future::{BoxFuture, ready},
     stream,
 };
-use std::sync::Mutex;
+use rules::session::command::Command;
+use std::{sync::Mutex, time::Duration};
+use tokio::{sync::oneshot, time::Instant};
 
 /// What a speaker does with some words.
 #[derive(Clone, Copy)]
@@ -67,10 +69,14 @@ struct Stand {
 impl Stand {
     /// Numbers 1 and 2 speak at 24 kHz, this machine (3) at 8 kHz.
     fn new(first: Does, second: Option<Does>) -> Self {
+        Stand::with_local(first, second, Does::Says(100))
+    }
+
+    fn with_local(first: Does, second: Option<Does>, local: Does) -> Self {
         let cast = Cast {
             first: tongue("first", 24_000, 1, first),
             second: second.map(|does| tongue("second", 24_000, 2, does)),
-            local: tongue("local", 8_000, 3, Does::Says(100)),
+            local: tongue("local", 8_000, 3, local),
         };
         let noted: Arc<Mutex<Vec<String>>> = Arc::default();
         let its = noted.clone();
@@ -82,6 +88,7 @@ impl Stand {
         let patience = Patience {
             filler: Duration::from_millis(10),
             next: Duration::from_millis(20),
+            end: Duration::from_secs(10),
         };
         let voices = Voices::new(cast, "en", tell).with_patience(patience);
         Stand { voices, noted }
@@ -93,7 +100,7 @@ impl Stand {
     }
 
     async fn hear_words(&self, must_be_heard: bool) -> (u32, Vec<usize>) {
-        let (rate, pieces) = match self.voices.speak("Good morning.", must_be_heard).await {
+        let (rate, pieces) = match self.voices.sound_of("Good morning.", must_be_heard, None).await {
             Sound::Whole(sound) => (sound.rate, vec![sound.samples.len()]),
             Sound::Stream(stream) => {
                 let pieces: Vec<_> = stream.chunks.map(|piece| piece.len()).collect().await;
@@ -128,7 +135,7 @@ async fn who_fails_is_followed_and_not_asked_again() {
 async fn who_says_nothing_is_bridged_and_then_followed() {
     let stand = Stand::new(Does::Hangs, Some(Does::Says(960)));
     // The filler has 100 samples of 8 kHz.
-    let Sound::Stream(mut stream) = stand.voices.speak("Good morning.", false).await else {
+    let Sound::Stream(mut stream) = stand.voices.sound_of("Good morning.", false, None).await else {
         panic!("a provider's sound is played as it comes");
     };
     assert_eq!(stream.chunks.next().await.map(|piece| piece.len()), Some(300));
@@ -151,6 +158,86 @@ async fn when_nobody_else_speaks_this_machine_does() {
     let alone = Stand::new(Does::Hangs, None);
     assert_eq!(alone.hear().await, (24_000, vec![300, 300]), "a filler and the words");
     assert_eq!(alone.hear().await, (8_000, vec![100]));
+}
+
+/// How many samples come, and whether they broke off.
+async fn all(stand: &Stand, due: Option<Due>) -> (usize, bool) {
+    let Sound::Stream(stream) = stand.voices.sound_of("Good morning.", false, due).await else {
+        panic!("a provider's sound is played as it comes");
+    };
+    let broke_off = stream.broke_off.clone();
+    let lengths: Vec<usize> = stream.chunks.map(|piece| piece.len()).collect().await;
+    (lengths.iter().sum(), broke_off.load(Ordering::Relaxed))
+}
+
+/// Something else is heard meanwhile, for longer than anybody would wait: nobody asks for a moment.
+#[tokio::test]
+async fn words_that_are_asked_for_ahead_keep_nobody_waiting() {
+    let stand = Stand::new(Does::Hangs, Some(Does::Says(960)));
+    let (_needed, due) = oneshot::channel();
+    assert_eq!(all(&stand, Some(due)).await, (960, false), "the next one says them");
+    // From then on nothing is heard.
+    let alone = Stand::new(Does::Hangs, None);
+    let (needed, due) = oneshot::channel();
+    needed.send(Instant::now()).unwrap();
+    assert_eq!(all(&alone, Some(due)).await, (600, false), "a filler and the words");
+}
+
+/// Of a provider that is slow for a whole talk a person hears once in a while, not with each sentence.
+#[tokio::test]
+async fn a_moment_is_not_asked_for_over_and_over() {
+    let stand = Stand::new(Does::Hangs, Some(Does::Hangs));
+    // The first one's silence is bridged, the second one's is not: nobody asks twice for the same words.
+    assert_eq!(all(&stand, None).await.0, 600);
+    let stand = Stand::new(Does::Hangs, None);
+    *stand.voices.common.filled.lock().unwrap() = Some(Instant::now());
+    assert_eq!(all(&stand, None).await.0, 300, "the words");
+}
+
+#[tokio::test]
+async fn words_that_nobody_says_end() {
+    let mut stand = Stand::with_local(Does::Hangs, Some(Does::Fails), Does::Hangs);
+    // Longer than anybody waits for a filler.
+    stand.voices.common.patience.end = Duration::from_millis(1_200);
+    assert_eq!(all(&stand, None).await, (0, true));
+    assert_eq!(
+        stand.noted(),
+        [
+            "voice_failed first: did not answer in time",
+            "voice_failed second: cannot be reached",
+            "voice_failed local: did not answer in time",
+        ]
+    );
+    // From now on it is this machine's turn at once.
+    assert!(!Voice::is_streamed(&stand.voices));
+    assert_eq!(all(&stand, None).await, (0, true));
+}
+
+/// What is asked for ahead fails with the words before it: that is one provider that has failed, and not two.
+#[tokio::test]
+async fn who_fails_twice_at_once_has_failed_once() {
+    let stand = Stand::new(Does::Fails, Some(Does::Says(960)));
+    let (one, other) = futures_util::future::join(
+        stand.voices.sound_of("Good morning.", false, None),
+        stand.voices.sound_of("How are you?", false, None),
+    )
+    .await;
+    for sound in [one, other] {
+        let Sound::Stream(mut stream) = sound else {
+            panic!("a provider's sound is played as it comes");
+        };
+        assert_eq!(stream.chunks.next().await, Some(vec![2; 960]));
+    }
+    assert_eq!(stand.noted(), ["voice_failed first: cannot be reached"]);
+    assert_eq!(stand.hear().await, (24_000, vec![960]), "the second still speaks");
+}
+
+#[tokio::test]
+async fn what_breaks_off_later_was_not_said_to_its_end() {
+    for (breaks_at, broke_off) in [(240, false), (24_000, true)] {
+        let stand = Stand::new(Does::Breaks(breaks_at), Some(Does::Says(960)));
+        assert_eq!(all(&stand, None).await.1, broke_off, "{breaks_at}");
+    }
 }
 
 #[tokio::test]

@@ -7,8 +7,10 @@ use crate::{
     on_both,
     world::{
         Tenant, World,
+        chat_server::{self, ChatServer},
         realtime_server::{self, RealtimeServer, Turn},
         seconds,
+        speech_server::{self, SpeechServer},
         transcription_server::{Answer, TranscriptionServer},
     },
 };
@@ -154,6 +156,15 @@ impl Page {
             if !self.frame() {
                 self.next_moment().await;
             }
+        }
+    }
+
+    /// What is said now, from its first frame to its last.
+    async fn play_out(&mut self) {
+        self.play(1).await;
+        while self.bridge.next_frame().is_some() {
+            self.played += 1;
+            self.next_moment().await;
         }
     }
 
@@ -545,5 +556,48 @@ on_both! {
         assert_eq!(shown[5..], ["agent: I understand. You will not be called again. Goodbye."]);
         world.settle().await;
         assert_eq!(session(&tenant, &id).await["end_reason"], "opt_out");
+    }
+
+    /// A clause before its sentence, and what follows while nothing of it has been played yet; the transcript has sentences, as the
+    /// model wrote them.
+    async fn what_a_provider_says_next_is_asked_for_early(world: &mut World) {
+        // 50 ms a letter.
+        let server = SpeechServer::start_with(|asked, _| {
+            let letters = asked.body["input"].as_str().unwrap().chars().count();
+            speech_server::Answer::samples(&vec![700; 1_200 * letters], 4_800)
+        })
+        .await;
+        let chat = ChatServer::start_with(|_, before| match before {
+            0 => chat_server::Answer::Words("I can certainly do that today, if you tell me *your* name. Who is it?".into()),
+            _ => chat_server::Answer::WordsAndCalls("Goodbye.".into(), chat_server::calls([("end_call", "{}")])),
+        })
+        .await;
+        world.change_settings(&[
+            ("speech_provider", json!("openai")), ("speech_url", json!(format!("{}/v1", server.url()))),
+            ("speech_api_key", json!("k")), ("speech_voices", json!("bella")), ("chat_url", json!(chat.url())),
+        ]).await;
+        let tenant = world.tenant().await;
+        let settings = json!({ "first_message": "Good morning!", "recording": { "enabled": false }, "brain": { "mode": "chat" } });
+        let agent = agent(&tenant, settings).await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        page.play_out().await;
+        page.speak().await;
+        while server.asked().len() < 4 {
+            page.next_moment().await;
+        }
+        let mut asked: Vec<Value> = server.asked().iter().map(|asked| asked.body["input"].clone()).collect();
+        // These two are asked for at once.
+        asked[2..].sort_by_key(|text| text.as_str().unwrap().len());
+        assert_eq!(asked, ["Good morning!", "I can certainly do that today,", "Who is it?", "if you tell me your name."]);
+        page.look_until(3).await;
+        assert_eq!(page.captions.len(), 3, "the question comes after the sentence");
+        page.play_out().await;
+        page.look_until(4).await;
+        page.play_out().await;
+        page.speak().await;
+        assert_eq!(page.end().await, [
+            "agent: Good morning!", "user: [speech]", "agent: I can certainly do that today, if you tell me *your* name.",
+            "agent: Who is it?", "user: [speech]", "agent: Goodbye.",
+        ]);
     }
 }

@@ -65,16 +65,16 @@ pub enum LiveSound {
 /// One thing that the mind wants.
 #[derive(Debug)]
 pub enum Act {
-    /// Say it. A sentence or a few: they come as soon as they are known.
+    /// Say it. A clause, a sentence or a few: they come as soon as they are known.
     Say {
         text: String,
         /// Its sound, if the brain speaks by itself.
         audio: Option<Pcm>,
     },
-    /// A brain that speaks by itself, as it comes. The acts must be polled on for more of it to come.
+    /// Say it as it comes, of a brain that speaks by itself. The acts must be polled on for more of it to come.
     Speak {
         sound: PcmStream,
-        /// All its words so far. They are complete when the sound has ended.
+        /// All its words so far; they may come later than their sound. Its sender is dropped when no more come.
         words: watch::Receiver<String>,
     },
     /// Call a tool. Name and arguments are whatever the model wrote: nothing is checked yet.
@@ -172,7 +172,7 @@ pub trait Brain: Send {
     /// Calls it when the first of an answer has come from its model; of whoever does not call it, the first act is that.
     fn on_first_token(&mut self, _tell: FirstToken) {}
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
-    /// The other side cut in: of the last words only `said` was heard, for `played_ms` of sound.
+    /// Of the last words only `said` was heard, for `played_ms` of sound: the other side cut in, or the voice broke off.
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;
     /// The last `Heard::Words` was not said to its end: as if it had never been given. Its answer was dropped before anything of it
     /// was heard.

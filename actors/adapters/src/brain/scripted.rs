@@ -17,6 +17,8 @@ pub struct Scripted {
     can_transfer: bool,
     /// Those not said yet.
     replies: Vec<Reply>,
+    /// Where the last one stood that was taken for what was heard, and how many calls there were before it.
+    taken: (Option<(usize, Reply)>, usize),
     variables: Variables,
     calls: usize,
     waiting: VecDeque<Act>,
@@ -29,6 +31,7 @@ impl Scripted {
             first_message: briefing.first_message.unwrap_or_default(),
             language: briefing.language,
             replies: replies.to_vec(),
+            taken: (None, 0),
             variables: variables.clone(),
             calls: 0,
             waiting: VecDeque::new(),
@@ -37,6 +40,7 @@ impl Scripted {
 
     /// The first line left that listens for what was heard, else the first that fits anything.
     fn next(&mut self, heard: &str) -> Vec<Act> {
+        self.taken = (None, self.calls);
         let lower = heard.to_lowercase();
         let hears = |reply: &Reply| reply.hear.iter().any(|words| lower.contains(&words.to_lowercase()));
         let found = self.replies.iter().position(hears);
@@ -45,8 +49,9 @@ impl Scripted {
             return vec![say(line), self.call(tools::TRANSFER, "{}")];
         }
         let found = found.or_else(|| self.replies.iter().position(|reply| reply.hear.is_empty()));
-        match found.map(|at| self.replies.remove(at)) {
-            Some(reply) => {
+        match found.map(|at| (at, self.replies.remove(at))) {
+            Some((at, reply)) => {
+                self.taken.0 = Some((at, reply.clone()));
                 let mut acts = vec![say(fill(&reply.say, &self.variables))];
                 if let Some(call) = &reply.call {
                     let arguments = serde_json::Value::Object(call.arguments.clone()).to_string();
@@ -99,8 +104,12 @@ impl Brain for Scripted {
         ready(()).boxed()
     }
 
-    /// A line that was given stays given.
+    /// What was taken for it is there again.
     fn retract(&mut self) -> BoxFuture<'_, ()> {
+        self.calls = self.taken.1;
+        if let Some((at, reply)) = self.taken.0.take() {
+            self.replies.insert(at.min(self.replies.len()), reply);
+        }
         ready(()).boxed()
     }
 }
@@ -164,6 +173,33 @@ mod tests {
             matches!(&last[1], Act::Call { name, .. } if name == tools::END),
             "{last:?}"
         );
+    }
+
+    /// Half a sentence has taken a reply away, and the whole one gets its own.
+    #[test]
+    fn what_was_not_said_to_its_end_takes_nothing() {
+        let booked = Reply {
+            call: Some(entities::agent::ScriptedCall {
+                name: Text::parse("book").unwrap(),
+                arguments: serde_json::Map::new(),
+            }),
+            ..reply(&["book"], "I will book it.")
+        };
+        let replies = [reply(&[], "Fine."), booked, reply(&[], "Well.")];
+        let mut brain = Scripted::new(briefing(&[]), &replies, &Variables::default());
+        let first = acts(&mut brain, words("I would like to book"));
+        brain.retract().now_or_never().unwrap();
+        assert_eq!(acts(&mut brain, words("I would like to book a table")), first);
+        assert_eq!(acts(&mut brain, words("Hm")), [say("Fine.")]);
+        for _ in 0..2 {
+            // A second time there is nothing to take back.
+            brain.retract().now_or_never().unwrap();
+        }
+        assert_eq!(acts(&mut brain, words("Hm?")), [say("Fine.")]);
+        assert_eq!(acts(&mut brain, words("Hm!")), [say("Well.")]);
+        assert_eq!(acts(&mut brain, words("And?")).len(), 2);
+        brain.retract().now_or_never().unwrap();
+        assert_eq!(acts(&mut brain, words("And?")).len(), 2, "nothing is left to take");
     }
 
     #[test]

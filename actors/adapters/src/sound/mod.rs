@@ -11,7 +11,10 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 /// Samples per second of what is heard.
@@ -94,6 +97,8 @@ pub struct PcmStream {
     pub chunks: BoxStream<'static, Vec<i16>>,
     /// Samples that came before the words and are none of them.
     pub lead: Arc<AtomicU64>,
+    /// It ended, and not all of it had come. Known when it has ended.
+    pub broke_off: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for PcmStream {
@@ -104,12 +109,25 @@ impl fmt::Debug for PcmStream {
 
 impl PcmStream {
     pub fn new(rate: u32, chunks: BoxStream<'static, Vec<i16>>) -> Self {
-        let lead = Arc::default();
-        PcmStream { rate, chunks, lead }
+        PcmStream {
+            rate,
+            chunks,
+            lead: Arc::default(),
+            broke_off: Arc::default(),
+        }
+    }
+}
+
+impl fmt::Debug for PcmStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PcmStream")
+            .field("rate", &self.rate)
+            .finish_non_exhaustive()
     }
 }
 
 /// Of some words.
+#[derive(Debug)]
 pub enum Sound {
     Whole(Pcm),
     Stream(PcmStream),

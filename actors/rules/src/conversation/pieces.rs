@@ -99,14 +99,36 @@ fn clause(text: &str) -> Option<usize> {
     letters.find_map(|(count, (at, letter))| {
         let end = start + at + letter.len_utf8();
         let is_pause = match letter {
-            // No space follows these.
-            '，' | '；' | '：' | '、' => true,
-            // One within a number or a time has none behind it.
-            ',' | ';' | ':' | '–' | '—' | '،' | '؛' => text[end..].starts_with(char::is_whitespace),
+            _ if stands_alone(letter) => true,
+            // One within a number or a time has no space behind it.
+            _ if pauses(letter) => text[end..].starts_with(char::is_whitespace),
             _ => false,
         };
-        (is_pause && count + 1 >= MIN_CLAUSE).then_some(end)
+        (is_pause && count + 1 >= MIN_CLAUSE && !is_open(&text[start..end])).then_some(end)
     })
+}
+
+/// Is it a clause, which the next piece of the same turn goes on with?
+pub fn is_clause(piece: &str) -> bool {
+    piece
+        .trim_end()
+        .ends_with(|last: char| pauses(last) || stands_alone(last))
+}
+
+fn pauses(letter: char) -> bool {
+    matches!(letter, ',' | ';' | ':' | '–' | '—' | '،' | '؛')
+}
+
+/// No space follows these.
+fn stands_alone(letter: char) -> bool {
+    matches!(letter, '，' | '；' | '：' | '、')
+}
+
+/// Does it end within a bracket, a link, a tag or code? What is spoken of these is known when they are whole.
+fn is_open(text: &str) -> bool {
+    let count = |wanted: char| text.matches(wanted).count();
+    let is_within = |(open, close): (char, char)| count(open) > count(close);
+    [('(', ')'), ('[', ']'), ('<', '>')].into_iter().any(is_within) || count('`') % 2 == 1
 }
 
 fn ends(letter: char) -> bool {
@@ -247,8 +269,37 @@ mod tests {
                 vec!["At nine o'clock tomorrow,", "if I may."],
             ),
             ("Yes, no, well", vec!["Yes, no, well"]),
+            (
+                "Please see [our page, the new one](https://a.example/b), and (if you like, of course) the old one.",
+                vec![
+                    "Please see [our page, the new one](https://a.example/b),",
+                    "and (if you like, of course) the old one.",
+                ],
+            ),
+            (
+                "Wait <break time=\"1s\" of=\"silence, please\"/> and `type this, or that` now, if you like.",
+                vec![
+                    "Wait <break time=\"1s\" of=\"silence, please\"/> and `type this, or that` now,",
+                    "if you like.",
+                ],
+            ),
         ] {
             assert_eq!(cut_with(text, Pieces::clause_first), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_clause_is_told_from_a_sentence() {
+        for clause in [
+            "I can certainly do that,",
+            "One of these: ",
+            "That is it –",
+            "我们今天下午，",
+        ] {
+            assert!(is_clause(clause), "{clause}");
+        }
+        for whole in ["Yes.", "Is it 10:30?", "no end", "好。", ""] {
+            assert!(!is_clause(whole), "{whole}");
         }
     }
 }

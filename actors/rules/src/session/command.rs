@@ -34,14 +34,19 @@ pub enum Command {
     Refuse(Refusal),
     /// Somebody begins to say something.
     Utter(Utterance),
+    /// More of the agent's words in the turn of that place is known, which are still being said: all of them so far.
+    Saying { place: usize, content: String },
     /// The agent's words in the turn of that place have been said, whose sound was still being made when they began: how long
     /// they took, and their sound as a recording keeps it, G.711 mu-law of 8 kHz.
     Spoken {
         place: usize,
         ms: u64,
         audio: Option<Bytes>,
+        /// The words, where not all of them were known when they began.
+        content: Option<String>,
     },
-    /// The other side cut in: of the agent's last words only these were heard, and so much of their sound.
+    /// The other side cut in, or the voice broke off: of the agent's last words only these were heard, and so much of their
+    /// sound.
     Interrupt { said: String, played_ms: u64 },
     /// What the other side said in the turn of that place was understood: it stood there without its words.
     Understood { place: usize, words: String },

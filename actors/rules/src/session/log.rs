@@ -112,6 +112,17 @@ impl Log {
         Some(ends)
     }
 
+    /// What the agent says in that turn, as far as it is known; answers the turn, if that is news.
+    pub fn said(&mut self, place: usize, words: String) -> Option<Turn> {
+        let turn = self.turns.get_mut(place)?;
+        let is_news = turn.content.as_ref().is_some_and(|known| *known != words);
+        if turn.role != Speaker::Agent || !is_news {
+            return None;
+        }
+        turn.content = Some(words);
+        Some(turn.clone())
+    }
+
     /// The words of something that the other side said; answers the turn with them.
     pub fn understood(&mut self, place: usize, words: String) -> Option<Turn> {
         let turn = self.turns.get_mut(place)?;

@@ -226,7 +226,17 @@ fn utter(role: Speaker, content: &str, ms: u64) -> Command {
 }
 /// Words whose sound was still being made when they began.
 fn spoken(place: usize, ms: u64, audio: Option<bytes::Bytes>) -> Command {
-    Command::Spoken { place, ms, audio }
+    Command::Spoken {
+        place,
+        ms,
+        audio,
+        content: None,
+    }
+}
+/// More of them is known.
+fn saying(place: usize) -> Command {
+    let content = "Hello, this is Mia.".to_owned();
+    Command::Saying { place, content }
 }
 fn interrupt() -> Command {
     Command::Interrupt {
@@ -355,7 +365,7 @@ fn commands() -> Vec<Command> {
         Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
         Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
         Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
-        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => spoken(0, 900, None), Spoken { .. } => interrupt(), Interrupt { .. } => understood(),
+        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => saying(0), Saying { .. } => spoken(0, 900, None), Spoken { .. } => interrupt(), Interrupt { .. } => understood(),
         Understood { .. } => user_speaking(61), UserSpeaking { .. } => Consent(true),
         Consent(true) => Consent(false),
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
@@ -577,6 +587,7 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, said(), 16, Same("Overheard")),
         // the first words are nobody's, or the other side's
         (CONVERSING, spoken(0, 900, None), 16, Unchanged),
+        (CONVERSING, saying(0), 16, Unchanged),
         (CONVERSING, interrupt(), 16, Same("")),
         // of what was said without its words; nothing was said in the others
         (&["talking"], understood(), 16, Same("Understood")),
@@ -690,7 +701,7 @@ fn after_the_end() -> Vec<Line> {
     use crate::session::command::RejectReason::*;
     let late = [
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
-        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
+        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), saying(0), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];

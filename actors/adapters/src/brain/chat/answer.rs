@@ -1,4 +1,4 @@
-//! One answer of the model, as it comes: words become sentences, fragments of calls become calls.
+//! One answer of the model, as it comes: words become a clause and then sentences, fragments of calls become calls.
 use super::{
     Chat,
     calls::Calls,
@@ -40,7 +40,7 @@ pub struct Answer<'a> {
     chat: &'a mut Chat,
     patience: Patience,
     stage: Stage,
-    sentences: Pieces,
+    pieces: Pieces,
     calls: Calls,
     ready: VecDeque<Ready>,
     /// Comes after all that is ready.
@@ -61,7 +61,7 @@ impl<'a> Answer<'a> {
             patience: Patience::new(chat.provider.limits),
             chat,
             stage: Stage::Unasked,
-            sentences: Pieces::default(),
+            pieces: Pieces::clause_first(),
             calls: Calls::default(),
             ready: VecDeque::new(),
             failure: None,
@@ -246,8 +246,8 @@ impl<'a> Answer<'a> {
             if !text.is_empty() || delta.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) {
                 self.begin();
             }
-            let fits = self.sentences.push(&text);
-            while let Some(words) = self.sentences.next() {
+            let fits = self.pieces.push(&text);
+            while let Some(words) = self.pieces.next() {
                 self.say(words);
             }
             for call in delta.tool_calls.into_iter().flatten() {
@@ -282,7 +282,7 @@ impl<'a> Answer<'a> {
     }
 
     fn say_rest(&mut self) {
-        if let Some(words) = self.sentences.finish() {
+        if let Some(words) = self.pieces.finish() {
             self.say(words);
         }
     }

@@ -102,14 +102,13 @@ impl History {
         }
     }
 
-    /// What was heard last was never said, nor anything after it.
+    /// What was heard last, and all that followed, was not said to its end: it is gone.
     pub fn retract(&mut self) {
         self.speaking = false;
-        let last = self
-            .messages
-            .iter()
-            .rposition(|message| matches!(message, Message::User { .. }));
-        self.messages.truncate(last.unwrap_or(self.messages.len()));
+        let is_heard = |message: &Message| matches!(message, Message::User { .. });
+        if let Some(place) = self.messages.iter().rposition(is_heard) {
+            self.messages.truncate(place);
+        }
     }
 
     /// Calls of the last message that has any, without a result yet.

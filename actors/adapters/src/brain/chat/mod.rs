@@ -1,6 +1,6 @@
 //! A mind behind an OpenAI-compatible `/v1/chat/completions`: it reads what was said, and writes what to say.
 //!
-//! Words go out sentence by sentence while the model still writes (`rules`: `pieces`); calls of tools when it is done (`calls`).
+//! Words go out sentence by sentence while the model still writes, the first as soon as it has a clause (`rules`: `pieces`); calls of tools when it is done (`calls`).
 //! The history notes what the talk really took, so that an answer may be dropped at any point (`history`, `answer`).
 mod answer;
 mod calls;

@@ -205,6 +205,59 @@ async fn a_sentence_is_said_while_the_model_still_thinks_of_the_next() {
     );
 }
 
+/// The voice need not wait for the end of a long sentence.
+#[tokio::test]
+async fn the_first_clause_of_an_answer_comes_before_its_sentence() {
+    let text = "I can certainly do that for you, if you tell me the day. Which one, of all of them, is it?";
+    let pieces = [
+        "I can certainly do that for you,",
+        "if you tell me the day.",
+        "Which one, of all of them, is it?",
+    ];
+    assert_eq!(answer_to(Reply::Words(text.into())).await, pieces.map(say));
+    let server = ChatServer::start_with(move |_, _| Reply::Stall("I can certainly do that for you, i".into())).await;
+    let mut chat = chat(&server);
+    let mut answer = chat.think(words("Well?"));
+    assert_eq!(answer.next().await, Some(say(pieces[0])));
+    drop(answer);
+    let noted = serde_json::to_value(chat.history.for_request()).unwrap();
+    assert_eq!(
+        messages(&json!({ "messages": noted })),
+        ["user: Well?", "assistant: I can certainly do that for you,"]
+    );
+}
+
+/// Half a sentence was thought about; nothing of that was heard.
+#[tokio::test]
+async fn what_was_not_said_to_its_end_is_not_in_the_history() {
+    let server = ChatServer::start_with(|_, nth| match nth {
+        0 => Reply::Words("Good day!".into()),
+        1 => Reply::WordsAndCalls("Sure. On which day?".into(), calls([("look_up", "{}")])),
+        _ => Reply::Words("On Monday it is.".into()),
+    })
+    .await;
+    let mut chat = chat(&server);
+    think(&mut chat, words("Hello.")).await;
+    think(&mut chat, words("I would like to book")).await;
+    chat.retract().await;
+    // One that was dropped before the model has said anything.
+    let mut answer = chat.think(words("I would like to book a table"));
+    assert_eq!(answer.next().now_or_never(), None);
+    drop(answer);
+    chat.retract().await;
+    think(&mut chat, words("I would like to book a table on Monday.")).await;
+    let noted = serde_json::to_value(chat.history.for_request()).unwrap();
+    assert_eq!(
+        messages(&json!({ "messages": noted })),
+        [
+            "user: Hello.",
+            "assistant: Good day!",
+            "user: I would like to book a table on Monday.",
+            "assistant: On Monday it is.",
+        ]
+    );
+}
+
 #[tokio::test]
 async fn calls_are_put_together_and_answered() {
     let server = ChatServer::start_with(|_, nth| match nth {

@@ -39,6 +39,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Answer { .. }
         | Refuse(_)
         | Utter(_)
+        | Saying { .. }
         | Spoken { .. }
         | Interrupt { .. }
         | Understood { .. }
@@ -99,6 +100,7 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
 
         Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Utter(_)
+        | Saying { .. }
         | Spoken { .. }
         | Interrupt { .. }
         | Understood { .. }
@@ -128,7 +130,13 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
     match command {
         Extend { held, by } if held == session.call.hold_cents && by.0 > 0 => extend(session, by, now),
         Utter(utterance) => utter(session, utterance, now),
-        Spoken { place, ms, audio } => spoken(session, place, (ms, audio), now),
+        Saying { place, content } => saying(session, place, content),
+        Spoken {
+            place,
+            ms,
+            audio,
+            content,
+        } => spoken(session, place, (ms, audio, content), now),
         Interrupt { said, played_ms } => interrupt(session, said, played_ms, now),
         Understood { place, words } => understood(session, place, words),
         UserSpeaking { until } => user_speaking(session, until, now),
@@ -210,6 +218,7 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | Answer { .. }
         | Refuse(_)
         | Utter(_)
+        | Saying { .. }
         | Spoken { .. }
         | Interrupt { .. }
         | Understood { .. }

@@ -128,7 +128,7 @@ pub(super) const MAX_UTTERANCE_MS: i64 = 600_000;
 pub(super) fn spoken(
     mut session: Session,
     place: usize,
-    (ms, audio): (u64, Option<Bytes>),
+    (ms, audio, content): (u64, Option<Bytes>, Option<String>),
     now: Moment,
 ) -> Result<(Session, Vec<Effect>)> {
     if let Phase::Conversing(talk) = &mut session.phase {
@@ -137,7 +137,28 @@ pub(super) fn spoken(
         let ends = session.log.spoken(place, ms, audio, (talk.started_at, now));
         talk.quiet_from = ends.unwrap_or(talk.quiet_from);
     }
-    Ok((session, Vec::new()))
+    match content {
+        Some(content) => saying(session, place, content),
+        None => Ok((session, Vec::new())),
+    }
+}
+
+/// The turn keeps its place and its time; who listens is told what it says now.
+pub(super) fn saying(mut session: Session, place: usize, content: String) -> Result<(Session, Vec<Effect>)> {
+    let turn = session.log.said(place, content);
+    Ok(known(session, place, turn))
+}
+
+fn known(session: Session, place: usize, turn: Option<Turn>) -> (Session, Vec<Effect>) {
+    let session_id = session.call.id;
+    let heard = turn.map(|turn| {
+        Effect::Hint(Hint::Understood {
+            session_id,
+            place,
+            turn,
+        })
+    });
+    (session, heard.into_iter().collect())
 }
 
 pub(super) fn interrupt(
@@ -156,15 +177,7 @@ pub(super) fn interrupt(
 /// The turn keeps its place and its time, whatever was said since.
 pub(super) fn understood(mut session: Session, place: usize, words: String) -> Result<(Session, Vec<Effect>)> {
     let turn = session.log.understood(place, words);
-    let session_id = session.call.id;
-    let heard = turn.map(|turn| {
-        Effect::Hint(Hint::Understood {
-            session_id,
-            place,
-            turn,
-        })
-    });
-    Ok((session, heard.into_iter().collect()))
+    Ok(known(session, place, turn))
 }
 
 pub(super) fn user_speaking(mut session: Session, until: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {

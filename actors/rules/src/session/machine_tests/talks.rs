@@ -481,6 +481,41 @@ fn words_that_were_still_being_made_take_as_long_as_they_took() {
     }
 }
 
+/// What is said is known a little later than it is heard: the turn gets its words, and nothing else moves.
+#[test]
+fn what_the_agent_says_may_be_known_while_it_is_said() {
+    let begun = after(state("answered"), utter(Speaker::Agent, "", 2_000), 12);
+    let (known, effects) = transition(begun.clone(), saying(0), at(13)).unwrap();
+    let (place, session_id, turn) = (0, known.call.id, known.log.turns[0].clone());
+    assert_eq!(turn.content.as_deref(), Some("Hello, this is Mia."));
+    assert_eq!((turn.t, turn.end_t), (begun.log.turns[0].t, begun.log.turns[0].end_t));
+    assert_eq!(talk(&known).quiet_from, talk(&begun).quiet_from);
+    let told = Effect::Hint(Hint::Understood {
+        session_id,
+        place,
+        turn,
+    });
+    assert_eq!(effects, [told]);
+    // It is told once, and only of what the agent said.
+    let again = transition(known.clone(), saying(0), at(14)).unwrap();
+    assert_eq!(again, (known.clone(), Vec::new()));
+    let heard = after(known, utter(Speaker::User, "Hm?", 500), 14);
+    for place in [1, 2, usize::MAX] {
+        assert_eq!(transition(heard.clone(), saying(place), at(15)).unwrap(), (heard.clone(), Vec::new()));
+    }
+    // With its end come the words that are known by then.
+    let end = |content: &str| Command::Spoken {
+        place: 0,
+        ms: 1_000,
+        audio: None,
+        content: Some(content.to_owned()),
+    };
+    let (ended, effects) = transition(begun, end("Hello."), at(13)).unwrap();
+    let turn = &ended.log.turns[0];
+    assert_eq!((turn.content.as_deref(), turn.end_t), (Some("Hello."), Some(3.0)));
+    assert!(matches!(&effects[..], [Effect::Hint(Hint::Understood { place: 0, .. })]), "{effects:?}");
+}
+
 /// However long they take, nobody is silent while they are made; then silence counts from their end.
 #[test]
 fn words_that_are_still_being_made_are_no_silence() {

@@ -1,0 +1,328 @@
+//! One answer of the brain, from what was heard to the last word that is said of it.
+//!
+//! While one utterance is heard the brain is asked for more, as far as there is room, and the sound of what follows is made. What it
+//! wants done is done when all has been said, and a failure counts then too. Of words that may go on it thinks already, but
+//! nothing is heard, told or called before they are settled; if they go on, all of it is thrown away.
+use super::{
+    Conversation,
+    hearing::take_in,
+    judge::{Judge, No},
+    known::Later,
+    late_words::LateWords,
+    latency::Stopwatch,
+    line::Line,
+    lines::Lines,
+    moments::{Moments, THINKING},
+    one_too_many,
+    speech_out::{Over, SpeechOut, Spoken},
+    transport::{CallTransport, Settling, Words},
+};
+use adapters::brain::{Act, Failure, Heard};
+use entities::{Result, agent::Definition};
+use futures_util::{
+    StreamExt,
+    future::{BoxFuture, FutureExt, pending},
+    stream::BoxStream,
+};
+use rules::conversation::{guard, stock_phrases::StockPhrases};
+use std::{convert::Infallible, pin::pin};
+use tokio::time::Instant;
+
+/// What a brain has made of what it heard.
+#[derive(Default)]
+pub(super) struct Answer {
+    /// As far as it was heard, and for so long.
+    pub said: String,
+    pub said_ms: u64,
+    /// The other side cut in.
+    pub is_cut: bool,
+    /// The voice broke off: not all of it was heard.
+    pub broke_off: bool,
+    /// Ids, names and arguments.
+    pub calls: Vec<(String, String, String)>,
+    pub failure: Option<String>,
+}
+
+impl Answer {
+    fn add(&mut self, spoken: &Spoken) {
+        // A brain knows its whole answer, not the sentences it came in.
+        if !self.said.is_empty() {
+            self.said.push(' ');
+        }
+        self.said.push_str(&spoken.said);
+        self.said_ms += spoken.ms;
+        self.is_cut |= spoken.is_cut;
+        self.broke_off |= spoken.broke_off;
+    }
+}
+
+/// Why an answer is over.
+enum End {
+    /// All of it was said, as far as it was heard.
+    Said,
+    /// What it answers went on.
+    Retracted,
+    /// A wish, by the phrases, or by a model.
+    Wish(No),
+    Judged(No),
+    Over(Over),
+}
+
+/// What the brain hands over, and what is made of it ahead of its being heard.
+struct Script<'a> {
+    acts: BoxStream<'a, Result<Act, Failure>>,
+    lines: Lines,
+    calls: Vec<(String, String, String)>,
+    /// Names of calls beyond those that are made: the first few.
+    refused: Vec<String>,
+    failure: Option<String>,
+    /// The brain has nothing more to say.
+    is_over: bool,
+    stopwatch: Stopwatch,
+}
+
+impl Script<'_> {
+    fn take(&mut self, act: Option<Result<Act, Failure>>) {
+        if let Some(Ok(Act::Say { .. } | Act::Speak { .. })) = &act {
+            self.stopwatch.clause();
+        }
+        match act {
+            Some(Ok(Act::Say { text, audio })) => return self.lines.say(&text, audio),
+            Some(Ok(Act::Speak { sound, words })) => return self.lines.speak(sound, words),
+            Some(Ok(Act::Call { id, name, arguments })) if self.calls.len() < guard::MAX_CALLS_A_TURN => {
+                self.calls.push((id, name, arguments));
+            }
+            Some(Ok(Act::Call { name, .. })) if self.refused.len() < guard::MAX_CALLS_A_TURN => self.refused.push(name),
+            Some(Ok(Act::Call { .. })) => {}
+            Some(Err(error)) => self.failure = Some(error.to_string()),
+            None => self.is_over = true,
+        }
+        self.lines.close();
+    }
+
+    fn has_room(&self) -> bool {
+        !self.is_over && self.lines.has_room()
+    }
+
+    /// Takes what comes, and makes sound of it. `is_live`: the brain must be asked for more, else nothing more is heard of what is
+    /// being heard. May be dropped and called again.
+    async fn run(&mut self, is_live: bool) -> Infallible {
+        loop {
+            tokio::select! {
+                biased;
+                act = self.acts.next(), if self.has_room() || (is_live && !self.is_over) => self.take(act),
+                never = self.lines.run() => match never {},
+            }
+        }
+    }
+
+    /// What is heard next; none if nothing more is. May be dropped and called again.
+    async fn next(&mut self) -> Option<Line> {
+        loop {
+            if self.is_over && self.lines.is_empty() {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                line = self.lines.next() => return Some(line),
+                act = self.acts.next(), if self.has_room() => self.take(act),
+            }
+        }
+    }
+}
+
+/// Gives one answer.
+struct Answering<'a, L> {
+    script: Script<'a>,
+    speech_out: &'a mut SpeechOut<L>,
+    judge: &'a mut Judge,
+    late_words: &'a mut LateWords,
+    moments: &'a mut Moments,
+    definition: &'a Definition,
+    phrases: &'static StockPhrases,
+    answer: Answer,
+    /// Words that may still become known of what was heard.
+    later: Vec<Later>,
+}
+
+impl<L: CallTransport> Conversation<L> {
+    /// Lets the brain think and says what it says, until it is done, cut in on, or not wanted any more. `open`: what was heard may
+    /// go on. None: it went on, as if it had not been heard yet.
+    pub(super) async fn answer(
+        &mut self,
+        heard: Heard,
+        open: Option<(Words, Settling)>,
+    ) -> Result<Option<Answer>, Over> {
+        // Who opens a talk is not asked for patience.
+        let is_awaited = heard != Heard::Opening;
+        let phrases = self.stock_phrases();
+        let voice = self.speech_out.transport.voice();
+        let mut answering = Answering {
+            script: Script {
+                acts: self.brain.think(heard),
+                lines: Lines::new(voice),
+                calls: Vec::new(),
+                refused: Vec::new(),
+                failure: None,
+                is_over: false,
+                stopwatch: self.speech_out.transport.stopwatch(),
+            },
+            speech_out: &mut self.speech_out,
+            judge: &mut self.judge,
+            late_words: &mut self.late_words,
+            moments: &mut self.moments,
+            definition: &self.agent.definition,
+            phrases,
+            answer: Answer::default(),
+            later: Vec::new(),
+        };
+        let mut end = None;
+        if let Some((words, settling)) = open {
+            end = answering.settle(words, settling).await;
+        }
+        let end = match end {
+            Some(end) => end,
+            None => answering.give(is_awaited).await,
+        };
+        let answer = answering.finish();
+        match end {
+            End::Said => Ok(Some(answer)),
+            End::Retracted => {
+                self.brain.retract().await;
+                Ok(None)
+            }
+            End::Wish(no) => Err(self.heed(no).await),
+            End::Judged(no) => Err(self.obey(no).await),
+            End::Over(over) => Err(over),
+        }
+    }
+}
+
+impl<L: CallTransport> Answering<'_, L> {
+    /// Until it is known whether the other side has said all. Then it is told and screened.
+    async fn settle(&mut self, mut words: Words, settling: Settling) -> Option<End> {
+        let since = Instant::now();
+        let mut settled = pin!(settling.is_over());
+        let is_over = loop {
+            tokio::select! {
+                biased;
+                no = self.judge.no() => return Some(End::Judged(no)),
+                late = self.late_words.next() => match self.late_words.take(&late, self.definition, self.judge) {
+                    Some(no) => return Some(End::Wish(no)),
+                    None => continue,
+                },
+                is_over = &mut settled => break is_over,
+                never = self.script.run(false) => match never {},
+            }
+        };
+        if !is_over {
+            return Some(End::Retracted);
+        }
+        let waited = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        words.ago_ms = words.ago_ms.map(|ago| ago.saturating_add(waited));
+        let screens = (&*self.late_words, &mut *self.judge);
+        let no = take_in(self.speech_out, screens, self.definition, words).await;
+        no.map(End::Wish)
+    }
+
+    /// Says it.
+    async fn give(&mut self, is_awaited: bool) -> End {
+        // Asked for once: what comes after that comes.
+        let mut moment: BoxFuture<'static, ()> = match is_awaited {
+            true => self.moments.due(THINKING),
+            false => pending().boxed(),
+        };
+        loop {
+            let line = tokio::select! {
+                biased;
+                no = self.judge.no() => return End::Judged(no),
+                late = self.late_words.next() => match self.late_words.take(&late, self.definition, self.judge) {
+                    Some(no) => return End::Wish(no),
+                    None => continue,
+                },
+                line = self.script.next() => line,
+                // If nobody takes over, what was thought meanwhile follows.
+                to = self.speech_out.transport.wanted() => {
+                    match self.speech_out.hand_over(&to, self.phrases.nobody_available).await {
+                        Ok(()) => continue,
+                        Err(over) => return End::Over(over),
+                    }
+                }
+                () = &mut moment => {
+                    moment = pending().boxed();
+                    if let Some(end) = self.ask_for_a_moment().await {
+                        return end;
+                    }
+                    continue;
+                }
+            };
+            moment = pending().boxed();
+            let Some(line) = line else {
+                self.answer.failure = self.script.failure.take();
+                self.answer.calls = std::mem::take(&mut self.script.calls);
+                for name in std::mem::take(&mut self.script.refused) {
+                    self.speech_out.tell(one_too_many(&name));
+                }
+                return End::Said;
+            };
+            let (mut spoken, wish) = self.say(line).await;
+            self.later.extend(spoken.later.take());
+            self.answer.add(&spoken);
+            if let Some(no) = wish {
+                return End::Wish(no);
+            }
+            if spoken.is_silent {
+                self.answer.failure = Some("no voice gives any sound".into());
+                return End::Said;
+            }
+            if self.answer.is_cut {
+                return End::Said;
+            }
+        }
+    }
+
+    /// While the brain goes on. A wish in words that become known meanwhile ends it.
+    async fn say(&mut self, line: Line) -> (Spoken, Option<No>) {
+        let hush = self.speech_out.transport.hush();
+        let (is_live, mut wish) = (line.is_live(), None);
+        let mut saying = pin!(self.speech_out.deliver(line, false));
+        loop {
+            tokio::select! {
+                biased;
+                spoken = &mut saying => return (spoken, wish),
+                no = self.late_words.no(self.definition, self.judge), if wish.is_none() => {
+                    hush();
+                    wish = Some(no);
+                }
+                never = self.script.run(is_live) => match never {},
+            }
+        }
+    }
+
+    /// None of the brain's words.
+    async fn ask_for_a_moment(&mut self) -> Option<End> {
+        self.moments.ask();
+        let words = self.phrases.bear_with_me;
+        let voice = self.speech_out.transport.voice();
+        let sound = match voice {
+            Some(voice) => Some(voice.speak(words.to_owned(), false, None).await),
+            None => None,
+        };
+        let (spoken, wish) = self.say(Line::of(words, sound)).await;
+        self.answer.is_cut |= spoken.is_cut;
+        let cut = spoken.is_cut.then_some(End::Said);
+        wish.map(End::Wish).or(cut)
+    }
+
+    /// What became known after it had been heard is told.
+    fn finish(self) -> Answer {
+        for later in self.later {
+            self.speech_out.tell_later(later);
+        }
+        self.answer
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;
