@@ -125,7 +125,8 @@ impl MediaBridge {
 
     /// What is being said is over: what is heard from now on begins anew.
     pub fn end_turn(&self) {
-        lock(&self.detector).end_turn();
+        let ended = lock(&self.detector).end_turn();
+        ended.into_iter().for_each(|ended| self.tell(ended));
     }
 
     /// The talk begins. What was begun to be said before is not heard.

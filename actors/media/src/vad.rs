@@ -106,8 +106,11 @@ impl SpeechDetector {
     }
 
     /// What is being said is over: whoever speaks now begins anew.
-    pub fn end_turn(&mut self) {
-        self.state = State::Silence { speech: 0 };
+    pub fn end_turn(&mut self) -> Option<MicEvent> {
+        match std::mem::replace(&mut self.state, State::Silence { speech: 0 }) {
+            State::Silence { .. } => None,
+            State::Speech(_) => Some(ended()),
+        }
     }
 
     /// The microphone is gone: what was being said ends here.
@@ -115,10 +118,7 @@ impl SpeechDetector {
         self.rest.clear();
         self.before.clear();
         self.detector.reset();
-        match std::mem::replace(&mut self.state, State::Silence { speech: 0 }) {
-            State::Silence { .. } => None,
-            State::Speech(_) => Some(ended()),
-        }
+        self.end_turn()
     }
 
     /// One whole step, in `rest`.

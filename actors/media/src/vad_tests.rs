@@ -215,7 +215,8 @@ fn an_utterance_is_over_when_that_is_said() {
     let begun = hear(&mut detector, &pause);
     assert!(matches!(begun[0], MicEvent::SpeechStarted { .. }));
     assert!(begun[1..].iter().all(|event| matches!(event, MicEvent::Sound(_))));
-    detector.end_turn();
+    assert!(matches!(detector.end_turn(), Some(MicEvent::SpeechEnded(_))));
+    assert_eq!(detector.end_turn(), None);
     let again = hear(&mut detector, &[silence(1_000), pause].concat());
     let begun: Vec<_> = again
         .iter()

@@ -197,6 +197,9 @@ impl<L: CallTransport> Conversation<L> {
         if self.brain.hears() {
             self.speech_out.transport.take_sound_first();
         }
+        if let Some(listener) = self.brain.live_sound() {
+            self.speech_out.transport.lead_sound_to(listener);
+        }
         let mut heard = Heard::Opening;
         loop {
             heard = match self.turn(heard).await? {
@@ -363,6 +366,12 @@ impl<L: CallTransport> Conversation<L> {
             };
             match event {
                 Event::Words(words) => {
+                    // Nothing is begun on what may go on.
+                    if let Some(settling) = &words.settling
+                        && !settling.clone().is_over().await
+                    {
+                        continue;
+                    }
                     let speech = self.take_in(words).await?;
                     if self.speech_out.transport.wants_slow_function() {
                         self.slow_function().await?;

@@ -1,8 +1,11 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
 use crate::{call::leg::Control, room::speech_input::LaterWords};
-use adapters::{brain::Speech, sound::Sound};
+use adapters::{
+    brain::{LiveSound, Speech},
+    sound::Sound,
+};
 use entities::{boxed, values::E164};
-use futures_util::future::{BoxFuture, FutureExt, pending, ready};
+use futures_util::future::{BoxFuture, FutureExt, Shared, pending, ready};
 use runtime::clock::Busy;
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
@@ -20,6 +23,31 @@ pub struct Words {
     pub ago_ms: Option<u64>,
     /// It is heard already and still being understood; `None`: the words are there.
     pub later: Option<LaterWords>,
+    /// `None`: the turn is over. `Some`: it may go on; until it is settled nothing may be heard, told or called.
+    pub settling: Option<Settling>,
+}
+
+/// Whether a turn that seems to be over is over: known a little later.
+#[derive(Clone, Debug)]
+pub struct Settling(Shared<BoxFuture<'static, bool>>);
+
+impl PartialEq for Settling {
+    /// The same one; how it settles is not known yet.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl Settling {
+    pub fn new(is_over: impl Future<Output = bool> + Send + 'static) -> Self {
+        Settling(is_over.boxed().shared())
+    }
+
+    /// `false`: it goes on, and the next words are those of all of it.
+    #[boxed]
+    pub async fn is_over(self) -> bool {
+        self.0.await
+    }
 }
 
 impl Words {
@@ -30,6 +58,7 @@ impl Words {
             speech: Speech { text, audio: None },
             ago_ms: None,
             later: None,
+            settling: None,
         }
     }
 }
@@ -84,6 +113,8 @@ pub trait CallTransport: Send {
     }
     /// From now on speech is wanted as soon as it is over, by somebody who hears by himself; its words may follow.
     fn take_sound_first(&mut self) {}
+    /// From now on speech goes there while it is spoken, too; where it cannot, it comes whole with its words.
+    fn lead_sound_to(&mut self, _listener: mpsc::Sender<LiveSound>) {}
     /// Yes and no can be answered by keys.
     fn has_keys(&self) -> bool {
         false

@@ -20,6 +20,7 @@ use futures_util::{
     future::{BoxFuture, ready},
     stream::BoxStream,
 };
+use tokio::sync::mpsc;
 
 /// What reaches the mind.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,16 @@ pub enum Act {
     },
 }
 
+/// Sound of the other side while it is spoken, for brains that hear by themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LiveSound {
+    Piece(Pcm),
+    /// It is over: `Heard::Words` of it follows.
+    End,
+    /// It was not speech, or nobody answers it.
+    Discard,
+}
+
 /// Why a brain has nothing to say.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Failure {
@@ -98,6 +109,10 @@ pub trait Brain: Send {
     /// Does it understand sound by itself? Then it need not wait until others know the words.
     fn hears(&self) -> bool {
         false
+    }
+    /// Where sound goes while it is spoken. None: it comes whole with `Heard::Words`.
+    fn live_sound(&mut self) -> Option<mpsc::Sender<LiveSound>> {
+        None
     }
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
     /// The other side cut in: of the last words only `said` was heard, for `played_ms` of sound.

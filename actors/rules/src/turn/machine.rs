@@ -399,7 +399,10 @@ impl Machine {
         }
         self.ask(out);
         if let Some(turn) = &self.turn {
-            let known = self.known(turn).unwrap_or(Known::Later);
+            let known = match turn.voice_ms {
+                0 => Known::Words(String::new()),
+                _ => self.known(turn).unwrap_or(Known::Later),
+            };
             self.finish(known, out);
         }
     }
