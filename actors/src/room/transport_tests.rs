@@ -540,3 +540,6 @@ async fn words_are_given_before_the_turn_is_over_and_again_if_it_goes_on() {
     assert!(all.settling.unwrap().is_over().await);
     assert!(!transport.is_spoken_over());
 }
+
+#[path = "corpus_tests.rs"]
+mod corpus;
