@@ -3,7 +3,7 @@
 //!
 //! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
 //! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
-//! says, or is about to say, ends with the participant's first sound.
+//! says, or is about to say, ends when the participant surely interrupts it ([`rules::turn`]).
 use super::speech_input::{self as input, Speaking, UNKNOWN, UserInput, UserInputs};
 use super::voices::Voices;
 use crate::{

@@ -334,8 +334,11 @@ impl Machine {
             return;
         }
         if turn.voice_ms == 0 {
-            // Cut off before there was anything.
-            return self.finish(Known::Words(String::new()), out);
+            // Cut off before there was anything, or a provider's word about something else.
+            if turn.is_cut {
+                self.finish(Known::Words(String::new()), out);
+            }
+            return;
         }
         if turn.claim == Claim::Unsure && self.is_nothing(turn) {
             self.go_on(out);
