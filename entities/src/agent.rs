@@ -1,7 +1,9 @@
 //! Agents: who talks. Shared by a tenant's two envs.
 mod brain;
+mod turns;
 
 pub use brain::{Brain, Reply, ScriptedCall, Temperature};
+pub use turns::{Interruption, Sensitivity, TurnDetection, TurnMode};
 
 use crate::{
     boxed,
@@ -54,6 +56,10 @@ pub struct Definition {
     pub silence: Silence,
     #[serde(default)]
     pub opt_out: OptOut,
+    #[serde(default)]
+    pub turn_detection: TurnDetection,
+    #[serde(default)]
+    pub interruption: Interruption,
 }
 
 /// One way a call can have gone.

@@ -17,10 +17,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-/// What is heard and not yet listened to; what comes beyond is not heard.
-const HEARD: usize = 64;
+/// What is heard and not yet listened to, 8 s of sound; what comes beyond is not heard.
+const HEARD: usize = 512;
 /// Captions that a page that was reloaded is shown again; older ones are gone.
 const CAPTIONS: usize = 200;
 
@@ -46,6 +46,8 @@ pub struct MediaBridge {
     tap: Mutex<Option<Tap>>,
     heard: mpsc::Sender<MicEvent>,
     notes: Mutex<Notes>,
+    /// Wakes a connection that sleeps while the agent is silent.
+    begun: Notify,
     /// Counts the notes: wakes a connection that has told all of them.
     told: watch::Sender<usize>,
 }
@@ -72,6 +74,7 @@ impl MediaBridge {
             detector: Mutex::default(),
             tap: Mutex::default(),
             heard,
+            begun: Notify::new(),
             notes: Mutex::default(),
             told: watch::Sender::new(0),
         };
@@ -105,11 +108,40 @@ impl MediaBridge {
         self.replace(None);
     }
 
+    /// Falls silent in the middle of what is being said, until [`resume`](Self::resume): nothing of it is lost.
+    pub fn pause(&self) {
+        if let Some(playing) = &*lock(&self.playing) {
+            playing.pause();
+        }
+    }
+
+    /// Goes on where it fell silent.
+    pub fn resume(&self) {
+        if let Some(playing) = &*lock(&self.playing) {
+            playing.resume();
+        }
+    }
+
     fn replace(&self, next: Option<Playing>) {
+        let begins = next.is_some();
         let before = std::mem::replace(&mut *lock(&self.playing), next);
         if let Some(before) = before {
             before.stop();
         }
+        if begins {
+            self.begun.notify_one();
+        }
+    }
+
+    /// What is said is over after so much silence, unless it is [ended](Self::end_turn) before.
+    pub fn wait(&self, ms: u32) {
+        lock(&self.detector).wait(ms);
+    }
+
+    /// What is being said is over: what is heard from now on begins anew.
+    pub fn end_turn(&self) {
+        let ended = lock(&self.detector).end_turn();
+        ended.into_iter().for_each(|ended| self.tell(ended));
     }
 
     /// The talk begins. What was begun to be said before is not heard.
@@ -181,6 +213,16 @@ impl MediaBridge {
         frame
     }
 
+    /// Something is being said, or will be as soon as it comes.
+    pub fn is_playing(&self) -> bool {
+        lock(&self.playing).is_some()
+    }
+
+    /// Something begins to be said. Of one connection.
+    pub async fn begun(&self) {
+        self.begun.notified().await;
+    }
+
     /// Sound of the microphone: 16 bits, 16 kHz, mono.
     pub fn hear(&self, samples: &[i16]) {
         self.hear_at(samples, Instant::now());
@@ -207,7 +249,7 @@ impl MediaBridge {
 
     fn tell(&self, heard: MicEvent) {
         if self.heard.try_send(heard).is_err() {
-            tracing::debug!("something was said that nobody listened to");
+            metrics::counter!("callboard_media_unheard_total").increment(1);
         }
     }
 
@@ -280,6 +322,33 @@ mod tests {
         bridge.stop();
         drop(bridge.play_whole(8_000, Vec::new()));
         assert_eq!(frames(3), 2);
+    }
+
+    #[tokio::test]
+    async fn falls_silent_and_goes_on_to_the_sample() {
+        let (bridge, _heard) = MediaBridge::new();
+        let numbered: Vec<i16> = (1..=800).collect();
+        let mut played = bridge.play_whole(16_000, numbered.clone());
+        let mut heard = bridge.next_frame().unwrap().samples;
+        bridge.pause();
+        for _ in 0..50 {
+            assert_eq!(bridge.next_frame(), None);
+        }
+        assert!(played.try_recv().is_err() && bridge.is_playing(), "it is not over");
+        bridge.resume();
+        heard.extend(bridge.next_frame().unwrap().samples);
+        heard.extend(bridge.next_frame().unwrap().samples);
+        assert_eq!((&heard[..800], &heard[800..]), (&numbered[..], &[0; 160][..]));
+        assert_eq!(played.await, Ok(Played::Whole));
+        assert!(!bridge.is_playing());
+        // Who is stopped while it is silent has been heard so far; and what comes next is heard.
+        let stopped = bridge.play_whole(16_000, numbered.clone());
+        bridge.next_frame();
+        bridge.pause();
+        bridge.stop();
+        assert_eq!(stopped.await, Ok(Played::StoppedAfter(20)));
+        let _next = bridge.play_whole(16_000, numbered);
+        assert!(bridge.next_frame().is_some());
     }
 
     #[test]

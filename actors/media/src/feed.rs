@@ -83,10 +83,10 @@ impl Playing {
         Playing::of(Playout::whole(fitting, samples))
     }
 
-    /// The next 20 ms, and whether they are the last; `None`: nothing has come yet, or it is over.
+    /// The next 20 ms, and whether they are the last; `None`: nothing has come yet, it is paused, or it is over.
     pub fn next_frame(&self) -> Option<SoundFrame> {
         let mut state = self.0.lock();
-        state.done.as_ref()?;
+        state.done.as_ref().filter(|_| !state.playout.is_paused())?;
         let frame = state.playout.next_frame();
         if state.playout.is_over() {
             state.end(Played::Whole);
@@ -111,6 +111,15 @@ impl Playing {
         let played = Played::StoppedAfter(state.playout.played_ms());
         state.end(played);
         self.0.free.notify_one();
+    }
+
+    /// Nothing of it is heard until it goes on where it stopped.
+    pub fn pause(&self) {
+        self.0.lock().playout.pause();
+    }
+
+    pub fn resume(&self) {
+        self.0.lock().playout.resume();
     }
 
     /// Its end was told.

@@ -60,6 +60,7 @@ pub struct Playout {
     /// Samples of it that went out; pauses in which nothing had come do not count.
     played: u64,
     is_finished: bool,
+    is_paused: bool,
 }
 
 #[derive(Debug)]
@@ -98,6 +99,7 @@ impl Playout {
             waiting: Waiting::Pieces(VecDeque::new()),
             played: 0,
             is_finished: false,
+            is_paused: false,
         }
     }
 
@@ -108,6 +110,7 @@ impl Playout {
             waiting: Waiting::Whole(samples, 0),
             played: 0,
             is_finished: true,
+            is_paused: false,
         }
     }
 
@@ -147,9 +150,23 @@ impl Playout {
         self.is_finished && self.waiting.len() == 0
     }
 
-    /// The next 20 ms; `None`: nothing has come yet. What comes too late leaves a pause, and so does the end of the last frame.
+    /// Nothing goes out until it goes on; what comes meanwhile waits.
+    pub fn pause(&mut self) {
+        self.is_paused = true;
+    }
+
+    /// Goes on with the sample after the last one that went out.
+    pub fn resume(&mut self) {
+        self.is_paused = false;
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// The next 20 ms; `None`: nothing has come yet, or it is paused. What comes too late leaves a pause, and so does the end of the last frame.
     pub fn next_frame(&mut self) -> Option<SoundFrame> {
-        if !self.has_begun() && self.waiting.len() == 0 && !self.is_finished {
+        if self.is_paused || !self.has_begun() && self.waiting.len() == 0 && !self.is_finished {
             return None;
         }
         let size = frame(self.rate);

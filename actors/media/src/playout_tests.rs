@@ -66,6 +66,29 @@ fn frames_have_20_ms_at_every_rate() {
 }
 
 #[tokio::test]
+async fn what_is_paused_keeps_all_that_comes_and_goes_on_where_it_stopped() {
+    let (playing, mut feed, played) = Playing::fed(8_000);
+    feed.push(&numbered(240));
+    let mut heard = sound(playing.next_frame());
+    playing.pause();
+    assert_eq!(feed.push(&numbered(400)[240..]), 160);
+    assert_eq!((playing.next_frame(), playing.is_over()), (None, false));
+    playing.resume();
+    heard.extend(sound(playing.next_frame()));
+    playing.pause();
+    feed.finish();
+    assert_eq!(
+        (playing.next_frame(), playing.is_over()),
+        (None, false),
+        "its end waits too"
+    );
+    playing.resume();
+    heard.extend(sound(std::iter::from_fn(|| playing.next_frame())));
+    assert_eq!(heard, numbered(400));
+    assert_eq!(played.await, Ok(Played::Whole));
+}
+
+#[tokio::test]
 async fn a_feed_that_is_far_ahead_waits() {
     let (playing, mut feed, played) = Playing::fed(16_000);
     assert!(feed.ready().await);
@@ -166,13 +189,15 @@ fn a_rate_that_does_not_fit_is_made_to() {
 enum Step {
     Push(usize),
     Frame,
+    Pause(bool),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (0..3_000_usize).prop_map(Step::Push),
         Just(Step::Frame),
-        Just(Step::Frame)
+        Just(Step::Frame),
+        any::<bool>().prop_map(Step::Pause)
     ];
     prop::collection::vec(step, 0..200)
 }
@@ -190,7 +215,7 @@ proptest! {
     ) {
         let (playing, mut feed, mut played) = Playing::fed(rate);
         let (all, most) = (&*ALL, (rate * MOST_SECONDS) as usize);
-        let (mut pushed, mut heard) = (0, Vec::new());
+        let (mut pushed, mut heard, mut is_paused) = (0, Vec::new(), false);
         for step in steps {
             match step {
                 Step::Push(count) => {
@@ -200,7 +225,15 @@ proptest! {
                     prop_assert!(waiting <= most, "memory is bounded");
                     prop_assert!(taken == count || waiting == most, "nothing is refused without need");
                 }
-                Step::Frame => heard.extend(sound(playing.next_frame())),
+                Step::Frame => {
+                    let frame = playing.next_frame();
+                    prop_assert!(frame.is_none() || !is_paused, "nothing goes out meanwhile");
+                    heard.extend(sound(frame));
+                }
+                Step::Pause(pauses) => {
+                    is_paused = pauses;
+                    if pauses { playing.pause() } else { playing.resume() }
+                }
             }
         }
         prop_assert!(played.try_recv().is_err(), "it has not ended");
@@ -213,6 +246,7 @@ proptest! {
             prop_assert_eq!(playing.next_frame(), None);
         } else {
             feed.finish();
+            playing.resume();
             heard.extend(sound(std::iter::from_fn(|| playing.next_frame())));
             prop_assert!(heard == all[..pushed]);
             prop_assert_eq!(played.try_recv(), Ok(Played::Whole));

@@ -2,6 +2,7 @@
 //! `flite -voice rms -t "I would like to move my appointment to Wednesday." a.wav && sox a.wav -r 8000 -c 1 -t ul sentence.ulaw`,
 //! and `yes.ulaw` likewise of "Yes.", so that no speech program is needed here.
 use super::*;
+use crate::mic::Gathered;
 use adapters::recording::voice::{Speaker, Voice};
 use audio_codec::{Decoder, pcmu::PcmuDecoder, resample};
 use std::f64::consts::TAU;
@@ -37,13 +38,25 @@ fn hear(detector: &mut SpeechDetector, sound: &[i16]) -> Vec<MicEvent> {
     sound.chunks(320).flat_map(|packet| detector.hear(packet)).collect()
 }
 
-/// How long each utterance is, in ms; fails unless each has its beginning right before it.
+/// Each utterance, whole; fails unless each has a beginning, sound and an end.
+fn said(heard: &[MicEvent]) -> Vec<Gathered> {
+    let mut all = Vec::new();
+    let mut current: Option<Gathered> = None;
+    for event in heard {
+        match (event, &mut current) {
+            (MicEvent::SpeechStarted { .. }, None) => current = Some(Gathered::default()),
+            (MicEvent::Sound(piece), Some(said)) => said.push(&piece.sound, piece.voice_db.is_some()),
+            (MicEvent::SpeechEnded(rest), Some(_)) if rest.is_empty() => all.extend(current.take()),
+            (other, _) => panic!("not in its place: {other:?}"),
+        }
+    }
+    assert_eq!(current, None, "one has no end");
+    all
+}
+
+/// How long each is, in ms.
 fn utterances(heard: &[MicEvent]) -> Vec<usize> {
-    let pairs = heard.chunks(2).map(|pair| match pair {
-        [MicEvent::SpeechStarted { .. }, MicEvent::SpeechEnded { sound, .. }] => sound.ms() as usize,
-        other => panic!("not a beginning and its utterance: {other:?}"),
-    });
-    pairs.collect()
+    said(heard).iter().map(|said| said.sound().ms() as usize).collect()
 }
 
 #[test]
@@ -59,42 +72,54 @@ fn a_sentence_is_one_utterance_without_the_pause_after_it() {
         "{lengths:?} of {spoken} ms"
     );
     // It is what was said, at the microphone's rate: as loud as the original.
-    let MicEvent::SpeechEnded { sound: said, quiet_ms } = &heard[1] else {
-        unreachable!()
-    };
-    assert_eq!(*quiet_ms, Some((ENDS_AFTER * STEP_MS) as u64));
+    let said = said(&heard)[0].sound();
     let energy = |samples: &[i16]| -> f64 { samples.iter().map(|sample| f64::from(*sample).powi(2)).sum() };
     let share = energy(&said.samples) / energy(&sentence);
     assert!((0.9..1.1).contains(&share), "{share}");
 }
 
-/// What is told of its beginning is where its sound begins: shortly before the first word, not when it was noticed.
+/// What is told of its beginning is where its voice begins: neither when that was noticed, nor where the sound begins that is
+/// kept from before.
 #[test]
-fn an_utterance_began_where_its_sound_begins() {
+fn an_utterance_began_where_its_voice_begins() {
     for silent_ms in [0, 1_000] {
         let sound = [silence(silent_ms), wide(SENTENCE), silence(1_000)].concat();
         let (mut detector, mut heard_ms) = (SpeechDetector::default(), 0);
-        let (mut began_ms, mut ended_ms, mut length_ms) = (0, 0, 0);
-        for step in sound.chunks(STEP) {
+        let (mut began_ms, mut voice_ms, mut sound_ms, mut ended_ms) = (0, None, 0, 0);
+        let mut said = Gathered::default();
+        for step in sound.chunks_exact(STEP) {
             heard_ms += STEP_MS;
             for event in detector.hear(step) {
                 match event {
                     MicEvent::SpeechStarted { ago_ms } => {
                         began_ms = heard_ms - usize::try_from(ago_ms).unwrap();
-                        assert!(
-                            (BEGINS_AFTER..=BEFORE).contains(&(ago_ms as usize / STEP_MS)),
-                            "{ago_ms}"
-                        );
+                        let steps = ago_ms as usize / STEP_MS;
+                        assert!((BEGINS_AFTER..=BEFORE).contains(&steps), "{ago_ms}");
+                        sound_ms = heard_ms - detector.before.len() * STEP_MS;
                     }
-                    MicEvent::SpeechEnded { sound, .. } => (ended_ms, length_ms) = (heard_ms, sound.ms() as usize),
+                    MicEvent::Sound(piece) => {
+                        said.push(&piece.sound, piece.voice_db.is_some());
+                        if piece.voice_db.is_some() {
+                            voice_ms.get_or_insert(sound_ms);
+                        }
+                        sound_ms += STEP_MS;
+                    }
+                    MicEvent::SpeechEnded(_) => ended_ms = heard_ms,
                     MicEvent::Dtmf(_) => unreachable!(),
                 }
             }
         }
-        let pause_ms = (ENDS_AFTER - ENDING) * STEP_MS;
-        assert_eq!(began_ms + length_ms, ended_ms - pause_ms, "after {silent_ms} ms");
-        assert!(began_ms <= silent_ms + 300, "{began_ms} after {silent_ms} ms");
-        assert!(began_ms + 250 >= silent_ms, "{began_ms} after {silent_ms} ms");
+        assert_eq!(Some(began_ms), voice_ms, "after {silent_ms} ms");
+        assert!(
+            (silent_ms.saturating_sub(STEP_MS)..=silent_ms + 300).contains(&began_ms),
+            "{began_ms} after {silent_ms} ms"
+        );
+        // It ends 96 ms behind its last voice, whose pause has lasted for 592 ms when it is over.
+        assert_eq!(
+            began_ms + said.ms() as usize,
+            ended_ms - (592 - 96),
+            "after {silent_ms} ms"
+        );
     }
 }
 
@@ -108,13 +133,9 @@ fn nothing_is_taken_away_from_what_is_said() {
         .collect();
     let sound = [silence(1_000), sentence, silence(1_500)].concat();
     let heard = hear(&mut SpeechDetector::default(), &sound);
-    let [
-        MicEvent::SpeechStarted { .. },
-        MicEvent::SpeechEnded { sound: said, .. },
-    ] = &heard[..]
-    else {
-        panic!("{heard:?}")
-    };
+    let all = said(&heard);
+    assert_eq!(all.len(), 1);
+    let said = all[0].sound();
     assert_eq!(said.rate, 16_000);
     assert!(
         sound
@@ -157,10 +178,6 @@ fn who_does_not_stop_is_heard_in_pieces_of_thirty_seconds() {
     let mut detector = SpeechDetector::default();
     let mut heard = hear(&mut detector, &sound);
     heard.extend(detector.end());
-    let MicEvent::SpeechEnded { quiet_ms, .. } = heard[1] else {
-        unreachable!()
-    };
-    assert_eq!(quiet_ms, None, "that is no end of speech");
     let lengths = utterances(&heard);
     assert!(lengths.iter().all(|ms| *ms <= 30_000), "{lengths:?}");
     assert!(
@@ -179,17 +196,43 @@ fn the_end_of_the_microphone_ends_what_was_being_said() {
     let mut detector = SpeechDetector::default();
     assert_eq!(detector.end(), None);
     let begun = hear(&mut detector, &wide(&SENTENCE[..16_000]));
-    assert!(matches!(begun[..], [MicEvent::SpeechStarted { .. }]), "{begun:?}");
     let ended = detector.end();
-    assert!(
-        matches!(&ended, Some(MicEvent::SpeechEnded { sound, quiet_ms: None }) if sound.ms() > 1_000),
-        "{ended:?}"
-    );
+    let all = said(&[begun, ended.into_iter().collect()].concat());
+    assert!(all.len() == 1 && all[0].sound().ms() > 1_000, "{all:?}");
     assert_eq!(detector.end(), None);
     assert_eq!(hear(&mut detector, &silence(2_000)), []);
     // And it listens on.
     let again = hear(&mut detector, &[wide(SENTENCE), silence(1_000)].concat());
     assert_eq!(utterances(&again).len(), 1);
+}
+
+/// Whose turn it is is decided elsewhere: a pause is none until somebody says so, and the next voice begins anew.
+#[test]
+fn an_utterance_is_over_when_that_is_said() {
+    let pause = [wide(SENTENCE), silence(2_000)].concat();
+    let mut detector = SpeechDetector::default();
+    detector.wait(3_000);
+    let begun = hear(&mut detector, &pause);
+    assert!(matches!(begun[0], MicEvent::SpeechStarted { .. }));
+    assert!(begun[1..].iter().all(|event| matches!(event, MicEvent::Sound(_))));
+    assert!(matches!(detector.end_turn(), Some(MicEvent::SpeechEnded(_))));
+    assert_eq!(detector.end_turn(), None);
+    let again = hear(&mut detector, &[silence(1_000), pause].concat());
+    let begun: Vec<_> = again
+        .iter()
+        .filter(|event| !matches!(event, MicEvent::Sound(_)))
+        .collect();
+    assert!(matches!(begun[..], [MicEvent::SpeechStarted { .. }]), "{begun:?}");
+}
+
+/// The net hears both; the loudness of the first says that the second is somebody else.
+#[test]
+fn a_voice_far_behind_the_one_that_speaks_is_a_pause() {
+    let far: Vec<i16> = wide(SENTENCE).iter().map(|sample| sample / 64).collect();
+    let sound = [silence(500), wide(SENTENCE), far, silence(1_000)].concat();
+    let lengths = utterances(&hear(&mut SpeechDetector::default(), &sound));
+    let spoken = wide(SENTENCE).len() / 16;
+    assert!(lengths[0] < spoken + 400, "{lengths:?} of {spoken} ms");
 }
 
 #[test]

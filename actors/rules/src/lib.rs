@@ -25,6 +25,7 @@ pub mod session;
 pub mod shape;
 pub mod sms;
 pub mod template;
+pub mod turn;
 pub mod verify;
 pub mod voice_clone;
 pub mod zone;

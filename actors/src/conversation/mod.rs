@@ -207,6 +207,9 @@ impl<L: CallTransport> Conversation<L> {
         if self.brain.hears() {
             self.speech_out.transport.take_sound_first();
         }
+        if let Some(listener) = self.brain.live_sound() {
+            self.speech_out.transport.lead_sound_to(listener);
+        }
         let mut next = Next::Heard(Heard::Opening);
         loop {
             let input = match next {

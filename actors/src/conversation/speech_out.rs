@@ -251,8 +251,12 @@ impl<L: CallTransport> SpeechOut<L> {
             ms: self.transport.real_ms(words.ms),
             ago_ms: words.ago_ms,
             is_open: false,
-            // Whoever sounds has a line, which is recorded as it is.
-            audio: None,
+            // Its sound begins before its voice, which is what is stamped.
+            audio: words
+                .speech
+                .audio
+                .as_ref()
+                .and_then(|sound| self.kept(&sound.last_ms(words.ms))),
         });
         self.transport.hear(words.ms).await;
         self.session_link.pass(words.ms);

@@ -1,7 +1,10 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
 use super::latency::Stopwatch;
 use crate::{call::leg::Control, room::speech_input::LaterWords};
-use adapters::{brain::Speech, sound::Sound};
+use adapters::{
+    brain::{LiveSound, Speech},
+    sound::Sound,
+};
 use entities::{boxed, values::E164};
 use futures_util::future::{BoxFuture, FutureExt, Shared, pending, ready};
 use runtime::clock::Busy;
@@ -131,6 +134,8 @@ pub trait CallTransport: Send {
     }
     /// From now on speech is wanted as soon as it is over, by somebody who hears by himself; its words may follow.
     fn take_sound_first(&mut self) {}
+    /// From now on speech goes there while it is spoken, too; where it cannot, it comes whole with its words.
+    fn lead_sound_to(&mut self, _listener: mpsc::Sender<LiveSound>) {}
     /// Yes and no can be answered by keys.
     fn has_keys(&self) -> bool {
         false

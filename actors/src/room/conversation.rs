@@ -1,7 +1,7 @@
 //! A room's talk: from the agent's arrival to the last word.
 use super::{
     live_rooms::Ways,
-    speech_input::{SpeechInput, Tell},
+    speech_input::{Source, SpeechInput, Tell},
     transport::{RoomTransport, Sounds},
     voices::Voices,
 };
@@ -14,15 +14,21 @@ use crate::{
     deps::Deps,
     recording::lines::Attached,
 };
+use adapters::transcription::{Ask, Provider};
 use entities::{
+    agent::TurnMode,
     boxed,
     room::ErrorCode,
     transcript::{Speaker, Turn},
 };
 use futures_util::{FutureExt, future::pending};
-use media::bridge::MediaBridge;
+use media::{bridge::MediaBridge, mic::MicEvent};
+use rules::{session::command::Command, turn::settings::Settings};
 use std::sync::Arc;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::{
+    broadcast::{self, error::RecvError},
+    mpsc,
+};
 
 /// The agent is there and knows its part.
 pub struct RoomConversation {
@@ -32,6 +38,8 @@ pub struct RoomConversation {
     bridge: Arc<MediaBridge>,
     /// Of a talk that may be recorded.
     line: Option<Attached>,
+    /// Turns were to be detected by a provider that does not: who is told of that.
+    fallen_back: Option<Tell>,
 }
 
 impl RoomConversation {
@@ -71,7 +79,11 @@ impl RoomConversation {
         let stopwatch = stopwatch(deps, leg);
         let first_frame = stopwatch.clone();
         bridge.on_first_frame(move || first_frame.packet());
-        let (speech_input, user) = SpeechInput::new(deps.clock.clone(), transcription, &language, tell, heard);
+        let source = source(transcription.as_ref(), leg, bridge.clone(), heard);
+        let detects_turns = transcription.as_ref().is_some_and(Provider::detects_turns);
+        let settings = Settings::of(&leg.agent.definition, detects_turns);
+        let falls_back = leg.agent.definition.turn_detection.mode == TurnMode::Provider && !detects_turns;
+        let (speech_input, user) = SpeechInput::new(deps.clock.clone(), settings, source, tell.clone());
         let speech_input = speech_input.timed_by(stopwatch.clone());
         let transport = RoomTransport::new(deps.clock.clone(), sounds, bridge.clone(), user, inbox);
         let transport = transport.timed_by(stopwatch);
@@ -89,6 +101,7 @@ impl RoomConversation {
             turns,
             bridge,
             line,
+            fallen_back: falls_back.then_some(tell),
         })
     }
 
@@ -109,7 +122,15 @@ impl RoomConversation {
             turns,
             bridge,
             line: _line,
+            fallen_back,
         } = self;
+        if let Some(tell) = fallen_back {
+            let detail = "no transcription provider detects turns here: silence decides".into();
+            tell(Command::Note {
+                kind: "turn_detection",
+                detail,
+            });
+        }
         let talked = async {
             tokio::select! {
                 // What has been played to its end is over before anything else is heard.
@@ -134,7 +155,7 @@ impl RoomConversation {
 fn stopwatch(deps: &Deps, leg: &Leg) -> Stopwatch {
     let (its, session) = (deps.downgrade(), leg.session());
     let names = Names {
-        transcription: deps.providers.transcription.as_ref().map(|_| "openai"),
+        transcription: deps.providers.transcription.as_ref().map(Provider::name),
         brain: deps.providers.brain_name(&leg.agent.definition),
     };
     Stopwatch::new(deps.clock.clone(), names, move |command| {
@@ -143,6 +164,39 @@ fn stopwatch(deps: &Deps, leg: &Leg) -> Stopwatch {
         }
     })
 }
+
+/// What is heard, and who understands it: he is told what words to expect.
+fn source(
+    transcription: Option<&Provider>,
+    leg: &Leg,
+    bridge: Arc<MediaBridge>,
+    heard: mpsc::Receiver<MicEvent>,
+) -> Source {
+    let definition = &leg.agent.definition;
+    let mut names = vec![definition.name.to_string()];
+    names.extend(
+        leg.call
+            .mentions()
+            .0
+            .values()
+            .filter_map(|value| value.as_str().map(str::to_owned)),
+    );
+    // Addresses, numbers and sentences are no names.
+    let is_name = |letter: char| letter.is_alphabetic() || letter.is_whitespace() || matches!(letter, '-' | '\'' | '’');
+    names.retain(|name| name.chars().count() <= LONGEST_NAME && name.chars().all(is_name));
+    names.truncate(MOST_NAMES);
+    let language = definition.language.to_string();
+    let ask = Ask { language, names };
+    Source {
+        heard,
+        bridge,
+        transcript: transcription.map(|provider| provider.open(ask)),
+    }
+}
+
+/// Words to expect that a transcription provider is told, and characters of each.
+const MOST_NAMES: usize = 50;
+const LONGEST_NAME: usize = 60;
 
 /// Until the call's end. What is said is shown; what tools do is not.
 async fn captions(mut turns: broadcast::Receiver<(usize, Turn)>, bridge: &MediaBridge) {

@@ -1,20 +1,37 @@
-//! What the participant does, noticed while the agent thinks and speaks: who has begun to speak, what was said then, and keys.
+//! What the participant does, noticed while the agent thinks and speaks: whose turn it is, what was said, and keys.
 //!
-//! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
-//! when they are understood, in the order in which they were said. An agent that hears by itself need not wait for that: it
-//! gets the sound as soon as it is over, and its words follow ([`LaterWords`]).
+//! Works beside the talk. What is heard and which words are known of it goes into the machine of turns ([`rules::turn`]); what that
+//! decides is told here: that the agent gives way or goes on ([`Speaking`]), and what was said ([`UserInput`]), in the order in
+//! which it was said. Words that sound finished are given while it is not sure yet that they are all ([`Unsettled`]). An agent that
+//! hears by itself gets the sound while it is spoken ([`LiveWay`]), or as soon as it is over, and its words follow.
+pub use super::user_input::{
+    LaterWords, LiveWay, Said, Speaking, Tell, UNKNOWN, Understood, Unsettled, UserInput, UserInputs,
+};
+
+use super::{
+    ears::{Ears, Told},
+    outbox::{Of, Outbox, understood},
+};
 use crate::conversation::latency::Stopwatch;
 use adapters::{
-    brain::{Speech, transcription::Provider},
+    brain::{LiveSound, Speech},
     sound::Pcm,
+    transcription::Transcript,
 };
 use entities::{boxed, values::Moment};
-use futures_util::{
-    future::{BoxFuture, FutureExt, Shared, ready},
-    stream::{FuturesOrdered, FuturesUnordered, StreamExt},
+use media::{
+    bridge::MediaBridge,
+    mic::{Gathered, MicEvent, Piece},
 };
-use media::mic::MicEvent;
-use rules::session::command::Command;
+use rules::{
+    session::command::Command,
+    turn::{
+        loudness,
+        machine::Machine,
+        settings::Settings,
+        signals::{Ears as Hearing, Floor, Input, Known, Outcome, Output},
+    },
+};
 use runtime::clock::{Busy, Clock};
 use std::{
     sync::{
@@ -25,121 +42,102 @@ use std::{
 };
 use tokio::sync::{mpsc, watch};
 
-/// The words of what was not understood.
-pub const UNKNOWN: &str = "[speech]";
-
 /// The longest utterance, the silence after it and the time for understanding it: so long a silence does not count.
 const LONGEST_SECONDS: i64 = 45;
-/// Utterances and keys that wait to be understood; more are not taken in meanwhile.
-const WAITING: usize = 32;
-/// Of these, keys only up to so many: they leave room for words.
-const KEYS_WAITING: usize = 16;
 /// Notices that nobody listens to yet; half of them may be keys.
 const INPUTS: usize = 64;
+/// Of the way to an agent that hears by itself so much is kept free for the ends of what it hears.
+const ENDS: usize = 4;
+/// A detector waits longer than any turn may: it is told when one is over.
+const LONGER_MS: u32 = 1_000;
 
-/// How many utterances have begun in this talk, and how many of them are over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Speaking {
-    pub begun: u64,
-    pub over: u64,
+/// Where what is heard comes from, and who understands it.
+pub struct Source {
+    pub heard: mpsc::Receiver<MicEvent>,
+    pub bridge: Arc<MediaBridge>,
+    pub transcript: Option<Transcript>,
 }
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum UserInput {
-    /// The utterance of that number, from 1; an empty text is a noise in which there was no word.
-    Speech {
-        number: u64,
-        began: Moment,
-        speech: Speech,
-        /// `None`: they are there.
-        later: Option<LaterWords>,
-    },
-    Dtmf(String),
-}
-
-/// What was understood of some sound: [`UNKNOWN`] if nothing was, empty if there is no word in it.
-#[derive(Clone)]
-pub struct Understood {
-    pub words: String,
-    /// Until somebody has taken them in.
-    pub busy: Busy,
-}
-
-/// Words of something whose sound is there already.
-#[derive(Clone, Debug)]
-pub struct LaterWords(Shared<BoxFuture<'static, Understood>>);
-
-impl PartialEq for LaterWords {
-    /// The same ones; what they will be is not known yet.
-    fn eq(&self, other: &Self) -> bool {
-        self.0.ptr_eq(&other.0)
-    }
-}
-
-impl LaterWords {
-    /// As soon as they are understood, in seconds at most.
-    #[boxed]
-    pub async fn known(self) -> Understood {
-        self.0.await
-    }
-}
-
-/// What the talk's end of it has.
-pub struct UserInputs {
-    pub speaking: watch::Receiver<Speaking>,
-    pub inputs: mpsc::Receiver<UserInput>,
-    /// From now on sound need not wait for its words.
-    pub sound_first: Arc<AtomicBool>,
-}
-
-/// Tells the session.
-pub type Tell = Arc<dyn Fn(Command) + Send + Sync>;
 
 pub struct SpeechInput {
     clock: Clock,
-    transcription: Option<Provider>,
-    /// BCP 47.
-    language: Arc<str>,
     tell: Tell,
     heard: mpsc::Receiver<MicEvent>,
+    bridge: Arc<MediaBridge>,
+    ears: Ears,
+    machine: Machine,
+    /// What the machine was told last.
+    known: (Hearing, Floor),
     speaking: watch::Sender<Speaking>,
     inputs: mpsc::Sender<UserInput>,
+    listens: Arc<AtomicBool>,
     sound_first: Arc<AtomicBool>,
-    /// What is understood while somebody has its sound already.
-    behind: FuturesUnordered<Shared<BoxFuture<'static, Understood>>>,
-    /// The last utterance.
-    began: Moment,
+    live: LiveWay,
+    outbox: Outbox,
     stopwatch: Stopwatch,
+    /// How many turns there were.
+    turns: u64,
+    current: Option<Turn>,
+}
+
+/// That is under way.
+struct Turn {
+    /// From 1, whether it counts or not.
+    id: u64,
+    /// Of the utterance, while it counts.
+    number: Option<u64>,
+    began: Moment,
+    said: Gathered,
+    /// Milliseconds at its end in which nobody spoke.
+    quiet_ms: u64,
+    /// The detector hears it still.
+    is_heard: bool,
+    live: Option<mpsc::Sender<LiveSound>>,
+    /// While it is provisional.
+    settle: Option<watch::Sender<Option<bool>>>,
+    /// Once its sound is over.
+    busy: Option<Busy>,
 }
 
 impl SpeechInput {
-    pub fn new(
-        clock: Clock,
-        transcription: Option<Provider>,
-        language: &str,
-        tell: Tell,
-        heard: mpsc::Receiver<MicEvent>,
-    ) -> (Self, UserInputs) {
+    pub fn new(clock: Clock, settings: Settings, source: Source, tell: Tell) -> (Self, UserInputs) {
+        let Source {
+            heard,
+            bridge,
+            transcript,
+        } = source;
         let (speaking, watched) = watch::channel(Speaking::default());
         let (sender, inputs) = mpsc::channel(INPUTS);
-        let sound_first = Arc::new(AtomicBool::new(false));
         let user = UserInputs {
             speaking: watched,
             inputs,
-            sound_first: sound_first.clone(),
+            listens: Arc::default(),
+            sound_first: Arc::default(),
+            live: LiveWay::default(),
+        };
+        bridge.wait(settings.longest_ms() + LONGER_MS);
+        let ears = Ears::new(transcript);
+        let hearing = if ears.are_there() {
+            Hearing::Words
+        } else {
+            Hearing::None
         };
         let speech_input = SpeechInput {
-            began: clock.now(),
             clock,
-            transcription,
-            language: language.into(),
             tell,
             heard,
+            bridge,
+            ears,
+            machine: Machine::new(settings, hearing),
+            known: (hearing, Floor::Agent),
             speaking,
             inputs: sender,
-            sound_first,
-            behind: FuturesUnordered::new(),
+            listens: user.listens.clone(),
+            sound_first: user.sound_first.clone(),
+            live: user.live.clone(),
+            outbox: Outbox::default(),
             stopwatch: Stopwatch::default(),
+            turns: 0,
+            current: None,
         };
         (speech_input, user)
     }
@@ -157,112 +155,337 @@ impl SpeechInput {
     /// Until nothing is heard any more, or nobody listens.
     #[boxed]
     pub async fn run(mut self) {
-        let mut waiting = FuturesOrdered::new();
         let mut is_open = true;
-        while is_open || !waiting.is_empty() || !self.behind.is_empty() {
-            let is_free = waiting.len() + self.behind.len() < WAITING;
+        while is_open || self.current.is_some() || !self.outbox.is_empty() {
+            if self.inputs.capacity() <= INPUTS / 2 {
+                self.outbox.drop_keys();
+            }
             tokio::select! {
-                heard = self.heard.recv(), if is_open && is_free => match heard {
-                    Some(MicEvent::Dtmf(_)) if waiting.len() >= KEYS_WAITING => {}
-                    Some(heard) => waiting.extend(self.take(heard)),
-                    None => is_open = false,
-                },
-                Some(input) = waiting.next() => {
-                    let is_key = matches!(input, UserInput::Dtmf(_));
-                    if is_key && self.inputs.capacity() <= INPUTS / 2 {
-                        continue;
-                    }
-                    if self.inputs.send(input).await.is_err() {
+                biased;
+                is_free = has_room(&self.inputs), if self.outbox.is_ready() => {
+                    if let Some((input, _busy)) = self.outbox.take()
+                        && (!is_free || self.inputs.try_send(input).is_err())
+                    {
                         return;
                     }
                 }
-                // Whoever has the sound takes them in.
-                Some(_) = self.behind.next() => {}
+                told = self.ears.next() => self.learn(told),
+                heard = self.heard.recv(), if is_open && !self.outbox.is_full() => match heard {
+                    Some(heard) => self.hear(heard),
+                    None => {
+                        is_open = false;
+                        self.cut();
+                    }
+                },
             }
         }
     }
 
-    fn take(&mut self, heard: MicEvent) -> Option<BoxFuture<'static, UserInput>> {
+    fn hear(&mut self, heard: MicEvent) {
         match heard {
             MicEvent::SpeechStarted { ago_ms } => {
                 let ago = i64::try_from(ago_ms).unwrap_or(0);
                 self.begin(self.clock.now().plus_millis(-ago));
-                None
             }
-            MicEvent::SpeechEnded { sound, quiet_ms } => {
-                let Speaking { begun, over } = *self.speaking.borrow();
-                if begun == over {
-                    let ms = i64::try_from(sound.ms()).unwrap_or(0);
+            MicEvent::Sound(Piece { sound, voice_db }) => self.sound(&sound, voice_db),
+            MicEvent::SpeechEnded(rest) => {
+                if self.current.is_none() && !rest.is_empty() {
+                    let ms = i64::try_from(rest.ms()).unwrap_or(0);
                     self.begin(self.clock.now().plus_millis(-ms));
                 }
-                self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
-                if let Some(quiet_ms) = quiet_ms {
-                    let number = self.speaking.borrow().begun;
-                    self.stopwatch.ended(number, Duration::from_millis(quiet_ms));
+                if !rest.is_empty() {
+                    self.sound(&rest, Some(loudness::of(&rest.samples)));
                 }
-                Some(self.spoke(sound))
+                self.cut();
             }
-            MicEvent::Dtmf(keys) => Some(ready(UserInput::Dtmf(keys)).boxed()),
+            MicEvent::Dtmf(keys) => self.outbox.press(keys),
         }
     }
 
     fn begin(&mut self, began: Moment) {
-        self.began = began;
-        self.speaking.send_modify(|speaking| {
+        self.look();
+        if let Some(turn) = &mut self.current {
             // An end that was not told has come all the same.
+            turn.is_heard = false;
+        }
+        self.turns += 1;
+        let next = Turn {
+            id: self.turns,
+            number: None,
+            began,
+            said: Gathered::default(),
+            quiet_ms: 0,
+            is_heard: true,
+            live: self.live.listener(),
+            settle: None,
+            busy: None,
+        };
+        let mut outputs = self.machine.step(Input::Began);
+        let ends = outputs.iter().rposition(|output| matches!(output, Output::Over(_)));
+        let begins = outputs.split_off(ends.map_or(0, |end| end + 1));
+        self.heed(outputs);
+        self.current = Some(next);
+        self.ears.begin();
+        self.heed(begins);
+    }
+
+    fn sound(&mut self, sound: &Pcm, voice_db: Option<f32>) {
+        let Some(turn) = &mut self.current else { return };
+        turn.said.push(sound, voice_db.is_some());
+        turn.quiet_ms = match voice_db {
+            Some(_) => 0,
+            None => turn.quiet_ms + sound.ms(),
+        };
+        if let Some(live) = &turn.live
+            && (live.capacity() <= ENDS || live.try_send(LiveSound::Piece(sound.clone())).is_err())
+        {
+            metrics::counter!("callboard_live_sound_dropped_pieces_total").increment(1);
+        }
+        self.ears.hear(sound);
+        let ms = u32::try_from(sound.ms()).unwrap_or(u32::MAX);
+        self.step(Input::Sound { ms, voice_db });
+    }
+
+    /// Nothing more of it comes.
+    fn cut(&mut self) {
+        let Some(turn) = &mut self.current else { return };
+        turn.is_heard = false;
+        turn.busy = Some(self.clock.busy());
+        if turn.number.is_some() {
+            self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
+        }
+        self.step(Input::Cut);
+    }
+
+    fn learn(&mut self, told: Told) {
+        match told {
+            Told::Partial(words) => self.step(Input::Partial(words)),
+            Told::EagerEnd(words) => self.step(Input::EagerEnd(words)),
+            Told::Resumed => self.step(Input::Resumed),
+            Told::TurnEnd(words) => self.step(Input::TurnEnd(words)),
+            Told::Words { turn, is_last, words } => self.words(turn, is_last, words),
+            Told::Gone(turns) => {
+                self.failed("nobody tells words any more");
+                // The machine learns that nobody does, and so the turn that is under way has none.
+                self.look();
+                for turn in turns {
+                    let _ = self.outbox.resolve(turn, None);
+                }
+            }
+        }
+    }
+
+    fn words(&mut self, turn: u64, is_last: bool, words: Result<String, String>) {
+        if let Err(why) = &words {
+            self.failed(why);
+        }
+        let is_current = self.current.as_ref().is_some_and(|current| current.id == turn);
+        match (words, is_current, is_last) {
+            (Ok(words), true, true) => self.step(Input::Final(words)),
+            (Ok(words), true, false) => self.step(Input::Partial(words)),
+            (Err(_), true, true) => self.step(Input::Failed),
+            (words, false, true) => {
+                if let Some(number) = self.outbox.resolve(turn, words.ok()) {
+                    self.stopwatch.understood(number);
+                }
+            }
+            (_, false, false) | (Err(_), true, false) => {}
+        }
+    }
+
+    /// It costs the words of an utterance, not the talk.
+    fn failed(&self, why: &str) {
+        tracing::warn!(why, "an utterance was not understood");
+        (self.tell)(Command::Note {
+            kind: "transcription_failed",
+            detail: why.to_owned(),
+        });
+    }
+
+    /// What has changed beside the sound.
+    fn look(&mut self) {
+        let hearing = match (self.ears.are_there(), self.sound_first.load(Ordering::Relaxed)) {
+            (false, _) => Hearing::None,
+            (true, false) => Hearing::Words,
+            (true, true) => Hearing::Beside,
+        };
+        let floor = match self.listens.load(Ordering::Relaxed) {
+            true => Floor::User,
+            false => Floor::Agent,
+        };
+        let (knew, of) = std::mem::replace(&mut self.known, (hearing, floor));
+        if hearing != knew {
+            let outputs = self.machine.step(Input::Ears(hearing));
+            self.heed(outputs);
+        }
+        if floor != of {
+            let outputs = self.machine.step(Input::Floor(floor));
+            self.heed(outputs);
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        self.look();
+        let outputs = self.machine.step(input);
+        self.heed(outputs);
+    }
+
+    fn heed(&mut self, outputs: Vec<Output>) {
+        for output in outputs {
+            match output {
+                Output::Ask => self.ask(),
+                Output::Begin => self.count(false),
+                Output::Sure => self.speaking.send_modify(|speaking| speaking.sure = speaking.begun),
+                Output::GoOn => self.go_on(),
+                Output::Provisional(words) => self.seems_over(words),
+                Output::Void => {
+                    self.settle(false);
+                    // It counts anew: what was given of it may have been listened to.
+                    self.count(true);
+                }
+                Output::Over(outcome) => self.over(outcome),
+            }
+        }
+    }
+
+    fn ask(&mut self) {
+        let Some(turn) = &self.current else { return };
+        if !self.ears.ask(turn.id) {
+            self.failed("the provider is too far behind");
+            let outputs = self.machine.step(Input::Failed);
+            self.heed(outputs);
+        }
+    }
+
+    /// The next utterance begins to count.
+    fn count(&mut self, is_sure: bool) {
+        self.speaking.send_modify(|speaking| {
             speaking.over = speaking.begun;
             speaking.begun += 1;
+            if is_sure {
+                speaking.sure = speaking.begun;
+            }
         });
+        if let Some(turn) = &mut self.current {
+            turn.number = Some(self.speaking.borrow().begun);
+        }
         let until = self.clock.now().plus_seconds(LONGEST_SECONDS);
         (self.tell)(Command::UserSpeaking { until });
     }
 
-    /// The last utterance, as soon as it can be answered.
-    fn spoke(&self, sound: Pcm) -> BoxFuture<'static, UserInput> {
-        let (number, began, own) = (self.speaking.borrow().begun, self.began, sound.clone());
-        let input = move |text: String, later: Option<LaterWords>| UserInput::Speech {
-            number,
-            began,
-            speech: speech(text, own),
-            later,
-        };
-        let Some(provider) = self.transcription.clone() else {
-            return ready(input(UNKNOWN.to_owned(), None)).boxed();
-        };
-        let understood = self.understand(provider, sound);
-        if !self.sound_first.load(Ordering::Relaxed) {
-            return understood.map(move |understood| input(understood.words, None)).boxed();
-        }
-        let understood = understood.shared();
-        self.behind.push(understood.clone());
-        ready(input(UNKNOWN.to_owned(), Some(LaterWords(understood)))).boxed()
+    fn go_on(&mut self) {
+        let number = self.current.as_mut().and_then(|turn| turn.number.take());
+        self.speaking.send_modify(|speaking| {
+            speaking.over = speaking.begun;
+            speaking.nothing = number.unwrap_or(speaking.nothing);
+        });
     }
 
-    fn understand(&self, provider: Provider, sound: Pcm) -> BoxFuture<'static, Understood> {
-        let (tell, language, busy) = (self.tell.clone(), self.language.clone(), self.clock.busy());
-        let (stopwatch, number) = (self.stopwatch.clone(), self.speaking.borrow().begun);
-        async move {
-            let words = provider.transcribe(&sound, &language).await;
-            if words.is_ok() {
-                stopwatch.understood(number);
-            }
-            let words = words.unwrap_or_else(|failure| {
-                // It costs the words of this utterance, not the talk.
-                tracing::warn!(%failure, "an utterance was not understood");
-                let (kind, detail) = ("transcription_failed", failure.to_string());
-                tell(Command::Note { kind, detail });
-                UNKNOWN.to_owned()
-            });
-            Understood { words, busy }
+    fn seems_over(&mut self, words: String) {
+        let Some(turn) = &mut self.current else { return };
+        let Some(number) = turn.number else { return };
+        self.stopwatch.ended(number, Duration::from_millis(turn.quiet_ms));
+        self.stopwatch.understood(number);
+        let (unsettled, settle) = Unsettled::new();
+        turn.settle = Some(settle);
+        let said = said(turn, words);
+        let input = UserInput::Speech {
+            number,
+            said,
+            later: None,
+            unsettled: Some(unsettled),
+        };
+        self.outbox.push(input, None);
+    }
+
+    fn settle(&mut self, is_over: bool) {
+        let settle = self.current.as_mut().and_then(|turn| turn.settle.take());
+        if let Some(settle) = settle {
+            settle.send_replace(Some(is_over));
         }
-        .boxed()
+    }
+
+    fn over(&mut self, outcome: Outcome) {
+        self.time();
+        self.settle(true);
+        let Some(turn) = self.current.take() else { return };
+        if turn.is_heard {
+            self.bridge.end_turn();
+        }
+        if turn.number.is_some() {
+            self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
+        }
+        if let Some(live) = &turn.live {
+            let is_turn = matches!(outcome, Outcome::Turn(_) | Outcome::Stands);
+            // There is room for it, unless nobody takes anything.
+            let _ = live.try_send(if is_turn { LiveSound::End } else { LiveSound::Discard });
+        }
+        match (outcome, turn.number) {
+            (Outcome::Stands, _) => {}
+            (Outcome::Turn(known), Some(number)) => self.give(&turn, Of::Speech(number), known),
+            (Outcome::Aside(known), _) => self.give(&turn, Of::Aside, known),
+            (Outcome::Noise, _) | (Outcome::Turn(_), None) if !self.ears.is_asked(turn.id) => self.ears.discard(),
+            (Outcome::Noise, _) | (Outcome::Turn(_), None) => {}
+        }
+    }
+
+    /// When it was last heard. Of a turn that the microphone's end or the longest time has cut off nobody knows.
+    fn time(&self) {
+        if let Some(turn) = &self.current
+            && let Some(number) = turn.number
+            && turn.is_heard
+        {
+            self.stopwatch.ended(number, Duration::from_millis(turn.quiet_ms));
+        }
+    }
+
+    fn give(&mut self, turn: &Turn, of: Of, known: Known) {
+        let busy = self.clock.busy();
+        if let (Of::Speech(number), Known::Words(_)) = (of, &known) {
+            self.stopwatch.understood(number);
+        }
+        let words = match known {
+            Known::Words(words) => Some(words),
+            Known::Later if self.ears.is_asked(turn.id) => {
+                return match of {
+                    Of::Speech(number) if self.sound_first.load(Ordering::Relaxed) => self.promise(turn, number, busy),
+                    of => self.outbox.wait(turn.id, of, said(turn, UNKNOWN.to_owned()), busy),
+                };
+            }
+            Known::Later | Known::Never => None,
+        };
+        if let Some(input) = understood(of, said(turn, String::new()), words) {
+            self.outbox.push(input, Some(busy));
+        }
+    }
+
+    /// Whoever hears by himself has the sound at once.
+    fn promise(&mut self, turn: &Turn, number: u64, busy: Busy) {
+        let (later, tell) = LaterWords::new();
+        let input = UserInput::Speech {
+            number,
+            said: said(turn, UNKNOWN.to_owned()),
+            later: Some(later),
+            unsettled: None,
+        };
+        self.outbox.push(input, Some(busy.clone()));
+        self.outbox.promise(turn.id, tell, busy);
     }
 }
 
-fn speech(text: String, sound: Pcm) -> Speech {
-    Speech {
-        text,
-        audio: Some(sound),
+/// Waits for it; `false`: nobody listens any more.
+async fn has_room(inputs: &mpsc::Sender<UserInput>) -> bool {
+    inputs.reserve().await.is_ok()
+}
+
+fn said(turn: &Turn, text: String) -> Said {
+    Said {
+        began: turn.began,
+        ms: turn.said.ms(),
+        speech: Speech {
+            text,
+            audio: Some(turn.said.sound()),
+        },
     }
 }
 

@@ -1,18 +1,22 @@
-//! A room as a talk's transport: the agent's words go out as sound, and it falls silent when the participant begins to speak.
+//! A room as a talk's transport: the agent's words go out as sound, and it falls silent when the participant begins to speak. If
+//! that turns out to be nothing, it goes on where it fell silent.
 //!
 //! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
 //! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
-//! says, or is about to say, ends with the participant's first sound.
-use super::speech_input::{Speaking, UNKNOWN, UserInput, UserInputs};
+//! says, or is about to say, ends when the participant surely interrupts it ([`rules::turn`]).
+use super::speech_input::{self as input, Speaking, UNKNOWN, UserInput, UserInputs};
 use super::voices::Voices;
 use crate::{
     call::leg::Control,
     conversation::{
         latency::Stopwatch,
-        transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Voice, Words, transfer_wanted},
+        transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Settling, Voice, Words, transfer_wanted},
     },
 };
-use adapters::sound::{Pcm, PcmStream, Sound, TELEPHONE};
+use adapters::{
+    brain::LiveSound,
+    sound::{PcmStream, Sound, TELEPHONE},
+};
 use entities::values::E164;
 use futures_util::{
     future::{BoxFuture, FutureExt, pending, ready},
@@ -29,7 +33,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 pub struct RoomTransport {
     clock: Clock,
@@ -91,10 +95,11 @@ impl RoomTransport {
 
     /// The last utterance that the agent need not fall silent for.
     fn known(&self) -> u64 {
-        self.listened.max(self.aside)
+        self.listened.max(self.aside).max(self.speaking().nothing)
     }
 
     async fn play(&mut self, sound: Option<Sound>, whole: bool) -> Said {
+        self.user.listens.store(false, Ordering::Relaxed);
         let known = self.known();
         let (mut played, feeding) = match sound {
             Some(Sound::Stream(stream)) => {
@@ -114,13 +119,26 @@ impl RoomTransport {
         self.busy = None;
         // Only what was played is an end.
         let mut feeding = pin!(feeding.then(|()| pending::<()>()));
-        let outcome = tokio::select! {
-            biased;
-            outcome = &mut played => outcome,
-            () = &mut feeding => return Said::Whole,
-            () = somebody_speaks(&mut self.user.speaking, known), if !whole => {
-                self.bridge.stop();
-                played.await
+        let mut is_silent = false;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut played => break outcome,
+                () = &mut feeding => return Said::Whole,
+                cue = cue(&mut self.user.speaking, known, is_silent), if !whole => match cue {
+                    Cue::Stop => {
+                        self.bridge.stop();
+                        break played.await;
+                    }
+                    Cue::FallSilent => {
+                        self.bridge.pause();
+                        is_silent = true;
+                    }
+                    Cue::GoOn => {
+                        self.bridge.resume();
+                        is_silent = false;
+                    }
+                },
             }
         };
         self.busy = Some(self.clock.busy());
@@ -138,6 +156,13 @@ impl RoomTransport {
     }
 
     async fn next(&mut self) -> Event {
+        self.user.listens.store(true, Ordering::Relaxed);
+        let event = self.wait().await;
+        self.user.listens.store(false, Ordering::Relaxed);
+        event
+    }
+
+    async fn wait(&mut self) -> Event {
         loop {
             let is_silent = self.speaking().begun <= self.known();
             if let Some(control) = self.later.pop_front_if(|_| is_silent) {
@@ -163,36 +188,45 @@ impl RoomTransport {
     }
 
     fn event_of(&mut self, input: UserInput) -> Option<Event> {
-        let (number, began, mut speech, later) = match input {
+        let (number, mut said, later, unsettled) = match input {
             UserInput::Dtmf(keys) => return Some(Event::Pressed(keys)),
+            UserInput::Aside(said) => return Some(Event::Aside(self.words(said))),
             UserInput::Speech {
                 number,
-                began,
-                speech,
+                said,
                 later,
-            } => (number, began, speech, later),
+                unsettled,
+            } => (number, said, later, unsettled),
         };
         self.listened = self.listened.max(number);
-        if speech.text.is_empty() {
+        if said.speech.text.is_empty() {
             if number != self.cut_in {
                 return None;
             }
             // The agent fell silent for it and must be asked to go on.
-            UNKNOWN.clone_into(&mut speech.text);
+            UNKNOWN.clone_into(&mut said.speech.text);
         }
-        let ago = self.clock.now().since(began);
         let words = Words {
-            ms: speech.audio.as_ref().map_or(0, Pcm::ms),
-            ago_ms: Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
-            speech,
             later,
-            settling: None,
+            settling: unsettled.map(|unsettled| Settling::new(unsettled.is_over())),
+            ..self.words(said)
         };
         if number <= self.aside {
             return Some(Event::Aside(words));
         }
         self.stopwatch.answering(number);
         Some(Event::Words(words))
+    }
+
+    fn words(&self, said: input::Said) -> Words {
+        let ago = self.clock.now().since(said.began);
+        Words {
+            ms: said.ms,
+            ago_ms: Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
+            speech: said.speech,
+            later: None,
+            settling: None,
+        }
     }
 }
 
@@ -211,10 +245,33 @@ async fn feed_on(mut feed: Feed, mut stream: PcmStream, mut busy: Option<Busy>, 
     feed.finish();
 }
 
-async fn somebody_speaks(speaking: &mut watch::Receiver<Speaking>, known: u64) {
-    let begun = speaking.wait_for(|speaking| speaking.begun > known).await.is_ok();
-    if !begun {
-        pending().await
+/// What the other side's voice makes of the agent's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cue {
+    /// For now.
+    FallSilent,
+    GoOn,
+    /// For good.
+    Stop,
+}
+
+/// The next one. `known`: the last utterance that the agent need not fall silent for.
+async fn cue(speaking: &mut watch::Receiver<Speaking>, known: u64, is_silent: bool) -> Cue {
+    let cue = |speaking: &Speaking| {
+        let known = known.max(speaking.nothing);
+        match (speaking.sure > known, speaking.begun > known) {
+            (true, _) => Some(Cue::Stop),
+            (false, true) => (!is_silent).then_some(Cue::FallSilent),
+            (false, false) => is_silent.then_some(Cue::GoOn),
+        }
+    };
+    let next = speaking.wait_for(|speaking| cue(speaking).is_some()).await;
+    let next = next.ok().and_then(|speaking| cue(&*speaking));
+    match next {
+        Some(cue) => cue,
+        // Nobody is heard any more.
+        None if is_silent => Cue::GoOn,
+        None => pending().await,
     }
 }
 
@@ -229,10 +286,11 @@ impl CallTransport for RoomTransport {
     }
 
     fn is_spoken_over(&mut self) -> bool {
-        let Speaking { begun, .. } = self.speaking();
-        let is_spoken_over = begun > self.known();
+        // For one that may be nothing it falls silent when it has begun.
+        let Speaking { sure, .. } = self.speaking();
+        let is_spoken_over = sure > self.known();
         if is_spoken_over {
-            self.cut_in = begun;
+            self.cut_in = sure;
         }
         is_spoken_over || self.hushed.load(Ordering::Relaxed)
     }
@@ -247,6 +305,10 @@ impl CallTransport for RoomTransport {
 
     fn take_sound_first(&mut self) {
         self.user.sound_first.store(true, Ordering::Relaxed);
+    }
+
+    fn lead_sound_to(&mut self, listener: mpsc::Sender<LiveSound>) {
+        self.user.live.lead_to(listener);
     }
 
     fn has_keys(&self) -> bool {

@@ -2,15 +2,24 @@
 use super::*;
 use crate::{
     conversation::latency::Names,
-    room::speech_input::{SpeechInput, Tell},
+    room::speech_input::{Said as Spoken, Source, SpeechInput, Tell},
 };
-use adapters::speech::Speech;
+use adapters::{
+    sound::Pcm,
+    speech::Speech,
+    transcription::{Hear, Transcribed, Transcript},
+};
 use entities::values::Moment;
 use futures_util::stream;
-use media::{mic::MicEvent, playout::SoundFrame};
-use rules::session::command::Command;
+use media::{
+    mic::{MicEvent, Piece},
+    playout::SoundFrame,
+};
+use rules::{
+    session::command::Command,
+    turn::{settings::Settings, vocabulary},
+};
 use std::{future::Future, sync::Mutex};
-use tokio::sync::mpsc;
 
 fn start() -> Moment {
     Moment::from_millis(1_000_000)
@@ -24,13 +33,37 @@ struct Bench {
     api: mpsc::Sender<(Control, Option<Busy>)>,
 }
 
+fn settings() -> Settings {
+    Settings {
+        by_provider: false,
+        silence_ms: 500,
+        unfinished_ms: 1_400,
+        eager: true,
+        min_voice_ms: 200,
+        min_words: 0,
+        margin_db: 20.0,
+        resumes: true,
+        vocabulary: vocabulary::of("en"),
+    }
+}
+
+/// Nobody tells words.
 fn bench() -> (RoomTransport, Bench) {
+    bench_with(None)
+}
+
+fn bench_with(transcript: Option<Transcript>) -> (RoomTransport, Bench) {
     let clock = Clock::manual(start());
     let (bridge, _) = MediaBridge::new();
     let (heard, listen) = mpsc::channel(64);
     let (api, inbox) = mpsc::channel(16);
     let tell: Tell = Arc::new(|_| {});
-    let (speech_input, user) = SpeechInput::new(clock.clone(), None, "en-US", tell.clone(), listen);
+    let source = Source {
+        heard: listen,
+        bridge: bridge.clone(),
+        transcript,
+    };
+    let (speech_input, user) = SpeechInput::new(clock.clone(), settings(), source, tell.clone());
     tokio::spawn(speech_input.run());
     let agent = Sounds {
         voices: Voices::new(
@@ -53,26 +86,49 @@ fn bench() -> (RoomTransport, Bench) {
 }
 
 impl Bench {
-    /// Heard, and noticed.
-    async fn hear(&mut self, heard: MicEvent) {
-        let begun = self.speaking.borrow().begun;
-        let wanted = match heard {
-            MicEvent::SpeechStarted { .. } => Speaking {
-                begun: begun + 1,
-                over: begun,
-            },
-            MicEvent::SpeechEnded { .. } | MicEvent::Dtmf(_) => Speaking { begun, over: begun },
-        };
-        let is_key = matches!(heard, MicEvent::Dtmf(_));
+    async fn hear(&self, heard: MicEvent) {
         self.heard.send(heard).await.unwrap();
-        if !is_key {
-            self.speaking.wait_for(|speaking| *speaking == wanted).await.unwrap();
+    }
+
+    /// Waits until it is so.
+    async fn until(&mut self, is_so: impl FnMut(&Speaking) -> bool) {
+        self.speaking.wait_for(is_so).await.unwrap();
+    }
+
+    /// Begins, and is heard for so long.
+    async fn begin(&self, ms: usize) {
+        self.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+        self.voice(ms).await;
+    }
+
+    async fn voice(&self, ms: usize) {
+        for _ in 0..ms / 16 {
+            self.piece(Some(-30.0)).await;
         }
     }
 
+    async fn pause(&self, ms: usize) {
+        for _ in 0..ms / 16 {
+            self.piece(None).await;
+        }
+    }
+
+    async fn piece(&self, voice_db: Option<f32>) {
+        let sound = sound(16);
+        self.hear(MicEvent::Sound(Piece { sound, voice_db })).await;
+    }
+
+    /// Speaks for so long, loud enough for anybody.
+    async fn end(&self, ms: usize) {
+        self.hear(MicEvent::SpeechEnded(sound(ms))).await;
+    }
+
+    /// All of it.
     async fn speak(&mut self, ms: usize) {
+        let over = self.speaking.borrow().over;
         self.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
-        self.hear(ended(ms)).await;
+        self.end(ms).await;
+        self.until(|speaking| speaking.over > over).await;
     }
 
     /// The next frames of the agent's words, as soon as there are any.
@@ -178,14 +234,20 @@ async fn the_agent_falls_silent_when_somebody_speaks_and_hears_what() {
     let (mut transport, mut bench) = bench();
     let (said, ()) = both(transport.say(say(1_000, false)), async {
         bench.play(5).await;
-        bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+        bench.begin(208).await;
+        bench.until(|speaking| speaking.begun == 1).await;
+        while bench.bridge.next_frame().is_some() {
+            tokio::task::yield_now().await;
+        }
+        bench.voice(208).await;
     })
     .await;
-    assert_eq!(said, Said::CutInAfter(100));
+    assert!(matches!(said, Said::CutInAfter(100..=400)), "{said:?}");
     assert_eq!(bench.bridge.next_frame(), None, "it is silent");
     assert!(transport.is_spoken_over(), "and does not go on with the next sentence");
     bench.clock.set(start().plus_seconds(2));
-    bench.hear(ended(1_200)).await;
+    bench.voice(784).await;
+    bench.end(0).await;
     assert!(transport.is_spoken_over());
     assert_eq!(transport.listen().await, Event::Words(words(1_200, 2_000)));
     assert!(!transport.is_spoken_over());
@@ -224,7 +286,8 @@ async fn who_cuts_in_on_words_that_are_still_being_made_heard_so_much_and_calls_
     let (said, ()) = both(transport.say(saying), async {
         make.send(vec![1; 16_000]).unwrap();
         bench.play(7).await;
-        bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+        bench.begin(416).await;
+        bench.until(|speaking| speaking.sure == 1).await;
     })
     .await;
     assert_eq!(said, Said::CutInAfter(140));
@@ -235,7 +298,7 @@ async fn who_cuts_in_on_words_that_are_still_being_made_heard_so_much_and_calls_
     let (said, ()) = both(transport.say(saying), async {
         make.send(vec![1; 320]).unwrap();
         let mut played = bench.play(1).await;
-        bench.hear(ended(300)).await;
+        bench.end(300).await;
         make.send(vec![1; 160]).unwrap();
         drop(make);
         while played.iter().filter(|sample| **sample != 0).count() < 480 {
@@ -279,11 +342,11 @@ async fn a_voice_that_is_far_ahead_waits() {
 #[tokio::test]
 async fn what_is_said_while_the_agent_thinks_comes_before_its_answer() {
     let (mut transport, mut bench) = bench();
-    bench.speak(300).await;
-    assert_eq!(transport.listen().await, Event::Words(words(300, 0)));
-    bench.speak(400).await;
+    bench.speak(500).await;
+    assert_eq!(transport.listen().await, Event::Words(words(500, 0)));
+    bench.speak(600).await;
     assert!(transport.is_spoken_over());
-    assert_eq!(transport.listen().await, Event::Words(words(400, 0)));
+    assert_eq!(transport.listen().await, Event::Words(words(600, 0)));
     assert!(!transport.is_spoken_over());
 }
 
@@ -292,31 +355,32 @@ async fn what_must_be_heard_is_heard_and_answered_afterwards() {
     let (mut transport, mut bench) = bench();
     let (said, played) = both(transport.say(say(200, true)), async {
         let mut played = bench.play(2).await;
-        bench.speak(300).await;
+        bench.speak(500).await;
         // This one still speaks at the end.
-        bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+        bench.begin(704).await;
+        bench.until(|speaking| speaking.sure == 2).await;
         played.extend(bench.play(8).await);
         played.len()
     })
     .await;
     assert_eq!((said, played), (Said::Whole, 10 * 320));
-    bench.hear(ended(700)).await;
-    assert_eq!(transport.listen().await, Event::Aside(words(300, 0)));
-    assert_eq!(transport.listen().await, Event::Words(words(700, 0)));
+    bench.end(0).await;
+    assert_eq!(transport.listen().await, Event::Aside(words(500, 0)));
+    assert_eq!(transport.listen().await, Event::Words(words(704, 0)));
 }
 
 #[tokio::test]
 async fn an_aside_keeps_the_agent_from_nothing() {
     let (mut transport, mut bench) = bench();
     both(transport.say(say(20, true)), async {
-        bench.speak(300).await;
+        bench.speak(500).await;
         bench.play(1).await;
     })
     .await;
     assert!(!transport.is_spoken_over());
     let (said, _) = both(transport.say(say(40, false)), bench.play(2)).await;
     assert_eq!(said, Said::Whole);
-    assert_eq!(transport.listen().await, Event::Aside(words(300, 0)));
+    assert_eq!(transport.listen().await, Event::Aside(words(500, 0)));
 }
 
 /// From beside its words, whether they are played already or still being made. What must be heard is heard.
@@ -337,7 +401,7 @@ async fn who_is_hushed_says_no_more_but_what_must_be_heard() {
 
 #[tokio::test]
 async fn keys_and_what_the_api_wants_come_as_they_are() {
-    let (mut transport, mut bench) = bench();
+    let (mut transport, bench) = bench();
     assert!(transport.has_keys() && !transport.has_ears());
     bench.hear(MicEvent::Dtmf("12#".into())).await;
     assert_eq!(transport.listen().await, Event::Pressed("12#".into()));
@@ -354,11 +418,14 @@ async fn keys_and_what_the_api_wants_come_as_they_are() {
 #[tokio::test]
 async fn one_who_speaks_is_heard_out_before_the_api_is_heeded() {
     let (mut transport, mut bench) = bench();
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    assert!(transport.listen().now_or_never().is_none(), "it listens");
+    transport.user.listens.store(true, Ordering::Relaxed);
+    bench.begin(96).await;
+    bench.until(|speaking| speaking.sure == 1).await;
     bench.api.send((Control::Say("Hello!".into()), None)).await.unwrap();
     assert!(transport.listen().now_or_never().is_none());
-    bench.hear(ended(100)).await;
-    assert_eq!(transport.listen().await, Event::Words(words(100, 0)));
+    bench.end(0).await;
+    assert_eq!(transport.listen().await, Event::Words(words(96, 0)));
     assert_eq!(transport.listen().await, Event::Control(Control::Say("Hello!".into())));
 }
 
@@ -368,12 +435,16 @@ async fn a_noise_is_heard_only_if_it_cut_in() {
     let (mut transport, _bench) = bench();
     let noise = |number| UserInput::Speech {
         number,
-        began: start(),
-        speech: adapters::brain::Speech {
-            text: String::new(),
-            audio: Some(sound(100)),
+        said: Spoken {
+            began: start(),
+            ms: 100,
+            speech: adapters::brain::Speech {
+                text: String::new(),
+                audio: Some(sound(100)),
+            },
         },
         later: None,
+        unsettled: None,
     };
     assert_eq!(transport.event_of(noise(1)), None);
     assert_eq!(transport.known(), 1, "the agent may go on");
@@ -389,7 +460,7 @@ async fn a_manual_clock_waits_while_the_talk_works_and_not_while_it_listens_or_p
     assert!(bench.clock.settle().now_or_never().is_none(), "it begins");
     assert!(transport.listen().now_or_never().is_none());
     assert!(bench.clock.settle().now_or_never().is_some(), "it listens");
-    bench.speak(100).await;
+    bench.speak(500).await;
     transport.listen().await;
     assert!(bench.clock.settle().now_or_never().is_none(), "it thinks");
     let mut saying = transport.say(say(20, false));
@@ -422,7 +493,8 @@ async fn an_answer_is_measured_when_the_first_of_it_is_taken() {
         bench.speak(300).await;
         assert!(matches!(transport.listen().await, Event::Words(_)));
         bench.clock.set(bench.clock.now().plus_millis(100));
-        drop(transport.voice("Hm.", false).await);
+        let voice = transport.voice().unwrap();
+        drop(voice.speak("Hm.".into(), false, None).await);
         if number == 1 {
             both(transport.say(say(40, false)), bench.play(2)).await;
             continue;
@@ -438,3 +510,93 @@ async fn an_answer_is_measured_when_the_first_of_it_is_taken() {
     let whole = "endpoint 600 ms, sound 700 ms, packet 700 ms";
     assert_eq!(*told.lock().unwrap(), [whole; 2]);
 }
+
+/// Who tells words, by hand.
+fn teller() -> (Transcript, mpsc::Receiver<Hear>, mpsc::Sender<Transcribed>) {
+    let (input, asked) = mpsc::channel(1_024);
+    let (tell, events) = mpsc::channel(16);
+    (Transcript { input, events }, asked, tell)
+}
+
+/// Waits until the words are wanted.
+async fn wanted(asked: &mut mpsc::Receiver<Hear>) {
+    while asked.recv().await.unwrap() != Hear::Finalize {}
+}
+
+#[tokio::test]
+async fn what_turns_out_to_be_nothing_does_not_stop_the_agent() {
+    let (transcript, mut asked, tell) = teller();
+    let (mut transport, mut bench) = bench_with(Some(transcript));
+    let numbered: Vec<i16> = (1..=16_000).collect();
+    let saying = Saying {
+        sound: Some(Sound::Whole(Pcm::new(16_000, numbered.clone()))),
+        ..say(0, false)
+    };
+    let (said, played) = both(transport.say(saying), async {
+        let mut played = bench.play(10).await;
+        bench.begin(304).await;
+        bench.until(|speaking| speaking.begun == 1).await;
+        // It is noticed a moment later.
+        while let Some(frame) = bench.bridge.next_frame() {
+            played.extend(frame.samples);
+            tokio::task::yield_now().await;
+        }
+        bench.pause(128).await;
+        wanted(&mut asked).await;
+        tell.send(Transcribed::Final("Uh-huh.".into())).await.unwrap();
+        bench.until(|speaking| speaking.nothing == 1).await;
+        let rest = 50 - played.len() / 320;
+        played.extend(bench.play(rest).await);
+        bench.pause(512).await;
+        played
+    })
+    .await;
+    assert_eq!(said, Said::Whole);
+    assert_eq!(played, numbered, "not a sample is lost");
+    assert!(!transport.is_spoken_over());
+    let Event::Aside(aside) = transport.listen().await else {
+        panic!("it answers nothing")
+    };
+    assert_eq!((aside.speech.text.as_str(), aside.ms), ("Uh-huh.", 304 + 96));
+}
+
+/// Words that sound finished come before it is known whether they were all; those of the whole turn follow.
+#[tokio::test]
+async fn words_are_given_before_the_turn_is_over_and_again_if_it_goes_on() {
+    let (transcript, mut asked, tell) = teller();
+    let (mut transport, bench) = bench_with(Some(transcript));
+    assert!(transport.listen().now_or_never().is_none());
+    transport.user.listens.store(true, Ordering::Relaxed);
+    bench.begin(800).await;
+    bench.pause(128).await;
+    wanted(&mut asked).await;
+    tell.send(Transcribed::Final("On Friday.".into())).await.unwrap();
+    let Event::Words(first) = transport.listen().await else {
+        panic!()
+    };
+    let settling = first.settling.unwrap();
+    assert_eq!((first.speech.text.as_str(), first.ms), ("On Friday.", 896));
+    assert!(settling.clone().is_over().now_or_never().is_none());
+    bench.voice(480).await;
+    assert!(!settling.is_over().await);
+    assert!(transport.is_spoken_over());
+    bench.pause(128).await;
+    wanted(&mut asked).await;
+    tell.send(Transcribed::Final("On Friday. At ten.".into()))
+        .await
+        .unwrap();
+    let Event::Words(all) = transport.listen().await else {
+        panic!()
+    };
+    assert_eq!(
+        (all.speech.text.as_str(), all.ms),
+        ("On Friday. At ten.", 800 + 128 + 480 + 96)
+    );
+    assert_eq!(all.speech.audio.map(|sound| sound.ms()), Some(1_504));
+    bench.pause(384).await;
+    assert!(all.settling.unwrap().is_over().await);
+    assert!(!transport.is_spoken_over());
+}
+
+#[path = "corpus_tests.rs"]
+mod corpus;

@@ -392,7 +392,7 @@ on_both! {
         let greeting = turns[2]["content"].as_str().unwrap();
         assert!("Good morning, how are you?".starts_with(greeting) && (1..15).contains(&greeting.len()), "what was heard of it: {greeting}");
         assert_eq!(server.asked().len(), 3);
-        assert!(server.asked().iter().all(|asked| asked.samples() == 4_000));
+        assert!(server.asked().iter().all(|asked| asked.samples() == 8_000), "half a second, as words are understood");
     }
 
     async fn a_notice_is_heard_to_its_end_and_a_provider_that_fails_ends_nothing(world: &mut World) {

@@ -22,6 +22,7 @@ mod nothing_to_do;
 mod numbers;
 mod races;
 mod rooms;
+mod settings_of_turns;
 mod the_call;
 mod the_database_fails;
 mod the_law;

@@ -1,6 +1,6 @@
 //! One browser's connection: a task that takes what comes in, sends what goes out, and ends with its owner or its page.
 //!
-//! Its three clocks are one: the next frame of sound (every 20 ms while the browser is there), the next deadline of the
+//! Its three clocks are one: the next frame of sound (every 20 ms while the agent speaks), the next deadline of the
 //! protocols, and the moment at which the browser counts as lost. Without any of them it sleeps until a packet comes.
 use super::{
     Change, Codec,
@@ -124,7 +124,8 @@ impl Link {
 
     /// Until the connection is closed from either side.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Datagram>, mut dropped: oneshot::Receiver<()>) {
-        let mut notes = self.bridge.notes();
+        let bridge = self.bridge.clone();
+        let mut notes = bridge.notes();
         while self.rtc.is_alive() {
             let due = self.drain();
             let now = Instant::now();
@@ -148,6 +149,7 @@ impl Link {
                     }
                 }
                 Ok(()) = notes.changed() => {}
+                () = bridge.begun() => {}
                 () = until(due) => {}
             }
             let now = Instant::now();
@@ -170,7 +172,7 @@ impl Link {
         let far = now + Duration::from_secs(60);
         let (frame, lost, mute) = match self.herald.state {
             Presence::Here => (
-                self.speech.due(),
+                self.speech.due(&self.bridge),
                 Some(self.came_at + LOST_AFTER),
                 self.heard_at.map(|at| at + MUTE_AFTER),
             ),

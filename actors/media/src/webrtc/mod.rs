@@ -27,7 +27,8 @@ use tokio::{
     sync::oneshot,
 };
 
-/// Threads for media at most; one core carries dozens of rooms.
+/// Threads for media at most; one core carries dozens of rooms, and a thread more than needed is woken by every packet to find
+/// that there is nothing to do.
 const MOST_THREADS: usize = 4;
 
 /// Where the browsers' packets come in.
@@ -82,7 +83,7 @@ impl Media {
         let bound = socket.local_addr().map_err(|error| error.to_string())?;
         socket.set_nonblocking(true).map_err(|error| error.to_string())?;
         let announced = announced(&settings.addresses, bound)?;
-        let threads = available_parallelism().map_or(1, |cores| cores.get().min(MOST_THREADS));
+        let threads = available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, MOST_THREADS));
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name("media")

@@ -68,17 +68,23 @@ impl Speech {
         self.due.get_or_insert(now);
     }
 
-    /// When the next frame is due; `None` before the beginning.
-    pub fn due(&self) -> Option<Instant> {
-        self.due
+    /// When the next frame is due; `None` before the beginning, and while the agent is silent: nothing needs to wake for that.
+    pub fn due(&self, bridge: &MediaBridge) -> Option<Instant> {
+        self.due.filter(|_| !self.is_resting() || bridge.is_playing())
+    }
+
+    /// Nothing is sent.
+    fn is_resting(&self) -> bool {
+        self.silent >= SILENT && !self.steady
     }
 
     /// The next frame to send now; `None`: nothing is due. Frames that the agent is silent in are passed over.
     pub fn next(&mut self, bridge: &MediaBridge, now: Instant) -> Option<Frame> {
         loop {
             let due = self.due.filter(|due| *due <= now)?;
-            let late = now - due;
+            let (is_resting, was_due) = (self.is_resting(), due);
             let due = self.skip(due, now);
+            let late = now - if is_resting { due } else { was_due };
             let number = self.number;
             self.number += 1;
             self.due = Some(due + EVERY);
@@ -110,7 +116,9 @@ impl Speech {
     fn skip(&mut self, due: Instant, now: Instant) -> Instant {
         let late = (now - due).as_millis() / EVERY.as_millis();
         let late = u32::try_from(late).unwrap_or(u32::MAX);
-        let skipped = late.saturating_sub(CATCH_UP);
+        // Behind a pause there is nothing to catch up with.
+        let caught_up = if self.is_resting() { 0 } else { CATCH_UP };
+        let skipped = late.saturating_sub(caught_up);
         if skipped > 0 {
             // What follows comes after a pause.
             self.silent = SILENT;
@@ -207,6 +215,22 @@ mod tests {
                 .map(|number| (number, false))
                 .collect::<Vec<_>>()
         );
+    }
+
+    /// While the agent is silent nothing wakes, and its next word leaves at once, alone and at its own time.
+    #[test]
+    fn a_pause_needs_no_clock_and_its_end_is_no_burst() {
+        let mut stand = Stand::new();
+        assert_eq!(stand.speech.due(&stand.bridge), None);
+        stand.play(2);
+        assert!(stand.speech.due(&stand.bridge).is_some());
+        assert_eq!(stand.at(1_015), [(50, true)]);
+        assert_eq!(stand.at(1_020), [(51, false)]);
+        for frame in 52..62 {
+            assert!(stand.speech.due(&stand.bridge).is_some(), "its end is soft");
+            assert_eq!(stand.at(frame * 20), [(frame, false)]);
+        }
+        assert_eq!(stand.speech.due(&stand.bridge), None);
     }
 
     #[test]

@@ -3,7 +3,11 @@ use super::{
     peer::{PATIENCE, Peer, State, purity, tone},
     *,
 };
-use crate::{bridge::MediaBridge, mic::MicEvent, playout::Played};
+use crate::{
+    bridge::MediaBridge,
+    mic::{Gathered, MicEvent},
+    playout::Played,
+};
 use adapters::sound::Pcm;
 use std::net::Ipv4Addr;
 use tokio::sync::mpsc;
@@ -86,6 +90,19 @@ impl Call {
             .await
             .expect("nothing was heard")
             .unwrap()
+    }
+
+    /// The next utterance, as soon as it is over.
+    async fn said(&mut self) -> Pcm {
+        assert!(matches!(self.heard().await, MicEvent::SpeechStarted { .. }));
+        let mut said = Gathered::default();
+        loop {
+            match self.heard().await {
+                MicEvent::Sound(piece) => said.push(&piece.sound, piece.voice_db.is_some()),
+                MicEvent::SpeechEnded(_) => return said.sound(),
+                other => panic!("not one utterance: {other:?}"),
+            }
+        }
     }
 
     /// The next that is no speech.

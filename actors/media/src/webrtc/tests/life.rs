@@ -1,6 +1,5 @@
 //! Connections come and go.
 use super::*;
-use std::time::Duration;
 
 #[tokio::test]
 async fn a_page_that_vanishes_is_lost_and_comes_back() {
@@ -10,7 +9,7 @@ async fn a_page_that_vanishes_is_lost_and_comes_back() {
     assert!(matches!(call.heard().await, MicEvent::SpeechStarted { .. }));
     call.peer.vanish();
     // What it was saying ends there.
-    assert!(matches!(call.heard().await, MicEvent::SpeechEnded { .. }));
+    while !matches!(call.heard().await, MicEvent::SpeechEnded(_)) {}
     assert_eq!(call.change().await, Some(Change::Lost));
     // The agent's words wait meanwhile.
     let mut played = call.play(&tone(600.0, 500));
@@ -91,30 +90,4 @@ async fn the_end_of_media_ends_its_connections() {
     assert_eq!(call.change().await, Some(Change::Lost));
     assert_eq!(call.change().await, None);
     assert_ne!(call.peer.view().state, State::New);
-}
-
-/// The machine stood still, not the browser: what that has sent meanwhile only waits to be looked at.
-#[tokio::test]
-async fn who_was_held_up_itself_takes_nobody_for_lost() {
-    let media = media();
-    let (bridge, mut heard) = MediaBridge::new();
-    let (tell, mut changes) = changes();
-    let held_up = move |change| {
-        if change == Change::Connected {
-            // Longer than a browser may be silent.
-            std::thread::sleep(Duration::from_secs(4));
-        }
-        tell(change);
-    };
-    let (peer, sdp) = Peer::offer(Codec::Pcmu);
-    let offered = media.offer(&sdp).unwrap();
-    let answer = offered.answer().to_string();
-    let _connection = offered.connect(bridge, held_up);
-    peer.connect(&answer);
-    peer.connected().await;
-    peer.say(SENTENCE);
-    let begun = tokio::time::timeout(PATIENCE, heard.recv()).await;
-    assert!(matches!(begun, Ok(Some(MicEvent::SpeechStarted { .. }))), "{begun:?}");
-    assert_eq!(changes.try_recv(), Ok(Change::Connected));
-    assert!(changes.try_recv().is_err(), "it was there all the time");
 }
