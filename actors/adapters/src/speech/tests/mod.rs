@@ -3,6 +3,8 @@
 // The same servers that scenarios can use for the whole service.
 #[path = "../../../../../tests/it/world/cartesia_server.rs"]
 mod cartesia_server;
+#[path = "../../../../../tests/it/world/socket_server.rs"]
+mod socket_server;
 #[path = "../../../../../tests/it/world/speech_server.rs"]
 mod speech_server;
 
