@@ -11,5 +11,6 @@ pub mod sms;
 pub mod sound;
 pub mod speech;
 pub mod stripe;
+pub mod transcription;
 pub mod trunk;
 pub mod voice_clone;

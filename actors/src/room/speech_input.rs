@@ -3,10 +3,7 @@
 //! Works beside the talk. That somebody begins to speak is known at once, for the agent falls silent then; the words come
 //! when they are understood, in the order in which they were said. An agent that hears by itself need not wait for that: it
 //! gets the sound as soon as it is over, and its words follow ([`LaterWords`]).
-use adapters::{
-    brain::{Speech, transcription::Provider},
-    sound::Pcm,
-};
+use adapters::{brain::Speech, sound::Pcm, transcription::Provider};
 use entities::{boxed, values::Moment};
 use futures_util::{
     future::{BoxFuture, FutureExt, Shared, ready},
@@ -228,7 +225,10 @@ impl SpeechInput {
         async move {
             let words = provider.transcribe(&sound, &language).await.unwrap_or_else(|failure| {
                 // It costs the words of this utterance, not the talk.
-                tracing::warn!(%failure, "an utterance was not understood");
+                let (provider, error) = (provider.name(), failure.name());
+                metrics::counter!("callboard_transcription_failures_total", "provider" => provider, "error" => error)
+                    .increment(1);
+                tracing::warn!(provider, %failure, "an utterance was not understood");
                 let (kind, detail) = ("transcription_failed", failure.to_string());
                 tell(Command::Note { kind, detail });
                 UNKNOWN.to_owned()

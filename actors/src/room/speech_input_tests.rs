@@ -3,6 +3,7 @@
 mod transcription_server;
 
 use super::*;
+use adapters::transcription::Kind;
 use std::sync::Mutex;
 use transcription_server::{Answer, TranscriptionServer};
 
@@ -69,7 +70,7 @@ fn spoke(number: u64, began: Moment, text: &str, sound: Pcm) -> UserInput {
 
 async fn understanding(server: &TranscriptionServer) -> Option<Provider> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    Some(Provider::new(&server.url(), None, "ear").unwrap())
+    Some(Provider::new(Kind::Openai, &server.url(), None, "ear").unwrap())
 }
 
 #[tokio::test]

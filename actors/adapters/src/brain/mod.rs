@@ -4,12 +4,11 @@
 pub mod chat;
 pub mod realtime;
 mod scripted;
-pub mod transcription;
 
 use rules::conversation::tools::Tool;
 pub use scripted::Scripted;
 
-use crate::sound::Pcm;
+use crate::{sound::Pcm, transcription};
 use entities::{
     Error, Result,
     agent::{self, Definition},
