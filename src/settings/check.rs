@@ -21,6 +21,25 @@ pub(super) fn within<T: Copy + Display + PartialOrd>(
     )))
 }
 
+/// The one of that name among all; none if nothing is set.
+pub(super) fn choice<K: Copy, const N: usize>(
+    setting: &str,
+    name: &str,
+    all: [K; N],
+    called: fn(K) -> &'static str,
+) -> Result<Option<K>, BadSetting> {
+    match name.trim() {
+        "" => Ok(None),
+        name => match all.into_iter().find(|kind| called(*kind) == name) {
+            Some(kind) => Ok(Some(kind)),
+            None => Err(BadSetting(format!(
+                "{setting}: `{name}` is not one of {}",
+                all.map(called).join(", ")
+            ))),
+        },
+    }
+}
+
 /// What stands in a text with commas between.
 pub(super) fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())

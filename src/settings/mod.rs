@@ -7,6 +7,7 @@ mod network;
 mod providers;
 mod secret;
 mod speech;
+mod transcription;
 mod unreadable;
 
 pub use check::BadSetting;
@@ -72,6 +73,7 @@ pub struct Settings {
     pub realtime_api_key: Secret,
     pub realtime_model: String,
     pub realtime_voices: String,
+    pub transcription_provider: String,
     pub transcription_url: String,
     pub transcription_api_key: Secret,
     pub transcription_model: String,
@@ -250,7 +252,9 @@ mod tests {
             ("realtime_url", "https://example.com"),
             ("realtime_voices", "marin, builtin:tones"),
             ("realtime_voices", "marin,marin"),
+            ("transcription_provider", "whisper"),
             ("transcription_url", "api.example.com"),
+            ("transcription_api_key", "sk-1"),
             ("speech_provider", "festival"),
             ("speech_url", "http://127.0.0.1:8880/v1"),
             ("speech_api_key", "sk-1"),

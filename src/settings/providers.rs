@@ -6,7 +6,7 @@ use super::{
 };
 use actors::{email::door::Emails, voice_clone::cloning::Cloning};
 use adapters::{
-    brain::{Providers, chat, realtime, transcription},
+    brain::{Providers, chat, realtime},
     mail::post::Post,
     recording::{
         spool::Spools,
@@ -109,15 +109,10 @@ impl Settings {
         });
         let voices: Vec<String> = list(&self.realtime_voices).map(str::to_owned).collect();
         speech::check_names("realtime_voices", voices.iter().map(String::as_str))?;
-        let transcription = (!self.transcription_url.is_empty()).then(|| {
-            let key = self.transcription_api_key.given();
-            transcription::Provider::new(&self.transcription_url, key, &self.transcription_model)
-                .map_err(|why| BadSetting(format!("transcription_url: {why}")))
-        });
         Ok(Providers {
             chat,
             realtime: realtime.transpose()?.map(|realtime| realtime.with_voices(voices)),
-            transcription: transcription.transpose()?,
+            transcription: self.transcription()?,
             opt_out,
             speech: self.speech()?,
         })

@@ -1,7 +1,7 @@
 //! Who speaks in talks.
 use super::{
     Settings,
-    check::{BadSetting, list},
+    check::{BadSetting, choice, list},
 };
 use adapters::{
     speech::{HostedVoice, Kind, Provider, Second, Speech},
@@ -26,7 +26,8 @@ impl Settings {
     }
 
     fn speech_provider(&self) -> Result<Option<Provider>, BadSetting> {
-        let Some(kind) = kind("speech_provider", &self.speech_provider)? else {
+        let kind = choice("speech_provider", &self.speech_provider, Kind::ALL, Kind::name)?;
+        let Some(kind) = kind else {
             unused(
                 "speech_provider",
                 [
@@ -67,7 +68,13 @@ impl Settings {
 
     fn second_speech_provider(&self) -> Result<Option<Second>, BadSetting> {
         let voice = self.speech_fallback_voice.trim();
-        let Some(kind) = kind("speech_fallback_provider", &self.speech_fallback_provider)? else {
+        let kind = choice(
+            "speech_fallback_provider",
+            &self.speech_fallback_provider,
+            Kind::ALL,
+            Kind::name,
+        )?;
+        let Some(kind) = kind else {
             unused(
                 "speech_fallback_provider",
                 [
@@ -107,17 +114,6 @@ impl Settings {
         provider
             .map(Some)
             .map_err(|why| BadSetting(format!("voice_provider_url: {why}")))
-    }
-}
-
-/// None: this machine's own voice.
-fn kind(setting: &str, name: &str) -> Result<Option<Kind>, BadSetting> {
-    match name.trim() {
-        "" => Ok(None),
-        name => Kind::named(name).map(Some).ok_or_else(|| {
-            let known = Kind::ALL.map(Kind::name).join(", ");
-            BadSetting(format!("{setting}: `{name}` is not one of {known}"))
-        }),
     }
 }
 

@@ -87,11 +87,20 @@ impl ApiKey {
 
     /// As a header that no library prints.
     pub fn header(&self) -> HeaderValue {
-        // It has been looked at: visible characters only.
-        let mut value = HeaderValue::from_str(self.expose()).unwrap_or(HeaderValue::from_static(""));
-        value.set_sensitive(true);
-        value
+        hidden(self.expose())
     }
+
+    /// The same behind the name of its scheme, such as `Bearer`.
+    pub fn header_with(&self, scheme: &str) -> HeaderValue {
+        hidden(&Zeroizing::new(format!("{scheme} {}", self.expose())))
+    }
+}
+
+fn hidden(text: &str) -> HeaderValue {
+    // It has been looked at: visible characters only.
+    let mut value = HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""));
+    value.set_sensitive(true);
+    value
 }
 
 impl fmt::Debug for ApiKey {

@@ -138,6 +138,9 @@ impl Ears {
                     }
                 }
                 Transcribed::Failed(failure) => {
+                    let (provider, error) = (transcript.provider, failure.name());
+                    metrics::counter!("callboard_transcription_failures_total", "provider" => provider, "error" => error)
+                        .increment(1);
                     if let Some(told) = self.answered(Err(failure.to_string())) {
                         return told;
                     }

@@ -3,7 +3,7 @@
 mod transcription_server;
 
 use super::*;
-use adapters::transcription::{Ask, Hear, Provider, Transcribed};
+use adapters::transcription::{Ask, Hear, Kind, Provider, Transcribed};
 use futures_util::FutureExt;
 use rules::turn::vocabulary;
 use std::sync::Mutex;
@@ -111,7 +111,7 @@ fn spoke(number: u64, began: Moment, text: &str, sound: Pcm) -> UserInput {
 
 fn understanding(server: &TranscriptionServer) -> Option<Transcript> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let provider = Provider::new(&server.url(), None, "ear").unwrap();
+    let provider = Provider::new(Kind::Openai, &server.url(), None, "ear").unwrap();
     let ask = Ask {
         language: "de-DE".into(),
         names: Vec::new(),
@@ -123,7 +123,13 @@ fn understanding(server: &TranscriptionServer) -> Option<Transcript> {
 fn teller() -> (Transcript, mpsc::Receiver<Hear>, mpsc::Sender<Transcribed>) {
     let (input, asked) = mpsc::channel(1_024);
     let (tell, events) = mpsc::channel(16);
-    (Transcript { input, events }, asked, tell)
+    let provider = "teller";
+    let transcript = Transcript {
+        provider,
+        input,
+        events,
+    };
+    (transcript, asked, tell)
 }
 
 #[tokio::test]
@@ -334,7 +340,11 @@ async fn who_tells_no_words_any_more_ends_nothing() {
 
     let (input, _full) = mpsc::channel(1);
     let (_tell, events) = mpsc::channel(1);
-    let mut full = bench(Some(Transcript { input, events }));
+    let mut full = bench(Some(Transcript {
+        provider: "full",
+        input,
+        events,
+    }));
     full.hear(MicEvent::SpeechEnded(sound(500))).await;
     assert_eq!(full.next().await, spoke(1, began, UNKNOWN, sound(500)));
 }

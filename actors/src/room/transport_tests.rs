@@ -515,7 +515,13 @@ async fn an_answer_is_measured_when_the_first_of_it_is_taken() {
 fn teller() -> (Transcript, mpsc::Receiver<Hear>, mpsc::Sender<Transcribed>) {
     let (input, asked) = mpsc::channel(1_024);
     let (tell, events) = mpsc::channel(16);
-    (Transcript { input, events }, asked, tell)
+    let provider = "teller";
+    let transcript = Transcript {
+        provider,
+        input,
+        events,
+    };
+    (transcript, asked, tell)
 }
 
 /// Waits until the words are wanted.

@@ -1,18 +1,11 @@
 //! A real local provider that speaks Cartesia's protocol: one websocket, a context for each thing that is said. What comes of an
 //! ask, the test decides.
-use super::local_listener::listen;
+use super::socket_server::{Log, Socket, SocketServer};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::{net::TcpStream, sync::watch, task::JoinSet};
-use tokio_tungstenite::{
-    accept_hdr_async,
-    tungstenite::{
-        Message,
-        handshake::server::{ErrorResponse, Request, Response},
-    },
-};
+use tokio_tungstenite::tungstenite::Message;
 
 /// What is done with an ask, one after the other.
 #[derive(Clone, Debug)]
@@ -32,99 +25,56 @@ pub enum Say {
 
 type Script = dyn Fn(&Value, usize) -> Vec<Say> + Send + Sync;
 
-struct State {
-    script: Box<Script>,
-    /// Refused with that status, instead of a websocket.
-    refusal: Option<u16>,
-    /// `{"connected": path, "key": …}`, whatever came in, and `{"closed": true}`; in order.
-    events: watch::Sender<Vec<Value>>,
-}
-
 /// Dropping it ends all its connections.
 pub struct CartesiaServer {
     pub url: String,
-    state: Arc<State>,
-    _tasks: JoinSet<()>,
+    server: SocketServer,
 }
 
 impl CartesiaServer {
     /// `nth` counts the asks to speak from 0.
     pub async fn start_with(script: impl Fn(&Value, usize) -> Vec<Say> + Send + Sync + 'static) -> Self {
-        Self::start(script, None).await
+        Self::start(script, Ok(())).await
     }
 
     pub async fn refusing(status: u16) -> Self {
-        Self::start(|_, _| Vec::new(), Some(status)).await
+        Self::start(|_, _| Vec::new(), Err(status)).await
     }
 
-    async fn start(script: impl Fn(&Value, usize) -> Vec<Say> + Send + Sync + 'static, refusal: Option<u16>) -> Self {
-        let state = Arc::new(State {
-            script: Box::new(script),
-            refusal,
-            events: watch::Sender::default(),
-        });
-        let serving = state.clone();
-        let (address, tasks) = listen(move |stream| serve(stream, serving.clone()));
-        let url = format!("ws://{address}");
+    async fn start(
+        script: impl Fn(&Value, usize) -> Vec<Say> + Send + Sync + 'static,
+        admitted: Result<(), u16>,
+    ) -> Self {
+        let script: Arc<Script> = Arc::new(script);
+        let server =
+            SocketServer::start(move |_| admitted, move |socket, log| serve(socket, log, script.clone())).await;
         CartesiaServer {
-            url,
-            state,
-            _tasks: tasks,
+            url: server.url.clone(),
+            server,
         }
     }
 
-    pub fn events(&self) -> Vec<Value> {
-        self.state.events.borrow().clone()
+    /// Those with this field.
+    pub fn with(&self, field: &str) -> Vec<Value> {
+        self.server.log.with(field)
     }
 
     /// Waits until that many have come with this field.
     pub async fn until(&self, field: &str, count: usize) -> Vec<Value> {
-        let mut events = self.state.events.subscribe();
-        let with_it = |all: &[Value]| {
-            all.iter()
-                .filter(|event| event.get(field).is_some())
-                .cloned()
-                .collect::<Vec<_>>()
-        };
-        let all = events.wait_for(|all| with_it(all).len() >= count).await.unwrap();
-        with_it(&all)
+        self.server.log.until(field, count).await
     }
 }
 
-#[expect(clippy::result_large_err, reason = "the handshake's own type")]
-async fn serve(stream: TcpStream, state: Arc<State>) {
-    let note = |event: Value| state.events.send_modify(|all| all.push(event));
-    let look = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
-        if let Some(status) = state.refusal {
-            let mut refused = ErrorResponse::new(Some("no".into()));
-            *refused.status_mut() = status.try_into().unwrap();
-            return Err(refused);
-        }
-        let key = request
-            .headers()
-            .get("x-api-key")
-            .map(|key| key.to_str().unwrap().to_owned());
-        note(json!({ "connected": request.uri().to_string(), "key": key }));
-        Ok(response)
-    };
-    let Ok(mut socket) = accept_hdr_async(stream, look).await else {
-        return;
-    };
+async fn serve(mut socket: Socket, log: Log, script: Arc<Script>) {
     while let Some(Ok(message)) = socket.next().await {
         let Message::Text(text) = message else { continue };
         let ask: Value = serde_json::from_str(&text).unwrap();
-        note(ask.clone());
+        log.note(ask.clone());
         if ask.get("transcript").is_none() {
             continue;
         }
-        let before = state
-            .events
-            .borrow()
-            .iter()
-            .filter(|event| event.get("transcript").is_some())
-            .count()
-            - 1;
-        for say in (state.script)(&ask, before) {
+        let before = log.with("transcript").len() - 1;
+        for say in script(&ask, before) {
             let in_context = |mut event: Value| {
                 event["context_id"] = ask["context_id"].clone();
                 Message::text(event.to_string())
@@ -144,5 +94,4 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
             let _ = socket.send(message).await;
         }
     }
-    note(json!({ "closed": true }));
 }

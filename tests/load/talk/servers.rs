@@ -15,6 +15,12 @@ use transcription_server::TranscriptionServer;
 #[path = "../../it/world/chat_server.rs"]
 mod chat_server;
 #[expect(clippy::unwrap_used, reason = "a server that cannot go on has failed")]
+#[path = "../../it/world/http_head.rs"]
+mod http_head;
+#[expect(clippy::unwrap_used, reason = "a server that cannot go on has failed")]
+#[path = "../../it/world/local_listener.rs"]
+mod local_listener;
+#[expect(clippy::unwrap_used, reason = "a server that cannot go on has failed")]
 #[path = "../../it/world/realtime_answers.rs"]
 mod realtime_answers;
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of the protocol need all of it")]

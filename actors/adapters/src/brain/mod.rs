@@ -4,12 +4,14 @@
 pub mod chat;
 pub mod realtime;
 mod scripted;
-pub mod transcription;
 
 use rules::conversation::tools::Tool;
 pub use scripted::Scripted;
 
-use crate::sound::{Pcm, PcmStream};
+use crate::{
+    sound::{Pcm, PcmStream},
+    transcription,
+};
 use entities::{
     Error, Result,
     agent::{self, Definition},

@@ -4,8 +4,10 @@
 //! where a protocol wants it, and in what is kept for a recording that is made of words: a second of it is 8 KB, of 24 kHz 48 KB.
 pub mod mu_law;
 mod resample;
+mod wav;
 
 pub use resample::Resampler;
+pub use wav::wav;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;

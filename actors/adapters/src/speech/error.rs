@@ -1,5 +1,6 @@
-//! Why there is no sound, or no more of it.
+//! Why there is no sound, or no more of it; and where speech becomes words, why there are none.
 use std::time::Duration;
+use tokio_tungstenite::tungstenite::{Error, http::header::RETRY_AFTER};
 
 /// Never the provider's own words. Reads after "the speech provider".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,9 +19,9 @@ pub enum SpeechError {
     /// A key, a voice, a model, the credit there: the status tells.
     #[error("answered {status}")]
     Refused { status: u16 },
-    #[error("did not send the sound that was asked for")]
+    #[error("did not send what was asked for")]
     Garbage,
-    #[error("sent too much sound")]
+    #[error("sent too much")]
     TooLong,
     #[error("broke the connection off")]
     Closed,
@@ -42,13 +43,26 @@ impl SpeechError {
     }
 
     /// What a status says that is no 2xx. `retry_after`: the header's text, in seconds.
-    pub(super) fn of_status(status: u16, retry_after: Option<&str>) -> Self {
+    pub(crate) fn of_status(status: u16, retry_after: Option<&str>) -> Self {
         if status != 429 {
             return SpeechError::Refused { status };
         }
         let seconds = retry_after.and_then(|text| text.trim().parse().ok());
         SpeechError::Limited {
             retry_after: seconds.map(|seconds: u64| Duration::from_secs(seconds.min(3600))),
+        }
+    }
+
+    /// Why a websocket could not be opened.
+    pub(crate) fn of_handshake(error: &Error) -> Self {
+        match error {
+            Error::Http(refusal) => {
+                let wait = refusal.headers().get(RETRY_AFTER);
+                let wait = wait.and_then(|value| value.to_str().ok());
+                SpeechError::of_status(refusal.status().as_u16(), wait)
+            }
+            Error::Io(_) | Error::Tls(_) | Error::Url(_) => SpeechError::Absent,
+            _ => SpeechError::Garbage,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sound in the answer to an HTTP request.
+//! Sound in the answer to an HTTP request; or in the request, and words in the answer.
 use super::{SpeechError, SpeechStream, pcm::Pcm};
 use crate::provider_http::{Limits, Patience};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ const MAX_LIST: usize = 2 * 1024 * 1024;
 /// The samples of a body, as they come.
 pub fn streamed(rate: u32, request: RequestBuilder, limits: Limits) -> SpeechStream {
     let sound = Sound {
-        answer: Answer::unasked(request, limits),
+        answer: Answer::unasked(request, limits, is_no_sound),
         pcm: Pcm::at(rate),
     };
     SpeechStream::new(rate, stream::try_unfold(sound, next))
@@ -29,9 +29,17 @@ async fn next(mut sound: Sound) -> Result<Option<(Vec<i16>, Sound)>, SpeechError
     Ok(piece.map(|piece| (piece, sound)))
 }
 
-/// A whole body of at most so many bytes.
+/// Sound as a whole body, of at most so many bytes.
 pub async fn whole(request: RequestBuilder, limits: Limits, max_bytes: usize) -> Result<Vec<u8>, SpeechError> {
-    let mut answer = Answer::unasked(request, limits);
+    read(Answer::unasked(request, limits, is_no_sound), max_bytes).await
+}
+
+/// The same of any content type.
+pub async fn body(request: RequestBuilder, limits: Limits, max_bytes: usize) -> Result<Vec<u8>, SpeechError> {
+    read(Answer::unasked(request, limits, |_| false), max_bytes).await
+}
+
+async fn read(mut answer: Answer, max_bytes: usize) -> Result<Vec<u8>, SpeechError> {
     let mut body = Vec::new();
     // Nothing of it can be heard before its end.
     while let Some(piece) = answer.piece(body.is_empty()).await? {
@@ -84,6 +92,8 @@ struct Answer {
     patience: Patience,
     /// When it was asked for.
     begun: Option<Instant>,
+    /// By its content type.
+    is_wrong: fn(&str) -> bool,
 }
 
 #[derive(Default)]
@@ -95,11 +105,12 @@ enum Stage {
 }
 
 impl Answer {
-    fn unasked(request: RequestBuilder, limits: Limits) -> Self {
+    fn unasked(request: RequestBuilder, limits: Limits, is_wrong: fn(&str) -> bool) -> Self {
         Answer {
             stage: Stage::Unasked(Box::new(request)),
             patience: Patience::new(limits),
             begun: None,
+            is_wrong,
         }
     }
 
@@ -126,7 +137,7 @@ impl Answer {
         if !status.is_success() {
             return Err(SpeechError::of_status(status.as_u16(), header(RETRY_AFTER)));
         }
-        if header(CONTENT_TYPE).is_some_and(is_no_sound) {
+        if header(CONTENT_TYPE).is_some_and(self.is_wrong) {
             return Err(SpeechError::Garbage);
         }
         Ok(response)

@@ -7,7 +7,7 @@ mod cartesia;
 mod cast;
 mod elevenlabs;
 mod error;
-mod http;
+pub(crate) mod http;
 mod local;
 mod openai;
 mod pcm;

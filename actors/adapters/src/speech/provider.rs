@@ -21,11 +21,7 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Kind; 4] = [Kind::Openai, Kind::Elevenlabs, Kind::Cartesia, Kind::Piper];
 
-    /// By the name that settings and lists have for it.
-    pub fn named(name: &str) -> Option<Self> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
+    /// The name that settings and lists have for it.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Openai => "openai",

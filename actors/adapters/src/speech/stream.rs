@@ -1,11 +1,11 @@
 //! Sound on its way.
 use super::{RATE, SpeechError};
+use crate::sound;
 use futures_util::{
     StreamExt,
     stream::{self, BoxStream, Stream},
 };
-use hound::{SampleFormat, WavSpec, WavWriter};
-use std::{fmt, io::Cursor};
+use std::fmt;
 
 /// Sound as it comes: 16 bits, mono, at the voice's own rate. After an error nothing more comes. Dropping it cancels the request
 /// at once.
@@ -35,27 +35,12 @@ impl SpeechStream {
 
     /// All of it, as a WAV file.
     pub async fn wav(mut self) -> Result<Vec<u8>, SpeechError> {
-        let mut sound = Vec::new();
+        let mut samples = Vec::new();
         while let Some(piece) = self.next().await {
-            sound.extend(piece?);
+            samples.extend(piece?);
         }
-        let spec = WavSpec {
-            channels: 1,
-            sample_rate: self.rate,
-            bits_per_sample: 16,
-            sample_format: SampleFormat::Int,
-        };
-        let mut file = Cursor::new(Vec::with_capacity(sound.len() * 2 + 44));
-        let write = |file: &mut Cursor<Vec<u8>>| {
-            let mut writer = WavWriter::new(file, spec)?;
-            for sample in sound {
-                writer.write_sample(sample)?;
-            }
-            writer.finalize()
-        };
         // Into memory: there is nothing that could fail.
-        write(&mut file).map_err(|_: hound::Error| SpeechError::Garbage)?;
-        Ok(file.into_inner())
+        sound::wav(&samples, self.rate).map_err(|_| SpeechError::Garbage)
     }
 }
 

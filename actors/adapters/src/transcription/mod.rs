@@ -1,7 +1,35 @@
-//! Speech to text: a talk says where a turn of the speaker begins, gives its sound, and asks for its words.
-pub use crate::brain::{Failure, transcription::Provider};
+//! Speech to text: while it is spoken, or turn by turn where a provider knows no better.
+//!
+//! A [`Transcript`] is one talk's: the talk says where a turn of the speaker begins, gives its sound, and asks for its words. Behind
+//! it a task of its own keeps the connection (`session`), which speaks one of three protocols (`realtime`, `deepgram`, `flux`); what
+//! the answers mean for which turn is worked out without it (`book`). OpenAI's `/audio/transcriptions` gets each turn as a whole
+//! (`batch`).
+//!
+//! Nothing of a provider is believed: when it answers, how much it says and which times it names is limited here. What it
+//! says of its failures goes nowhere, for it may repeat what was said: a [`Failure`] has a name, and that is all.
+mod batch;
+mod book;
+mod deepgram;
+mod dialect;
+mod failure;
+mod flux;
+mod hosted;
+mod items;
+mod link;
+mod outbox;
+mod provider;
+mod realtime;
+mod session;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod way;
 
-use crate::sound::{HEARING, Pcm};
+pub use failure::Failure;
+pub use provider::{Kind, Provider};
+
+use crate::sound::Pcm;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// What is known of a talk before its first word.
@@ -9,13 +37,51 @@ use tokio::sync::mpsc;
 pub struct Ask {
     /// BCP 47.
     pub language: String,
-    /// Words to expect.
+    /// Words to expect: names of people, products, places. The first ones are told, 500 characters of them.
     pub names: Vec<String>,
+}
+
+/// Characters of [`Ask::names`] that a provider is told.
+const EXPECTED: usize = 500;
+
+impl Ask {
+    /// The names that a provider is told: plain, each once.
+    fn expected(&self) -> Vec<String> {
+        let mut left = EXPECTED;
+        let mut told: Vec<String> = Vec::new();
+        for name in &self.names {
+            let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+            let name: String = name.chars().filter(|letter| !letter.is_control()).collect();
+            let Some(less) = left.checked_sub(name.chars().count()) else {
+                break;
+            };
+            if !name.is_empty() && !told.contains(&name) {
+                left = less;
+                told.push(name);
+            }
+        }
+        told
+    }
+
+    /// ISO 639, as `de` of `de-AT`, if it looks like one.
+    fn language_code(&self) -> Option<String> {
+        let code = self
+            .language
+            .split(['-', '_'])
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        let code = if code == "nb" { "no".to_owned() } else { code };
+        let is_code = (2..=3).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_lowercase());
+        is_code.then_some(code)
+    }
 }
 
 /// One talk's way to a provider. Dropping it, or one of its ends, ends it.
 #[derive(Debug)]
 pub struct Transcript {
+    /// Who is heard to, for metrics.
+    pub provider: &'static str,
     pub input: mpsc::Sender<Hear>,
     pub events: mpsc::Receiver<Transcribed>,
 }
@@ -25,26 +91,26 @@ pub struct Transcript {
 pub enum Hear {
     /// A turn of the speaker begins. Of the one before, what was asked for still comes.
     Begin,
-    /// 16 kHz mono, 16 to 100 ms.
+    /// 16 kHz mono, 16 to 100 ms. Outside a turn it is not heard.
     Sound(Pcm),
-    /// The words of all since `Begin` are wanted. May be asked again in the same turn.
+    /// The words of all since `Begin` are wanted. May be asked again in the same turn, when more was said.
     Finalize,
-    /// Forget all since `Begin`.
+    /// Forget all since `Begin`. What was asked for in this turn is answered with no words.
     Discard,
 }
 
 /// What a provider has understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transcribed {
-    /// All words since `Begin` so far.
+    /// All words since `Begin` so far. Of several that nobody has taken, the newest.
     Partial(String),
-    /// Exactly one of this or `Failed` for each `Finalize`, in their order: all words since `Begin`.
+    /// Exactly one of this or `Failed` for each `Finalize`, in their order: all words since `Begin`; none if there was no word.
     Final(String),
-    /// By providers that detect turns: this may have been all,
+    /// By providers that detect turns: this may have been all. Its words are all since `Begin`.
     EagerEnd(String),
-    /// it was not,
+    /// By providers that detect turns: it was not; the speaker goes on.
     Resumed,
-    /// it was.
+    /// By providers that detect turns: this was all since `Begin`.
     TurnEnd(String),
     /// In place of a `Final`.
     Failed(Failure),
@@ -52,49 +118,39 @@ pub enum Transcribed {
 
 /// Inputs that wait for a provider.
 const INPUTS: usize = 256;
-/// Samples that are kept of a turn: 45 s.
-const LONGEST: usize = 45 * HEARING as usize;
+/// Seconds of sound that are kept of a turn, for a second connection or a whole request: its end, if it is longer.
+const LONGEST_SECONDS: usize = 45;
+/// Turns that wait for their words; of more, the oldest fails.
+const MOST_TURNS: usize = 16;
+/// Questions that wait for an answer, and answers that wait to be taken; past that nothing is taken in.
+const MOST_WAITING: usize = 64;
 
-impl Provider {
-    /// For one talk, at once.
-    pub fn open(&self, ask: Ask) -> Transcript {
-        let (input, heard) = mpsc::channel(INPUTS);
-        let (understood, events) = mpsc::channel(1);
-        tokio::spawn(understand(self.clone(), ask, heard, understood));
-        Transcript { input, events }
-    }
-
-    /// Does it say when a turn is over?
-    pub fn detects_turns(&self) -> bool {
-        false
-    }
-
-    /// For metrics and timeline.
-    pub fn name(&self) -> &'static str {
-        "openai"
-    }
+/// How long a provider may take.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// To open a connection.
+    connect: Duration,
+    /// From a `Finalize` to its words, connecting included.
+    answer: Duration,
+    /// The same, where all but a little was heard of before: a provider may keep that to itself.
+    rest: Duration,
+    /// Before the second connection that fails; doubled with each further one, up to 8 s.
+    back_off: Duration,
+    /// Without a message from us, before it is told that we are still there.
+    keep_alive: Duration,
+    /// Without sound, before the connection is closed: it is paid for by the second.
+    idle: Duration,
 }
 
-/// A turn at a time.
-async fn understand(
-    provider: Provider,
-    ask: Ask,
-    mut heard: mpsc::Receiver<Hear>,
-    understood: mpsc::Sender<Transcribed>,
-) {
-    let mut turn = Vec::new();
-    while let Some(hear) = heard.recv().await {
-        match hear {
-            Hear::Begin | Hear::Discard => turn.clear(),
-            Hear::Sound(sound) if turn.len() < LONGEST => turn.extend_from_slice(&sound.samples),
-            Hear::Sound(_) => {}
-            Hear::Finalize => {
-                let answer = provider.transcribe(&Pcm::new(HEARING, &turn[..]), &ask.language).await;
-                let answer = answer.map_or_else(Transcribed::Failed, Transcribed::Final);
-                if understood.send(answer).await.is_err() {
-                    return;
-                }
-            }
+impl Default for Patience {
+    fn default() -> Self {
+        Patience {
+            connect: Duration::from_secs(5),
+            answer: Duration::from_secs(10),
+            rest: Duration::from_millis(500),
+            back_off: Duration::from_millis(500),
+            keep_alive: Duration::from_secs(4),
+            idle: Duration::from_secs(60),
         }
     }
 }

@@ -7,6 +7,8 @@ mod cartesia_server;
 mod http_head;
 #[path = "../../../../../tests/it/world/local_listener.rs"]
 mod local_listener;
+#[path = "../../../../../tests/it/world/socket_server.rs"]
+mod socket_server;
 #[path = "../../../../../tests/it/world/speech_server.rs"]
 mod speech_server;
 

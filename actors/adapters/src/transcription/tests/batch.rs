@@ -1,23 +1,15 @@
-//! Against a real local server that speaks the protocol.
-
-// The same server that scenarios use for the whole service.
-#[path = "../../../../tests/it/world/http_head.rs"]
-mod http_head;
-#[path = "../../../../tests/it/world/local_listener.rs"]
-mod local_listener;
-#[path = "../../../../tests/it/world/transcription_server.rs"]
-pub mod transcription_server;
-
+//! Turn by turn: OpenAI's `/v1/audio/transcriptions`.
 use super::{
-    tests::transcription_server::{Answer, TranscriptionServer},
+    transcription_server::{Answer, TranscriptionServer},
     *,
 };
-
-const KEY: &str = "sk-secret/1234";
+use crate::transcription::batch::MAX_BODY;
+use rules::conversation::guard;
+use tokio::sync::watch;
 
 fn provider(url: &str) -> Provider {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    Provider::new(url, Some(KEY), "small-ear").unwrap()
+    Provider::new(Kind::Openai, url, Some(KEY), "small-ear").unwrap()
 }
 
 /// 100 ms.
@@ -79,14 +71,6 @@ async fn the_address_may_end_with_the_host() {
             "no language of ISO 639"
         );
     }
-    for (url, key, model) in [
-        ("nowhere", KEY, "m"),
-        ("https://host/v1?key=1", KEY, "m"),
-        ("https://host", "a b", "m"),
-        ("https://host", KEY, " "),
-    ] {
-        assert!(Provider::new(url, Some(key), model).is_err(), "{url}");
-    }
 }
 
 #[tokio::test]
@@ -112,10 +96,13 @@ async fn a_failure_says_what_to_do_and_nothing_of_what_was_said() {
         ),
         (Answer::Status(400, "I heard a secret".into()), "it answered 400"),
         (Answer::Status(500, "I heard a secret".into()), "it answered 500"),
-        (Answer::Garbage, "not JSON with a `text`"),
-        (Answer::Raw(r#"{"words":"a secret"}"#.into()), "not JSON with a `text`"),
-        (Answer::Raw(large), "too large"),
-        (Answer::Reset, "cannot be reached"),
+        (Answer::Garbage, "did not send what was asked for"),
+        (
+            Answer::Raw(r#"{"words":"a secret"}"#.into()),
+            "did not send what was asked for",
+        ),
+        (Answer::Raw(large), "sent too much"),
+        (Answer::Reset, "broke the connection off"),
         (Answer::Hang, "did not answer in time"),
     ] {
         let server = TranscriptionServer::start_with({
@@ -123,10 +110,11 @@ async fn a_failure_says_what_to_do_and_nothing_of_what_was_said() {
             move |_, _| answer.clone()
         })
         .await;
-        let mut provider = provider(&server.url());
-        if matches!(answer, Answer::Hang) {
-            provider.0.limits.whole = Duration::from_millis(50);
-        }
+        let patience = match answer {
+            Answer::Hang => short(),
+            _ => Patience::default(),
+        };
+        let provider = provider_with(Kind::Openai, &server.url(), patience);
         let failure = provider.transcribe(&silence(), "en").await.unwrap_err().to_string();
         assert!(failure.contains(why), "{answer:?}: {failure}");
         assert!(!failure.contains("secret"), "{failure}");
@@ -138,4 +126,68 @@ async fn words_without_end_are_cut() {
     let server = TranscriptionServer::understanding(&[&"a".repeat(3_000)]).await;
     let heard = provider(&server.url()).transcribe(&silence(), "en").await;
     assert_eq!(heard.map(|words| words.len()), Ok(guard::MAX_WORDS));
+}
+
+/// Waits until the server was asked so often.
+async fn asked(server: &TranscriptionServer, count: usize) {
+    while server.asked().len() < count {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn more_of_the_same_turn_is_posted_anew_with_all_of_it() {
+    let (_never, gate) = watch::channel(false);
+    let server = TranscriptionServer::start_with(move |asked, before| match before {
+        0 => Answer::Gated(gate.clone(), "I would like".into()),
+        _ => Answer::Words(format!("{} samples", asked.samples())),
+    })
+    .await;
+    let mut talk = Talk::open(&provider(&server.url()));
+    talk.turn(200).await;
+    asked(&server, 1).await;
+    talk.speak(100).await;
+    talk.tell(Hear::Finalize).await;
+    for _ in 0..2 {
+        assert_eq!(
+            talk.words().await,
+            Ok("4800 samples".into()),
+            "each question has its answer"
+        );
+    }
+    talk.tell(Hear::Finalize).await;
+    assert_eq!(talk.words().await, Ok("4800 samples".into()));
+    assert_eq!(server.asked().len(), 2, "nothing more was said");
+    let prompt = |asked: &transcription_server::Asked| {
+        asked
+            .fields
+            .iter()
+            .find(|(name, _)| name == "prompt")
+            .map(|(_, words)| words.clone())
+    };
+    assert_eq!(prompt(&server.asked()[0]), Some("Callboard, Ann Lee".into()));
+}
+
+#[tokio::test]
+async fn answers_keep_their_order_and_what_is_forgotten_has_no_words() {
+    let (open, gate) = watch::channel(false);
+    let server = TranscriptionServer::start_with(move |_, before| match before {
+        0 => Answer::Gated(gate.clone(), "One.".into()),
+        1 => Answer::Words("Two.".into()),
+        _ => Answer::Hang,
+    })
+    .await;
+    let mut talk = Talk::open(&provider(&server.url()));
+    for count in 1..=3 {
+        talk.turn(200).await;
+        asked(&server, count).await;
+    }
+    talk.tell(Hear::Discard).await;
+    talk.tell(Hear::Finalize).await;
+    talk.tell(Hear::Begin).await;
+    talk.tell(Hear::Finalize).await;
+    open.send_replace(true);
+    for expected in ["One.", "Two.", "", "", ""] {
+        assert_eq!(talk.words().await, Ok(expected.into()));
+    }
 }

@@ -1,0 +1,165 @@
+//! A provider of transcriptions that the operator has configured: which protocol it speaks, and where.
+use super::{
+    Ask, Failure, Hear, INPUTS, Patience, Transcribed, Transcript,
+    batch::{self, Batch},
+    hosted::{Hosted, Protocol},
+    session,
+};
+use crate::{
+    provider_http::{ApiKey, Limits},
+    sound::{HEARING, Pcm},
+    speech::SpeechError,
+};
+use entities::boxed;
+use std::{iter, sync::Arc};
+use tokio::sync::mpsc;
+
+/// Samples of a piece of sound: 100 ms.
+const PIECE: usize = 1_600;
+
+/// Which protocol a provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `POST /audio/transcriptions`, a turn at a time.
+    Openai,
+    OpenaiRealtime,
+    Deepgram,
+    DeepgramFlux,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 4] = [Kind::Openai, Kind::OpenaiRealtime, Kind::Deepgram, Kind::DeepgramFlux];
+
+    /// The name that settings and metrics have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Openai => "openai",
+            Kind::OpenaiRealtime => "openai_realtime",
+            Kind::Deepgram => "deepgram",
+            Kind::DeepgramFlux => "deepgram_flux",
+        }
+    }
+
+    /// Where its maker offers it.
+    fn usual_url(self) -> &'static str {
+        match self {
+            Kind::Openai => "https://api.openai.com/v1",
+            Kind::OpenaiRealtime => "wss://api.openai.com/v1/realtime",
+            Kind::Deepgram | Kind::DeepgramFlux => "wss://api.deepgram.com",
+        }
+    }
+
+    /// Of its maker's; empty: it depends on the language.
+    fn usual_model(self) -> &'static str {
+        match self {
+            Kind::Openai => "whisper-1",
+            Kind::OpenaiRealtime => "gpt-live-transcribe",
+            Kind::Deepgram => "nova-3",
+            Kind::DeepgramFlux => "",
+        }
+    }
+}
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    kind: Kind,
+    adapter: Adapter,
+}
+
+#[derive(Clone, Debug)]
+enum Adapter {
+    Batch(Arc<Batch>),
+    Hosted(Arc<Hosted>),
+}
+
+impl Provider {
+    /// An empty `url` or `model` is the usual one. Fails, in words for an operator, on what cannot be used.
+    pub fn new(kind: Kind, url: &str, api_key: Option<&str>, model: &str) -> Result<Self, String> {
+        Self::with_patience(kind, url, api_key, model, Patience::default())
+    }
+
+    pub(super) fn with_patience(
+        kind: Kind,
+        url: &str,
+        api_key: Option<&str>,
+        model: &str,
+        patience: Patience,
+    ) -> Result<Self, String> {
+        let or = |given: &str, usual: &'static str| match given.trim() {
+            "" => usual.to_owned(),
+            given => given.to_owned(),
+        };
+        let (url, model) = (or(url, kind.usual_url()), or(model, kind.usual_model()));
+        let key = ApiKey::of(api_key)?;
+        let limits = Limits {
+            first_byte: patience.answer,
+            silence: patience.answer,
+            whole: patience.answer,
+        };
+        let protocol = match kind {
+            Kind::Openai => {
+                let adapter = Adapter::Batch(Arc::new(Batch::new(&url, key, &model, limits)?));
+                return Ok(Provider { kind, adapter });
+            }
+            Kind::OpenaiRealtime => Protocol::Realtime,
+            Kind::Deepgram => Protocol::Deepgram,
+            Kind::DeepgramFlux => Protocol::Flux,
+        };
+        let adapter = Adapter::Hosted(Arc::new(Hosted::new(protocol, &url, key, &model, patience)?));
+        Ok(Provider { kind, adapter })
+    }
+
+    /// For metrics and timeline.
+    pub fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// Does it say when a turn is over?
+    pub fn detects_turns(&self) -> bool {
+        self.kind == Kind::DeepgramFlux
+    }
+
+    /// For one talk. At once: it connects behind, and waits for what is heard.
+    pub fn open(&self, ask: Ask) -> Transcript {
+        let (input, heard) = mpsc::channel(INPUTS);
+        // One only: of what waits behind it, the newest counts.
+        let (understood, events) = mpsc::channel(1);
+        match &self.adapter {
+            Adapter::Batch(batch) => batch::start(batch.clone(), &ask, heard, understood),
+            Adapter::Hosted(hosted) => session::start(hosted.wire(&ask), hosted.patience, heard, understood),
+        }
+        let provider = self.name();
+        Transcript {
+            provider,
+            input,
+            events,
+        }
+    }
+
+    /// The words of some speech; none if there is no word in it. `language`: BCP 47.
+    #[boxed]
+    pub async fn transcribe(&self, speech: &Pcm, language: &str) -> Result<String, Failure> {
+        let mut transcript = self.open(Ask {
+            language: language.to_owned(),
+            names: Vec::new(),
+        });
+        let gone = Failure(SpeechError::Closed);
+        let sound = speech.at(HEARING);
+        let pieces = sound.samples.chunks(PIECE);
+        let pieces = pieces.map(|piece| Hear::Sound(Pcm::new(HEARING, piece)));
+        let turn = iter::once(Hear::Begin).chain(pieces).chain([Hear::Finalize]);
+        for hear in turn {
+            transcript.input.send(hear).await.map_err(|_| gone)?;
+        }
+        while let Some(event) = transcript.events.recv().await {
+            match event {
+                Transcribed::Final(words) => return Ok(words),
+                Transcribed::Failed(failure) => return Err(failure),
+                Transcribed::Partial(_) | Transcribed::EagerEnd(_) | Transcribed::Resumed | Transcribed::TurnEnd(_) => {
+                }
+            }
+        }
+        Err(gone)
+    }
+}

@@ -1,0 +1,108 @@
+//! Against real local servers that speak each protocol.
+
+// The same servers that scenarios can use for the whole service.
+#[path = "../../../../../tests/it/world/hearing_server.rs"]
+mod hearing_server;
+#[path = "../../../../../tests/it/world/http_head.rs"]
+mod http_head;
+#[path = "../../../../../tests/it/world/local_listener.rs"]
+mod local_listener;
+#[path = "../../../../../tests/it/world/socket_server.rs"]
+mod socket_server;
+#[path = "../../../../../tests/it/world/transcription_server.rs"]
+mod transcription_server;
+
+mod batch;
+mod deepgram;
+mod faults;
+mod flux;
+mod realtime;
+
+use super::*;
+use hearing_server::{Asked, Came, HearingServer, Protocol, Say};
+
+const KEY: &str = "sk-secret/1234";
+
+/// So little patience that tests of it are short.
+fn short() -> Patience {
+    Patience {
+        connect: Duration::from_secs(2),
+        answer: Duration::from_millis(400),
+        rest: Duration::from_millis(50),
+        back_off: Duration::from_millis(5),
+        ..Patience::default()
+    }
+}
+
+fn provider_with(kind: Kind, url: &str, patience: Patience) -> Provider {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    Provider::with_patience(kind, url, Some(KEY), "", patience).unwrap()
+}
+
+fn kind_of(protocol: Protocol) -> Kind {
+    match protocol {
+        Protocol::Realtime => Kind::OpenaiRealtime,
+        Protocol::Listen => Kind::Deepgram,
+        Protocol::Flux => Kind::DeepgramFlux,
+    }
+}
+
+/// A talk with the provider.
+struct Talk(Transcript);
+
+impl Talk {
+    fn open(provider: &Provider) -> Self {
+        Talk(provider.open(Ask {
+            language: "de-AT".into(),
+            names: vec!["Callboard".into(), "Ann Lee".into()],
+        }))
+    }
+
+    fn with(server: &HearingServer, protocol: Protocol, patience: Patience) -> Self {
+        Talk::open(&provider_with(kind_of(protocol), &server.url, patience))
+    }
+
+    async fn tell(&self, hear: Hear) {
+        self.0.input.send(hear).await.unwrap();
+    }
+
+    /// In pieces of 20 ms.
+    async fn speak(&self, ms: usize) {
+        for _ in 0..ms / 20 {
+            self.tell(Hear::Sound(Pcm::new(16_000, vec![1_000; 320]))).await;
+        }
+    }
+
+    /// A whole turn of so many milliseconds.
+    async fn turn(&self, ms: usize) {
+        self.tell(Hear::Begin).await;
+        self.speak(ms).await;
+        self.tell(Hear::Finalize).await;
+    }
+
+    async fn next(&mut self) -> Transcribed {
+        let next = tokio::time::timeout(Duration::from_secs(30), self.0.events.recv());
+        next.await.expect("in time").expect("it goes on")
+    }
+
+    /// The next answer, and the last partial before it.
+    async fn answer(&mut self) -> (Result<String, &'static str>, Option<String>) {
+        let mut partial = None;
+        loop {
+            match self.next().await {
+                Transcribed::Final(words) => return (Ok(words), partial),
+                Transcribed::Failed(failure) => return (Err(failure.name()), partial),
+                Transcribed::Partial(words) => partial = Some(words),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    async fn words(&mut self) -> Result<String, &'static str> {
+        self.answer().await.0
+    }
+}
+
+fn some(words: &str) -> Vec<Say> {
+    vec![Say::Words(words.into())]
+}
