@@ -501,7 +501,10 @@ fn what_the_agent_says_may_be_known_while_it_is_said() {
     assert_eq!(again, (known.clone(), Vec::new()));
     let heard = after(known, utter(Speaker::User, "Hm?", 500), 14);
     for place in [1, 2, usize::MAX] {
-        assert_eq!(transition(heard.clone(), saying(place), at(15)).unwrap(), (heard.clone(), Vec::new()));
+        assert_eq!(
+            transition(heard.clone(), saying(place), at(15)).unwrap(),
+            (heard.clone(), Vec::new())
+        );
     }
     // With its end come the words that are known by then.
     let end = |content: &str| Command::Spoken {
@@ -513,7 +516,10 @@ fn what_the_agent_says_may_be_known_while_it_is_said() {
     let (ended, effects) = transition(begun, end("Hello."), at(13)).unwrap();
     let turn = &ended.log.turns[0];
     assert_eq!((turn.content.as_deref(), turn.end_t), (Some("Hello."), Some(3.0)));
-    assert!(matches!(&effects[..], [Effect::Hint(Hint::Understood { place: 0, .. })]), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Hint(Hint::Understood { place: 0, .. })]),
+        "{effects:?}"
+    );
 }
 
 /// However long they take, nobody is silent while they are made; then silence counts from their end.
