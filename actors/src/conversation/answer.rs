@@ -220,7 +220,7 @@ impl<L: CallTransport> Answering<'_, L> {
         }
         let waited = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         words.ago_ms = words.ago_ms.map(|ago| ago.saturating_add(waited));
-        let screens = (&*self.late_words, &mut *self.judge);
+        let screens = (&mut *self.late_words, &mut *self.judge);
         let no = take_in(self.speech_out, screens, self.definition, words).await;
         no.map(End::Wish)
     }

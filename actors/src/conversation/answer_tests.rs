@@ -165,7 +165,7 @@ impl Line {
         self.time.acquire_many(ms).await.unwrap().forget();
     }
 
-    async fn hear(&self, sound: Option<Sound>, guess: u64, played: &mut u64) {
+    async fn play(&self, sound: Option<Sound>, guess: u64, played: &mut u64) {
         match sound {
             None => self.pass(guess).await,
             Some(Sound::Whole(sound)) => self.pass(sound.ms()).await,
@@ -191,7 +191,7 @@ impl CallTransport for Line {
             tokio::select! {
                 biased;
                 () = self.cut.notified() => {}
-                () = self.hear(saying.sound, saying.ms, &mut played) => return Said::Whole,
+                () = self.play(saying.sound, saying.ms, &mut played) => return Said::Whole,
             }
             Said::CutInAfter(played)
         }

@@ -22,7 +22,7 @@ pub(super) enum Input {
 /// Notes what was said, and listens for a wish in it; where its words follow, when they do.
 pub(super) async fn take_in<L: CallTransport>(
     speech_out: &mut SpeechOut<L>,
-    (late_words, judge): (&LateWords, &mut Judge),
+    (late_words, judge): (&mut LateWords, &mut Judge),
     definition: &Definition,
     words: Words,
 ) -> Option<No> {
@@ -43,7 +43,7 @@ pub(super) async fn take_in<L: CallTransport>(
 impl<L: CallTransport> Conversation<L> {
     async fn take_in(&mut self, words: Words) -> Result<Speech, Over> {
         let speech = words.speech.clone();
-        let screens = (&self.late_words, &mut self.judge);
+        let screens = (&mut self.late_words, &mut self.judge);
         match take_in(&mut self.speech_out, screens, &self.agent.definition, words).await {
             Some(no) => Err(self.heed(no).await),
             None => Ok(speech),

@@ -139,27 +139,6 @@ fn one_too_many(name: &str) -> Command {
     }
 }
 
-/// All of a sound, and what the brain wants after it meanwhile.
-async fn whole(acts: &mut Acts<'_>, mut sound: PcmStream, waiting: &mut VecDeque<Option<Wanted>>) -> Pcm {
-    let mut is_over = waiting.back().is_some_and(Option::is_none);
-    let mut samples = Vec::new();
-    loop {
-        tokio::select! {
-            piece = sound.chunks.next() => match piece {
-                Some(piece) => samples.extend(piece),
-                None => return Pcm::new(sound.rate, samples),
-            },
-            act = acts.next(), if !is_over => {
-                is_over = act.is_none();
-                waiting.push_back(act);
-            }
-        }
-    }
-}
-
-type Wanted = std::result::Result<Act, Failure>;
-type Acts<'a> = BoxStream<'a, Wanted>;
-
 impl<L: CallTransport> Conversation<L> {
     pub fn new(
         speech_out: SpeechOut<L>,

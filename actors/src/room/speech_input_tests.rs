@@ -1,3 +1,7 @@
+#[path = "../../../tests/it/world/http_head.rs"]
+mod http_head;
+#[path = "../../../tests/it/world/local_listener.rs"]
+mod local_listener;
 #[expect(dead_code, reason = "the rest of it is used by others")]
 #[path = "../../../tests/it/world/transcription_server.rs"]
 mod transcription_server;

@@ -151,14 +151,6 @@ fn sound(ms: usize) -> Pcm {
     Pcm::new(16_000, vec![1_000; ms * 16])
 }
 
-/// So long a sound, and silence after it.
-fn ended(ms: usize) -> MicEvent {
-    MicEvent::SpeechEnded {
-        sound: sound(ms),
-        quiet_ms: Some(600),
-    }
-}
-
 fn say(ms: usize, whole: bool) -> Saying<'static> {
     Saying {
         text: "Hello.",

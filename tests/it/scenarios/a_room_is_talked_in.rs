@@ -178,11 +178,7 @@ impl Page {
         let heard: Vec<i16> = speech.samples.iter().flat_map(|sample| [*sample; 2]).collect();
         self.pick_up(&heard);
         self.heard.send(MicEvent::SpeechStarted { ago_ms: 0 }).await.unwrap();
-        let ended = MicEvent::SpeechEnded {
-            sound: speech,
-            quiet_ms: Some(600),
-        };
-        self.heard.send(ended).await.unwrap();
+        self.heard.send(MicEvent::SpeechEnded(speech)).await.unwrap();
     }
 
     fn pick_up(&mut self, samples: &[i16]) {

@@ -103,12 +103,6 @@ pub struct PcmStream {
     pub broke_off: Arc<AtomicBool>,
 }
 
-impl fmt::Debug for PcmStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PcmStream(at {} Hz)", self.rate)
-    }
-}
-
 impl PcmStream {
     pub fn new(rate: u32, chunks: BoxStream<'static, Vec<i16>>) -> Self {
         PcmStream {

@@ -75,16 +75,17 @@ impl Session {
             while self.settle() {}
             let takes_in = self.outbox.has_room() && self.book.has_room();
             let wake = self.wake();
+            let events = self.events.clone();
             tokio::select! {
                 hear = self.input.recv(), if takes_in => match hear {
                     Some(hear) => self.take(hear),
                     None => break,
                 },
-                permit = self.events.reserve(), if !self.outbox.is_empty() => match (permit, self.outbox.pop()) {
+                permit = events.reserve(), if !self.outbox.is_empty() => match (permit, self.outbox.pop()) {
                     (Ok(permit), Some(event)) => permit.send(event),
                     _ => break,
                 },
-                () = self.events.closed() => break,
+                () = events.closed() => break,
                 step = self.way.next() => self.step(step),
                 () = until(wake) => {}
             }

@@ -26,7 +26,7 @@ fn call() -> session::Model {
         last_name: None, campaign_id: None, contact_id: None, room_id: None, attempt: 1, client_reference_id: None,
         variables: Variables::default(), metadata: Metadata::default(), ring_timeout_seconds: 30, max_duration_seconds: 600,
         scheduled_at: None, queue_ttl_seconds: 300, timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None,
-        dialed_at: Some(at(-5)), started_at: Some(at(0)), ended_at: Some(at(95)), duration_seconds: 95,
+        dialed_at: Some(at(-5)), started_at: Some(at(0)), ended_at: Some(at(95)), duration_seconds: 95, latency: None,
         actual_cost_cents: Cents(16), error_code: None, error_message: None, consent: Consent::Granted,
         options: Options::default(), disposition_code: None, disposition_note: None, disposition_by: None,
         recording_id: Some(RecordingId(Uuid::from_u128(7))), opted_out_at: None, purge_after: None, deleted_at: None,

@@ -85,7 +85,8 @@ impl Writer {
         if size > room {
             return Err("the folder for sound that is not stored yet holds as much as it may".to_owned());
         }
-        self.write(&std::mem::take(&mut self.buffer))?;
+        let buffer = std::mem::take(&mut self.buffer);
+        self.write(&buffer)?;
         Ok(size)
     }
 
