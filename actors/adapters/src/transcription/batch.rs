@@ -189,7 +189,7 @@ impl Session {
 
     fn take(&mut self, hear: Hear) {
         match hear {
-            Hear::Begin => self.begin(),
+            Hear::Begin(_) => self.begin(),
             Hear::Sound(sound) => {
                 if let Some(turn) = self.turns.back_mut().filter(|_| self.is_open) {
                     turn.sound.extend_from_slice(&sound.at(HEARING).samples);

@@ -13,8 +13,6 @@ use tokio::time::Instant;
 
 /// Samples. So near to the end of a turn's sound all of it is known: times are rounded.
 const NEAR: u64 = 1_600;
-/// Samples. The sound of no word that was not begun before.
-const LITTLE: u64 = 8_000;
 /// How often a turn's sound is given to a provider.
 const MOST_TIMES: u8 = 2;
 
@@ -194,6 +192,10 @@ impl Book {
     /// The connection is gone.
     pub fn broke(&mut self, error: SpeechError) {
         for turn in &mut self.turns {
+            if turn.is_answered && !turn.is_asked() && !turn.is_dropped {
+                turn.rest();
+                continue;
+            }
             if turn.from.is_some() && turn.times >= MOST_TIMES {
                 turn.lost = Some(error);
             }
@@ -209,11 +211,7 @@ impl Book {
     /// The connection was closed because nobody spoke. What is known of the turn stays known.
     pub fn rest(&mut self) {
         if let Some(turn) = self.current_mut() {
-            *turn = Turn {
-                before: turn.words(),
-                lost: turn.lost,
-                ..Turn::default()
-            };
+            turn.rest();
         }
         (self.sent, self.heard_to, self.done_to) = (0, 0, 0);
     }
@@ -235,10 +233,11 @@ impl Book {
                 let Some(answer) = self.answer(turn, asked, now, is_sure, missing) else {
                     break;
                 };
-                answers.push(answer);
                 if let Some(turn) = self.turns.front_mut() {
                     turn.asked.pop_front();
+                    turn.is_answered = turn.asked.is_empty() && matches!(answer, Transcribed::Final(_));
                 }
+                answers.push(answer);
             } else if self.is_open && self.turns.len() == 1 {
                 break;
             } else {
@@ -293,7 +292,7 @@ impl Book {
         }
         let is_known = !turn.has_sound || turn.is_reached(asked, self.done_to, NEAR);
         let is_late = !is_sure && now >= asked.rest;
-        if is_known || (is_late && turn.is_reached(asked, self.heard_to, LITTLE)) {
+        if is_known || (is_late && turn.is_reached(asked, self.heard_to, self.patience.little)) {
             return Some(Transcribed::Final(turn.words()));
         }
         if now >= asked.by {

@@ -31,6 +31,14 @@ impl Link {
         Link { to_send, received }
     }
 
+    /// Without a socket: what is sent comes out there, and nothing is received.
+    #[cfg(test)]
+    pub fn loose() -> (Self, mpsc::Receiver<Message>) {
+        let (to_send, sent) = mpsc::channel(TO_SEND);
+        let (_, received) = mpsc::channel(1);
+        (Link { to_send, received }, sent)
+    }
+
     /// Fails when it is not read any more.
     pub fn send(&self, message: Message) -> Result<(), SpeechError> {
         self.to_send.try_send(message).map_err(|_| SpeechError::Closed)

@@ -89,8 +89,9 @@ pub struct Transcript {
 /// What a provider gets to hear.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hear {
-    /// A turn of the speaker begins. Of the one before, what was asked for still comes.
-    Begin,
+    /// A turn of the speaker begins, of that number: what is told of it beside answers has it too. Of the one before, what was asked for
+    /// still comes.
+    Begin(u64),
     /// 16 kHz mono, 16 to 100 ms. Outside a turn it is not heard.
     Sound(Pcm),
     /// The words of all since `Begin` are wanted. May be asked again in the same turn, when more was said.
@@ -99,19 +100,19 @@ pub enum Hear {
     Discard,
 }
 
-/// What a provider has understood.
+/// What a provider has understood. `turn`: the number that its `Begin` had.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transcribed {
     /// All words since `Begin` so far. Of several that nobody has taken, the newest.
-    Partial(String),
+    Partial { turn: u64, words: String },
     /// Exactly one of this or `Failed` for each `Finalize`, in their order: all words since `Begin`; none if there was no word.
     Final(String),
     /// By providers that detect turns: this may have been all. Its words are all since `Begin`.
-    EagerEnd(String),
+    EagerEnd { turn: u64, words: String },
     /// By providers that detect turns: it was not; the speaker goes on.
-    Resumed,
+    Resumed { turn: u64 },
     /// By providers that detect turns: this was all since `Begin`.
-    TurnEnd(String),
+    TurnEnd { turn: u64, words: String },
     /// In place of a `Final`.
     Failed(Failure),
 }
@@ -134,7 +135,9 @@ struct Patience {
     answer: Duration,
     /// The same, where all but a little was heard of before: a provider may keep that to itself.
     rest: Duration,
-    /// Before the second connection that fails; doubled with each further one, up to 8 s.
+    /// Samples: so little is that. It must not have a word in it, and `no` takes 200 ms.
+    little: u64,
+    /// After the first connection that fails; doubled with each further one, up to 8 s, give or take a quarter.
     back_off: Duration,
     /// Without a message from us, before it is told that we are still there.
     keep_alive: Duration,
@@ -147,7 +150,8 @@ impl Default for Patience {
         Patience {
             connect: Duration::from_secs(5),
             answer: Duration::from_secs(10),
-            rest: Duration::from_millis(500),
+            rest: Duration::from_millis(1_200),
+            little: 2_400,
             back_off: Duration::from_millis(500),
             keep_alive: Duration::from_secs(4),
             idle: Duration::from_secs(60),

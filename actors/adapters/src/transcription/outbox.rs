@@ -11,16 +11,18 @@ impl Outbox {
         use Transcribed::{EagerEnd, Failed, Final, Partial, Resumed, TurnEnd};
         match event {
             Final(_) | Failed(_) => {}
-            Partial(_) => self.forget_last(|last| matches!(last, Partial(_))),
-            EagerEnd(_) => self.forget_last(|last| matches!(last, Partial(_) | EagerEnd(_))),
+            Partial { .. } => self.forget_last(|last| matches!(last, Partial { .. })),
+            EagerEnd { .. } => self.forget_last(|last| matches!(last, Partial { .. } | EagerEnd { .. })),
             // All words up to here are in the newest.
-            TurnEnd(_) => self.forget_last(|last| matches!(last, Partial(_) | EagerEnd(_) | TurnEnd(_))),
-            Resumed => {
-                self.forget_last(|last| matches!(last, Partial(_)));
+            TurnEnd { .. } => {
+                self.forget_last(|last| matches!(last, Partial { .. } | EagerEnd { .. } | TurnEnd { .. }));
+            }
+            Resumed { .. } => {
+                self.forget_last(|last| matches!(last, Partial { .. }));
                 match self.last().map(|at| &self.0[at]) {
                     // Nobody has begun to answer.
-                    Some(EagerEnd(_)) => return self.forget_last(|last| matches!(last, EagerEnd(_))),
-                    Some(Resumed | TurnEnd(_)) => return,
+                    Some(EagerEnd { .. }) => return self.forget_last(|last| matches!(last, EagerEnd { .. })),
+                    Some(Resumed { .. } | TurnEnd { .. }) => return,
                     _ => {}
                 }
             }
@@ -68,23 +70,24 @@ mod tests {
 
     fn kept(pushed: &str) -> String {
         let mut outbox = Outbox::default();
+        let turn = 1;
         for event in pushed.split(' ') {
             let words = event[1..].to_owned();
             outbox.push(match &event[..1] {
-                "p" => Transcribed::Partial(words),
+                "p" => Transcribed::Partial { turn, words },
                 "f" => Transcribed::Final(words),
-                "e" => Transcribed::EagerEnd(words),
-                "r" => Transcribed::Resumed,
-                "t" => Transcribed::TurnEnd(words),
+                "e" => Transcribed::EagerEnd { turn, words },
+                "r" => Transcribed::Resumed { turn },
+                "t" => Transcribed::TurnEnd { turn, words },
                 other => panic!("{other}"),
             });
         }
         let kept = std::iter::from_fn(|| outbox.pop()).map(|event| match event {
-            Transcribed::Partial(words) => format!("p{words}"),
+            Transcribed::Partial { words, .. } => format!("p{words}"),
             Transcribed::Final(words) => format!("f{words}"),
-            Transcribed::EagerEnd(words) => format!("e{words}"),
-            Transcribed::Resumed => "r".into(),
-            Transcribed::TurnEnd(words) => format!("t{words}"),
+            Transcribed::EagerEnd { words, .. } => format!("e{words}"),
+            Transcribed::Resumed { .. } => "r".into(),
+            Transcribed::TurnEnd { words, .. } => format!("t{words}"),
             Transcribed::Failed(_) => "x".into(),
         });
         kept.collect::<Vec<_>>().join(" ")
@@ -116,9 +119,12 @@ mod tests {
         let mut outbox = Outbox::default();
         let answer = Transcribed::Final("Ja.".into());
         for event in [
-            Transcribed::TurnEnd("Nein.".into()),
+            Transcribed::TurnEnd {
+                turn: 1,
+                words: "Nein.".into(),
+            },
             answer.clone(),
-            Transcribed::Resumed,
+            Transcribed::Resumed { turn: 1 },
         ] {
             outbox.push(event);
         }

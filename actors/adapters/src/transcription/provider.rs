@@ -1,21 +1,13 @@
 //! A provider of transcriptions that the operator has configured: which protocol it speaks, and where.
 use super::{
-    Ask, Failure, Hear, INPUTS, Patience, Transcribed, Transcript,
+    Ask, INPUTS, Patience, Transcript,
     batch::{self, Batch},
     hosted::{Hosted, Protocol},
     session,
 };
-use crate::{
-    provider_http::{ApiKey, Limits},
-    sound::{HEARING, Pcm},
-    speech::SpeechError,
-};
-use entities::boxed;
-use std::{iter, sync::Arc};
+use crate::provider_http::{ApiKey, Limits};
+use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
-
-/// Samples of a piece of sound: 100 ms.
-const PIECE: usize = 1_600;
 
 /// Which protocol a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +50,18 @@ impl Kind {
             Kind::DeepgramFlux => "",
         }
     }
+
+    fn patience(self) -> Patience {
+        match self {
+            Kind::Openai | Kind::OpenaiRealtime | Kind::Deepgram => Patience::default(),
+            // It says itself when all is known.
+            Kind::DeepgramFlux => Patience {
+                rest: Duration::from_millis(500),
+                little: 8_000,
+                ..Patience::default()
+            },
+        }
+    }
 }
 
 /// Cheap to clone.
@@ -76,7 +80,7 @@ enum Adapter {
 impl Provider {
     /// An empty `url` or `model` is the usual one. Fails, in words for an operator, on what cannot be used.
     pub fn new(kind: Kind, url: &str, api_key: Option<&str>, model: &str) -> Result<Self, String> {
-        Self::with_patience(kind, url, api_key, model, Patience::default())
+        Self::with_patience(kind, url, api_key, model, kind.patience())
     }
 
     pub(super) fn with_patience(
@@ -135,31 +139,5 @@ impl Provider {
             input,
             events,
         }
-    }
-
-    /// The words of some speech; none if there is no word in it. `language`: BCP 47.
-    #[boxed]
-    pub async fn transcribe(&self, speech: &Pcm, language: &str) -> Result<String, Failure> {
-        let mut transcript = self.open(Ask {
-            language: language.to_owned(),
-            names: Vec::new(),
-        });
-        let gone = Failure(SpeechError::Closed);
-        let sound = speech.at(HEARING);
-        let pieces = sound.samples.chunks(PIECE);
-        let pieces = pieces.map(|piece| Hear::Sound(Pcm::new(HEARING, piece)));
-        let turn = iter::once(Hear::Begin).chain(pieces).chain([Hear::Finalize]);
-        for hear in turn {
-            transcript.input.send(hear).await.map_err(|_| gone)?;
-        }
-        while let Some(event) = transcript.events.recv().await {
-            match event {
-                Transcribed::Final(words) => return Ok(words),
-                Transcribed::Failed(failure) => return Err(failure),
-                Transcribed::Partial(_) | Transcribed::EagerEnd(_) | Transcribed::Resumed | Transcribed::TurnEnd(_) => {
-                }
-            }
-        }
-        Err(gone)
     }
 }

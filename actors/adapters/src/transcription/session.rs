@@ -35,6 +35,8 @@ pub struct Session {
     outbox: Outbox,
     way: Way,
     dialect: Box<dyn Dialect>,
+    /// Which turn it is, by the number that who asks has given it.
+    turn: u64,
     /// Sound that is too little for a message.
     gathered: Vec<i16>,
     /// Up to there the words were asked for.
@@ -59,6 +61,7 @@ impl Session {
             book: Book::new(patience),
             outbox: Outbox::default(),
             way: Way::Closed,
+            turn: 0,
             gathered: Vec::new(),
             flushed: 0,
             shown: String::new(),
@@ -95,7 +98,7 @@ impl Session {
 
     fn take(&mut self, hear: Hear) {
         let taken = match hear {
-            Hear::Begin => self.begin(),
+            Hear::Begin(turn) => self.begin(turn),
             Hear::Sound(sound) => self.hear(&sound),
             Hear::Finalize => self.finalize(),
             Hear::Discard => self.discard(),
@@ -105,8 +108,9 @@ impl Session {
         }
     }
 
-    fn begin(&mut self) -> Result<(), SpeechError> {
+    fn begin(&mut self, turn: u64) -> Result<(), SpeechError> {
         self.used_at = Instant::now();
+        self.turn = turn;
         self.outbox.forget_turn();
         self.shown.clear();
         // What nobody has asked for would run into this turn's words.
@@ -145,10 +149,14 @@ impl Session {
     fn finalize(&mut self) -> Result<(), SpeechError> {
         self.used_at = Instant::now();
         let is_known = self.book.is_known();
-        if is_known {
-            self.give_gathered()?;
-        }
+        let rest = match is_known {
+            true => mem::take(&mut self.gathered),
+            false => Vec::new(),
+        };
+        // Before anything is sent: what breaks there costs no question, for the next connection gets it.
+        self.book.pass(rest.len());
         self.book.ask(self.used_at);
+        self.give(&rest)?;
         // What was asked for before is on its way.
         match is_known && self.book.sent() > self.flushed {
             true => self.flush(),
@@ -208,17 +216,23 @@ impl Session {
 
     fn read(&mut self, text: &str) -> Result<(), SpeechError> {
         // Of the turn that goes on?
-        let mut is_current = false;
+        let (mut is_current, turn) = (false, self.turn);
         for heard in self.dialect.read(text, self.book.sent())? {
             match heard {
                 Heard::Words(piece) => is_current = self.understand(piece)?,
                 Heard::Lost { from, to, error } => self.book.lose(from, to, error),
                 _ if !is_current => {}
-                Heard::Resumed => self.outbox.push(Transcribed::Resumed),
+                Heard::Resumed => self.outbox.push(Transcribed::Resumed { turn }),
                 // The answer says as much.
                 _ if self.book.current_is_asked() => {}
-                Heard::EagerEnd => self.outbox.push(Transcribed::EagerEnd(self.book.words())),
-                Heard::TurnEnd => self.outbox.push(Transcribed::TurnEnd(self.book.words())),
+                Heard::EagerEnd => {
+                    let words = self.book.words();
+                    self.outbox.push(Transcribed::EagerEnd { turn, words });
+                }
+                Heard::TurnEnd => {
+                    let words = self.book.words();
+                    self.outbox.push(Transcribed::TurnEnd { turn, words });
+                }
             }
         }
         Ok(())
@@ -229,8 +243,9 @@ impl Session {
         self.retry.is_good();
         let words = self.book.words();
         if is_current && !words.is_empty() && words != self.shown {
-            self.outbox.push(Transcribed::Partial(words.clone()));
-            self.shown = words;
+            self.shown.clone_from(&words);
+            let turn = self.turn;
+            self.outbox.push(Transcribed::Partial { turn, words });
         }
         Ok(is_current)
     }
@@ -373,3 +388,7 @@ async fn until(moment: Option<Instant>) {
 pub fn start(wire: Wire, patience: Patience, input: mpsc::Receiver<Hear>, events: mpsc::Sender<Transcribed>) {
     tokio::spawn(Session::new(wire, patience, input, events).run());
 }
+
+#[cfg(test)]
+#[path = "tests/session.rs"]
+mod tests;

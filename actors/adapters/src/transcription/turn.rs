@@ -42,6 +42,8 @@ pub struct Turn {
     pub before: String,
     pub pieces: Vec<Piece>,
     pub asked: VecDeque<Asked>,
+    /// The words of all that it has are told.
+    pub is_answered: bool,
     /// How often it was given to a provider.
     pub times: u8,
     /// Why its words will not be known.
@@ -63,6 +65,7 @@ pub struct Asked {
 impl Turn {
     pub fn hear(&mut self, samples: &[i16]) {
         self.has_sound |= !samples.is_empty();
+        self.is_answered &= samples.is_empty();
         self.sound.extend_from_slice(samples);
         // Seldom, for all of it is moved.
         if self.sound.len() > LONGEST + HEARING as usize {
@@ -78,6 +81,15 @@ impl Turn {
         let place = self.pieces.partition_point(|old| old.from <= piece.from);
         self.pieces.insert(place, piece);
         Ok(())
+    }
+
+    /// What is known of it stays known, and its sound is not needed any more.
+    pub fn rest(&mut self) {
+        *self = Turn {
+            before: self.words(),
+            lost: self.lost,
+            ..Turn::default()
+        };
     }
 
     /// Has the connection still to get it?

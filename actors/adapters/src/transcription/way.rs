@@ -10,6 +10,8 @@ use tokio_tungstenite::tungstenite::{
 };
 
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(8);
+/// A wait may be so much shorter or longer.
+const JITTER: f64 = 0.25;
 /// Who waits for words waits so long for another try; later ones come too late.
 pub const SOON: Duration = Duration::from_secs(1);
 
@@ -96,7 +98,7 @@ impl Retry {
         self.is_good = true;
     }
 
-    /// After a connection that was good the next is opened at once, after others later and later.
+    /// After a connection that was good the next is opened at once, after others later and later, give or take a quarter.
     pub fn broke(&mut self, error: SpeechError, now: Instant, back_off: Duration) {
         self.failures = match mem::take(&mut self.is_good) {
             true => 0,
@@ -107,6 +109,8 @@ impl Retry {
             None => Duration::ZERO,
             Some(doublings) => back_off.saturating_mul(1 << doublings.min(10)).min(LONGEST_BACK_OFF),
         };
+        // Talks whose provider was away do not all come back at once.
+        let wait = wait.mul_f64(rand::random_range(1.0 - JITTER..=1.0 + JITTER));
         let asked = match error {
             SpeechError::Limited { retry_after } => retry_after.unwrap_or_default(),
             _ => Duration::ZERO,
@@ -118,17 +122,22 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn tries_come_later_and_later() {
         let (now, half) = (Instant::now(), Duration::from_millis(500));
         let mut retry = Retry::new(now);
-        let mut waits = Vec::new();
-        for _ in 0..6 {
+        for usual in [500, 1_000, 2_000, 4_000, 8_000, 8_000] {
             retry.broke(SpeechError::Absent, now, half);
-            waits.push((retry.at() - now).as_millis());
+            let waits = (retry.at() - now).as_millis();
+            assert!((usual * 3 / 4..=usual * 5 / 4).contains(&waits), "{usual}: {waits}");
         }
-        assert_eq!(waits, [500, 1_000, 2_000, 4_000, 8_000, 8_000]);
+        let waits = (0..20).map(|_| {
+            retry.broke(SpeechError::Absent, now, half);
+            retry.at()
+        });
+        assert!(waits.collect::<HashSet<_>>().len() > 1, "not all at once");
         retry.is_good();
         retry.broke(SpeechError::Closed, now, half);
         assert_eq!((retry.at(), retry.failed()), (now, Some(SpeechError::Closed)));

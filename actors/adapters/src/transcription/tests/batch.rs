@@ -23,7 +23,7 @@ async fn speech_becomes_words() {
     // A second of a square wave.
     let wave = (0..16_000).map(|at| if at / 20 % 2 == 0 { 32_124 } else { -32_124 });
     let speech = Pcm::new(16_000, wave.collect::<Vec<_>>());
-    let heard = provider(&server.url()).transcribe(&speech, "de-DE").await;
+    let heard = transcribe(&provider(&server.url()), &speech, "de-DE").await;
     assert_eq!(heard, Ok("Yes, of course.".into()));
     let asked = server.asked().remove(0);
     assert_eq!(asked.path, "POST /v1/audio/transcriptions");
@@ -60,7 +60,7 @@ async fn the_address_may_end_with_the_host() {
         (format!("{host}/v1/"), "Three."),
     ] {
         assert_eq!(
-            provider(&url).transcribe(&silence(), "x-unknown").await,
+            transcribe(&provider(&url), &silence(), "x-unknown").await,
             Ok(words.into())
         );
     }
@@ -81,7 +81,7 @@ async fn bad_luck_is_tried_once_more() {
             _ => Answer::Words("Well.".into()),
         })
         .await;
-        let heard = provider(&server.url()).transcribe(&silence(), "en").await;
+        let heard = transcribe(&provider(&server.url()), &silence(), "en").await;
         assert_eq!((heard, server.asked().len()), (Ok("Well.".into()), 2));
     }
 }
@@ -115,7 +115,7 @@ async fn a_failure_says_what_to_do_and_nothing_of_what_was_said() {
             _ => Patience::default(),
         };
         let provider = provider_with(Kind::Openai, &server.url(), patience);
-        let failure = provider.transcribe(&silence(), "en").await.unwrap_err().to_string();
+        let failure = transcribe(&provider, &silence(), "en").await.unwrap_err().to_string();
         assert!(failure.contains(why), "{answer:?}: {failure}");
         assert!(!failure.contains("secret"), "{failure}");
     }
@@ -124,7 +124,7 @@ async fn a_failure_says_what_to_do_and_nothing_of_what_was_said() {
 #[tokio::test]
 async fn words_without_end_are_cut() {
     let server = TranscriptionServer::understanding(&[&"a".repeat(3_000)]).await;
-    let heard = provider(&server.url()).transcribe(&silence(), "en").await;
+    let heard = transcribe(&provider(&server.url()), &silence(), "en").await;
     assert_eq!(heard.map(|words| words.len()), Ok(guard::MAX_WORDS));
 }
 
@@ -184,7 +184,7 @@ async fn answers_keep_their_order_and_what_is_forgotten_has_no_words() {
     }
     talk.tell(Hear::Discard).await;
     talk.tell(Hear::Finalize).await;
-    talk.tell(Hear::Begin).await;
+    talk.begin().await;
     talk.tell(Hear::Finalize).await;
     open.send_replace(true);
     for expected in ["One.", "Two.", "", "", ""] {

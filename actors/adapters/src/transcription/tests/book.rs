@@ -129,29 +129,36 @@ fn a_little_that_is_not_told_is_not_waited_for() {
     told.is_sure = false;
     told.turn(2).ask();
     told.heard(0, 1, "Yes", false);
-    told.now += Duration::from_millis(500);
+    told.now += Duration::from_millis(1_200);
     assert_eq!(told.answers(), none(), "a second is more than a little");
-    told.book
-        .heard(Piece {
-            from: 0,
-            to: 2 * SECOND - 8_000,
-            text: "Yes, please".into(),
-            is_done: false,
-        })
-        .unwrap();
-    assert_eq!(told.answers(), ["Yes, please"]);
+    let mut heard_to = |lacking: u64, text: &str| {
+        let to = 2 * SECOND - lacking;
+        let text = text.to_owned();
+        let (from, is_done) = (0, false);
+        told.book
+            .heard(Piece {
+                from,
+                to,
+                text,
+                is_done,
+            })
+            .unwrap();
+        told.answers()
+    };
+    assert_eq!(heard_to(3_200, "Yes, but"), none(), "a `no` takes 200 ms");
+    assert_eq!(heard_to(2_400, "Yes, but no"), ["Yes, but no"]);
     // A short turn of which nothing was heard.
     told.book.begin();
     told.book.hear(&[1; 3_200]);
     told.book.next_unsent(told.now, 0).unwrap();
     told.ask();
-    told.now += Duration::from_millis(500);
+    told.now += Duration::from_millis(1_200);
     assert_eq!(told.answers(), none());
     assert_eq!(
         told.book.wake(told.now, false),
-        Some(told.now + Duration::from_millis(9_500))
+        Some(told.now + Duration::from_millis(8_800))
     );
-    told.now += Duration::from_millis(9_500);
+    told.now += Duration::from_millis(8_800);
     assert_eq!(told.answers(), ["! timeout"]);
 }
 
@@ -215,6 +222,25 @@ fn a_pause_of_the_connection_loses_no_words() {
     told.more(1).ask();
     told.heard(0, 1, "yes.", true);
     assert_eq!(told.answers(), ["Well yes."]);
+}
+
+#[test]
+fn what_is_answered_costs_no_other_connection() {
+    let mut told = Told::new();
+    told.turn(1).ask();
+    told.heard(0, 1, "Yes,", true);
+    assert_eq!(told.answers(), ["Yes,"]);
+    told.book.broke(SpeechError::Closed);
+    assert!(!told.book.wants_link());
+    told.ask();
+    assert_eq!(told.answers(), ["Yes,"], "it is known");
+    told.more(1);
+    told.book.broke(SpeechError::Closed);
+    assert!(told.book.wants_link(), "of what was said later nothing is known");
+    assert_eq!(told.book.next_unsent(told.now, 0).unwrap().samples.len(), 16_000);
+    told.ask();
+    told.heard(0, 1, "please.", true);
+    assert_eq!(told.answers(), ["Yes, please."]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Deepgram's `/v1/listen`.
 use super::*;
 use serde_json::json;
+use tokio::sync::watch;
 
 async fn listening(script: impl Fn(Asked) -> Vec<Say> + Send + Sync + 'static) -> HearingServer {
     HearingServer::start_with(Protocol::Listen, script).await
@@ -17,11 +18,11 @@ async fn a_turn_is_heard_while_it_is_spoken() {
     })
     .await;
     let mut talk = Talk::with(&server, Protocol::Listen, Patience::default());
-    talk.tell(Hear::Begin).await;
+    talk.begin().await;
     talk.speak(200).await;
-    assert_eq!(talk.next().await, Transcribed::Partial("I woud".into()));
+    assert_eq!(talk.next().await, partial("I woud"));
     talk.speak(300).await;
-    assert_eq!(talk.next().await, Transcribed::Partial("I would like".into()));
+    assert_eq!(talk.next().await, partial("I would like"));
     talk.tell(Hear::Finalize).await;
     assert_eq!(talk.words().await, Ok("I would like a table.".into()));
     let connected = server.log.until("connected", 1).await;
@@ -74,7 +75,7 @@ async fn late_words_of_a_forgotten_turn_are_not_told() {
     })
     .await;
     let mut talk = Talk::with(&server, Protocol::Listen, Patience::default());
-    talk.tell(Hear::Begin).await;
+    talk.begin().await;
     talk.speak(300).await;
     server.log.until("sound", 1).await;
     talk.tell(Hear::Discard).await;
@@ -90,9 +91,36 @@ async fn a_provider_that_has_said_all_need_not_say_it_again() {
         _ => Vec::new(),
     })
     .await;
-    let mut talk = Talk::with(&server, Protocol::Listen, Patience::default());
-    talk.turn(600).await;
+    let patience = Patience {
+        rest: Duration::from_millis(50),
+        ..Patience::default()
+    };
+    let mut talk = Talk::with(&server, Protocol::Listen, patience);
+    talk.turn(540).await;
     assert_eq!(talk.words().await, Ok("Yes.".into()), "without an answer to Finalize");
+}
+
+/// What is told of late is a word yet.
+#[tokio::test]
+async fn the_last_word_is_waited_for() {
+    let (open, gate) = watch::channel(false);
+    let server = listening(move |asked| match (asked.came, asked.ms) {
+        (Came::Sound, 400) => some("I would"),
+        (Came::Flush, _) => vec![Say::Gate(gate.clone()), Say::Words("not.".into())],
+        _ => Vec::new(),
+    })
+    .await;
+    let patience = Patience {
+        rest: Duration::ZERO,
+        ..Patience::default()
+    };
+    let mut talk = Talk::with(&server, Protocol::Listen, patience);
+    talk.turn(640).await;
+    assert_eq!(talk.next().await, partial("I would"));
+    server.log.until("type", 1).await;
+    // Its time to rest is over, and 240 ms are missing.
+    open.send_replace(true);
+    assert_eq!(talk.words().await, Ok("I would not.".into()));
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn a_connection_that_breaks_costs_no_words() {
         })
         .await;
         let mut talk = Talk::with(&server, protocol, Patience::default());
-        talk.tell(Hear::Begin).await;
+        talk.begin().await;
         talk.speak(400).await;
         server.log.until("closed", 1).await;
         talk.speak(100).await;
@@ -82,8 +82,8 @@ async fn who_is_refused_learns_why_and_a_later_turn_may_be_let_in() {
         )
         .await;
         let patience = Patience {
-            // The third try is not waited for.
-            back_off: Duration::from_millis(600),
+            // The third try is not waited for: a second and more, at the least.
+            back_off: Duration::from_millis(700),
             ..Patience::default()
         };
         let mut talk = Talk::with(&server, Protocol::Listen, patience);
@@ -91,7 +91,7 @@ async fn who_is_refused_learns_why_and_a_later_turn_may_be_let_in() {
         talk.turn(200).await;
         assert_eq!(talk.words().await, Err(expected), "{status}");
         assert_eq!(server.log.with("refused").len(), 2);
-        talk.tell(Hear::Begin).await;
+        talk.begin().await;
         talk.speak(200).await;
         server.log.until("connected", 1).await;
         talk.tell(Hear::Finalize).await;
@@ -164,7 +164,7 @@ async fn whole_sounds_are_understood_by_all() {
         })
         .await;
         let provider = provider_with(kind_of(protocol), &server.url, Patience::default());
-        assert_eq!(provider.transcribe(&speech, "de").await, Ok("1000 ms".into()));
+        assert_eq!(transcribe(&provider, &speech, "de").await, Ok("1000 ms".into()));
         server.log.until("closed", 1).await;
     }
 }

@@ -20,21 +20,29 @@ async fn turns_end_where_it_says() {
     let provider = provider_with(Kind::DeepgramFlux, &server.url, Patience::default());
     assert!(provider.detects_turns());
     let mut talk = Talk::open(&provider);
-    talk.tell(Hear::Begin).await;
+    talk.begin().await;
+    let eager = |words: &str| Transcribed::EagerEnd {
+        turn: 1,
+        words: words.into(),
+    };
+    let over = |words: &str| Transcribed::TurnEnd {
+        turn: 1,
+        words: words.into(),
+    };
     let expected = [
-        Transcribed::Partial("I would".into()),
-        Transcribed::EagerEnd("I would like".into()),
-        Transcribed::Resumed,
-        Transcribed::EagerEnd("I would like a table".into()),
-        Transcribed::TurnEnd("I would like a table.".into()),
-        Transcribed::TurnEnd("I would like a table. Please.".into()),
+        partial("I would"),
+        eager("I would like"),
+        Transcribed::Resumed { turn: 1 },
+        eager("I would like a table"),
+        over("I would like a table."),
+        over("I would like a table. Please."),
     ];
     talk.speak(80).await;
     for expected in expected {
         talk.speak(80).await;
         let mut next = talk.next().await;
         // Its words are told before what follows from them.
-        if matches!(&next, Transcribed::Partial(_)) && next != expected {
+        if matches!(&next, Transcribed::Partial { .. }) && next != expected {
             next = talk.next().await;
         }
         assert_eq!(next, expected);

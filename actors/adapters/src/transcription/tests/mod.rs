@@ -19,7 +19,9 @@ mod flux;
 mod realtime;
 
 use super::*;
+use crate::sound::HEARING;
 use hearing_server::{Asked, Came, HearingServer, Protocol, Say};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const KEY: &str = "sk-secret/1234";
 
@@ -47,15 +49,50 @@ fn kind_of(protocol: Protocol) -> Kind {
     }
 }
 
-/// A talk with the provider.
-struct Talk(Transcript);
+/// The words of some speech.
+async fn transcribe(provider: &Provider, speech: &Pcm, language: &str) -> Result<String, Failure> {
+    let mut talk = Talk::of(provider.open(Ask {
+        language: language.into(),
+        names: Vec::new(),
+    }));
+    talk.begin().await;
+    let sound = speech.at(HEARING);
+    for piece in sound.samples.chunks(1_600) {
+        talk.tell(Hear::Sound(Pcm::new(HEARING, piece))).await;
+    }
+    talk.tell(Hear::Finalize).await;
+    loop {
+        match talk.next().await {
+            Transcribed::Final(words) => return Ok(words),
+            Transcribed::Failed(failure) => return Err(failure),
+            _ => {}
+        }
+    }
+}
+
+/// Of the first turn.
+fn partial(words: &str) -> Transcribed {
+    let words = words.to_owned();
+    Transcribed::Partial { turn: 1, words }
+}
+
+/// A talk with the provider. Its turns are numbered from 1.
+struct Talk {
+    transcript: Transcript,
+    turns: AtomicU64,
+}
 
 impl Talk {
     fn open(provider: &Provider) -> Self {
-        Talk(provider.open(Ask {
+        Talk::of(provider.open(Ask {
             language: "de-AT".into(),
             names: vec!["Callboard".into(), "Ann Lee".into()],
         }))
+    }
+
+    fn of(transcript: Transcript) -> Self {
+        let turns = AtomicU64::new(0);
+        Talk { transcript, turns }
     }
 
     fn with(server: &HearingServer, protocol: Protocol, patience: Patience) -> Self {
@@ -63,7 +100,13 @@ impl Talk {
     }
 
     async fn tell(&self, hear: Hear) {
-        self.0.input.send(hear).await.unwrap();
+        self.transcript.input.send(hear).await.unwrap();
+    }
+
+    /// The next turn.
+    async fn begin(&self) {
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed) + 1;
+        self.tell(Hear::Begin(turn)).await;
     }
 
     /// In pieces of 20 ms.
@@ -75,13 +118,13 @@ impl Talk {
 
     /// A whole turn of so many milliseconds.
     async fn turn(&self, ms: usize) {
-        self.tell(Hear::Begin).await;
+        self.begin().await;
         self.speak(ms).await;
         self.tell(Hear::Finalize).await;
     }
 
     async fn next(&mut self) -> Transcribed {
-        let next = tokio::time::timeout(Duration::from_secs(30), self.0.events.recv());
+        let next = tokio::time::timeout(Duration::from_secs(30), self.transcript.events.recv());
         next.await.expect("in time").expect("it goes on")
     }
 
@@ -92,7 +135,7 @@ impl Talk {
             match self.next().await {
                 Transcribed::Final(words) => return (Ok(words), partial),
                 Transcribed::Failed(failure) => return (Err(failure.name()), partial),
-                Transcribed::Partial(words) => partial = Some(words),
+                Transcribed::Partial { words, .. } => partial = Some(words),
                 other => panic!("{other:?}"),
             }
         }

@@ -43,13 +43,13 @@ async fn a_turn_is_appended_and_committed() {
     })
     .await;
     let mut talk = Talk::with(&server, Protocol::Realtime, Patience::default());
-    talk.tell(Hear::Begin).await;
+    talk.begin().await;
     talk.speak(400).await;
-    let mut partial = talk.next().await;
-    if partial == Transcribed::Partial("Yes,".into()) {
-        partial = talk.next().await;
+    let mut told = talk.next().await;
+    if told == partial("Yes,") {
+        told = talk.next().await;
     }
-    assert_eq!(partial, Transcribed::Partial("Yes, please".into()));
+    assert_eq!(told, partial("Yes, please"));
     talk.tell(Hear::Finalize).await;
     assert_eq!(talk.words().await, Ok("Yes, please!".into()));
     let path = "/v1/realtime?intent=transcription&model=gpt-live-transcribe&language=de";
@@ -115,9 +115,9 @@ async fn what_is_forgotten_is_cleared_and_its_words_are_nobodys() {
     })
     .await;
     let mut talk = Talk::with(&server, Protocol::Realtime, Patience::default());
-    talk.tell(Hear::Begin).await;
+    talk.begin().await;
     talk.speak(300).await;
-    assert_eq!(talk.next().await, Transcribed::Partial("Uh".into()));
+    assert_eq!(talk.next().await, partial("Uh"));
     talk.tell(Hear::Discard).await;
     server.log.until("type", 2).await;
     assert_eq!(kinds(&server), ["session.update", "input_audio_buffer.clear"]);
