@@ -4,6 +4,7 @@ pub mod email;
 pub mod mail;
 pub mod outbound;
 mod provider_http;
+mod provider_problem;
 mod provider_socket;
 pub mod recording;
 pub mod signature;

@@ -7,7 +7,7 @@ use super::{
     transport::{CallTransport, Event, Settling, Words},
     wishes::no_in,
 };
-use crate::call::leg::Control;
+use crate::{call::leg::Control, room::speech_input::UNKNOWN};
 use adapters::brain::{Heard, Speech};
 use entities::{Result, agent::Definition, session::EndedBy};
 use rules::session::command::Command;
@@ -29,6 +29,10 @@ pub(super) async fn take_in<L: CallTransport>(
     let place = speech_out.hear(&words).await;
     if let Some(later) = words.later {
         late_words.follow(later, place, speech_out.last_said.clone());
+        return None;
+    }
+    let has_sound = words.speech.audio.as_ref().is_some_and(|audio| !audio.is_empty());
+    if has_sound && words.speech.text == UNKNOWN && late_words.follow_own(place, &speech_out.last_said) {
         return None;
     }
     // The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about. Where the phrases hear

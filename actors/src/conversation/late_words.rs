@@ -11,6 +11,7 @@ use crate::{
     deps::Deps,
     room::speech_input::{LaterWords, UNKNOWN, Understood},
 };
+use adapters::brain::OwnWords;
 use entities::{
     agent::Definition,
     boxed,
@@ -22,13 +23,49 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use rules::session::command::Command;
+use runtime::clock::Busy;
+use std::collections::VecDeque;
+use tokio::sync::mpsc;
 
 /// Of one talk; it is dropped with it.
 #[derive(Default)]
 pub struct LateWords {
     awaited: FuturesUnordered<BoxFuture<'static, Late>>,
+    /// Those that the brain tells.
+    own: Option<Own>,
     /// Who is told of them.
     session: Option<(Deps, TenantScoped<SessionId>)>,
+}
+
+/// What a brain that hears by itself has understood, utterance by utterance.
+struct Own {
+    words: mpsc::Receiver<OwnWords>,
+    /// The turns whose words are to come, in that order, and what the agent had said before each.
+    turns: VecDeque<(usize, String)>,
+}
+
+impl Own {
+    /// May be dropped and called again. None: none are awaited.
+    async fn next(&mut self) -> Option<Late> {
+        if self.turns.is_empty() {
+            return None;
+        }
+        let told = self.words.recv().await;
+        if told.is_none() {
+            self.turns.clear();
+        }
+        let (place, after) = self.turns.pop_front()?;
+        let busy = Busy::default();
+        let understood = Understood {
+            words: told?.words,
+            busy,
+        };
+        Some(Late {
+            place,
+            after,
+            understood,
+        })
+    }
 }
 
 /// Some that are known now.
@@ -44,6 +81,7 @@ impl LateWords {
     pub fn of(deps: &Deps, leg: &Leg) -> Self {
         LateWords {
             awaited: FuturesUnordered::new(),
+            own: None,
             session: Some((deps.clone(), leg.session())),
         }
     }
@@ -58,10 +96,39 @@ impl LateWords {
         self.awaited.push(late.boxed());
     }
 
+    /// From now on the brain tells what it understands.
+    pub fn listen_to(&mut self, words: mpsc::Receiver<OwnWords>) {
+        let turns = VecDeque::new();
+        self.own = Some(Own { words, turns });
+    }
+
+    /// What was said there will be told by the brain. `false`: it tells nothing.
+    pub fn follow_own(&mut self, place: usize, after: &str) -> bool {
+        let Some(own) = &mut self.own else { return false };
+        own.turns.push_back((place, after.to_owned()));
+        true
+    }
+
+    /// The next that are known. May be dropped and called again. None: none are awaited.
+    async fn awaited(&mut self) -> Option<Late> {
+        let LateWords { awaited, own, .. } = self;
+        let own = async {
+            match own {
+                Some(own) => own.next().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            Some(late) = awaited.next() => Some(late),
+            Some(late) = own => Some(late),
+            else => None,
+        }
+    }
+
     /// The next that are known; never resolves if none are awaited. May be dropped and called again.
     #[boxed]
     pub async fn next(&mut self) -> Late {
-        match self.awaited.next().await {
+        match self.awaited().await {
             Some(late) => late,
             None => pending().await,
         }
@@ -100,11 +167,37 @@ impl LateWords {
     /// The wish in those that are still awaited: for what must not be done before it is known. Seconds at most.
     #[boxed]
     pub async fn last(&mut self, definition: &Definition, judge: &mut Judge) -> Option<No> {
-        while let Some(late) = self.awaited.next().await {
+        while let Some(late) = self.awaited().await {
             if let Some(no) = self.take(&late, definition, judge) {
                 return Some(no);
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_brains_own_words_follow_in_their_order() {
+        let (tell, told) = mpsc::channel(4);
+        let mut late_words = LateWords::default();
+        assert!(!late_words.follow_own(0, ""), "it tells nothing");
+        late_words.listen_to(told);
+        for (place, words) in [(1, "Yes."), (3, "No.")] {
+            assert!(late_words.follow_own(place, "Good day."));
+            tell.send(OwnWords { words: words.into() }).await.unwrap();
+        }
+        for (place, words) in [(1, "Yes."), (3, "No.")] {
+            let late = late_words.next().await;
+            let known = (late.place, late.after.as_str(), late.understood.words.as_str());
+            assert_eq!(known, (place, "Good day.", words));
+        }
+        assert!(late_words.awaited().await.is_none(), "none are awaited");
+        late_words.follow_own(5, "");
+        drop(tell);
+        assert!(late_words.awaited().await.is_none(), "nobody tells them any more");
     }
 }

@@ -189,6 +189,9 @@ impl<L: CallTransport> Conversation<L> {
         if let Some(listener) = self.brain.live_sound() {
             self.speech_out.transport.lead_sound_to(listener);
         }
+        if let Some(words) = self.brain.own_words() {
+            self.late_words.listen_to(words);
+        }
         let mut next = Next::Heard(Heard::Opening);
         loop {
             let input = match next {

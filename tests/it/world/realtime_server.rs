@@ -68,15 +68,22 @@ pub struct Ways {
     pub says_nothing: bool,
     /// The end of an answer tells nothing of its items. The known one repeats them.
     pub repeats_nothing: bool,
+    /// Its errors do not say what they are about.
+    pub names_no_asks: bool,
+    pub refuses_transcription: bool,
     key: Option<String>,
 }
 
 /// What is answered to a turn; the number counts the answers of a connection from 0.
 type Script = dyn Fn(&Turn, usize) -> Answer + Send + Sync;
 
+/// The events that tell what was understood of an item; the number counts those of a connection from 0.
+pub type Hears = dyn Fn(usize, &str) -> Vec<Value> + Send + Sync;
+
 pub struct State {
     pub script: Box<Script>,
     pub ways: Mutex<Ways>,
+    pub hears: Mutex<Option<Arc<Hears>>>,
     /// Everything that came in, and `{"type": "connected" | "error" | "pong" | "closed"}`.
     events: watch::Sender<Vec<Value>>,
 }
@@ -94,6 +101,7 @@ impl RealtimeServer {
         let state = Arc::new(State {
             script: Box::new(script),
             ways: Mutex::default(),
+            hears: Mutex::default(),
             events: watch::Sender::default(),
         });
         let serving = state.clone();
@@ -125,6 +133,23 @@ impl RealtimeServer {
     /// Ends its answers without a word of what was in them.
     pub fn repeat_nothing(self) -> Self {
         self.state.ways.lock().unwrap().repeats_nothing = true;
+        self
+    }
+
+    /// Its errors do not say what they are about.
+    pub fn name_no_asks(self) -> Self {
+        self.state.ways.lock().unwrap().names_no_asks = true;
+        self
+    }
+
+    pub fn refuse_transcription(self) -> Self {
+        self.state.ways.lock().unwrap().refuses_transcription = true;
+        self
+    }
+
+    /// What is told of the words of each item that was said, where a transcription is wanted: of the nth, from 0.
+    pub fn understand(self, hears: impl Fn(usize, &str) -> Vec<Value> + Send + Sync + 'static) -> Self {
+        *self.state.hears.lock().unwrap() = Some(Arc::new(hears));
         self
     }
 

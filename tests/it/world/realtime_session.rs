@@ -39,6 +39,8 @@ pub struct Session {
     pub state: Arc<State>,
     /// 24 kHz PCM in place of mu-law.
     pub wide: bool,
+    transcribes: bool,
+    heard: usize,
     pub buffer: Vec<u8>,
     pub turn: Turn,
     pub answers: usize,
@@ -61,6 +63,8 @@ impl Session {
             socket,
             state,
             wide: false,
+            transcribes: false,
+            heard: 0,
             buffer: Vec::new(),
             turn: Turn::default(),
             answers: 0,
@@ -99,8 +103,12 @@ impl Session {
         // Last, so that who waits for it finds it done.
         self.state.note(ask.clone());
         if let Err(Refusal(code, param, message)) = outcome {
+            let event_id = match self.state.ways.lock().unwrap().names_no_asks {
+                true => Value::Null,
+                false => ask["event_id"].clone(),
+            };
             let error = json!({"type": "invalid_request_error", "code": code, "param": param, "message": message,
-                "event_id": ask["event_id"]});
+                "event_id": event_id});
             let error = json!({"type": "error", "error": error});
             self.state.note(error.clone());
             self.send(error).await;
@@ -163,6 +171,14 @@ impl Session {
                 "This server cannot hear turns.",
             );
         }
+        self.transcribes = match &audio["input"]["transcription"] {
+            Value::Null => false,
+            wanted if wanted["model"].is_string() && !self.state.ways.lock().unwrap().refuses_transcription => true,
+            _ => {
+                let words = "Unknown parameter.";
+                return refuse("unknown_parameter", "session.audio.input.transcription", words);
+            }
+        };
         self.wide = match &audio["input"]["format"] {
             format if audio["output"]["format"] != *format => {
                 return refuse(
@@ -205,6 +221,12 @@ impl Session {
         let item_id = self.item(format!("user: {ms} ms"), None);
         self.send(json!({"type": "input_audio_buffer.committed", "item_id": item_id}))
             .await;
+        let hears = self.state.hears.lock().unwrap().clone().filter(|_| self.transcribes);
+        let heard = hears.map(|hears| hears(self.heard, &item_id)).unwrap_or_default();
+        for event in heard {
+            self.send(event).await;
+        }
+        self.heard += 1;
         Ok(())
     }
 

@@ -64,6 +64,18 @@ pub enum LiveSound {
     Discard,
 }
 
+/// Of the way to a brain that hears by itself so much is kept free for the ends of what it hears: a `Piece` that leaves less is not
+/// put there.
+pub const LIVE_KEPT_FREE: usize = 4;
+
+/// What a brain that hears by itself has understood of something that was said: one for each [`Heard::Words`] with sound, in their
+/// order, 10 s later at most. Of what was retracted there may be none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnWords {
+    /// Empty: there is no word in it, or it was not understood.
+    pub words: String,
+}
+
 /// One thing that the mind wants.
 #[derive(Debug)]
 pub enum Act {
@@ -171,6 +183,10 @@ pub trait Brain: Send {
     fn live_sound(&mut self) -> Option<mpsc::Sender<LiveSound>> {
         None
     }
+    /// What it understands of what is said to it, where it tells that beside its answers. Asked for once, before the first words.
+    fn own_words(&mut self) -> Option<mpsc::Receiver<OwnWords>> {
+        None
+    }
     /// Calls it when the first of an answer has come from its model; of whoever does not call it, the first act is that.
     fn on_first_token(&mut self, _tell: FirstToken) {}
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
@@ -253,7 +269,12 @@ impl Providers {
                 };
                 // The speech provider's voices are not its own.
                 briefing.voice = briefing.voice.filter(|voice| provider.voices().contains(voice));
-                Box::new(realtime::Realtime::new(provider.clone(), settings, briefing))
+                // Who writes down what is said is asked once.
+                let provider = match self.transcription {
+                    Some(_) => provider.clone().with_transcription(""),
+                    None => provider.clone(),
+                };
+                Box::new(realtime::Realtime::new(provider, settings, briefing))
             }
             (agent::Brain::Scripted { replies }, _, _) => Box::new(Scripted::new(briefing, replies, variables)),
             (agent::Brain::Chat { .. }, None, _) | (agent::Brain::Realtime { .. }, _, None) => {

@@ -28,13 +28,25 @@ pub fn query(model: &str, language: Option<&str>, names: Vec<String>) -> Vec<(&'
     fixed.into_iter().chain(key_terms(model, names)).collect()
 }
 
-/// Words to expect, told to those models that take them.
+/// The name of a word to expect.
+pub const KEY_TERM: &str = "keyterm";
+/// It takes 500 tokens of them, which it counts itself: so many words, and characters in all, are surely fewer.
+const MOST_TERMS: usize = 50;
+const MOST_CHARACTERS: usize = 200;
+
+/// Words to expect, told to those models that take them: the first of them.
 pub fn key_terms(model: &str, names: Vec<String>) -> impl Iterator<Item = (&'static str, String)> {
     let takes_them = ["nova-3", "flux"].iter().any(|name| model.starts_with(name));
+    let mut characters = 0;
     names
         .into_iter()
         .filter(move |_| takes_them)
-        .map(|name| ("keyterm", name))
+        .take(MOST_TERMS)
+        .take_while(move |name| {
+            characters += name.chars().count();
+            characters <= MOST_CHARACTERS
+        })
+        .map(|name| (KEY_TERM, name))
 }
 
 /// Flushes whose answers have not come.
@@ -117,8 +129,8 @@ impl Dialect for Deepgram {
     }
 
     /// What is left of it must not run into the next turn's words.
-    fn discard(&mut self, _from: u64, at: u64) -> Vec<Message> {
-        self.flush_now(at)
+    fn discard(&mut self, _from: u64, at: u64) -> Result<Vec<Message>, SpeechError> {
+        Ok(self.flush_now(at))
     }
 
     /// A text: sound would be paid for.

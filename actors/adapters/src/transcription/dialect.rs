@@ -18,8 +18,8 @@ pub trait Dialect: Send {
     fn sound(&mut self, samples: &[i16]) -> Message;
     /// All before `at` is wanted now.
     fn flush(&mut self, at: u64) -> Vec<Message>;
-    /// Nobody wants what is between `from` and `at`.
-    fn discard(&mut self, from: u64, at: u64) -> Vec<Message>;
+    /// Nobody wants what is between `from` and `at`. An error ends the connection.
+    fn discard(&mut self, from: u64, at: u64) -> Result<Vec<Message>, SpeechError>;
     /// Tells that we are still there.
     fn keep_alive(&mut self) -> Option<KeepAlive> {
         None

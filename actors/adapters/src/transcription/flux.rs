@@ -15,6 +15,9 @@ const MESSAGE: usize = 1_280;
 /// Samples by which a turn may end before the flush that ended it.
 const SLACK: u64 = 8_000;
 
+/// Languages that it takes a hint for; others it refuses.
+const HINTS: [&str; 10] = ["en", "es", "fr", "de", "hi", "ru", "pt", "ja", "it", "nl"];
+
 /// What is said in the address. Without a model it is the one for the language.
 pub fn query(model: &str, language: Option<&str>, names: Vec<String>) -> Vec<(&'static str, String)> {
     let model = match (model, language) {
@@ -30,7 +33,7 @@ pub fn query(model: &str, language: Option<&str>, names: Vec<String>) -> Vec<(&'
         ("eager_eot_threshold", "0.4"),
         ("eot_timeout_ms", "5000"),
     ];
-    let hint = language.filter(|_| model.ends_with("-multi"));
+    let hint = language.filter(|code| model.ends_with("-multi") && HINTS.contains(code));
     let fixed = fixed.into_iter().chain(hint.map(|code| ("language_hint", code)));
     let fixed = fixed.map(|(name, value)| (name, value.to_owned()));
     fixed.chain(key_terms(model, names)).collect()
@@ -86,11 +89,11 @@ impl Dialect for Flux {
     }
 
     /// What is left of it must not run into the next turn's words.
-    fn discard(&mut self, _from: u64, at: u64) -> Vec<Message> {
-        match self.turn {
+    fn discard(&mut self, _from: u64, at: u64) -> Result<Vec<Message>, SpeechError> {
+        Ok(match self.turn {
             Some(_) => self.end_turn(at),
             None => Vec::new(),
-        }
+        })
     }
 
     /// It has no message for that: a little silence.

@@ -1,7 +1,7 @@
 //! A provider that hears while it is spoken: where its websocket is, and what is told there of a talk.
 use super::{
     Ask, Patience,
-    deepgram::{self, Deepgram},
+    deepgram::{self, Deepgram, KEY_TERM},
     dialect::Dialect,
     flux::{self, Flux},
     realtime::{self, Realtime},
@@ -89,11 +89,19 @@ impl Hosted {
                 (flux::query(&self.model, language.as_deref(), names), "Token")
             }
         };
-        address.url.query_pairs_mut().extend_pairs(query);
+        let has_terms = query.iter().any(|(name, _)| *name == KEY_TERM);
+        let plain = has_terms.then(|| {
+            let mut plain = address.clone();
+            let query = query.iter().filter(|(name, _)| *name != KEY_TERM);
+            plain.url.query_pairs_mut().extend_pairs(query);
+            plain
+        });
+        address.url.query_pairs_mut().extend_pairs(&query);
         let key = self.api_key.as_ref();
         Wire {
             name: self.protocol.name(),
             address,
+            plain,
             key: key.map(|key| (AUTHORIZATION, key.header_with(scheme))),
             dialect,
         }

@@ -166,23 +166,73 @@ impl Items {
         self.outcomes()
     }
 
-    /// Nobody wants what is after `from`, up to `at`.
-    pub fn discard(&mut self, from: u64, at: u64) {
+    /// Nobody wants what is after `from`, up to `at`. Those that are not confirmed stay, for the next confirmation is the first one's:
+    /// fails where there are too many.
+    pub fn discard(&mut self, from: u64, at: u64) -> Result<(), SpeechError> {
         for item in self.committed.iter_mut().filter(|item| item.from >= from) {
             item.is_dropped = true;
         }
         let open = mem::replace(&mut self.open, Item::at(at));
         self.end(open.id);
         while self.committed.iter().filter(|item| item.is_dropped).count() > MOST_DROPPED {
-            let oldest = self.committed.iter().position(|item| item.is_dropped);
-            let Some(item) = oldest.and_then(|at| self.committed.remove(at)) else {
-                break;
-            };
-            self.end(item.id);
+            let mut items = self.committed.iter();
+            let oldest = items.position(|item| item.is_dropped && item.is_confirmed);
+            let oldest = oldest.and_then(|at| self.committed.remove(at));
+            self.end(oldest.ok_or(SpeechError::TooLong)?.id);
         }
+        Ok(())
     }
 
     pub fn is_full(&self) -> bool {
         self.committed.len() >= MOST_ITEMS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(from: u64, to: u64, text: &str) -> Heard {
+        Heard::Words(Piece {
+            from,
+            to,
+            text: text.into(),
+            is_done: true,
+        })
+    }
+
+    /// A provider that is behind with its confirmations.
+    #[test]
+    fn what_is_forgotten_is_confirmed_all_the_same() {
+        let mut items = Items::default();
+        let most = MOST_DROPPED as u64;
+        for at in 0..most {
+            items.commit(at + 1);
+            items.discard(at, at + 1).unwrap();
+        }
+        items.commit(most + 1);
+        for at in 0..=most {
+            assert_eq!(items.confirm(format!("item-{at}"), 0), Ok(false), "{at}");
+        }
+        let told = items.conclude(Some(&format!("item-{most}")), Ok(Some("Yes.".into())));
+        assert_eq!(told, [words(most, most + 1, "Yes.")]);
+    }
+
+    #[test]
+    fn of_what_is_forgotten_only_so_much_is_kept() {
+        let mut items = Items::default();
+        for at in 0..100 {
+            items.commit(at + 1);
+            items.confirm(format!("item-{at}"), 0).unwrap();
+            items.discard(at, at + 1).unwrap();
+        }
+        assert_eq!(items.committed.len(), MOST_DROPPED);
+        for at in 100..100 + MOST_DROPPED as u64 {
+            items.commit(at + 1);
+            items.discard(at, at + 1).unwrap();
+        }
+        items.commit(1_000);
+        let last = 100 + MOST_DROPPED as u64;
+        assert_eq!(items.discard(last, 1_000), Err(SpeechError::TooLong));
     }
 }

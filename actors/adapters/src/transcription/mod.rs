@@ -63,18 +63,20 @@ impl Ask {
         told
     }
 
-    /// ISO 639, as `de` of `de-AT`, if it looks like one.
     fn language_code(&self) -> Option<String> {
-        let code = self
-            .language
-            .split(['-', '_'])
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let code = if code == "nb" { "no".to_owned() } else { code };
-        let is_code = (2..=3).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_lowercase());
-        is_code.then_some(code)
+        language_code(&self.language)
     }
+}
+
+/// ISO 639, as `de` of `de-AT`, if it looks like one. `language`: BCP 47.
+pub fn language_code(language: &str) -> Option<String> {
+    let code = language.split(['-', '_']).next().unwrap_or_default();
+    let code = match code.to_ascii_lowercase() {
+        code if code == "nb" => "no".to_owned(),
+        code => code,
+    };
+    let is_code = (2..=3).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_code.then_some(code)
 }
 
 /// One talk's way to a provider. Dropping it, or one of its ends, ends it.

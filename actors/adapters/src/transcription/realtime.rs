@@ -8,6 +8,7 @@ use super::{
     items::Items,
 };
 use crate::{
+    provider_problem::Problem,
     sound::{HEARING, Resampler},
     speech::SpeechError,
 };
@@ -58,31 +59,22 @@ struct Event {
     error: Option<Problem>,
 }
 
-#[derive(Deserialize)]
-struct Problem {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    code: Option<String>,
-}
-
-impl Problem {
-    fn names(&self, name: &str) -> bool {
-        self.code.as_deref() == Some(name) || self.kind.as_deref() == Some(name)
-    }
-
-    fn error(&self) -> SpeechError {
-        const STATUSES: [(&str, u16); 7] = [
-            ("rate_limit_exceeded", 429),
-            ("rate_limit_error", 429),
-            ("insufficient_quota", 402),
-            ("invalid_api_key", 401),
-            ("authentication_error", 401),
-            ("model_not_found", 404),
-            ("invalid_request_error", 400),
-        ];
-        let status = STATUSES.iter().find(|(name, _)| self.names(name));
-        SpeechError::of_status(status.map_or(500, |(_, status)| *status), None)
-    }
+/// The failure that it is. Some number their codes as HTTP does.
+fn failure(problem: &Problem) -> SpeechError {
+    const STATUSES: [(&str, u16); 7] = [
+        ("rate_limit_exceeded", 429),
+        ("rate_limit_error", 429),
+        ("insufficient_quota", 402),
+        ("invalid_api_key", 401),
+        ("authentication_error", 401),
+        ("model_not_found", 404),
+        ("invalid_request_error", 400),
+    ];
+    let named = STATUSES.iter().find(|(name, _)| problem.names(name));
+    let numbered = problem.code.as_ref().and_then(|code| code.parse().ok());
+    let numbered = numbered.filter(|status| (400..600).contains(status));
+    let status = numbered.or(named.map(|(_, status)| *status));
+    SpeechError::of_status(status.unwrap_or(500), None)
 }
 
 impl Realtime {
@@ -145,12 +137,12 @@ impl Dialect for Realtime {
         silence.into_iter().chain([commit]).collect()
     }
 
-    fn discard(&mut self, from: u64, at: u64) -> Vec<Message> {
-        self.items.discard(from, at);
-        match mem::take(&mut self.buffered) {
+    fn discard(&mut self, from: u64, at: u64) -> Result<Vec<Message>, SpeechError> {
+        self.items.discard(from, at)?;
+        Ok(match mem::take(&mut self.buffered) {
             0 => Vec::new(),
             _ => vec![text(&json!({ "type": "input_audio_buffer.clear" }))],
-        }
+        })
     }
 
     fn read(&mut self, message: &str, at: u64) -> Result<Vec<Heard>, SpeechError> {
@@ -162,7 +154,7 @@ impl Dialect for Realtime {
                 Some(problem) if problem.names("input_audio_buffer_commit_empty") => {
                     Ok(self.items.conclude(None, Ok(None)))
                 }
-                problem => Err(problem.map_or(SpeechError::Refused { status: 500 }, |problem| problem.error())),
+                problem => Err(problem.as_ref().map_or(SpeechError::Refused { status: 500 }, failure)),
             },
             (_, "input_audio_buffer.committed", Some(id)) => {
                 if self.items.confirm(id, at)? {
@@ -176,7 +168,7 @@ impl Dialect for Realtime {
             }
             (Some("completed"), _, Some(id)) => Ok(self.items.conclude(Some(&id), Ok(event.transcript))),
             (Some("failed"), _, Some(id)) => {
-                let error = event.error.map_or(SpeechError::Garbage, |problem| problem.error());
+                let error = event.error.as_ref().map_or(SpeechError::Garbage, failure);
                 Ok(self.items.conclude(Some(&id), Err(error)))
             }
             (Some("delta" | "completed" | "failed"), ..) | (_, "input_audio_buffer.committed", None) => {

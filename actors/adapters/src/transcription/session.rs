@@ -358,7 +358,7 @@ impl Session {
     }
 
     fn forget(&mut self, from: u64, at: u64) -> Result<(), SpeechError> {
-        for message in self.dialect.discard(from, at) {
+        for message in self.dialect.discard(from, at)? {
             self.send(message)?;
         }
         Ok(())

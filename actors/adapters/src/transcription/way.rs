@@ -23,6 +23,8 @@ pub struct Wire {
     /// For metrics and logs.
     pub name: &'static str,
     pub address: Address,
+    /// Without words to expect, if there are any: they may be what is refused.
+    pub plain: Option<Address>,
     /// What lets us in.
     pub key: Option<(HeaderName, HeaderValue)>,
     pub dialect: NewDialect,
@@ -31,12 +33,21 @@ pub struct Wire {
 impl Wire {
     /// Within that time, or not at all.
     pub fn open(&self, patience: Duration) -> Way {
-        let (address, key) = (self.address.clone(), self.key.clone());
+        let (address, plain, key) = (self.address.clone(), self.plain.clone(), self.key.clone());
         let opening = async move {
-            let socket = timeout(patience, address.open(key)).await;
-            let socket = socket.map_err(|_| SpeechError::Timeout)?;
-            let socket = socket.map_err(|error| SpeechError::of_handshake(&error));
+            let socket = address.open(key.clone()).await;
+            let socket = match (socket.map_err(|error| SpeechError::of_handshake(&error)), plain) {
+                (Err(SpeechError::Refused { status: 400 }), Some(plain)) => {
+                    let socket = plain.open(key).await;
+                    socket.map_err(|error| SpeechError::of_handshake(&error))
+                }
+                (socket, _) => socket,
+            };
             socket.map(Link::over)
+        };
+        let opening = async move {
+            let link = timeout(patience, opening).await;
+            link.unwrap_or(Err(SpeechError::Timeout))
         };
         Way::Opening(opening.boxed())
     }

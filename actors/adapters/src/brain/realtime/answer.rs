@@ -114,6 +114,7 @@ impl Answer {
             Event::Done { response } => self.done(response),
             Event::ItemAdded { .. } | Event::Arguments { .. } | Event::Begun { .. } => Ok(()),
             Event::SessionCreated | Event::SessionUpdated { .. } | Event::Committed { .. } => Ok(()),
+            Event::InputDelta { .. } | Event::InputWords { .. } | Event::InputFailed { .. } => Ok(()),
             Event::Error { .. } | Event::Other => Ok(()),
         }
     }

@@ -31,6 +31,11 @@ impl Commits {
         }
     }
 
+    /// The number of the last that was answered.
+    pub fn last(&self) -> Option<u64> {
+        self.answered.checked_sub(1)
+    }
+
     pub fn is_answered(&self, number: u64) -> bool {
         number < self.answered
     }
@@ -49,12 +54,13 @@ mod tests {
     #[test]
     fn the_last_are_remembered_in_their_order() {
         let mut commits = Commits::default();
-        assert!(!commits.is_answered(0));
+        assert!(!commits.is_answered(0) && commits.last().is_none());
         commits.answer(Some("a".into()));
         commits.answer(None);
         commits.answer(Some("c".into()));
         assert_eq!([0, 1, 2, 3].map(|n| commits.is_answered(n)), [true, true, true, false]);
         assert_eq!([0, 1, 2, 3].map(|n| commits.id(n)), [Some("a"), None, Some("c"), None]);
+        assert_eq!(commits.last(), Some(2));
         for n in 0..62 {
             commits.answer(Some(n.to_string()));
         }

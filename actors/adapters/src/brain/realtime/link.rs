@@ -5,6 +5,7 @@
 //! that it has not asked for every few seconds (RFC 6455, 5.5.3), so that it need not think that nobody is there. Asks, such as
 //! calling the answer off, go out all the same; once nobody listens any more, sound is read and thrown away.
 use super::{
+    own_words::Ear,
     protocol::Event,
     provider::Socket,
     sound::Format,
@@ -53,7 +54,8 @@ struct Unread {
 }
 
 impl Link {
-    pub fn over(socket: Socket) -> Self {
+    /// `ear`: notes what the provider understands of what is said.
+    pub fn over(socket: Socket, ear: Option<Ear>) -> Self {
         let (jobs, to_do) = mpsc::channel(QUEUE);
         let (heard, events) = mpsc::channel(QUEUE);
         let is_listening = Arc::new(AtomicBool::new(true));
@@ -62,6 +64,7 @@ impl Link {
             room: Arc::new(Semaphore::new(UNREAD_BYTES)),
             is_listening: is_listening.clone(),
             jobs: jobs.downgrade(),
+            ear,
         };
         tokio::spawn(run(socket, to_do, reader));
         Link {
@@ -138,6 +141,9 @@ async fn run(socket: Socket, jobs: mpsc::Receiver<Job>, reader: Reader) {
             () = reader.events.closed() => "nobody listens any more".into(),
         }
     };
+    if let Some(ear) = &reader.ear {
+        ear.end();
+    }
     // It may be gone already, and nobody may want to know.
     let _ = timeout(FAREWELL, sink.close()).await;
     let last = Unread {
@@ -154,6 +160,7 @@ struct Reader {
     is_listening: Arc<AtomicBool>,
     /// For signs of life; it keeps nobody asking.
     jobs: mpsc::WeakSender<Job>,
+    ear: Option<Ear>,
 }
 
 impl Reader {
@@ -168,9 +175,15 @@ impl Reader {
                 Some(Err(error)) => return broken(&error),
                 None => return "it closed the connection".into(),
             };
-            let Ok(event) = serde_json::from_str(&text) else {
+            let Ok(event) = serde_json::from_str::<Event>(&text) else {
                 return "it sent a frame that is not a JSON event of the protocol".into();
             };
+            if let Some(ear) = &self.ear {
+                ear.note(&event);
+            }
+            if event.is_of_input() {
+                continue;
+            }
             let may_be_dropped = matches!(event, Event::Sound(_) | Event::Words(_) | Event::Other);
             if may_be_dropped && !self.is_listening.load(Ordering::Relaxed) {
                 continue;

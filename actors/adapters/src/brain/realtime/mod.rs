@@ -3,6 +3,8 @@
 //! Its answer is played as it comes (`feed`), and sound goes to it while it is spoken (`input`, `writer`): both while somebody
 //! thinks and while nobody does, for the socket is in a task of its own (`link`).
 //!
+//! Where the provider writes down what it hears, these words are handed out beside (`own_words`).
+//!
 //! Whose turn it is, is decided by the talk and not by the provider, so its own turn detection is off: each turn puts in
 //! what was heard and asks for one answer. The socket is opened at the first turn, or before it where
 //! somebody asks whether the provider can be reached, and stays until the brain is dropped,
@@ -17,6 +19,7 @@ mod input;
 mod items;
 mod link;
 mod opening;
+mod own_words;
 mod protocol;
 mod provider;
 pub mod sound;
@@ -29,7 +32,7 @@ mod writer;
 
 pub use provider::Provider;
 
-use super::{Act, Brain, Briefing, Failure, Heard, LiveSound};
+use super::{Act, Brain, Briefing, Failure, Heard, LiveSound, OwnWords};
 use answer::Answer;
 use futures_util::{
     FutureExt,
@@ -38,7 +41,9 @@ use futures_util::{
 };
 use items::{Commits, ItemRef};
 use link::Link;
-use protocol::{Ask, Event, commit_number, named};
+use own_words::Ear;
+use protocol::{Ask, Event, is_of_a_commit, named};
+use serde_json::Value;
 use sound::Format;
 use std::time::Duration;
 use tokio::{
@@ -76,6 +81,8 @@ struct Patience {
     answer: Duration,
     /// To say which item something that was said has become.
     committed: Duration,
+    /// To say what was understood of it.
+    words: Duration,
 }
 
 const PATIENCE: Patience = Patience {
@@ -84,6 +91,7 @@ const PATIENCE: Patience = Patience {
     silence: Duration::from_secs(15),
     answer: Duration::from_secs(120),
     committed: Duration::from_secs(2),
+    words: Duration::from_secs(10),
 };
 
 #[derive(Debug)]
@@ -128,11 +136,17 @@ pub struct Realtime {
     live: Option<mpsc::Sender<LiveSound>>,
     /// Where it comes from, until the link listens to it.
     unheard: Option<mpsc::Receiver<LiveSound>>,
+    /// Who writes down what is said, as it is asked for; `None`: nobody.
+    transcription: Option<Value>,
+    ear: Option<Ear>,
+    /// The last turn was something that was said.
+    has_heard: bool,
 }
 
 impl Realtime {
     pub fn new(provider: Provider, settings: RealtimeSettings, briefing: Briefing) -> Self {
         let format = if settings.pcm { Format::Pcm } else { Format::MuLaw };
+        let transcription = provider.transcription(&briefing.language);
         Realtime {
             provider,
             settings,
@@ -150,6 +164,9 @@ impl Realtime {
             commits: Commits::default(),
             live: None,
             unheard: None,
+            ear: transcription.is_some().then(Ear::default),
+            transcription,
+            has_heard: false,
         }
     }
 
@@ -198,9 +215,7 @@ impl Realtime {
     fn note(&mut self, event: &Event) {
         match event {
             Event::Committed { item_id } => self.commits.answer(item_id.clone()),
-            Event::Error { error } if error.event_id.as_deref().and_then(commit_number).is_some() => {
-                self.commits.answer(None);
-            }
+            Event::Error { error } if is_of_a_commit(error) => self.commits.answer(None),
             _ => {}
         }
     }
@@ -240,6 +255,10 @@ impl Brain for Realtime {
             self.pass_live_sound();
         }
         self.live.clone()
+    }
+
+    fn own_words(&mut self) -> Option<mpsc::Receiver<OwnWords>> {
+        self.ear.as_ref()?.hand_out()
     }
 
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>> {

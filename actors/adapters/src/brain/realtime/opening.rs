@@ -1,4 +1,4 @@
-//! A session, from the first connection to a format that both sides take.
+//! A session, from the first connection to a format that both sides take, and without what the provider refuses.
 use super::{
     Realtime, State,
     link::Link,
@@ -21,7 +21,7 @@ impl Realtime {
             Ok(socket) => socket.map_err(|why| self.failure(&why))?,
             Err(_) => return Err(self.failure("no connection in time")),
         };
-        let mut link = Link::over(socket);
+        let mut link = Link::over(socket, self.ear.clone());
         match timeout(self.patience.connect, self.settle(&mut link)).await {
             Ok(settled) => settled.map_err(|why| self.failure(&why))?,
             Err(_) => return Err(self.failure("it did not confirm the session in time")),
@@ -50,6 +50,21 @@ impl Realtime {
                     }
                     _ => return Ok(()),
                 },
+                // Who refuses it does not always say that it is that.
+                Event::Error { error }
+                    if self.transcription.is_some()
+                        && (error.names_the_transcription() || !error.names_the_format()) =>
+                {
+                    tracing::debug!(
+                        problem = self.provider.clean(error.words()),
+                        "a provider writes nothing down"
+                    );
+                    self.transcription = None;
+                    if let Some(ear) = &self.ear {
+                        ear.end();
+                    }
+                    self.propose(link).await;
+                }
                 Event::Error { error } if error.names_the_format() => {
                     self.fall_back(link, wanted, error.words()).await?
                 }
@@ -60,7 +75,7 @@ impl Realtime {
     }
 
     async fn propose(&self, link: &Link) {
-        let session = protocol::session(&self.briefing, self.format);
+        let session = protocol::session(&self.briefing, self.format, self.transcription.as_ref());
         // If the link is gone, its last event says why.
         link.send(named("session", Ask::Settle { session })).await;
     }

@@ -3,7 +3,8 @@
 //! Source: OpenAI, "Realtime API reference", the names of general availability; where providers still speak those of the
 //! beta, both are taken. What is not known here is let pass: an event as [`Event::Other`], a field unseen.
 use super::sound::Format;
-use crate::brain::Briefing;
+pub use crate::provider_problem::Problem;
+use crate::{brain::Briefing, transcription::language_code};
 use rules::conversation::tools::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -66,6 +67,12 @@ pub fn commit_number(name: &str) -> Option<u64> {
 
 const COMMIT: &str = "commit-";
 
+/// A commit was refused; where it does not say which, it is the next that has no answer.
+pub fn is_of_a_commit(error: &Problem) -> bool {
+    let number = error.event_id.as_deref().and_then(commit_number);
+    number.is_some() || error.refuses_some_commit()
+}
+
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum NewItem<'a> {
@@ -95,8 +102,8 @@ pub struct Wish {
     pub instructions: String,
 }
 
-/// A session that speaks only when it is asked to: whose turn it is, is decided here.
-pub fn session(briefing: &Briefing, format: Format) -> Value {
+/// A session that speaks only when it is asked to: whose turn it is, is decided here. `transcription`: see [`transcription()`].
+pub fn session(briefing: &Briefing, format: Format, transcription: Option<&Value>) -> Value {
     let mut output = json!({"format": described(format)});
     if let Some(voice) = &briefing.voice {
         output["voice"] = json!(voice);
@@ -112,13 +119,26 @@ pub fn session(briefing: &Briefing, format: Format) -> Value {
              parameters,
          }| { json!({"type": "function", "name": name, "description": description, "parameters": parameters}) },
     );
+    let mut input = json!({"format": described(format), "turn_detection": null});
+    if let Some(transcription) = transcription {
+        input["transcription"] = transcription.clone();
+    }
     json!({
         "type": "realtime",
         "instructions": instructions,
         "output_modalities": ["audio"],
         "tools": tools.collect::<Vec<_>>(),
-        "audio": {"input": {"format": described(format), "turn_detection": null}, "output": output},
+        "audio": {"input": input, "output": output},
     })
+}
+
+/// Who writes down what the model hears. `language`: BCP 47.
+pub fn transcription(model: &str, language: &str) -> Value {
+    let mut transcription = json!({"model": model});
+    if let Some(code) = language_code(language) {
+        transcription["language"] = json!(code);
+    }
+    transcription
 }
 
 fn described(format: Format) -> Value {
@@ -142,6 +162,21 @@ pub enum Event {
     /// The sound that was put in is an item now. They come in the order of the commits.
     #[serde(rename = "input_audio_buffer.committed")]
     Committed { item_id: Option<String> },
+    /// Words of what was put in, piece by piece,
+    #[serde(rename = "conversation.item.input_audio_transcription.delta")]
+    InputDelta {
+        item_id: Option<String>,
+        delta: Option<String>,
+    },
+    /// all of them,
+    #[serde(rename = "conversation.item.input_audio_transcription.completed")]
+    InputWords {
+        item_id: Option<String>,
+        transcript: Option<String>,
+    },
+    /// or none: it was not understood.
+    #[serde(rename = "conversation.item.input_audio_transcription.failed")]
+    InputFailed { item_id: Option<String> },
     #[serde(rename = "response.created")]
     Begun { response: Response },
     #[serde(rename = "response.output_item.added")]
@@ -202,8 +237,17 @@ impl Event {
             | Event::Arguments { response_id, .. }
             | Event::ItemDone { response_id, .. } => response_id.as_deref(),
             Event::SessionCreated | Event::SessionUpdated { .. } => None,
+            Event::InputDelta { .. } | Event::InputWords { .. } | Event::InputFailed { .. } => None,
             Event::Committed { .. } | Event::Error { .. } | Event::Other => None,
         }
+    }
+
+    /// Does it tell of words of what was put in?
+    pub fn is_of_input(&self) -> bool {
+        matches!(
+            self,
+            Event::InputDelta { .. } | Event::InputWords { .. } | Event::InputFailed { .. }
+        )
     }
 }
 
@@ -257,58 +301,4 @@ pub struct Response {
 pub struct Details {
     pub reason: Option<String>,
     pub error: Option<Problem>,
-}
-
-/// What is wrong. Providers differ in its shape: some say it in one text, some number their codes.
-#[derive(Debug, Default, Deserialize)]
-#[serde(from = "Value")]
-pub struct Problem {
-    pub code: Option<String>,
-    pub message: Option<String>,
-    pub param: Option<String>,
-    /// The name of the ask that it is about.
-    pub event_id: Option<String>,
-}
-
-impl From<Value> for Problem {
-    fn from(value: Value) -> Self {
-        let text = |value: &Value| match value {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        };
-        let field = |name: &str| value.get(name).and_then(text);
-        Problem {
-            code: field("code"),
-            message: if value.is_object() {
-                field("message")
-            } else {
-                text(&value)
-            },
-            param: field("param"),
-            event_id: field("event_id"),
-        }
-    }
-}
-
-impl Problem {
-    /// Does it say that sound cannot travel like that?
-    pub fn names_the_format(&self) -> bool {
-        let texts = [&self.param, &self.message, &self.code].into_iter().flatten();
-        texts
-            .map(|text| text.to_lowercase())
-            .any(|text| text.contains("format") || text.contains("pcm"))
-    }
-
-    /// There was nothing to call off any more.
-    pub fn is_not_running(&self) -> bool {
-        self.code.as_deref() == Some("response_cancel_not_active")
-    }
-
-    pub fn words(&self) -> &str {
-        self.message
-            .as_deref()
-            .or(self.code.as_deref())
-            .unwrap_or("no reason given")
-    }
 }

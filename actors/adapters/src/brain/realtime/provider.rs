@@ -1,9 +1,13 @@
 //! Who is asked, and the way there: one websocket per call.
-use super::{MESSAGE_LIMIT, protocol::Problem};
+use super::{
+    MESSAGE_LIMIT,
+    protocol::{self, Problem},
+};
 pub use crate::provider_socket::Socket;
 use crate::provider_socket::{self, tls};
 use rustls::ClientConfig;
 use serde::Deserialize;
+use serde_json::Value;
 use std::{fmt, sync::Arc};
 use tokio_tungstenite::tungstenite::{
     Error,
@@ -22,6 +26,8 @@ pub struct Provider {
     /// Empty: it asks for none.
     api_key: Zeroizing<String>,
     model: String,
+    /// The model that writes down what is said, beside; `None`: nobody does.
+    transcription: Option<Arc<str>>,
     /// Its own names of those who speak there.
     voices: Arc<[String]>,
     /// `None` where the URL asks for no TLS.
@@ -66,6 +72,7 @@ impl Provider {
             url,
             api_key: api_key.to_owned().into(),
             model: model.to_owned(),
+            transcription: None,
             voices: Arc::default(),
             tls,
         })
@@ -76,6 +83,21 @@ impl Provider {
             voices: voices.into(),
             ..self
         }
+    }
+
+    /// Whoever speaks there writes down what is said to it, with that model; empty: nobody does.
+    pub fn with_transcription(self, model: &str) -> Self {
+        let model = model.trim();
+        Provider {
+            transcription: (!model.is_empty()).then(|| model.into()),
+            ..self
+        }
+    }
+
+    /// How that is asked for. `language`: BCP 47.
+    pub(super) fn transcription(&self, language: &str) -> Option<Value> {
+        let model = self.transcription.as_deref()?;
+        Some(protocol::transcription(model, language))
     }
 
     pub fn voices(&self) -> &[String] {

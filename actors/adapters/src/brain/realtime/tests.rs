@@ -12,6 +12,7 @@ mod dialects;
 mod failures;
 mod interruptions;
 mod live;
+mod own_words;
 mod retractions;
 mod streaming;
 

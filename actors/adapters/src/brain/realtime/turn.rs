@@ -3,7 +3,7 @@ use super::{
     Realtime, Running, State,
     answer::Answer,
     items::ItemRef,
-    protocol::{Ask, Event, NewItem, Problem, Text, Wish, commit_number},
+    protocol::{Ask, Event, NewItem, Problem, Text, Wish, commit_name, commit_number},
 };
 use crate::{
     brain::{Act, Failure, Heard, Speech, ToolResult},
@@ -30,6 +30,10 @@ pub struct Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.brain.fall_silent();
+        if let Some(ear) = self.brain.ear.as_ref().filter(|_| self.brain.has_heard) {
+            // What is not put in by now never is.
+            ear.put_in(&[]);
+        }
     }
 }
 
@@ -38,6 +42,7 @@ impl<'a> Turn<'a> {
         let now = Instant::now();
         brain.said.clear();
         brain.is_asked = false;
+        brain.expect_words(&heard, now);
         Turn {
             brain,
             heard: Some(heard),
@@ -108,6 +113,17 @@ impl<'a> Turn<'a> {
 }
 
 impl Realtime {
+    /// Words of it will be known, if it has sound.
+    fn expect_words(&mut self, heard: &Heard, now: Instant) {
+        self.has_heard = match heard {
+            Heard::Words(speech) => speech.audio.as_ref().is_some_and(|audio| !audio.is_empty()),
+            Heard::Opening | Heard::Results(_) => false,
+        };
+        if let Some(ear) = self.ear.as_ref().filter(|_| self.has_heard) {
+            ear.begin(now + self.patience.words);
+        }
+    }
+
     /// Puts in what was heard and asks for an answer.
     async fn ask(&mut self, heard: Heard) -> Result<(), Failure> {
         self.open().await?;
@@ -188,6 +204,9 @@ impl Realtime {
             Ok(None) => return Err(self.why_gone().await),
             Err(_) => return Err(self.failure("it takes nothing in")),
         };
+        if let Some(ear) = &self.ear {
+            ear.put_in(&put_in.commits);
+        }
         self.said.extend(put_in.commits.into_iter().map(ItemRef::Commit));
         self.unwanted.extend(put_in.replaced.into_iter().map(ItemRef::Commit));
         self.remove_unwanted().await
@@ -210,7 +229,10 @@ impl Realtime {
 
     /// An error: ours only if it is not about an earlier turn or something that may fail.
     fn refused(&mut self, error: &Problem) -> Result<(), Failure> {
-        let about = error.event_id.as_deref();
+        // It has been noted as the answer to that.
+        let commit = self.commits.last().filter(|_| error.refuses_some_commit());
+        let commit = commit.map(commit_name);
+        let about = error.event_id.as_deref().or(commit.as_deref());
         let create = format!("create-{}", self.turn);
         let is_said = |about: &str| {
             let number = commit_number(about).map(ItemRef::Commit);

@@ -161,5 +161,10 @@ impl Realtime {
             self.answer.is_retracted = true;
         }
         self.unwanted.append(&mut self.said);
+        if std::mem::take(&mut self.has_heard)
+            && let Some(ear) = &self.ear
+        {
+            ear.take_back();
+        }
     }
 }

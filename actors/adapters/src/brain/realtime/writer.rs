@@ -4,7 +4,10 @@ use super::{
     provider::Socket,
     sound::Format,
 };
-use crate::{brain::LiveSound, sound::Pcm};
+use crate::{
+    brain::{LIVE_KEPT_FREE, LiveSound},
+    sound::Pcm,
+};
 use futures_util::{SinkExt, future::pending, stream::SplitSink};
 use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -93,7 +96,7 @@ impl<'a> Writer<'a> {
             return Ok(());
         };
         // With the one that was just taken. What found no room found it so.
-        if live.len() + 1 >= live.max_capacity() {
+        if live.len() + 1 + LIVE_KEPT_FREE >= live.max_capacity() {
             input.was_full(live.max_capacity());
         }
         let asks = input.take(sound);

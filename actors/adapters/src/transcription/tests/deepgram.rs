@@ -1,5 +1,6 @@
 //! Deepgram's `/v1/listen`.
 use super::*;
+use crate::transcription::deepgram;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -121,6 +122,36 @@ async fn the_last_word_is_waited_for() {
     // Its time to rest is over, and 240 ms are missing.
     open.send_replace(true);
     assert_eq!(talk.words().await, Ok("I would not.".into()));
+}
+
+/// A provider may take none, or fewer.
+#[tokio::test]
+async fn who_refuses_key_terms_is_asked_without() {
+    let server = HearingServer::admitting(
+        Protocol::Listen,
+        |nth| if nth == 0 { Err(400) } else { Ok(()) },
+        |asked| match asked.came {
+            Came::Flush => some("Yes."),
+            _ => Vec::new(),
+        },
+    )
+    .await;
+    let mut talk = Talk::with(&server, Protocol::Listen, Patience::default());
+    talk.turn(200).await;
+    assert_eq!(talk.words().await, Ok("Yes.".into()));
+    assert_eq!(server.log.with("refused").len(), 1);
+    let connected = server.log.with("connected");
+    assert_eq!(connected.len(), 1);
+    let path = connected[0]["connected"].as_str().unwrap();
+    assert!(path.contains("model=nova-3") && !path.contains("keyterm"), "{path}");
+}
+
+#[test]
+fn only_so_many_key_terms_are_told() {
+    let told = |names: Vec<String>| deepgram::key_terms("nova-3", names).count();
+    assert_eq!(told((0..100).map(|n| format!("A{n}")).collect()), 50);
+    assert_eq!(told(vec!["a".repeat(50); 10]), 4);
+    assert_eq!(deepgram::key_terms("nova-2", vec!["Ann".into()]).count(), 0);
 }
 
 #[tokio::test]

@@ -103,6 +103,7 @@ fn the_model_is_the_languages() {
     for (model, language, expected) in [
         ("", Some("en"), ("flux-general-en", false)),
         ("", Some("fr"), ("flux-general-multi", true)),
+        ("", Some("pl"), ("flux-general-multi", false)),
         ("", None, ("flux-general-multi", false)),
         ("flux-general-en", Some("fr"), ("flux-general-en", false)),
     ] {

@@ -196,3 +196,21 @@ fn openai_is_told_the_model_in_the_session_only() {
     assert_eq!(prompt("gpt-4o-transcribe"), Some("Ann, Acme".into()));
     assert_eq!(prompt("gpt-live-transcribe"), None);
 }
+
+/// Servers of one's own have errors of their own shape.
+#[test]
+fn errors_of_any_shape_have_a_name() {
+    for (error, status) in [
+        (json!({ "type": "invalid_request_error", "code": null }), 400),
+        (json!({ "code": 401, "message": "no" }), 401),
+        (json!({ "code": "404" }), 404),
+        (json!({ "code": 7 }), 500),
+        (json!("out of order"), 500),
+        (json!(null), 500),
+    ] {
+        let mut realtime = realtime::Realtime::new("m", None, None);
+        let event = json!({ "type": "error", "error": error }).to_string();
+        let expected = SpeechError::Refused { status };
+        assert_eq!(realtime.read(&event, 0), Err(expected), "{event}");
+    }
+}

@@ -234,3 +234,19 @@ fn providers_are_checked() {
         }
     }
 }
+
+/// Some name no ask in their errors: the items of later commits are not taken for those of earlier ones.
+#[tokio::test]
+async fn a_commit_that_is_refused_without_a_name_shifts_none() {
+    let server = RealtimeServer::start_with(|_, _| Reply::Say("Fine.".into())).name_no_asks();
+    let mut brain = brain(&server);
+    brain.reach().await.unwrap();
+    // Nothing was said before it.
+    let commit = named(&protocol::commit_name(0), Ask::Commit);
+    let State::Open(link) = &brain.state else { panic!() };
+    assert!(link.send(commit).await);
+    server.received("error", 1).await;
+    assert_eq!(turn(&mut brain, words("hello")).await.unwrap(), [say("Fine.")]);
+    turn(&mut brain, spoken(speech(300))).await.unwrap();
+    assert!(brain.commits.id(0).is_none() && brain.commits.id(1).is_some());
+}

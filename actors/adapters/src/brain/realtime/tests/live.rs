@@ -1,5 +1,6 @@
 //! What is said goes out while it is spoken, and exactly once.
 use super::*;
+use crate::brain::LIVE_KEPT_FREE;
 
 /// A tone of a microphone.
 fn heard(ms: usize) -> Pcm {
@@ -7,7 +8,7 @@ fn heard(ms: usize) -> Pcm {
 }
 
 /// The words of such a tone.
-fn over(ms: usize) -> Heard {
+pub(super) fn over(ms: usize) -> Heard {
     Heard::Words(Speech {
         text: "heard".into(),
         audio: Some(heard(ms)),
@@ -29,7 +30,7 @@ async fn say_live(live: &mpsc::Sender<LiveSound>, sounds: Vec<LiveSound>) {
 }
 
 /// All of it, and that it is over.
-async fn speak(live: &mpsc::Sender<LiveSound>, ms: usize) {
+pub(super) async fn speak(live: &mpsc::Sender<LiveSound>, ms: usize) {
     say_live(live, pieces(ms)).await;
     live.send(LiveSound::End).await.unwrap();
 }
@@ -160,6 +161,25 @@ async fn of_what_found_no_room_the_whole_counts() {
         .filter(|item| item.starts_with("user"))
         .collect();
     assert_eq!(users, ["user: 8000 ms", "user: 200 ms", "user: 300 ms", "user: 400 ms"]);
+    assert_eq!(server.errors(), Vec::<Value>::new());
+}
+
+/// Whoever leads sound here keeps room for its ends: what finds only that is missing as well.
+#[tokio::test]
+async fn of_what_left_room_for_the_ends_only_the_whole_counts() {
+    let (server, turns) = answering();
+    let mut brain = brain(&server);
+    let live = brain.live_sound().unwrap();
+    for piece in pieces(6_040) {
+        if live.capacity() > LIVE_KEPT_FREE {
+            live.try_send(piece).unwrap();
+        }
+    }
+    live.try_send(LiveSound::End).unwrap();
+    // Without the pause at its end it would be as long as what came.
+    turn(&mut brain, over(5_100)).await.unwrap();
+    assert_eq!(bytes(&turns), 5_100 * 8);
+    assert_eq!(known(&turns), ["user: 5100 ms"]);
     assert_eq!(server.errors(), Vec::<Value>::new());
 }
 
