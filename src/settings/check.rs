@@ -40,6 +40,16 @@ pub(super) fn choice<K: Copy, const N: usize>(
     }
 }
 
+/// What is set for a provider that is not: a slip that would go unseen.
+pub(super) fn unused<const N: usize>(provider: &str, settings: [(&str, &str); N]) -> Result<(), BadSetting> {
+    match settings.iter().find(|(_, value)| !value.trim().is_empty()) {
+        Some((name, _)) => Err(BadSetting(format!(
+            "{name}: also set `{provider}`, else nobody is asked"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// What stands in a text with commas between.
 pub(super) fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())

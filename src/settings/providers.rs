@@ -107,11 +107,19 @@ impl Settings {
             realtime::Provider::new(&self.realtime_url, self.realtime_api_key.expose(), &self.realtime_model)
                 .map_err(|why| BadSetting(format!("realtime_url: {why}")))
         });
+        let own_words = self.realtime_transcription_model.trim();
+        if realtime.is_none() && !own_words.is_empty() {
+            return Err(BadSetting(
+                "realtime_transcription_model: also set `realtime_url`, else nobody is asked".into(),
+            ));
+        }
         let voices: Vec<String> = list(&self.realtime_voices).map(str::to_owned).collect();
         speech::check_names("realtime_voices", voices.iter().map(String::as_str))?;
         Ok(Providers {
             chat,
-            realtime: realtime.transpose()?.map(|realtime| realtime.with_voices(voices)),
+            realtime: realtime
+                .transpose()?
+                .map(|realtime| realtime.with_voices(voices).with_transcription(own_words)),
             transcription: self.transcription()?,
             opt_out,
             speech: self.speech()?,

@@ -1,7 +1,7 @@
 //! Who speaks in talks.
 use super::{
     Settings,
-    check::{BadSetting, choice, list},
+    check::{BadSetting, choice, list, unused},
 };
 use adapters::{
     speech::{HostedVoice, Kind, Provider, Second, Speech},
@@ -114,16 +114,6 @@ impl Settings {
         provider
             .map(Some)
             .map_err(|why| BadSetting(format!("voice_provider_url: {why}")))
-    }
-}
-
-/// What is set for a provider that is not: a slip that would go unseen.
-fn unused(provider: &str, settings: [(&str, &str); 4]) -> Result<(), BadSetting> {
-    match settings.iter().find(|(_, value)| !value.trim().is_empty()) {
-        Some((name, _)) => Err(BadSetting(format!(
-            "{name}: also set `{provider}`, else nobody is asked"
-        ))),
-        None => Ok(()),
     }
 }
 

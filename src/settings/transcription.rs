@@ -1,12 +1,23 @@
 //! Who understands what is said in talks.
 use super::{
     Settings,
-    check::{BadSetting, choice},
+    check::{BadSetting, choice, unused},
 };
 use adapters::transcription::{Kind, Provider};
 
 impl Settings {
     pub(super) fn transcription(&self) -> Result<Option<Provider>, BadSetting> {
+        let fallback = self.fallback_transcription()?;
+        match (self.first_transcription()?, fallback) {
+            (Some(first), Some(fallback)) => Ok(Some(first.with_fallback(fallback))),
+            (None, Some(_)) => Err(BadSetting(
+                "transcription_fallback_provider: also set `transcription_provider`, or it is never asked".into(),
+            )),
+            (first, None) => Ok(first),
+        }
+    }
+
+    fn first_transcription(&self) -> Result<Option<Provider>, BadSetting> {
         let name = &self.transcription_provider;
         let kind = match choice("transcription_provider", name, Kind::ALL, Kind::name)? {
             Some(kind) => kind,
@@ -24,6 +35,26 @@ impl Settings {
         provider
             .map(Some)
             .map_err(|why| BadSetting(format!("transcription_url: {why}")))
+    }
+
+    /// Who is asked where the first does not understand.
+    fn fallback_transcription(&self) -> Result<Option<Provider>, BadSetting> {
+        let (setting, name) = ("transcription_fallback_provider", &self.transcription_fallback_provider);
+        let (url, model) = (&self.transcription_fallback_url, &self.transcription_fallback_model);
+        let Some(kind) = choice(setting, name, Kind::ALL, Kind::name)? else {
+            let key = self.transcription_fallback_api_key.expose();
+            let others = [
+                ("transcription_fallback_url", url.as_str()),
+                ("transcription_fallback_api_key", key),
+                ("transcription_fallback_model", model.as_str()),
+            ];
+            unused(setting, others)?;
+            return Ok(None);
+        };
+        let provider = Provider::new(kind, url, self.transcription_fallback_api_key.given(), model);
+        provider
+            .map(Some)
+            .map_err(|why| BadSetting(format!("transcription_fallback_url: {why}")))
     }
 }
 
@@ -56,8 +87,41 @@ mod tests {
     }
 
     #[test]
+    fn another_may_be_asked_where_it_does_not_understand() {
+        let settings = [
+            ("transcription_provider", "deepgram_flux"),
+            ("transcription_api_key", "sk-1"),
+            ("transcription_fallback_provider", "openai"),
+            ("transcription_fallback_url", "http://127.0.0.1:8000/v1"),
+            ("transcription_fallback_model", "small"),
+        ];
+        let provider = with(&settings).unwrap().unwrap();
+        assert_eq!((provider.name(), provider.detects_turns()), ("deepgram_flux", true));
+    }
+
+    #[test]
     fn what_cannot_be_meant_is_told_with_its_setting() {
-        let table: [(&[(&str, &str)], &str); 5] = [
+        let table: [(&[(&str, &str)], &str); 9] = [
+            (
+                &[("transcription_fallback_provider", "deepgram")],
+                "transcription_fallback_provider: also set",
+            ),
+            (
+                &[("transcription_fallback_url", "http://x")],
+                "transcription_fallback_url: also set",
+            ),
+            (
+                &[("transcription_fallback_provider", "whisper")],
+                "transcription_fallback_provider: `whisper` is not one of",
+            ),
+            (
+                &[
+                    ("transcription_provider", "deepgram"),
+                    ("transcription_fallback_provider", "openai"),
+                    ("transcription_fallback_url", "ftp://host"),
+                ],
+                "transcription_fallback_url: starts with `ftp`",
+            ),
             (
                 &[("transcription_provider", "whisper")],
                 "transcription_provider: `whisper` is not one of openai, openai_realtime, deepgram, deepgram_flux",

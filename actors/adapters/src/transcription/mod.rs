@@ -3,7 +3,7 @@
 //! A [`Transcript`] is one talk's: the talk says where a turn of the speaker begins, gives its sound, and asks for its words. Behind
 //! it a task of its own keeps the connection (`session`), which speaks one of three protocols (`realtime`, `deepgram`, `flux`); what
 //! the answers mean for which turn is worked out without it (`book`). OpenAI's `/audio/transcriptions` gets each turn as a whole
-//! (`batch`).
+//! (`batch`). What one provider does not understand another may (`fallback`).
 //!
 //! Nothing of a provider is believed: when it answers, how much it says and which times it names is limited here. What it
 //! says of its failures goes nowhere, for it may repeat what was said: a [`Failure`] has a name, and that is all.
@@ -12,6 +12,7 @@ mod book;
 mod deepgram;
 mod dialect;
 mod failure;
+mod fallback;
 mod flux;
 mod hosted;
 mod items;

@@ -1,7 +1,8 @@
 //! A provider of transcriptions that the operator has configured: which protocol it speaks, and where.
 use super::{
-    Ask, INPUTS, Patience, Transcript,
+    Ask, Hear, INPUTS, Patience, Transcribed, Transcript,
     batch::{self, Batch},
+    fallback::{self, Terms},
     hosted::{Hosted, Protocol},
     session,
 };
@@ -69,6 +70,10 @@ impl Kind {
 pub struct Provider {
     kind: Kind,
     adapter: Adapter,
+    /// For the words of an utterance.
+    answer: Duration,
+    /// Who is asked where it does not understand.
+    fallback: Option<Arc<Provider>>,
 }
 
 #[derive(Clone, Debug)]
@@ -101,17 +106,30 @@ impl Provider {
             silence: patience.answer,
             whole: patience.answer,
         };
-        let protocol = match kind {
-            Kind::Openai => {
-                let adapter = Adapter::Batch(Arc::new(Batch::new(&url, key, &model, limits)?));
-                return Ok(Provider { kind, adapter });
-            }
-            Kind::OpenaiRealtime => Protocol::Realtime,
-            Kind::Deepgram => Protocol::Deepgram,
-            Kind::DeepgramFlux => Protocol::Flux,
+        let hosted = |protocol, key| {
+            let hosted = Hosted::new(protocol, &url, key, &model, patience);
+            hosted.map(|hosted| Adapter::Hosted(Arc::new(hosted)))
         };
-        let adapter = Adapter::Hosted(Arc::new(Hosted::new(protocol, &url, key, &model, patience)?));
-        Ok(Provider { kind, adapter })
+        let adapter = match kind {
+            Kind::Openai => Adapter::Batch(Arc::new(Batch::new(&url, key, &model, limits)?)),
+            Kind::OpenaiRealtime => hosted(Protocol::Realtime, key)?,
+            Kind::Deepgram => hosted(Protocol::Deepgram, key)?,
+            Kind::DeepgramFlux => hosted(Protocol::Flux, key)?,
+        };
+        Ok(Provider {
+            kind,
+            adapter,
+            answer: patience.answer,
+            fallback: None,
+        })
+    }
+
+    /// Where it does not understand, that one is asked, which gets half as much time again; it has no fallback of its own.
+    pub fn with_fallback(self, fallback: Provider) -> Self {
+        Provider {
+            fallback: Some(Arc::new(fallback)),
+            ..self
+        }
     }
 
     /// For metrics and timeline.
@@ -126,13 +144,30 @@ impl Provider {
 
     /// For one talk. At once: it connects behind, and waits for what is heard.
     pub fn open(&self, ask: Ask) -> Transcript {
+        let first = self.open_alone(&ask);
+        let Some(fallback) = self.fallback.clone() else {
+            return first;
+        };
+        let second = Box::new(move || fallback.open_alone(&ask));
+        let terms = Terms {
+            detects_turns: self.detects_turns(),
+            within: self.answer + self.answer / 2,
+        };
+        self.transcript(|heard, understood| fallback::start(first, second, terms, heard, understood))
+    }
+
+    fn open_alone(&self, ask: &Ask) -> Transcript {
+        self.transcript(|heard, understood| match &self.adapter {
+            Adapter::Batch(batch) => batch::start(batch.clone(), ask, heard, understood),
+            Adapter::Hosted(hosted) => session::start(hosted.wire(ask), hosted.patience, heard, understood),
+        })
+    }
+
+    fn transcript(&self, start: impl FnOnce(mpsc::Receiver<Hear>, mpsc::Sender<Transcribed>)) -> Transcript {
         let (input, heard) = mpsc::channel(INPUTS);
         // One only: of what waits behind it, the newest counts.
         let (understood, events) = mpsc::channel(1);
-        match &self.adapter {
-            Adapter::Batch(batch) => batch::start(batch.clone(), &ask, heard, understood),
-            Adapter::Hosted(hosted) => session::start(hosted.wire(&ask), hosted.patience, heard, understood),
-        }
+        start(heard, understood);
         let provider = self.name();
         Transcript {
             provider,

@@ -129,7 +129,7 @@ async fn words_without_end_are_cut() {
 }
 
 /// Waits until the server was asked so often.
-async fn asked(server: &TranscriptionServer, count: usize) {
+pub(super) async fn asked(server: &TranscriptionServer, count: usize) {
     while server.asked().len() < count {
         tokio::task::yield_now().await;
     }

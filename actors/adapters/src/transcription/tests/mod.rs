@@ -14,6 +14,7 @@ mod transcription_server;
 
 mod batch;
 mod deepgram;
+mod fallback;
 mod faults;
 mod flux;
 mod realtime;
