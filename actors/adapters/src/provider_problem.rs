@@ -58,8 +58,8 @@ impl Problem {
     pub fn names_the_transcription(&self) -> bool {
         let texts = [&self.param, &self.message, &self.code].into_iter().flatten();
         texts
-            .into_iter()
-            .any(|text| text.to_lowercase().contains("transcription"))
+            .map(|text| text.to_lowercase())
+            .any(|text| text.contains("transcription"))
     }
 
     /// There was nothing to call off any more.

@@ -554,6 +554,32 @@ on_both! {
         assert_eq!(session(&tenant, &id).await["end_reason"], "opt_out");
     }
 
+    /// Its provider writes down what it hears: the words need no second one.
+    async fn a_model_that_hears_may_tell_the_words_itself(world: &mut World) {
+        let kind = "conversation.item.input_audio_transcription.completed";
+        let server = hear_itself(world, |_| realtime_server::Answer::Say("It is noon.".into()))
+            .await
+            .understand(move |_, item| vec![json!({ "type": kind, "item_id": item, "transcript": "Please stop calling me." })]);
+        let model = json!("gpt-live-transcribe");
+        world.change_setting("realtime_transcription_model", model.clone()).await;
+        let tenant = world.tenant().await;
+        let agent = agent(&tenant, json!({ "brain": { "mode": "realtime" } })).await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        page.play_until(1).await;
+        world.advance(seconds(1)).await;
+        page.speak().await;
+        let id = page.id.clone();
+        let shown = page.end().await;
+        assert_eq!(shown[..2], ["agent: Good day!", "user: Please stop calling me."]);
+        assert_eq!(shown.last().unwrap(), "agent: I understand. You will not be called again. Goodbye.");
+        world.settle().await;
+        assert_eq!(session(&tenant, &id).await["end_reason"], "opt_out");
+        assert_eq!(transcript(&tenant, &id).await[1]["content"], "Please stop calling me.");
+        let session = server.events_of("session.update").remove(0);
+        assert_eq!(session["session"]["audio"]["input"]["transcription"], json!({ "model": model, "language": "en" }));
+        assert_eq!(server.errors(), Vec::<Value>::new());
+    }
+
     /// A clause before its sentence, and what follows while nothing of it has been played yet; the transcript has sentences, as the
     /// model wrote them.
     async fn what_a_provider_says_next_is_asked_for_early(world: &mut World) {
