@@ -177,7 +177,8 @@ impl Page {
         // At the rate of a microphone: each sample twice.
         let heard: Vec<i16> = speech.samples.iter().flat_map(|sample| [*sample; 2]).collect();
         self.pick_up(&heard);
-        self.heard.send(MicEvent::SpeechStarted { ago_ms: 0 }).await.unwrap();
+        let began = MicEvent::SpeechStarted { number: 1, ago_ms: 0 };
+        self.heard.send(began).await.unwrap();
         self.heard.send(MicEvent::SpeechEnded(speech)).await.unwrap();
     }
 
