@@ -9,7 +9,7 @@ pub const WAITING: usize = 32;
 /// Of these, keys only up to so many: they leave room for words.
 const KEYS_WAITING: usize = 16;
 
-/// What waits for words. Its own are those that were told of it so far, if any.
+/// What waits for words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The utterance of that number.
@@ -19,6 +19,7 @@ pub enum Of {
 
 enum Slot {
     Ready(UserInput, Option<Busy>),
+    /// Its own words are those that were told of it so far, if any.
     Awaited { turn: u64, of: Of, said: Said, busy: Busy },
 }
 
@@ -71,8 +72,8 @@ impl Outbox {
         });
     }
 
-    /// The words of a turn that waits for them; none: no more of it was understood than was told so far. Answers the utterance's number, where words were all
-    /// that it waited for.
+    /// The words of a turn that waits for them; none: no more of it was understood than was told so far. Answers the utterance's
+    /// number, where words were all that it waited for.
     pub fn resolve(&mut self, turn: u64, words: Option<String>) -> Option<u64> {
         if let Some(at) = self.late.iter().position(|late| late.turn == turn) {
             let Late { so_far, tell, busy, .. } = self.late.remove(at);
