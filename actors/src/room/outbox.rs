@@ -20,7 +20,12 @@ pub enum Of {
 enum Slot {
     Ready(UserInput, Option<Busy>),
     /// Its own words are those that were told of it so far, if any.
-    Awaited { turn: u64, of: Of, said: Said, busy: Busy },
+    Awaited {
+        turn: u64,
+        of: Of,
+        said: Said,
+        busy: Busy,
+    },
 }
 
 #[derive(Default)]
