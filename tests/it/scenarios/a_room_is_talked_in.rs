@@ -189,7 +189,10 @@ impl Page {
         for nth in 0..38 {
             let sound = Pcm::new(16_000, vec![8_000; 256]);
             let voice_db = (nth < 30).then_some(-12.0);
-            self.heard.send(MicEvent::Sound(Piece { sound, voice_db })).await.unwrap();
+            self.heard
+                .send(MicEvent::Sound(Piece { sound, voice_db }))
+                .await
+                .unwrap();
         }
     }
 
