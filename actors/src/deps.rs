@@ -2,7 +2,7 @@
 use crate::{
     call::in_hand::Calls,
     carrier::carriers::Carriers,
-    conversation::{judgements::Judgements, listeners::Listeners},
+    conversation::{judgements::Judgements, latencies::Latencies, listeners::Listeners},
     credits::processor::Payments,
     dispatcher::pacing_report::PacingReport,
     email::door::Emails,
@@ -85,6 +85,8 @@ pub struct Shared {
     pub cloning: Cloning,
     /// Who listens to live calls.
     pub listeners: Listeners,
+    /// How soon the talks of now have answered.
+    pub latencies: Latencies,
     /// What the model for opt-outs is being asked.
     pub judgements: Judgements,
     /// What holds each campaign up.

@@ -94,7 +94,10 @@ fn tell(deps: &Deps, hint: Hint) {
             place,
             turn,
         } => deps.listeners.tell(session_id, place, &turn),
-        Hint::OverheardEnd(session_id) => deps.listeners.end(session_id),
+        Hint::OverheardEnd(session_id) => {
+            deps.listeners.end(session_id);
+            deps.latencies.end(session_id);
+        }
         Hint::InboundCounted(number) => inbound::watch(deps, number),
         Hint::CheckDrained(campaign) => campaign::actor::check_drained(deps.clone(), campaign),
         Hint::EndpointChanged(endpoint) => router.lane(endpoint, LaneHint::Changed),

@@ -92,6 +92,7 @@ pub(super) async fn plant(
         studio: doors.studio,
         cloning: doors.cloning,
         listeners: Default::default(),
+        latencies: Default::default(),
         judgements: Default::default(),
         pacing_report: Default::default(),
         holds: Default::default(),

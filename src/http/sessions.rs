@@ -157,13 +157,8 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
 /// GET /v1/sessions/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -> ApiResult<web::Json<SessionView>> {
     let mut row = store::load(&state.deps.db.read, caller.own(id)).await?;
-    // How soon it answers is in memory until its end. Who carries the talk may be waiting for the database: then it is not told.
-    if row.phase == Phase::Conversing
-        && row.room_id.is_some()
-        && let Ok(session) = state.deps.router.sessions().request(row.key(), Command::Tick).await
-    {
-        row = session.row();
-    }
+    // How soon it answers is in memory until its end; nobody who looks holds the talk up.
+    row.latency = state.deps.latencies.of(row.id).or(row.latency);
     Ok(web::Json(SessionView::of(row, &state.deps.base_url)))
 }
 

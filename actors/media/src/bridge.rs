@@ -54,9 +54,10 @@ pub struct MediaBridge {
 
 #[derive(Default)]
 struct Notes {
-    /// Of those that were forgotten and those that are kept.
+    /// All of them, also those that are not kept any more.
     count: usize,
-    kept: VecDeque<Note>,
+    /// Each with its place.
+    kept: VecDeque<(usize, Note)>,
     over: bool,
 }
 
@@ -83,8 +84,8 @@ impl MediaBridge {
 
     // The talk's end.
 
-    /// Calls it whenever the first of some words has been taken to be sent, on the connection's thread: it must not wait. Once for a
-    /// bridge; a second one is not called.
+    /// Calls it whenever the first of some words has been taken to be sent, on the connection's thread: it must not wait. What
+    /// [leads](Feed::lead) is none of them. Once for a bridge; a second one is not called.
     pub fn on_first_frame(&self, tell: impl Fn() + Send + Sync + 'static) {
         let _ = self.first_frame.set(Box::new(tell));
     }
@@ -138,9 +139,10 @@ impl MediaBridge {
         lock(&self.detector).wait(ms);
     }
 
-    /// What is being said is over: what is heard from now on begins anew.
-    pub fn end_turn(&self) {
-        let ended = lock(&self.detector).end_turn();
+    /// The utterance of that number is over: what is heard from now on begins anew. Whoever says so may lag behind; if another one
+    /// has begun meanwhile, that goes on.
+    pub fn end_turn(&self, number: u64) {
+        let ended = lock(&self.detector).end_turn(number);
         ended.into_iter().for_each(|ended| self.tell(ended));
     }
 
@@ -173,7 +175,14 @@ impl MediaBridge {
             return;
         }
         notes.over = matches!(note, Note::Ended { .. });
-        notes.kept.push_back(note);
+        // Words that come piece by piece would leave no room for those before them.
+        if let (Some((_, Note::Caption { place: last, .. })), Note::Caption { place, .. }) = (notes.kept.back(), &note)
+            && last == place
+        {
+            notes.kept.pop_back();
+        }
+        let place = notes.count;
+        notes.kept.push_back((place, note));
         notes.count += 1;
         if notes.kept.len() > CAPTIONS {
             notes.kept.pop_front();
@@ -266,9 +275,9 @@ impl MediaBridge {
     /// The notes from that place on, and the place after them.
     pub fn notes_from(&self, place: usize) -> (Vec<Note>, usize) {
         let notes = lock(&self.notes);
-        let forgotten = notes.count - notes.kept.len();
-        let skipped = place.saturating_sub(forgotten);
-        (notes.kept.iter().skip(skipped).cloned().collect(), notes.count)
+        let first = notes.kept.partition_point(|(at, _)| *at < place);
+        let news = notes.kept.iter().skip(first).map(|(_, note)| note.clone());
+        (news.collect(), notes.count)
     }
 }
 
@@ -322,6 +331,13 @@ mod tests {
         bridge.stop();
         drop(bridge.play_whole(8_000, Vec::new()));
         assert_eq!(frames(3), 2);
+        // Whoever is asked to wait has not heard the words yet.
+        let (mut feed, _played) = bridge.play(8_000);
+        feed.lead(400);
+        feed.push(&[1; 400]);
+        assert_eq!([frames(1), frames(2), frames(2)], [2; 3]);
+        feed.push(&[2; 160]);
+        assert_eq!([frames(1), frames(1)], [3; 2]);
     }
 
     #[tokio::test]
@@ -373,6 +389,32 @@ mod tests {
             told,
             serde_json::json!({ "type": "caption", "place": 5, "role": "agent", "text": "5" })
         );
+    }
+
+    /// What is told of an utterance while it grows takes the place of what was told of it before.
+    #[test]
+    fn words_that_grow_keep_those_before_them() {
+        let (bridge, _heard) = MediaBridge::new();
+        bridge.caption(0, Speaker::User, "Hello?".into());
+        bridge.caption(1, Speaker::Agent, "0".into());
+        let (_, seen) = bridge.notes_from(0);
+        for words in 1..=CAPTIONS {
+            bridge.caption(1, Speaker::Agent, words.to_string());
+        }
+        let texts = |notes: Vec<Note>| {
+            let text = |note: Note| match note {
+                Note::Caption { text, .. } => text,
+                other => panic!("{other:?}"),
+            };
+            notes.into_iter().map(text).collect::<Vec<_>>()
+        };
+        let last = CAPTIONS.to_string();
+        assert_eq!(texts(bridge.notes_from(0).0), ["Hello?", &last]);
+        // Who has seen the first of it is told the last.
+        let (news, next) = bridge.notes_from(seen);
+        assert_eq!(texts(news), [last]);
+        bridge.caption(2, Speaker::User, "Fine.".into());
+        assert_eq!(texts(bridge.notes_from(next).0), ["Fine."]);
     }
 
     #[test]

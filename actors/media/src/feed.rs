@@ -16,7 +16,9 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     playout: Playout,
-    /// It was told that the first of it went out.
+    /// Samples at its beginning that are none of the words.
+    lead: u64,
+    /// It was told that the first of its words went out.
     is_begun: bool,
     /// Until it is told: to whoever waits for the end.
     done: Option<oneshot::Sender<Played>>,
@@ -48,6 +50,7 @@ impl Playing {
         let (done, played) = oneshot::channel();
         let state = State {
             playout,
+            lead: 0,
             is_begun: false,
             done: Some(done),
         };
@@ -97,10 +100,10 @@ impl Playing {
         frame
     }
 
-    /// The first of it has gone out since this was asked last: true once.
+    /// The first of its words has gone out since this was asked last: true once.
     pub fn begins(&self) -> bool {
         let mut state = self.0.lock();
-        let begins = state.playout.has_begun() && !state.is_begun;
+        let begins = state.playout.played() > state.lead && !state.is_begun;
         state.is_begun |= begins;
         begins
     }
@@ -138,6 +141,13 @@ pub struct Feed {
 }
 
 impl Feed {
+    /// So many of the samples that come next are none of the words.
+    pub fn lead(&self, samples: usize) {
+        let mut state = self.shared.lock();
+        let samples = samples as u64 * u64::from(state.playout.rate()) / u64::from(self.rate.max(1));
+        state.lead += samples;
+    }
+
     /// Takes as much as there is room for: so many samples, from the beginning. None if it was stopped.
     pub fn push(&mut self, samples: &[i16]) -> usize {
         let mut state = self.shared.lock();

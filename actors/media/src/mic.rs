@@ -4,8 +4,9 @@ use adapters::sound::{HEARING, Pcm, ms_of};
 /// What the participant does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MicEvent {
-    /// Begins to speak. That is noticed when the voice has lasted for a while: it began so long ago.
-    SpeechStarted { ago_ms: u64 },
+    /// Begins to speak, the utterance of that number (from 1). That is noticed when the voice has lasted for a while: it began so
+    /// long ago.
+    SpeechStarted { number: u64, ago_ms: u64 },
     /// The sound from shortly before that beginning on, piece by piece, pauses too.
     Sound(Piece),
     /// Has spoken: nothing more of it comes but this, all of it a voice.

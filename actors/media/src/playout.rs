@@ -192,6 +192,11 @@ impl Playout {
         self.played > 0
     }
 
+    /// Samples of it that went out.
+    pub fn played(&self) -> u64 {
+        self.played
+    }
+
     /// Whole milliseconds that went out.
     pub fn played_ms(&self) -> u64 {
         ms_of(self.played, self.rate)

@@ -50,6 +50,8 @@ pub struct SpeechDetector {
     ends_after: usize,
     /// Steps in a row in which there was nothing to hear.
     hushed: usize,
+    /// Utterances so far.
+    begun: u64,
     state: State,
 }
 
@@ -79,6 +81,7 @@ impl Default for SpeechDetector {
             before: VecDeque::with_capacity(BEFORE),
             ends_after: PATIENCE_MS / STEP_MS,
             hushed: 0,
+            begun: 0,
             state: State::Silence { speech: 0 },
         }
     }
@@ -105,8 +108,15 @@ impl SpeechDetector {
         self.ends_after = (ms as usize / STEP_MS).max(1);
     }
 
-    /// What is being said is over: whoever speaks now begins anew.
-    pub fn end_turn(&mut self) -> Option<MicEvent> {
+    /// The utterance of that number is over: whoever speaks now begins anew. Nothing, if it is another one that is under way.
+    pub fn end_turn(&mut self, number: u64) -> Option<MicEvent> {
+        if number != self.begun {
+            return None;
+        }
+        self.end_speech()
+    }
+
+    fn end_speech(&mut self) -> Option<MicEvent> {
         match std::mem::replace(&mut self.state, State::Silence { speech: 0 }) {
             State::Silence { .. } => None,
             State::Speech(_) => Some(ended()),
@@ -118,7 +128,7 @@ impl SpeechDetector {
         self.rest.clear();
         self.before.clear();
         self.detector.reset();
-        self.end_turn()
+        self.end_speech()
     }
 
     /// One whole step, in `rest`.
@@ -173,7 +183,9 @@ impl SpeechDetector {
     fn begin(&mut self, heard: &mut Vec<MicEvent>) {
         let first = self.before.len() - self.run();
         let ago_ms = ((self.before.len() - first) * STEP_MS) as u64;
-        heard.push(MicEvent::SpeechStarted { ago_ms });
+        self.begun += 1;
+        let number = self.begun;
+        heard.push(MicEvent::SpeechStarted { number, ago_ms });
         let mut utterance = Utterance::new();
         for (at, (step, is_speech)) in self.before.iter().enumerate() {
             let is_voice = at >= first && *is_speech;

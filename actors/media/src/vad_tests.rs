@@ -91,7 +91,7 @@ fn an_utterance_began_where_its_voice_begins() {
             heard_ms += STEP_MS;
             for event in detector.hear(step) {
                 match event {
-                    MicEvent::SpeechStarted { ago_ms } => {
+                    MicEvent::SpeechStarted { ago_ms, .. } => {
                         began_ms = heard_ms - usize::try_from(ago_ms).unwrap();
                         let steps = ago_ms as usize / STEP_MS;
                         assert!((BEGINS_AFTER..=BEFORE).contains(&steps), "{ago_ms}");
@@ -213,16 +213,22 @@ fn an_utterance_is_over_when_that_is_said() {
     let mut detector = SpeechDetector::default();
     detector.wait(3_000);
     let begun = hear(&mut detector, &pause);
-    assert!(matches!(begun[0], MicEvent::SpeechStarted { .. }));
+    assert!(matches!(begun[0], MicEvent::SpeechStarted { number: 1, .. }));
     assert!(begun[1..].iter().all(|event| matches!(event, MicEvent::Sound(_))));
-    assert!(matches!(detector.end_turn(), Some(MicEvent::SpeechEnded(_))));
-    assert_eq!(detector.end_turn(), None);
+    assert!(matches!(detector.end_turn(1), Some(MicEvent::SpeechEnded(_))));
+    assert_eq!(detector.end_turn(1), None);
     let again = hear(&mut detector, &[silence(1_000), pause].concat());
     let begun: Vec<_> = again
         .iter()
         .filter(|event| !matches!(event, MicEvent::Sound(_)))
         .collect();
-    assert!(matches!(begun[..], [MicEvent::SpeechStarted { .. }]), "{begun:?}");
+    assert!(
+        matches!(begun[..], [MicEvent::SpeechStarted { number: 2, .. }]),
+        "{begun:?}"
+    );
+    // Whoever lags behind ends nothing that he has not heard of.
+    assert_eq!(detector.end_turn(1), None);
+    assert!(detector.end_turn(2).is_some());
 }
 
 /// The net hears both; the loudness of the first says that the second is somebody else.

@@ -5,7 +5,7 @@
 //! nothing is heard, told or called before they are settled; if they go on, all of it is thrown away.
 use super::{
     Conversation,
-    hearing::take_in,
+    hearing::{overhear, take_in},
     judge::{Judge, No},
     known::Later,
     late_words::LateWords,
@@ -16,12 +16,16 @@ use super::{
     one_too_many,
     speech_out::{Over, SpeechOut, Spoken},
     transport::{CallTransport, Settling, Words},
+    wishes::no_in,
 };
-use adapters::brain::{Act, Failure, Heard};
+use adapters::{
+    brain::{Act, Failure, Heard},
+    sound::Sound,
+};
 use entities::{Result, agent::Definition};
 use futures_util::{
     StreamExt,
-    future::{BoxFuture, FutureExt, pending},
+    future::{BoxFuture, FutureExt, pending, ready},
     stream::BoxStream,
 };
 use rules::conversation::{guard, stock_phrases::StockPhrases};
@@ -201,7 +205,9 @@ impl<L: CallTransport> Conversation<L> {
 impl<L: CallTransport> Answering<'_, L> {
     /// Until it is known whether the other side has said all. Then it is told and screened.
     async fn settle(&mut self, mut words: Words, settling: Settling) -> Option<End> {
-        let since = Instant::now();
+        let (since, text) = (Instant::now(), words.speech.text.as_str());
+        let no = no_in(text, self.definition);
+        self.judge.leave_open(no, &self.speech_out.last_said, text);
         let mut settled = pin!(settling.is_over());
         let is_over = loop {
             tokio::select! {
@@ -232,6 +238,8 @@ impl<L: CallTransport> Answering<'_, L> {
             true => self.moments.due(THINKING),
             false => pending().boxed(),
         };
+        // The sound of that: the answer may still come first.
+        let mut filler: BoxFuture<'static, Option<Sound>> = pending().boxed();
         loop {
             let line = tokio::select! {
                 biased;
@@ -249,14 +257,18 @@ impl<L: CallTransport> Answering<'_, L> {
                     }
                 }
                 () = &mut moment => {
-                    moment = pending().boxed();
-                    if let Some(end) = self.ask_for_a_moment().await {
+                    (moment, filler) = (pending().boxed(), self.filler());
+                    continue;
+                }
+                sound = &mut filler => {
+                    filler = pending().boxed();
+                    if let Some(end) = self.ask_for_a_moment(sound).await {
                         return end;
                     }
                     continue;
                 }
             };
-            moment = pending().boxed();
+            (moment, filler) = (pending().boxed(), pending().boxed());
             let Some(line) = line else {
                 self.answer.failure = self.script.failure.take();
                 self.answer.calls = std::mem::take(&mut self.script.calls);
@@ -268,7 +280,9 @@ impl<L: CallTransport> Answering<'_, L> {
             let (mut spoken, wish) = self.say(line).await;
             self.later.extend(spoken.later.take());
             self.answer.add(&spoken);
-            if let Some(no) = wish {
+            let screens = (&mut *self.late_words, &mut *self.judge);
+            let overheard = overhear(self.speech_out, screens, self.definition, false).await;
+            if let Some(no) = wish.or(overheard) {
                 return End::Wish(no);
             }
             if spoken.is_silent {
@@ -299,16 +313,24 @@ impl<L: CallTransport> Answering<'_, L> {
         }
     }
 
+    /// The sound of a request for a moment, where there is sound.
+    fn filler(&self) -> BoxFuture<'static, Option<Sound>> {
+        match self.speech_out.transport.voice() {
+            Some(voice) => voice
+                .speak(self.phrases.bear_with_me.to_owned(), false, None)
+                .map(Some)
+                .boxed(),
+            None => ready(None).boxed(),
+        }
+    }
+
     /// None of the brain's words.
-    async fn ask_for_a_moment(&mut self) -> Option<End> {
+    async fn ask_for_a_moment(&mut self, sound: Option<Sound>) -> Option<End> {
         self.moments.ask();
-        let words = self.phrases.bear_with_me;
-        let voice = self.speech_out.transport.voice();
-        let sound = match voice {
-            Some(voice) => Some(voice.speak(words.to_owned(), false, None).await),
-            None => None,
-        };
-        let (spoken, wish) = self.say(Line::of(words, sound)).await;
+        // What is heard of it is none of the answer.
+        self.script.stopwatch.fill(true);
+        let (spoken, wish) = self.say(Line::of(self.phrases.bear_with_me, sound)).await;
+        self.script.stopwatch.fill(false);
         self.answer.is_cut |= spoken.is_cut;
         let cut = spoken.is_cut.then_some(End::Said);
         wish.map(End::Wish).or(cut)

@@ -114,6 +114,8 @@ enum Does {
     /// After so many milliseconds.
     Breaks(usize),
     Nothing,
+    /// Nothing, and that for ever.
+    Waits,
 }
 
 /// Says 50 ms a letter, in tenths of a second; its sound has 1 kHz: a sample is a millisecond.
@@ -132,10 +134,13 @@ impl Voice for Throat {
         self.log.note(format!("asked {}", text.trim()));
         let samples = vec![1; 50 * text.trim().chars().count()];
         let does = (self.does)(&text);
+        if does == Does::Waits {
+            return pending().boxed();
+        }
         let length = match does {
             Does::Says => samples.len(),
             Does::Breaks(ms) => ms,
-            Does::Nothing => 0,
+            Does::Nothing | Does::Waits => 0,
         };
         let sound = match self.is_streamed {
             false => Sound::Whole(Pcm::new(1_000, samples)),
@@ -157,6 +162,7 @@ struct Line {
     time: Arc<Semaphore>,
     cut: Arc<Notify>,
     events: mpsc::UnboundedReceiver<Event>,
+    asides: mpsc::UnboundedReceiver<Words>,
 }
 
 impl Line {
@@ -183,6 +189,9 @@ impl CallTransport for Line {
     fn voice(&self) -> Option<Arc<dyn Voice>> {
         let voice = self.voice.clone()?;
         Some(voice)
+    }
+    fn overheard(&mut self, _: bool) -> Option<Words> {
+        self.asides.try_recv().ok()
     }
     fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said> {
         async move {
@@ -238,6 +247,8 @@ struct Bench {
     cut: Arc<Notify>,
     clock: Clock,
     events: mpsc::UnboundedSender<Event>,
+    /// What is said while nobody listens.
+    asides: mpsc::UnboundedSender<Words>,
     /// To each answer of the brain; what is dropped is over.
     answers: VecDeque<mpsc::UnboundedSender<Result<Act, Failure>>>,
 }
@@ -246,6 +257,7 @@ struct Bench {
 fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Conversation<Line>, Bench) {
     let (log, time, cut) = (Log::default(), Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
     let (events, heard) = mpsc::unbounded_channel();
+    let (asides, overheard) = mpsc::unbounded_channel();
     let (senders, receivers): (VecDeque<_>, VecDeque<_>) = (0..answers).map(|_| mpsc::unbounded_channel()).unzip();
     let line = Line {
         voice: streamed.map(|is_streamed| {
@@ -256,6 +268,7 @@ fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Con
         time: time.clone(),
         cut: cut.clone(),
         events: heard,
+        asides: overheard,
     };
     let mind = Mind {
         answers: receivers,
@@ -283,6 +296,7 @@ fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Con
         cut,
         clock,
         events,
+        asides,
         answers: senders,
     };
     (talk, bench)
@@ -326,15 +340,7 @@ impl Stage {
     }
 
     fn hear(&self, text: &str, settling: Option<Settling>) {
-        let words = Words {
-            speech: Speech {
-                text: text.to_owned(),
-                audio: None,
-            },
-            settling,
-            ..Words::now(String::new())
-        };
-        self.bench.events.send(Event::Words(words)).unwrap();
+        self.bench.events.send(Event::Words(words(text, settling))).unwrap();
     }
 
     fn pass(&self, ms: usize) {
@@ -528,6 +534,17 @@ async fn a_talk_that_nobody_can_speak_in_ends() {
     assert_eq!(log.count("begins How"), 0);
 }
 
+fn words(text: &str, settling: Option<Settling>) -> Words {
+    Words {
+        speech: Speech {
+            text: text.to_owned(),
+            audio: None,
+        },
+        settling,
+        ..Words::now(String::new())
+    }
+}
+
 fn settling() -> (oneshot::Sender<bool>, Option<Settling>) {
     let (settle, is_over) = oneshot::channel();
     (settle, Some(Settling::new(async move { is_over.await.unwrap() })))
@@ -586,6 +603,54 @@ async fn only_what_is_settled_is_screened() {
     let (said, phase) = stage.end().await;
     assert_eq!((said.len(), said[0].as_str()), (2, "Please stop calling me."));
     assert!(phase.contains("OptOut"), "{phase}");
+}
+
+/// What was said during the agent's words and answers nothing counts before the next of them, before what the brain wants done,
+/// and during the good-bye.
+#[tokio::test]
+async fn what_nobody_listened_to_is_screened() {
+    let aside = |stage: &Stage| {
+        let words = words("Please stop calling me.", None);
+        stage.bench.asides.send(words).unwrap();
+    };
+    let mut next = stage(Some(true), says, 1);
+    next.say("Good morning to you.");
+    next.say("How are you?");
+    next.bench.log.until("begins Good").await;
+    aside(&next);
+    next.done();
+    let log = next.bench.log.clone();
+    let (said, phase) = next.end().await;
+    assert_eq!(said[..2], ["Good morning to you.", "Please stop calling me."]);
+    assert!(phase.contains("OptOut") && log.count("begins How") == 0, "{phase}");
+    let mut call = stage(Some(true), says, 1);
+    settled().await;
+    aside(&call);
+    call.call("end_call");
+    call.done();
+    let (said, phase) = call.end().await;
+    assert_eq!(said[0], "Please stop calling me.");
+    assert!(phase.contains("OptOut"), "{phase}");
+    let failing = stage(Some(true), says, 1);
+    failing.act(Err(Failure::Provider("it broke".into())));
+    failing.bench.log.until("begins").await;
+    aside(&failing);
+    let (said, phase) = failing.end().await;
+    assert_eq!(said[1], "Please stop calling me.");
+    assert!(phase.contains("OptOut"), "{phase}");
+}
+
+/// Of an aside that goes on the rest is told with it, once.
+#[tokio::test]
+async fn an_aside_that_was_not_all_is_not_told() {
+    let mut stage = stage(Some(true), says, 1);
+    stage.done();
+    let (settle, open) = settling();
+    stage.bench.events.send(Event::Aside(words("Do not", open))).unwrap();
+    settle.send(false).unwrap();
+    let all = words("Do not worry.", None);
+    stage.bench.events.send(Event::Aside(all)).unwrap();
+    assert_eq!(stage.end().await.0, ["Do not worry."]);
 }
 
 /// Sound of a brain that speaks by itself, and what is known of its words.
@@ -685,6 +750,25 @@ async fn a_brain_that_thinks_for_long_is_bridged_once() {
         ["What time is it?", "One moment, please.", "It is noon."]
     );
     assert_eq!(log.count("interrupted"), 0);
+}
+
+/// Who would ask for a moment may be slow, too.
+#[tokio::test]
+async fn an_answer_does_not_wait_for_who_asks_for_a_moment() {
+    let does = |text: &str| match text.starts_with("One moment") {
+        true => Does::Waits,
+        false => Does::Says,
+    };
+    let mut stage = stage(Some(true), does, 2);
+    stage.done();
+    stage.hear("What time is it?", None);
+    stage.bench.log.until("hears What time is it?").await;
+    settled().await;
+    stage.bench.clock.advance(Duration::from_millis(1_500)).await;
+    stage.bench.log.until("asked One moment").await;
+    stage.say("It is noon.");
+    stage.done();
+    assert_eq!(stage.end().await.0, ["What time is it?", "It is noon."]);
 }
 
 #[tokio::test]

@@ -28,6 +28,11 @@ pub fn chain(first: Fetched, more: Option<mpsc::UnboundedReceiver<Piece>>, parts
         Sound::Stream(stream) => stream.rate,
     };
     parts.set_rate(rate);
+    // What leads the first one leads all of them.
+    let lead = match &first.sound {
+        Sound::Whole(_) => Arc::default(),
+        Sound::Stream(stream) => stream.lead.clone(),
+    };
     let chain = Chain {
         rate,
         parts,
@@ -37,7 +42,10 @@ pub fn chain(first: Fetched, more: Option<mpsc::UnboundedReceiver<Piece>>, parts
         heard_until: None,
     };
     let chunks = stream::unfold(chain, |mut chain| async move { Some((chain.next().await?, chain)) });
-    PcmStream::new(rate, chunks.boxed())
+    PcmStream {
+        lead,
+        ..PcmStream::new(rate, chunks.boxed())
+    }
 }
 
 struct Chain {

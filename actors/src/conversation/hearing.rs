@@ -26,6 +26,7 @@ pub(super) async fn take_in<L: CallTransport>(
     definition: &Definition,
     words: Words,
 ) -> Option<No> {
+    judge.settled();
     let place = speech_out.hear(&words).await;
     if let Some(later) = words.later {
         late_words.follow(later, place, speech_out.last_said.clone());
@@ -44,7 +45,36 @@ pub(super) async fn take_in<L: CallTransport>(
     no
 }
 
+/// Notes what was said and was not listened to, and listens for a wish in it; see [`CallTransport::overheard`]. May be dropped.
+pub(super) async fn overhear<L: CallTransport>(
+    speech_out: &mut SpeechOut<L>,
+    (late_words, judge): (&mut LateWords, &mut Judge),
+    definition: &Definition,
+    all: bool,
+) -> Option<No> {
+    let mut no = None;
+    while let Some(words) = speech_out.transport.overheard(all) {
+        let found = take_in(speech_out, (&mut *late_words, &mut *judge), definition, words).await;
+        // Who is not to be called again is not recorded either.
+        no = if no == Some(No::Calls) { no } else { found.or(no) };
+    }
+    no
+}
+
 impl<L: CallTransport> Conversation<L> {
+    pub(super) async fn overhear(&mut self, all: bool) -> Option<No> {
+        let screens = (&mut self.late_words, &mut self.judge);
+        overhear(&mut self.speech_out, screens, &self.agent.definition, all).await
+    }
+
+    /// The wish in what was said and is not screened yet, for what must not be done before it is known. Seconds at most.
+    pub(super) async fn last_wish(&mut self, all: bool) -> Option<No> {
+        match self.overhear(all).await {
+            Some(no) => Some(no),
+            None => self.late_words.last(&self.agent.definition, &mut self.judge).await,
+        }
+    }
+
     async fn take_in(&mut self, words: Words) -> Result<Speech, Over> {
         let speech = words.speech.clone();
         let screens = (&mut self.late_words, &mut self.judge);
@@ -60,12 +90,19 @@ impl<L: CallTransport> Conversation<L> {
             match self.next_input().await? {
                 Input::Heard(heard) => return Ok(heard),
                 Input::Open(words, settling) => {
+                    self.leave_open(&words);
                     if self.is_over(settling).await? {
                         return Ok(Heard::Words(self.take_in(words).await?));
                     }
                 }
             }
         }
+    }
+
+    fn leave_open(&mut self, words: &Words) {
+        let text = words.speech.text.as_str();
+        let no = no_in(text, &self.agent.definition);
+        self.judge.leave_open(no, &self.speech_out.last_said, text);
     }
 
     async fn is_over(&mut self, settling: Settling) -> Result<bool, Over> {
@@ -103,7 +140,15 @@ impl<L: CallTransport> Conversation<L> {
                     }
                     return Ok(Input::Heard(Heard::Words(speech)));
                 }
-                Event::Aside(words) => drop(self.take_in(words).await?),
+                Event::Aside(mut words) => {
+                    // What goes on is told with the rest of it.
+                    if let Some(settling) = words.settling.take()
+                        && !self.is_over(settling).await?
+                    {
+                        continue;
+                    }
+                    self.take_in(words).await?;
+                }
                 Event::Pressed(digits) => {
                     self.speech_out.tell(Command::Note {
                         kind: "keys_pressed",
@@ -114,7 +159,7 @@ impl<L: CallTransport> Conversation<L> {
                         audio: None,
                     })));
                 }
-                Event::HungUp => return Err(self.end_with(Command::HangUp(EndedBy::Caller))),
+                Event::HungUp => return Err(self.end_with(Command::HangUp(EndedBy::Caller)).await),
                 Event::Control(control) => self.do_what_is_wanted(control).await?,
             }
         }

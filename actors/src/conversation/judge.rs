@@ -65,11 +65,22 @@ struct Said {
     caller: String,
 }
 
+impl Said {
+    fn of(agent: &str, caller: &str) -> Self {
+        Said {
+            agent: guard::clean(agent, WAITING),
+            caller: guard::clean(caller, WAITING),
+        }
+    }
+}
+
 /// Of one talk. It is dropped with the talk, whatever ends that.
 pub struct Judge {
     asks: Option<Asks>,
     asked: Option<Asked>,
     waiting: VecDeque<Said>,
+    /// Words that may go on, and the wish in them, by the phrases.
+    unsettled: Option<(Option<No>, Said)>,
     /// What is open when nothing more is heard.
     closing: Vec<Asked>,
     /// Who is told of a no that comes after the talk.
@@ -130,6 +141,7 @@ impl Judge {
             asks,
             asked: None,
             waiting: VecDeque::new(),
+            unsettled: None,
             closing: Vec::new(),
             session: None,
         }
@@ -155,10 +167,7 @@ impl Judge {
         if self.asks.is_none() || caller == UNKNOWN || !caller.contains(char::is_alphabetic) {
             return;
         }
-        self.waiting.push_back(Said {
-            agent: guard::clean(agent, WAITING),
-            caller: guard::clean(caller, WAITING),
-        });
+        self.waiting.push_back(Said::of(agent, caller));
         let letters = |waiting: &VecDeque<Said>| waiting.iter().map(|said| said.caller.chars().count()).sum::<usize>();
         while letters(&self.waiting) > WAITING && self.waiting.len() > 1 {
             self.waiting.pop_front();
@@ -166,6 +175,26 @@ impl Judge {
         if self.asked.is_none() {
             self.asked = self.ask();
         }
+    }
+
+    /// Words that may go on; `no`: the wish in them, by the phrases. They are screened when it is known that they were all; if the
+    /// talk is cut off before, they were.
+    pub fn leave_open(&mut self, no: Option<No>, agent: &str, caller: &str) {
+        self.unsettled = Some((no, Said::of(agent, caller)));
+    }
+
+    /// They are screened by others, with what came after them.
+    pub fn settled(&mut self) {
+        self.unsettled = None;
+    }
+
+    /// The wish in words that are open still; where the phrases find none, a model is asked.
+    fn cut_off(&mut self) -> Option<No> {
+        let (no, said) = self.unsettled.take()?;
+        if no.is_none() {
+            self.hear(&said.agent, &said.caller);
+        }
+        no
     }
 
     /// Asks about what waits.
@@ -241,12 +270,17 @@ impl Drop for Judge {
         let Some((deps, session)) = self.session.take() else {
             return;
         };
+        let cut_off = self.cut_off();
         let open = self.open();
-        if open.is_empty() {
+        if open.is_empty() && cut_off.is_none() {
             return;
         }
         let under_way = (deps.judgements.begin(), deps.clock.busy());
         deps.runtime.clone().spawn(async move {
+            if let Some(no) = cut_off {
+                // What it comes to is said by the session.
+                let _ = deps.router.sessions().insist(session, no.command(&deps)).await;
+            }
             for mut asked in open {
                 // Each is answered within its own limit.
                 if let Some(no) = asked.answer().await {

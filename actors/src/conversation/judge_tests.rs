@@ -145,6 +145,24 @@ async fn a_model_that_fails_has_said_nothing() {
     }
 }
 
+/// A talk is cut off before it is known whether somebody goes on: then they have said all.
+#[tokio::test]
+async fn words_that_are_open_at_the_end_are_screened() {
+    let server = ChatServer::start_with(|_, _| found(true, false)).await;
+    let mut judge = judge(&server);
+    judge.leave_open(Some(No::Calls), "Hello?", "Never call me again.");
+    assert_eq!((judge.cut_off(), judge.last().await), (Some(No::Calls), None));
+    judge.leave_open(None, "Hello?", "I have had enough of you.");
+    assert_eq!((judge.cut_off(), judge.last().await), (None, Some(No::Calls)));
+    assert_eq!(
+        asked(&server),
+        [[("Hello?".to_owned(), "I have had enough of you.".to_owned())]]
+    );
+    judge.leave_open(Some(No::Calls), "Hello?", "Never call me again.");
+    judge.settled();
+    assert_eq!((judge.cut_off(), judge.last().await), (None, None));
+}
+
 #[tokio::test]
 async fn what_has_no_words_is_not_asked_about() {
     let server = ChatServer::start_with(|_, _| found(true, true)).await;

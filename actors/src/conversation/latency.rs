@@ -2,8 +2,9 @@
 //!
 //! Whoever has a part in an answer says so when it has done it: who listens, that somebody has spoken and what it was; the talk,
 //! that there is something to say; the line, that it sounds and is sent. With the first packet the turn is measured, and the
-//! session and the metrics are told ([`TurnMarks`] says what is believed). A turn that is not answered, or whose answer is cut off
-//! before anything of it was sent, is not measured. Time is that of a clock which nobody can set.
+//! session and the metrics are told ([`TurnMarks`] says what is believed). Who asks for a moment has answered nothing. A turn that
+//! is not answered, or whose answer is cut off before anything of it was sent, is not measured. Time is that of a clock which
+//! nobody can set.
 use rules::session::{
     command::Command,
     latency::{Stage, TurnMarks},
@@ -43,6 +44,8 @@ struct Turns {
     heard: VecDeque<Turn>,
     /// What is being answered.
     current: Option<Turn>,
+    /// A moment is asked for: what sounds and is sent answers nothing.
+    fills: bool,
 }
 
 /// Moments by the monotonic clock.
@@ -142,6 +145,13 @@ impl Stopwatch {
         }
     }
 
+    /// A moment is asked for from now on, or not any more.
+    pub fn fill(&self, fills: bool) {
+        if let Some(talk) = &self.0 {
+            talk.turns().fills = fills;
+        }
+    }
+
     fn mark(&self, stages: &[Stage]) {
         let Some(talk) = &self.0 else { return };
         let now = talk.clock.monotonic();
@@ -170,12 +180,17 @@ impl Stopwatch {
 
     /// The first of its sound is there.
     pub fn sound(&self) {
-        self.mark(&[Stage::Sound]);
+        if !self.0.as_ref().is_some_and(|talk| talk.turns().fills) {
+            self.mark(&[Stage::Sound]);
+        }
     }
 
     /// The first of it is sent. Waits for nobody, so that the line may call it.
     pub fn packet(&self) {
         let Some(talk) = &self.0 else { return };
+        if talk.turns().fills {
+            return;
+        }
         self.mark(&[Stage::Packet]);
         let turn = talk.turns().current.take();
         let Some((turn, marks)) = turn.and_then(|turn| turn.measured().map(|marks| (turn, marks))) else {

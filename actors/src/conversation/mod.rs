@@ -14,6 +14,7 @@ mod judge;
 pub mod judgements;
 mod known;
 mod late_words;
+pub mod latencies;
 pub mod latency;
 mod leg;
 mod line;
@@ -215,7 +216,12 @@ impl<L: CallTransport> Conversation<L> {
     /// Says good-bye and hangs up.
     async fn leave(&mut self, words: &str) -> Over {
         self.speech_out.say_whole(words).await;
+        let no = self.overhear(true).await;
         self.speech_out.tell(Command::HangUp(EndedBy::Agent));
+        // Who is being taken leave of is heeded when that is over.
+        if let Some(no) = no {
+            self.tell_no(no);
+        }
         Over
     }
 
@@ -246,7 +252,7 @@ impl<L: CallTransport> Conversation<L> {
             return Ok(Next::Listen);
         }
         // It may speak before it is known what was said to it, but do nothing.
-        if let Some(no) = self.late_words.last(&self.agent.definition, &mut self.judge).await {
+        if let Some(no) = self.last_wish(false).await {
             return Err(self.heed(no).await);
         }
         self.turns_taken += 1;
@@ -277,14 +283,18 @@ impl<L: CallTransport> Conversation<L> {
         let sorry = self.stock_phrases().sorry;
         self.speech_out.say_whole(sorry).await;
         // What was said last counts, whatever else has failed.
-        if let Some(no) = self.late_words.last(&self.agent.definition, &mut self.judge).await {
+        if let Some(no) = self.last_wish(true).await {
             self.tell_no(no);
         }
-        self.end_with(Command::Break { reason, why })
+        self.end_with(Command::Break { reason, why }).await
     }
 
-    /// The end of the talk; a no that is there already comes before it. What is not answered yet holds no end up ([`Judge`]).
-    fn end_with(&mut self, last: Command) -> Over {
+    /// The end of the talk; a no that is there already comes before it, whether it was listened to or not. What is not answered yet
+    /// holds no end up ([`Judge`]).
+    async fn end_with(&mut self, last: Command) -> Over {
+        if let Some(no) = self.overhear(true).await {
+            self.tell_no(no);
+        }
         if let Some(no) = self.judge.heard() {
             self.speech_out.tell(no.note());
             self.tell_no(no);

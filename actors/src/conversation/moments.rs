@@ -23,7 +23,8 @@ impl Moments {
         Moments { clock, last: None }
     }
 
-    /// Resolves when nothing has been heard for so long from now on. It is waited for and thrown away as often as one likes.
+    /// Resolves when nothing has been heard for so long from now on. It is waited for and thrown away as often as one likes. A clock
+    /// that is set by hand does not pass while a talk is busy: by such a one nobody is asked to wait in a room.
     pub fn due(&self, quiet: Duration) -> BoxFuture<'static, ()> {
         let Some(clock) = self.clock.clone() else {
             return pending().boxed();

@@ -91,7 +91,7 @@ impl<L: CallTransport> Conversation<L> {
             });
         }
         if ends {
-            return Err(self.end_with(Command::HangUp(EndedBy::Agent)));
+            return Err(self.end_with(Command::HangUp(EndedBy::Agent)).await);
         }
         Ok(Next::Heard(Heard::Results(results)))
     }

@@ -132,6 +132,11 @@ pub trait CallTransport: Send {
     fn hush(&self) -> Box<dyn Fn() + Send> {
         Box::new(|| {})
     }
+    /// What was said and is not listened to yet, the first of it, if it is there. `all`: nothing is listened to any more; else only
+    /// what answers nothing, and nothing behind what is to be answered.
+    fn overheard(&mut self, _all: bool) -> Option<Words> {
+        None
+    }
     /// From now on speech is wanted as soon as it is over, by somebody who hears by himself; its words may follow.
     fn take_sound_first(&mut self) {}
     /// From now on speech goes there while it is spoken, too; where it cannot, it comes whole with its words.

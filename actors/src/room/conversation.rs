@@ -154,12 +154,16 @@ impl RoomConversation {
 /// The bridge may be there for longer than the service: it must not keep it alive.
 fn stopwatch(deps: &Deps, leg: &Leg) -> Stopwatch {
     let (its, session) = (deps.downgrade(), leg.session());
+    deps.latencies.begin(session.id);
     let names = Names {
         transcription: deps.providers.transcription.as_ref().map(Provider::name),
         brain: deps.providers.brain_name(&leg.agent.definition),
     };
     Stopwatch::new(deps.clock.clone(), names, move |command| {
         if let Some(deps) = Deps::upgrade(&its) {
+            if let Command::Measure(marks) = &command {
+                deps.latencies.measured(session.id, marks);
+            }
             deps.router.sessions().tell(session, command);
         }
     })

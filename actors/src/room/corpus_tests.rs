@@ -34,7 +34,7 @@ async fn tell(mut asked: mpsc::Receiver<Hear>, tell: mpsc::Sender<Transcribed>, 
     let mut ms = 0;
     while let Some(hear) = asked.recv().await {
         match hear {
-            Hear::Begin | Hear::Discard => ms = 0,
+            Hear::Begin(_) | Hear::Discard => ms = 0,
             Hear::Sound(sound) => ms += sound.ms(),
             Hear::Finalize => {
                 let words = script

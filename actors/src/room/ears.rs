@@ -14,7 +14,7 @@ const LEAST: usize = 256;
 /// Questions that wait for their words; beyond that they are not asked.
 const ASKED: usize = 48;
 
-/// What became known. Turns are numbered by who asks.
+/// What became known. Turns are numbered by who asks; where none is named, it is of the last that has begun.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     Partial(String),
@@ -38,7 +38,9 @@ pub struct Ears {
     asked: VecDeque<u64>,
     /// What was not given yet, of 16 kHz.
     rest: Vec<i16>,
-    /// It knows of the turn.
+    /// The last turn that has begun.
+    current: Option<u64>,
+    /// It knows of that.
     is_open: bool,
 }
 
@@ -48,6 +50,7 @@ impl Ears {
             transcript,
             asked: VecDeque::new(),
             rest: Vec::new(),
+            current: None,
             is_open: false,
         }
     }
@@ -62,9 +65,10 @@ impl Ears {
         self.asked.contains(&turn)
     }
 
-    pub fn begin(&mut self) {
+    pub fn begin(&mut self, turn: u64) {
         self.rest.clear();
-        self.is_open = self.give(Hear::Begin);
+        self.current = Some(turn);
+        self.is_open = self.give(Hear::Begin(turn));
     }
 
     /// A part of the turn's sound. Never waits: a provider that is far behind misses it.
@@ -117,7 +121,8 @@ impl Ears {
         transcript.input.try_send(hear).is_ok()
     }
 
-    /// The next that becomes known; never resolves where nobody tells anything. May be dropped and called again.
+    /// The next that becomes known; what is of another turn than the current one is passed over. Never resolves where nobody tells
+    /// anything. May be dropped and called again.
     pub async fn next(&mut self) -> Told {
         loop {
             let Some(transcript) = &mut self.transcript else {
@@ -128,10 +133,14 @@ impl Ears {
                 return Told::Gone(self.asked.drain(..).collect());
             };
             match event {
-                Transcribed::Partial(words) => return Told::Partial(words),
-                Transcribed::EagerEnd(words) => return Told::EagerEnd(words),
-                Transcribed::Resumed => return Told::Resumed,
-                Transcribed::TurnEnd(words) => return Told::TurnEnd(words),
+                Transcribed::Partial { turn, words } if self.current == Some(turn) => return Told::Partial(words),
+                Transcribed::EagerEnd { turn, words } if self.current == Some(turn) => return Told::EagerEnd(words),
+                Transcribed::Resumed { turn } if self.current == Some(turn) => return Told::Resumed,
+                Transcribed::TurnEnd { turn, words } if self.current == Some(turn) => return Told::TurnEnd(words),
+                Transcribed::Partial { .. }
+                | Transcribed::EagerEnd { .. }
+                | Transcribed::Resumed { .. }
+                | Transcribed::TurnEnd { .. } => {}
                 Transcribed::Final(words) => {
                     if let Some(told) = self.answered(Ok(words)) {
                         return told;

@@ -13,6 +13,7 @@ pub mod link;
 pub mod live_rooms;
 mod outbox;
 pub mod speech_input;
+mod spoken_turn;
 pub mod transport;
 mod user_input;
 pub mod voices;

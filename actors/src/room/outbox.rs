@@ -19,14 +19,28 @@ pub enum Of {
 
 enum Slot {
     Ready(UserInput, Option<Busy>),
-    Awaited { turn: u64, of: Of, said: Said, busy: Busy },
+    /// Its own words are those that were told of it so far, if any.
+    Awaited {
+        turn: u64,
+        of: Of,
+        said: Said,
+        busy: Busy,
+    },
 }
 
 #[derive(Default)]
 pub struct Outbox {
     slots: VecDeque<Slot>,
     /// Turns that were given before their words.
-    late: Vec<(u64, oneshot::Sender<Understood>, Busy)>,
+    late: Vec<Late>,
+}
+
+struct Late {
+    turn: u64,
+    /// Its words so far.
+    so_far: String,
+    tell: oneshot::Sender<Understood>,
+    busy: Busy,
 }
 
 impl Outbox {
@@ -54,17 +68,21 @@ impl Outbox {
     }
 
     /// Somebody has it, and gets its words when they are known.
-    pub fn promise(&mut self, turn: u64, tell: oneshot::Sender<Understood>, busy: Busy) {
-        self.late.push((turn, tell, busy));
+    pub fn promise(&mut self, turn: u64, so_far: String, tell: oneshot::Sender<Understood>, busy: Busy) {
+        self.late.push(Late {
+            turn,
+            so_far,
+            tell,
+            busy,
+        });
     }
 
-    /// The words of a turn that waits for them; none: it was not understood. Answers the utterance's number, where words were all
-    /// that it waited for.
+    /// The words of a turn that waits for them; none: no more of it was understood than was told so far. Answers the utterance's
+    /// number, where words were all that it waited for.
     pub fn resolve(&mut self, turn: u64, words: Option<String>) -> Option<u64> {
-        let is_it = |(late, ..): &(u64, oneshot::Sender<Understood>, Busy)| *late == turn;
-        if let Some(at) = self.late.iter().position(is_it) {
-            let (_, tell, busy) = self.late.remove(at);
-            let words = words.unwrap_or_else(|| UNKNOWN.to_owned());
+        if let Some(at) = self.late.iter().position(|late| late.turn == turn) {
+            let Late { so_far, tell, busy, .. } = self.late.remove(at);
+            let words = known(words, so_far).unwrap_or_else(|| UNKNOWN.to_owned());
             // The talk may be over.
             let _ = tell.send(Understood { words, busy });
             return None;
@@ -110,8 +128,14 @@ impl Outbox {
     }
 }
 
-/// What becomes of it with these words; of an aside without any nothing does.
+/// What is known of a turn: what was told of it so far is better than nothing.
+fn known(words: Option<String>, so_far: String) -> Option<String> {
+    words.or((!so_far.is_empty()).then_some(so_far))
+}
+
+/// What becomes of it with these words, or else with its own; of an aside without any nothing does.
 pub fn understood(of: Of, mut said: Said, words: Option<String>) -> Option<UserInput> {
+    let words = known(words, std::mem::take(&mut said.speech.text));
     let is_empty = words.as_ref().is_none_or(String::is_empty);
     said.speech.text = words.unwrap_or_else(|| UNKNOWN.to_owned());
     match of {

@@ -11,17 +11,14 @@ pub use super::user_input::{
 use super::{
     ears::{Ears, Told},
     outbox::{Of, Outbox, understood},
+    spoken_turn::Turn,
 };
 use crate::conversation::latency::Stopwatch;
-use adapters::{
-    brain::{LiveSound, Speech},
-    sound::Pcm,
-    transcription::Transcript,
-};
+use adapters::{brain::LiveSound, sound::Pcm, transcription::Transcript};
 use entities::{boxed, values::Moment};
 use media::{
     bridge::MediaBridge,
-    mic::{Gathered, MicEvent, Piece},
+    mic::{MicEvent, Piece},
 };
 use rules::{
     session::command::Command,
@@ -36,7 +33,7 @@ use runtime::clock::{Busy, Clock};
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -70,6 +67,7 @@ pub struct SpeechInput {
     speaking: watch::Sender<Speaking>,
     inputs: mpsc::Sender<UserInput>,
     listens: Arc<AtomicBool>,
+    cut_in: Arc<AtomicU64>,
     sound_first: Arc<AtomicBool>,
     live: LiveWay,
     outbox: Outbox,
@@ -77,25 +75,6 @@ pub struct SpeechInput {
     /// How many turns there were.
     turns: u64,
     current: Option<Turn>,
-}
-
-/// That is under way.
-struct Turn {
-    /// From 1, whether it counts or not.
-    id: u64,
-    /// Of the utterance, while it counts.
-    number: Option<u64>,
-    began: Moment,
-    said: Gathered,
-    /// Milliseconds at its end in which nobody spoke.
-    quiet_ms: u64,
-    /// The detector hears it still.
-    is_heard: bool,
-    live: Option<mpsc::Sender<LiveSound>>,
-    /// While it is provisional.
-    settle: Option<watch::Sender<Option<bool>>>,
-    /// Once its sound is over.
-    busy: Option<Busy>,
 }
 
 impl SpeechInput {
@@ -111,6 +90,7 @@ impl SpeechInput {
             speaking: watched,
             inputs,
             listens: Arc::default(),
+            cut_in: Arc::default(),
             sound_first: Arc::default(),
             live: LiveWay::default(),
         };
@@ -132,6 +112,7 @@ impl SpeechInput {
             speaking,
             inputs: sender,
             listens: user.listens.clone(),
+            cut_in: user.cut_in.clone(),
             sound_first: user.sound_first.clone(),
             live: user.live.clone(),
             outbox: Outbox::default(),
@@ -183,15 +164,15 @@ impl SpeechInput {
 
     fn hear(&mut self, heard: MicEvent) {
         match heard {
-            MicEvent::SpeechStarted { ago_ms } => {
+            MicEvent::SpeechStarted { number, ago_ms } => {
                 let ago = i64::try_from(ago_ms).unwrap_or(0);
-                self.begin(self.clock.now().plus_millis(-ago));
+                self.begin(Some(number), self.clock.now().plus_millis(-ago));
             }
             MicEvent::Sound(Piece { sound, voice_db }) => self.sound(&sound, voice_db),
             MicEvent::SpeechEnded(rest) => {
                 if self.current.is_none() && !rest.is_empty() {
                     let ms = i64::try_from(rest.ms()).unwrap_or(0);
-                    self.begin(self.clock.now().plus_millis(-ms));
+                    self.begin(None, self.clock.now().plus_millis(-ms));
                 }
                 if !rest.is_empty() {
                     self.sound(&rest, Some(loudness::of(&rest.samples)));
@@ -202,30 +183,20 @@ impl SpeechInput {
         }
     }
 
-    fn begin(&mut self, began: Moment) {
+    fn begin(&mut self, heard_as: Option<u64>, began: Moment) {
         self.look();
         if let Some(turn) = &mut self.current {
             // An end that was not told has come all the same.
             turn.is_heard = false;
         }
         self.turns += 1;
-        let next = Turn {
-            id: self.turns,
-            number: None,
-            began,
-            said: Gathered::default(),
-            quiet_ms: 0,
-            is_heard: true,
-            live: self.live.listener(),
-            settle: None,
-            busy: None,
-        };
+        let next = Turn::begun(self.turns, heard_as, began, self.live.listener());
         let mut outputs = self.machine.step(Input::Began);
         let ends = outputs.iter().rposition(|output| matches!(output, Output::Over(_)));
         let begins = outputs.split_off(ends.map_or(0, |end| end + 1));
         self.heed(outputs);
         self.current = Some(next);
-        self.ears.begin();
+        self.ears.begin(self.turns);
         self.heed(begins);
     }
 
@@ -282,7 +253,7 @@ impl SpeechInput {
         let is_current = self.current.as_ref().is_some_and(|current| current.id == turn);
         match (words, is_current, is_last) {
             (Ok(words), true, true) => self.step(Input::Final(words)),
-            (Ok(words), true, false) => self.step(Input::Partial(words)),
+            (Ok(words), true, false) => self.step(Input::Earlier(words)),
             (Err(_), true, true) => self.step(Input::Failed),
             (words, false, true) => {
                 if let Some(number) = self.outbox.resolve(turn, words.ok()) {
@@ -367,7 +338,12 @@ impl SpeechInput {
             }
         });
         if let Some(turn) = &mut self.current {
-            turn.number = Some(self.speaking.borrow().begun);
+            let number = self.speaking.borrow().begun;
+            if let Some(before) = turn.number.replace(number) {
+                // It is the same one that has cut in, if it has.
+                let order = Ordering::Relaxed;
+                let _ = self.cut_in.compare_exchange(before, number, order, order);
+            }
         }
         let until = self.clock.now().plus_seconds(LONGEST_SECONDS);
         (self.tell)(Command::UserSpeaking { until });
@@ -388,19 +364,21 @@ impl SpeechInput {
         self.stopwatch.understood(number);
         let (unsettled, settle) = Unsettled::new();
         turn.settle = Some(settle);
-        let said = said(turn, words);
+        let said = turn.said(words);
         let input = UserInput::Speech {
             number,
             said,
             later: None,
             unsettled: Some(unsettled),
         };
-        self.outbox.push(input, None);
+        self.outbox.push(input, Some(self.clock.busy()));
     }
 
     fn settle(&mut self, is_over: bool) {
         let settle = self.current.as_mut().and_then(|turn| turn.settle.take());
         if let Some(settle) = settle {
+            let outcome = if is_over { "stands" } else { "void" };
+            metrics::counter!("callboard_turn_speculations_total", "outcome" => outcome).increment(1);
             settle.send_replace(Some(is_over));
         }
     }
@@ -409,16 +387,18 @@ impl SpeechInput {
         self.time();
         self.settle(true);
         let Some(turn) = self.current.take() else { return };
-        if turn.is_heard {
-            self.bridge.end_turn();
+        if let Some(heard_as) = turn.heard_as.filter(|_| turn.is_heard) {
+            self.bridge.end_turn(heard_as);
         }
         if turn.number.is_some() {
             self.speaking.send_modify(|speaking| speaking.over = speaking.begun);
         }
         if let Some(live) = &turn.live {
-            let is_turn = matches!(outcome, Outcome::Turn(_) | Outcome::Stands);
             // There is room for it, unless nobody takes anything.
-            let _ = live.try_send(if is_turn { LiveSound::End } else { LiveSound::Discard });
+            let _ = live.try_send(match self.is_answered(&outcome, turn.number) {
+                true => LiveSound::End,
+                false => LiveSound::Discard,
+            });
         }
         match (outcome, turn.number) {
             (Outcome::Stands, _) => {}
@@ -426,6 +406,17 @@ impl SpeechInput {
             (Outcome::Aside(known), _) => self.give(&turn, Of::Aside, known),
             (Outcome::Noise, _) | (Outcome::Turn(_), None) if !self.ears.is_asked(turn.id) => self.ears.discard(),
             (Outcome::Noise, _) | (Outcome::Turn(_), None) => {}
+        }
+    }
+
+    /// Somebody will answer it: of a noise in which there is no word only if the agent fell silent for it.
+    fn is_answered(&self, outcome: &Outcome, number: Option<u64>) -> bool {
+        match outcome {
+            Outcome::Turn(Known::Words(words)) if words.is_empty() => {
+                number.is_some_and(|number| number == self.cut_in.load(Ordering::Relaxed))
+            }
+            Outcome::Turn(_) | Outcome::Stands => true,
+            Outcome::Aside(_) | Outcome::Noise => false,
         }
     }
 
@@ -444,49 +435,41 @@ impl SpeechInput {
         if let (Of::Speech(number), Known::Words(_)) = (of, &known) {
             self.stopwatch.understood(number);
         }
-        let words = match known {
-            Known::Words(words) => Some(words),
-            Known::Later if self.ears.is_asked(turn.id) => {
+        let (words, so_far) = match known {
+            Known::Words(words) => (Some(words), String::new()),
+            Known::Later(so_far) if self.ears.is_asked(turn.id) => {
                 return match of {
-                    Of::Speech(number) if self.sound_first.load(Ordering::Relaxed) => self.promise(turn, number, busy),
-                    of => self.outbox.wait(turn.id, of, said(turn, UNKNOWN.to_owned()), busy),
+                    Of::Speech(number) if self.sound_first.load(Ordering::Relaxed) => {
+                        self.promise(turn, (number, so_far), busy);
+                    }
+                    of => self.outbox.wait(turn.id, of, turn.said(so_far), busy),
                 };
             }
-            Known::Later | Known::Never => None,
+            Known::Later(so_far) => (None, so_far),
+            Known::Never => (None, String::new()),
         };
-        if let Some(input) = understood(of, said(turn, String::new()), words) {
+        if let Some(input) = understood(of, turn.said(so_far), words) {
             self.outbox.push(input, Some(busy));
         }
     }
 
     /// Whoever hears by himself has the sound at once.
-    fn promise(&mut self, turn: &Turn, number: u64, busy: Busy) {
+    fn promise(&mut self, turn: &Turn, (number, so_far): (u64, String), busy: Busy) {
         let (later, tell) = LaterWords::new();
         let input = UserInput::Speech {
             number,
-            said: said(turn, UNKNOWN.to_owned()),
+            said: turn.said(UNKNOWN.to_owned()),
             later: Some(later),
             unsettled: None,
         };
         self.outbox.push(input, Some(busy.clone()));
-        self.outbox.promise(turn.id, tell, busy);
+        self.outbox.promise(turn.id, so_far, tell, busy);
     }
 }
 
 /// Waits for it; `false`: nobody listens any more.
 async fn has_room(inputs: &mpsc::Sender<UserInput>) -> bool {
     inputs.reserve().await.is_ok()
-}
-
-fn said(turn: &Turn, text: String) -> Said {
-    Said {
-        began: turn.began,
-        ms: turn.said.ms(),
-        speech: Speech {
-            text,
-            audio: Some(turn.said.sound()),
-        },
-    }
 }
 
 #[cfg(test)]

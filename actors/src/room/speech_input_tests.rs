@@ -7,7 +7,11 @@ mod local_listener;
 mod transcription_server;
 
 use super::*;
-use adapters::transcription::{Ask, Hear, Kind, Provider, Transcribed};
+use adapters::{
+    brain::Speech,
+    speech::SpeechError,
+    transcription::{Ask, Failure, Hear, Kind, Provider, Transcribed},
+};
 use futures_util::FutureExt;
 use rules::turn::vocabulary;
 use std::sync::Mutex;
@@ -136,10 +140,15 @@ fn teller() -> (Transcript, mpsc::Receiver<Hear>, mpsc::Sender<Transcribed>) {
     (transcript, asked, tell)
 }
 
+fn partial(turn: u64, words: &str) -> Transcribed {
+    let words = words.to_owned();
+    Transcribed::Partial { turn, words }
+}
+
 #[tokio::test]
 async fn somebody_begins_speaks_and_is_heard() {
     let mut bench = bench(None);
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
     assert_eq!(bench.begun(1).await, (1, 0));
     assert_eq!(
         *bench.told.lock().unwrap(),
@@ -159,7 +168,7 @@ async fn somebody_begins_speaks_and_is_heard() {
 #[tokio::test]
 async fn an_utterance_began_where_its_voice_did() {
     let mut bench = bench(None);
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 160 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 160 }).await;
     assert_eq!(bench.begun(1).await, (1, 0));
     bench.sound(192, None).await;
     bench.sound(1_504, Some(-30.0)).await;
@@ -250,7 +259,7 @@ async fn sound_that_is_wanted_live_flows_while_it_is_spoken() {
     let mut bench = bench(None);
     let (listener, mut live) = mpsc::channel(64);
     bench.user.live.lead_to(listener);
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 160 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 160 }).await;
     bench.sound(320, Some(-30.0)).await;
     for _ in 0..20 {
         assert_eq!(live.recv().await, Some(LiveSound::Piece(sound(16))));
@@ -260,7 +269,7 @@ async fn sound_that_is_wanted_live_flows_while_it_is_spoken() {
     assert!(matches!(bench.next().await, UserInput::Speech { number: 1, .. }));
     // What answers nothing is taken back.
     bench.user.listens.store(false, Ordering::Relaxed);
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 160 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 160 }).await;
     bench.sound(176, Some(-30.0)).await;
     bench.sound(512, None).await;
     let mut last = live.recv().await;
@@ -270,7 +279,7 @@ async fn sound_that_is_wanted_live_flows_while_it_is_spoken() {
     assert_eq!(last, Some(LiveSound::Discard));
     // What nobody takes is not kept for ever, but for its end.
     bench.user.listens.store(true, Ordering::Relaxed);
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 160 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 160 }).await;
     bench.sound(3_200, Some(-30.0)).await;
     bench.hear(MicEvent::SpeechEnded(sound(0))).await;
     bench.next().await;
@@ -286,11 +295,11 @@ async fn sound_that_is_wanted_live_flows_while_it_is_spoken() {
 async fn sound_is_given_while_it_is_spoken() {
     let (transcript, mut asked, tell) = teller();
     let mut bench = bench(Some(transcript));
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 160 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 160 }).await;
     bench.sound(192, None).await;
     bench.sound(480, Some(-30.0)).await;
     bench.sound(112, None).await;
-    assert_eq!(asked.recv().await, Some(Hear::Begin));
+    assert_eq!(asked.recv().await, Some(Hear::Begin(1)));
     let mut ms = 0;
     loop {
         match asked.recv().await.unwrap() {
@@ -303,7 +312,7 @@ async fn sound_is_given_while_it_is_spoken() {
         }
     }
     assert_eq!(ms, 192 + 480 + 112);
-    tell.send(Transcribed::Partial("Ja".into())).await.unwrap();
+    tell.send(partial(1, "Ja")).await.unwrap();
     tell.send(Transcribed::Final("Ja, bitte.".into())).await.unwrap();
     let UserInput::Speech {
         said,
@@ -318,7 +327,7 @@ async fn sound_is_given_while_it_is_spoken() {
     assert!(unsettled.is_over().await);
     // Of a noise nobody needs the words: while the agent speaks it is forgotten.
     bench.user.listens.store(false, Ordering::Relaxed);
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 160 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 160 }).await;
     bench.sound(176, Some(-30.0)).await;
     bench.sound(112, None).await;
     while asked.recv().await.unwrap() != Hear::Finalize {}
@@ -326,6 +335,89 @@ async fn sound_is_given_while_it_is_spoken() {
     bench.sound(400, None).await;
     while asked.recv().await.unwrap() != Hear::Discard {}
     assert!(bench.user.inputs.try_recv().is_err());
+}
+
+/// What a provider says too late, of the turn before, is none of the turn that is under way.
+#[tokio::test]
+async fn words_of_another_turn_are_passed_over() {
+    let (transcript, mut asked, tell) = teller();
+    let mut bench = bench(Some(transcript));
+    for turn in 1..=2 {
+        bench
+            .hear(MicEvent::SpeechStarted {
+                number: turn,
+                ago_ms: 0,
+            })
+            .await;
+        bench.sound(160, Some(-30.0)).await;
+        while asked.recv().await.unwrap() != Hear::Begin(turn) {}
+        tell.send(partial(1, "Nie wieder anrufen")).await.unwrap();
+        bench.hear(MicEvent::SpeechEnded(sound(0))).await;
+        while asked.recv().await.unwrap() != Hear::Finalize {}
+        tell.send(Transcribed::Failed(Failure(SpeechError::Timeout)))
+            .await
+            .unwrap();
+        let UserInput::Speech { said, .. } = bench.next().await else {
+            panic!("somebody spoke")
+        };
+        let words = if turn == 1 { "Nie wieder anrufen" } else { UNKNOWN };
+        assert_eq!(said.speech.text, words, "{turn}");
+    }
+}
+
+/// Words that were told while they were spoken stand, if nobody says more.
+#[tokio::test]
+async fn a_provider_that_goes_leaves_what_it_has_told() {
+    for sound_first in [false, true] {
+        let (transcript, mut asked, tell) = teller();
+        let mut bench = bench(Some(transcript));
+        bench.user.sound_first.store(sound_first, Ordering::Relaxed);
+        bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
+        bench.sound(480, Some(-30.0)).await;
+        while asked.recv().await.unwrap() != Hear::Begin(1) {}
+        tell.send(partial(1, "Nie wieder anrufen")).await.unwrap();
+        // The next one does not wait for the words of this one.
+        while tell.capacity() < tell.max_capacity() {
+            tokio::task::yield_now().await;
+        }
+        bench.hear(MicEvent::SpeechStarted { number: 2, ago_ms: 0 }).await;
+        while asked.recv().await.unwrap() != Hear::Begin(2) {}
+        drop((asked, tell));
+        let UserInput::Speech { said, later, .. } = bench.next().await else {
+            panic!("somebody spoke")
+        };
+        let words = match later {
+            Some(later) => later.known().await.words,
+            None => said.speech.text,
+        };
+        assert_eq!(words, "Nie wieder anrufen");
+    }
+}
+
+/// Nobody answers a noise: whoever hears by himself forgets it, unless the agent fell silent for it.
+#[tokio::test]
+async fn a_noise_is_taken_back_unless_it_cut_in() {
+    for cut_in in [0, 1] {
+        let (transcript, mut asked, tell) = teller();
+        let mut bench = bench(Some(transcript));
+        let (listener, mut live) = mpsc::channel(64);
+        bench.user.live.lead_to(listener);
+        bench.user.cut_in.store(cut_in, Ordering::Relaxed);
+        bench.hear(MicEvent::SpeechEnded(sound(320))).await;
+        while asked.recv().await.unwrap() != Hear::Finalize {}
+        tell.send(Transcribed::Final(String::new())).await.unwrap();
+        assert!(matches!(bench.next().await, UserInput::Speech { number: 1, .. }));
+        let mut last = live.recv().await;
+        while matches!(last, Some(LiveSound::Piece(_))) {
+            last = live.recv().await;
+        }
+        let expected = if cut_in == 1 {
+            LiveSound::End
+        } else {
+            LiveSound::Discard
+        };
+        assert_eq!(last, Some(expected));
+    }
 }
 
 /// A provider that goes, or that takes nothing in, costs the words.
@@ -360,9 +452,9 @@ async fn a_beginning_or_an_end_that_is_missing_holds_nothing_up() {
     bench.hear(MicEvent::SpeechEnded(sound(500))).await;
     let began = start().plus_millis(-500);
     assert_eq!(bench.next().await, spoke(1, began, UNKNOWN, sound(500)));
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
     bench.begun(2).await;
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
     assert_eq!(bench.begun(3).await, (3, 2));
     bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     // The one before had no sound.
@@ -381,9 +473,9 @@ async fn words_come_in_their_order_and_a_beginning_at_once() {
     })
     .await;
     let mut bench = bench(understanding(&server));
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
     bench.hear(MicEvent::SpeechEnded(sound(100))).await;
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
     assert_eq!(bench.begun(2).await.0, 2, "whatever became of the words before");
     bench.hear(MicEvent::Dtmf("1".into())).await;
     bench.hear(MicEvent::SpeechEnded(sound(200))).await;
@@ -426,7 +518,7 @@ async fn keys_that_nobody_listens_to_leave_room_for_words() {
         bench.hear(MicEvent::Dtmf("1".into())).await;
         tokio::task::yield_now().await;
     }
-    bench.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+    bench.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
     assert_eq!(bench.begun(1).await.0, 1);
     bench.hear(MicEvent::SpeechEnded(sound(100))).await;
     let mut keys = 0;

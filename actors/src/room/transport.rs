@@ -4,7 +4,7 @@
 //! What must be heard (about consent, and the last words) is said to its end whatever the participant says; what the
 //! participant has said meanwhile is an aside, which stands in the transcript and answers nothing. Whatever else the agent
 //! says, or is about to say, ends when the participant surely interrupts it ([`rules::turn`]).
-use super::speech_input::{self as input, Speaking, UNKNOWN, UserInput, UserInputs};
+use super::speech_input::{self as input, Speaking, UNKNOWN, Unsettled, UserInput, UserInputs};
 use super::voices::Voices;
 use crate::{
     call::leg::Control,
@@ -40,14 +40,14 @@ pub struct RoomTransport {
     bridge: Arc<MediaBridge>,
     pub(super) agent: Sounds,
     user: UserInputs,
+    /// What was taken of that and is to be listened to.
+    kept: Option<UserInput>,
     inbox: Inbox,
     later: VecDeque<Control>,
     /// Utterances are numbered: the last one that was listened to,
     listened: u64,
-    /// the last one that was over before words were that nobody can cut in on,
+    /// and the last one that was over before words were that nobody can cut in on.
     aside: u64,
-    /// and the last one that cut in.
-    cut_in: u64,
     /// Nothing is said any more but what must be heard.
     hushed: Arc<AtomicBool>,
     stopwatch: Stopwatch,
@@ -69,11 +69,11 @@ impl RoomTransport {
             bridge,
             agent,
             user,
+            kept: None,
             inbox,
             later: VecDeque::new(),
             listened: 0,
             aside: 0,
-            cut_in: 0,
             hushed: Arc::default(),
             stopwatch: Stopwatch::default(),
         }
@@ -93,14 +93,26 @@ impl RoomTransport {
         *self.user.speaking.borrow()
     }
 
-    /// The last utterance that the agent need not fall silent for.
-    fn known(&self) -> u64 {
-        self.listened.max(self.aside).max(self.speaking().nothing)
+    /// The last utterance that is answered already, or never will be. That one after it was nothing makes none of one before that.
+    fn heard(&self) -> u64 {
+        self.listened.max(self.aside)
+    }
+
+    /// Nobody has said anything, or begun to, that is to be listened to.
+    fn is_silent(&self) -> bool {
+        let Speaking {
+            begun, sure, nothing, ..
+        } = self.speaking();
+        sure <= self.heard() && begun <= self.heard().max(nothing)
+    }
+
+    fn is_cut_in_by(&self, number: u64) {
+        self.user.cut_in.store(number, Ordering::Relaxed);
     }
 
     async fn play(&mut self, sound: Option<Sound>, whole: bool) -> Said {
         self.user.listens.store(false, Ordering::Relaxed);
-        let known = self.known();
+        let heard = self.heard();
         let (mut played, feeding) = match sound {
             Some(Sound::Stream(stream)) => {
                 let (feed, played) = self.bridge.play(stream.rate);
@@ -125,7 +137,7 @@ impl RoomTransport {
                 biased;
                 outcome = &mut played => break outcome,
                 () = &mut feeding => return Said::Whole,
-                cue = cue(&mut self.user.speaking, known, is_silent), if !whole => match cue {
+                cue = cue(&mut self.user.speaking, heard, is_silent), if !whole => match cue {
                     Cue::Stop => {
                         self.bridge.stop();
                         break played.await;
@@ -147,7 +159,7 @@ impl RoomTransport {
         }
         match outcome {
             Ok(Played::StoppedAfter(ms)) => {
-                self.cut_in = self.speaking().begun;
+                self.is_cut_in_by(self.speaking().sure);
                 Said::CutInAfter(ms)
             }
             // Without its bridge a room has ended, and its talk ends with it.
@@ -164,9 +176,16 @@ impl RoomTransport {
 
     async fn wait(&mut self) -> Event {
         loop {
-            let is_silent = self.speaking().begun <= self.known();
+            let is_silent = self.is_silent();
             if let Some(control) = self.later.pop_front_if(|_| is_silent) {
                 return Event::Control(control);
+            }
+            if let Some(input) = self.kept.take() {
+                self.busy = Some(self.clock.busy());
+                match self.event_of(input) {
+                    Some(event) => return event,
+                    None => continue,
+                }
             }
             self.busy = None;
             tokio::select! {
@@ -187,6 +206,34 @@ impl RoomTransport {
         }
     }
 
+    /// `all`: see [`CallTransport::overheard`].
+    fn take_overheard(&mut self, all: bool) -> Option<Words> {
+        loop {
+            let input = self.kept.take().or_else(|| self.user.inputs.try_recv().ok())?;
+            let (is_answered, is_void) = match &input {
+                UserInput::Aside(_) => (false, false),
+                UserInput::Dtmf(_) => (true, false),
+                UserInput::Speech { number, unsettled, .. } => {
+                    let is_void = unsettled.as_ref().is_some_and(Unsettled::is_void);
+                    (*number > self.aside || unsettled.is_some(), is_void)
+                }
+            };
+            if is_answered && !all {
+                self.kept = Some(input);
+                return None;
+            }
+            if is_void {
+                continue;
+            }
+            if let Some(Event::Words(words) | Event::Aside(words)) = self.event_of(input) {
+                return Some(Words {
+                    settling: None,
+                    ..words
+                });
+            }
+        }
+    }
+
     fn event_of(&mut self, input: UserInput) -> Option<Event> {
         let (number, mut said, later, unsettled) = match input {
             UserInput::Dtmf(keys) => return Some(Event::Pressed(keys)),
@@ -200,7 +247,7 @@ impl RoomTransport {
         };
         self.listened = self.listened.max(number);
         if said.speech.text.is_empty() {
-            if number != self.cut_in {
+            if number != self.user.cut_in.load(Ordering::Relaxed) {
                 return None;
             }
             // The agent fell silent for it and must be asked to go on.
@@ -232,9 +279,15 @@ impl RoomTransport {
 
 /// To its end, or until nobody hears it any more: then the rest is called off.
 async fn feed_on(mut feed: Feed, mut stream: PcmStream, mut busy: Option<Busy>, stopwatch: Stopwatch) {
+    let mut came = 0;
     while let Some(samples) = stream.chunks.next().await {
         busy = None;
-        if !samples.is_empty() {
+        // Who asks for a moment before the words says none of them.
+        let lead = stream.lead.load(Ordering::Relaxed).saturating_sub(came);
+        let lead = usize::try_from(lead).map_or(samples.len(), |lead| lead.min(samples.len()));
+        came += samples.len() as u64;
+        feed.lead(lead);
+        if samples.len() > lead {
             stopwatch.sound();
         }
         if !feed.push_all(&samples).await {
@@ -255,21 +308,26 @@ enum Cue {
     Stop,
 }
 
-/// The next one. `known`: the last utterance that the agent need not fall silent for.
-async fn cue(speaking: &mut watch::Receiver<Speaking>, known: u64, is_silent: bool) -> Cue {
-    let cue = |speaking: &Speaking| {
-        let known = known.max(speaking.nothing);
-        match (speaking.sure > known, speaking.begun > known) {
-            (true, _) => Some(Cue::Stop),
-            (false, true) => (!is_silent).then_some(Cue::FallSilent),
-            (false, false) => is_silent.then_some(Cue::GoOn),
+/// The next one. `heard`: the last utterance that the agent need not stop for.
+async fn cue(speaking: &mut watch::Receiver<Speaking>, heard: u64, is_silent: bool) -> Cue {
+    let cue = |speaking: &Speaking| match (speaking.sure > heard, speaking.begun > heard.max(speaking.nothing)) {
+        (true, _) => Some(Cue::Stop),
+        (false, true) => (!is_silent).then_some(Cue::FallSilent),
+        (false, false) => is_silent.then_some(Cue::GoOn),
+    };
+    let next = match speaking.has_changed() {
+        Ok(_) => {
+            let next = speaking.wait_for(|speaking| cue(speaking).is_some()).await;
+            next.ok().and_then(|speaking| cue(&*speaking))
+        }
+        // Nobody is heard any more: what was begun will never be over.
+        Err(_) => {
+            let last = *speaking.borrow();
+            cue(&last).filter(|cue| *cue == Cue::Stop)
         }
     };
-    let next = speaking.wait_for(|speaking| cue(speaking).is_some()).await;
-    let next = next.ok().and_then(|speaking| cue(&*speaking));
     match next {
         Some(cue) => cue,
-        // Nobody is heard any more.
         None if is_silent => Cue::GoOn,
         None => pending().await,
     }
@@ -288,11 +346,15 @@ impl CallTransport for RoomTransport {
     fn is_spoken_over(&mut self) -> bool {
         // For one that may be nothing it falls silent when it has begun.
         let Speaking { sure, .. } = self.speaking();
-        let is_spoken_over = sure > self.known();
+        let is_spoken_over = sure > self.heard();
         if is_spoken_over {
-            self.cut_in = sure;
+            self.is_cut_in_by(sure);
         }
         is_spoken_over || self.hushed.load(Ordering::Relaxed)
+    }
+
+    fn overheard(&mut self, all: bool) -> Option<Words> {
+        self.take_overheard(all)
     }
 
     fn hush(&self) -> Box<dyn Fn() + Send> {

@@ -97,7 +97,7 @@ impl Bench {
 
     /// Begins, and is heard for so long.
     async fn begin(&self, ms: usize) {
-        self.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+        self.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
         self.voice(ms).await;
     }
 
@@ -126,7 +126,7 @@ impl Bench {
     /// All of it.
     async fn speak(&mut self, ms: usize) {
         let over = self.speaking.borrow().over;
-        self.hear(MicEvent::SpeechStarted { ago_ms: 0 }).await;
+        self.hear(MicEvent::SpeechStarted { number: 1, ago_ms: 0 }).await;
         self.end(ms).await;
         self.until(|speaking| speaking.over > over).await;
     }
@@ -343,6 +343,64 @@ async fn what_is_said_while_the_agent_thinks_comes_before_its_answer() {
 }
 
 #[tokio::test]
+async fn a_cough_after_an_interruption_does_not_undo_it() {
+    let (mut transport, mut bench) = bench();
+    bench.begin(480).await;
+    bench.until(|speaking| speaking.sure == 1).await;
+    bench.end(0).await;
+    bench.begin(208).await;
+    bench.until(|speaking| speaking.begun == 2).await;
+    bench.pause(320).await;
+    bench.until(|speaking| speaking.nothing == 2).await;
+    assert!(transport.is_spoken_over());
+    assert_eq!(transport.say(say(1_000, false)).await, Said::CutInAfter(0));
+    assert_eq!(transport.listen().await, Event::Words(words(480, 0)));
+    assert!(!transport.is_spoken_over());
+}
+
+/// It goes on, and stays so: what was begun by somebody who is not heard any more will never be over.
+#[tokio::test]
+async fn who_is_not_heard_any_more_keeps_the_agent_from_nothing() {
+    let (speaking, mut watched) = watch::channel(Speaking {
+        begun: 1,
+        ..Speaking::default()
+    });
+    assert_eq!(cue(&mut watched, 0, false).await, Cue::FallSilent);
+    drop(speaking);
+    assert_eq!(cue(&mut watched, 0, true).await, Cue::GoOn);
+    assert_eq!(cue(&mut watched, 0, false).now_or_never(), None);
+    let (_, mut interrupted) = watch::channel(Speaking {
+        begun: 1,
+        sure: 1,
+        ..Speaking::default()
+    });
+    assert_eq!(cue(&mut interrupted, 0, false).await, Cue::Stop);
+}
+
+/// Where the agent is about to do something, or to leave: what answers nothing, and in the end all of it.
+#[tokio::test]
+async fn what_was_said_and_not_listened_to_is_overheard() {
+    let (mut transport, mut bench) = bench();
+    both(transport.say(say(20, true)), async {
+        bench.speak(500).await;
+        bench.play(1).await;
+    })
+    .await;
+    bench.hear(MicEvent::Dtmf("1".into())).await;
+    bench.speak(600).await;
+    while transport.user.inputs.len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(transport.overheard(false), Some(words(500, 0)));
+    assert_eq!(transport.overheard(false), None, "keys are listened to");
+    assert_eq!(transport.listen().await, Event::Pressed("1".into()));
+    assert_eq!(transport.overheard(false), None, "and so is what is to be answered");
+    assert!(transport.is_spoken_over());
+    assert_eq!(transport.overheard(true), Some(words(600, 0)));
+    assert_eq!(transport.overheard(true), None);
+}
+
+#[tokio::test]
 async fn what_must_be_heard_is_heard_and_answered_afterwards() {
     let (mut transport, mut bench) = bench();
     let (said, played) = both(transport.say(say(200, true)), async {
@@ -439,8 +497,8 @@ async fn a_noise_is_heard_only_if_it_cut_in() {
         unsettled: None,
     };
     assert_eq!(transport.event_of(noise(1)), None);
-    assert_eq!(transport.known(), 1, "the agent may go on");
-    transport.cut_in = 2;
+    assert_eq!(transport.heard(), 1, "the agent may go on");
+    transport.is_cut_in_by(2);
     assert_eq!(transport.event_of(noise(2)), Some(Event::Words(words(100, 0))));
 }
 
@@ -482,7 +540,7 @@ async fn an_answer_is_measured_when_the_first_of_it_is_taken() {
     bench.bridge.on_first_frame(move || first_frame.packet());
     for number in [1, 2] {
         stopwatch.ended(number, Duration::from_millis(600));
-        bench.speak(300).await;
+        bench.speak(500).await;
         assert!(matches!(transport.listen().await, Event::Words(_)));
         bench.clock.set(bench.clock.now().plus_millis(100));
         let voice = transport.voice().unwrap();
@@ -501,6 +559,50 @@ async fn an_answer_is_measured_when_the_first_of_it_is_taken() {
     }
     let whole = "endpoint 600 ms, sound 700 ms, packet 700 ms";
     assert_eq!(*told.lock().unwrap(), [whole; 2]);
+}
+
+/// A moment that is asked for before the words is none of the answer, whoever asks for it.
+#[tokio::test]
+async fn who_asks_for_a_moment_has_not_answered() {
+    let (transport, mut bench) = bench();
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let into = told.clone();
+    let names = Names {
+        transcription: None,
+        brain: "scripted",
+    };
+    let stopwatch = Stopwatch::new(bench.clock.clone(), names, move |command| match command {
+        Command::Measure(marks) => into.lock().unwrap().push(marks.to_string()),
+        other => panic!("{other:?}"),
+    });
+    let mut transport = transport.timed_by(stopwatch.clone());
+    let first_frame = stopwatch.clone();
+    bench.bridge.on_first_frame(move || first_frame.packet());
+    stopwatch.ended(1, Duration::from_millis(600));
+    bench.speak(500).await;
+    assert!(matches!(transport.listen().await, Event::Words(_)));
+    // The brain takes its time, and then the voice.
+    stopwatch.fill(true);
+    both(transport.say(say(40, false)), bench.play(2)).await;
+    stopwatch.fill(false);
+    let (saying, make) = say_what_comes(false);
+    if let Some(Sound::Stream(stream)) = &saying.sound {
+        stream.lead.store(640, Ordering::Relaxed);
+    }
+    both(transport.say(saying), async {
+        make.send(vec![1; 640]).unwrap();
+        bench.play(2).await;
+        assert!(told.lock().unwrap().is_empty());
+        bench.clock.set(bench.clock.now().plus_millis(900));
+        make.send(vec![2; 320]).unwrap();
+        drop(make);
+        while told.lock().unwrap().is_empty() {
+            bench.play(1).await;
+        }
+    })
+    .await;
+    let answered = "endpoint 600 ms, sound 1500 ms, packet 1500 ms";
+    assert_eq!(*told.lock().unwrap(), [answered]);
 }
 
 /// Who tells words, by hand.

@@ -4,7 +4,10 @@ use entities::{boxed, values::Moment};
 use futures_util::future::{BoxFuture, FutureExt, Shared};
 use rules::session::command::Command;
 use runtime::clock::Busy;
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64},
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// The words of what was not understood.
@@ -105,6 +108,11 @@ impl Unsettled {
         (Unsettled(settled), settle)
     }
 
+    /// It is known already that it is not.
+    pub fn is_void(&self) -> bool {
+        *self.0.borrow() == Some(false)
+    }
+
     /// Known within the longest pause. Of a microphone that nobody listens to any more: it is not.
     #[boxed]
     pub async fn is_over(mut self) -> bool {
@@ -133,6 +141,8 @@ pub struct UserInputs {
     pub inputs: mpsc::Receiver<UserInput>,
     /// The agent listens: whoever speaks interrupts nothing.
     pub listens: Arc<AtomicBool>,
+    /// The last utterance that the agent was cut in on by.
+    pub cut_in: Arc<AtomicU64>,
     /// From now on sound need not wait for its words.
     pub sound_first: Arc<AtomicBool>,
     pub live: LiveWay,

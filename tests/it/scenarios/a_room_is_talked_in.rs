@@ -23,7 +23,7 @@ use entities::{
 };
 use media::{
     bridge::{MediaBridge, Note},
-    mic::MicEvent,
+    mic::{MicEvent, Piece},
 };
 use rules::session::command::Command;
 use runtime::clock::Clock;
@@ -177,8 +177,23 @@ impl Page {
         // At the rate of a microphone: each sample twice.
         let heard: Vec<i16> = speech.samples.iter().flat_map(|sample| [*sample; 2]).collect();
         self.pick_up(&heard);
-        self.heard.send(MicEvent::SpeechStarted { ago_ms: 0 }).await.unwrap();
+        let began = MicEvent::SpeechStarted { number: 1, ago_ms: 0 };
+        self.heard.send(began).await.unwrap();
         self.heard.send(MicEvent::SpeechEnded(speech)).await.unwrap();
+    }
+
+    /// Half a second of speech, and a pause that may be the end of it.
+    async fn speak_and_pause(&self) {
+        let began = MicEvent::SpeechStarted { number: 1, ago_ms: 0 };
+        self.heard.send(began).await.unwrap();
+        for nth in 0..38 {
+            let sound = Pcm::new(16_000, vec![8_000; 256]);
+            let voice_db = (nth < 30).then_some(-12.0);
+            self.heard
+                .send(MicEvent::Sound(Piece { sound, voice_db }))
+                .await
+                .unwrap();
+        }
     }
 
     fn pick_up(&mut self, samples: &[i16]) {
@@ -505,6 +520,32 @@ on_both! {
                 assert_eq!(told(&tenant, "session.recording_completed").await.len(), 0);
             }
         }
+    }
+
+    /// The talk is ended before it is known whether they go on: then they have said all.
+    async fn words_that_are_open_when_a_talk_is_dropped_are_screened(world: &mut World) {
+        let _ears = understand(world, &["Please stop calling me."]).await;
+        let chat = ChatServer::start_with(|_, _| chat_server::Answer::Hang).await;
+        world.change_setting("chat_url", json!(chat.url())).await;
+        let tenant = world.tenant().await;
+        let settings = json!({
+            "first_message": "Hello.", "recording": { "enabled": false }, "brain": { "mode": "chat" },
+        });
+        let agent = agent(&tenant, settings).await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        assert_eq!(page.play_until(1).await, "agent: Hello.");
+        page.speak_and_pause().await;
+        // It is thought about already.
+        while chat.requests().is_empty() {
+            page.next_moment().await;
+        }
+        let id = page.id.clone();
+        tenant.api.post(&format!("/v1/sessions/{id}/end"), json!({})).await.ok();
+        page.talk.abort();
+        let _ = page.talk.await;
+        world.settle().await;
+        assert_eq!(session(&tenant, &id).await["status"], "completed");
+        assert_eq!(told(&tenant, "session.opt_out_detected").await.len(), 1);
     }
 
     /// It costs the recording, and not a word of the talk.

@@ -1,6 +1,6 @@
 //! Who listens, thinks and speaks in a load run of talks: the servers of the tests of the whole service, each as slow as is wanted.
 use super::{Delays, relay::Relay};
-use crate::rooms::pause;
+use crate::{guests::SENTENCE, rooms::pause};
 use chat_server::{ChatServer, calls};
 use realtime_server::RealtimeServer;
 use speech_server::{SpeechServer, Step};
@@ -36,12 +36,16 @@ mod speech_server;
 #[path = "../../it/world/transcription_server.rs"]
 mod transcription_server;
 
-/// What is understood of everything that is said.
+/// What is understood of the sentence that is said.
 const HEARD: &str = "I would like to move my appointment to Wednesday.";
 const ANSWER: &str = "Certainly, I can move that for you. Wednesday at ten in the morning it is.";
 /// Samples per second of `pcm`, and how long whatever is said takes.
 const RATE: usize = 24_000;
 const SPOKEN_MS: usize = 1_200;
+/// Samples per millisecond of what is to be understood.
+const HEARING_KHZ: usize = 16;
+/// Of the sentence's recording so much is quiet, before and behind.
+const AROUND_MS: usize = 800;
 
 /// The delays of the scenario that runs; all servers look at them at each request.
 #[derive(Clone, Default)]
@@ -72,8 +76,8 @@ impl Servers {
     pub async fn start() -> Self {
         let pace = Pace::default();
         let its = pace.clone();
-        let transcription = TranscriptionServer::start_with(move |_, _| {
-            transcription_server::Answer::Gated(after(its.get().stt), HEARD.into())
+        let transcription = TranscriptionServer::start_with(move |asked, _| {
+            transcription_server::Answer::Gated(after(its.get().stt), heard_in(asked.samples()))
         });
         let its = pace.clone();
         let chat = ChatServer::start_with(move |request, _| {
@@ -133,6 +137,14 @@ impl Servers {
     pub fn function_url(&self) -> String {
         format!("{}/look_up", self.function.url())
     }
+}
+
+/// The words of so many samples of the sentence: the first ones, as many as fit.
+fn heard_in(samples: usize) -> String {
+    let whole_ms = (SENTENCE.len() / 8).saturating_sub(AROUND_MS).max(1);
+    let words: Vec<&str> = HEARD.split(' ').collect();
+    let count = words.len() * (samples / HEARING_KHZ) / whole_ms;
+    words[..count.min(words.len())].join(" ")
 }
 
 /// Opens so much later.

@@ -7,13 +7,14 @@
 //! | it has words, or lasts | the agent was interrupted (`Sure`) |
 //! | it was short, or without words | the agent was not (`GoOn`) |
 //! | silence | words are wanted (`Ask`) |
-//! | words that sound finished | it seems to be over (`Provisional`) |
+//! | words that sound finished | it seems to be over (`Provisional`), three times at most |
 //! | a voice again | it is not (`Void`): all of it is one turn |
-//! | silence for long enough behind these words | it is over (`Over`) |
+//! | silence for long enough behind these words, and nothing more of them awaited | it is over (`Over`) |
 use super::{
-    loudness::{Mean, Usual},
+    loudness::Usual,
     settings::Settings,
     signals::{Ears, Floor, Input, Known, Outcome, Output},
+    state::{Claim, Told, Turn},
     words,
 };
 
@@ -21,6 +22,12 @@ use super::{
 const ASKS_AFTER_MS: u32 = 112;
 /// The same behind words that end a sentence.
 const ASKS_SOON_MS: u32 = 64;
+/// So much longer for each time that they were asked for before in the same turn: every question is paid for.
+const ASKS_LATER_MS: u32 = 64;
+/// So often a turn may seem to be over; after that it is over when it is.
+const MOST_PROVISIONAL: u32 = 3;
+/// A provider that has said that it seems to be over need not say that it is not, if a voice lasts for longer than that.
+const GOES_ON_MS: u32 = 400;
 /// Words that are known in part are all of them as long as no more voice than this has come since.
 const FRESH_MS: u32 = 320;
 /// So short a voice without words is a sign that one listens.
@@ -33,78 +40,6 @@ const LISTENS_MS: u32 = 2_000;
 const SILENT_MS: u32 = 304;
 /// and where they are late.
 const LATE_MS: u32 = 1_000;
-
-/// Does it end the agent's words?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Claim {
-    No,
-    /// It has, for now.
-    Unsure,
-    Sure,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    /// Of a part of it.
-    Partly,
-    /// Of all that was spoken so far.
-    All,
-    Failed,
-}
-
-#[derive(Debug)]
-struct Turn {
-    /// In all.
-    voice_ms: u32,
-    /// Since the agent last went on all the same.
-    since_ms: u32,
-    /// Since words were last told.
-    untold_ms: u32,
-    loudness: Mean,
-    /// Since the voice was last heard.
-    silence_ms: u32,
-    is_cut: bool,
-    text: String,
-    told: Told,
-    is_asked: bool,
-    claim: Claim,
-    is_provisional: bool,
-    /// A provider that detects turns says that it seems to be over,
-    seems_over: bool,
-    /// or that it is.
-    is_over: bool,
-}
-
-impl Turn {
-    fn new() -> Self {
-        Turn {
-            voice_ms: 0,
-            since_ms: 0,
-            untold_ms: 0,
-            loudness: Mean::default(),
-            silence_ms: 0,
-            is_cut: false,
-            text: String::new(),
-            told: Told::Nothing,
-            is_asked: false,
-            claim: Claim::No,
-            is_provisional: false,
-            seems_over: false,
-            is_over: false,
-        }
-    }
-
-    fn tell(&mut self, text: String, told: Told) {
-        self.text = text;
-        self.told = told;
-        self.untold_ms = 0;
-    }
-
-    fn is_known(&self) -> bool {
-        matches!(self.told, Told::All | Told::Failed)
-    }
-}
 
 /// Of one talk.
 #[derive(Debug)]
@@ -145,6 +80,11 @@ impl Machine {
                 }
             }
             Input::Partial(text) => self.partial(text),
+            Input::Earlier(text) => {
+                if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.is_known()) {
+                    turn.tell_part(text);
+                }
+            }
             Input::Final(text) => self.words(text, &mut out),
             Input::Failed => {
                 if let Some(turn) = self.turn.as_mut().filter(|turn| turn.is_asked) {
@@ -181,15 +121,24 @@ impl Machine {
                 turn.told = Told::Partly;
             }
             // A provider that has said that it seems to be over says also that it is not.
-            if turn.is_provisional && !by_provider {
-                turn.is_provisional = false;
-                out.push(Output::Void);
+            if !by_provider {
+                turn.take_back(out);
             }
         }
-        for counted in [&mut turn.voice_ms, &mut turn.since_ms, &mut turn.untold_ms] {
+        for counted in [
+            &mut turn.voice_ms,
+            &mut turn.since_ms,
+            &mut turn.untold_ms,
+            &mut turn.again_ms,
+        ] {
             *counted = counted.saturating_add(ms);
         }
         turn.loudness.add(db, ms);
+        if by_provider && turn.seems_over && turn.again_ms > GOES_ON_MS {
+            // If it does not, it is wrong.
+            turn.seems_over = false;
+            turn.take_back(out);
+        }
     }
 
     fn partial(&mut self, text: String) {
@@ -201,32 +150,34 @@ impl Machine {
 
     fn words(&mut self, text: String, out: &mut Vec<Output>) {
         let Some(turn) = &mut self.turn else { return };
-        if turn.is_provisional && !words::same(&turn.text, &text) {
-            turn.is_provisional = false;
-            out.push(Output::Void);
-        }
         // Some that were asked for before the voice went on are not all of them.
-        let told = if turn.is_asked { Told::All } else { Told::Partly };
-        turn.tell(text, told);
+        match turn.is_asked {
+            true => {
+                turn.compare(&text, out);
+                turn.tell(text, Told::All);
+            }
+            false => turn.tell_part(text),
+        }
     }
 
     fn seem_over(&mut self, seems_over: bool, out: &mut Vec<Output>) {
         let by_provider = self.settings.by_provider;
-        let Some(turn) = self.turn.as_mut().filter(|_| by_provider) else {
-            return;
-        };
-        turn.seems_over = seems_over;
-        if !seems_over && turn.is_provisional {
-            turn.is_provisional = false;
-            out.push(Output::Void);
+        // Before there was a voice it is about something else.
+        let turn = self.turn.as_mut().filter(|turn| by_provider && turn.voice_ms > 0);
+        let Some(turn) = turn else { return };
+        (turn.seems_over, turn.again_ms) = (seems_over, 0);
+        if !seems_over {
+            turn.take_back(out);
         }
     }
 
     fn end(&mut self, text: String, out: &mut Vec<Output>) {
-        self.words(text, out);
-        if let Some(turn) = &mut self.turn {
-            (turn.told, turn.is_over) = (Told::All, true);
-        }
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.voice_ms > 0) else {
+            return;
+        };
+        turn.compare(&text, out);
+        turn.tell(text, Told::All);
+        turn.is_over = true;
     }
 
     /// The agent gives way, or has done so for good.
@@ -303,17 +254,22 @@ impl Machine {
 
     /// Silence behind which its words are wanted.
     fn asks_after(&self, turn: &Turn) -> u32 {
+        let Settings { eager, silence_ms, .. } = self.settings;
+        let is_sure = turn.claim == Claim::Sure;
         if self.settings.by_provider {
-            self.needed(turn)
-        } else if turn.claim != Claim::Sure {
-            ASKS_AFTER_MS
-        } else if !self.settings.eager || self.ears != Ears::Words {
-            self.settings.silence_ms
-        } else if words::ends_sentence(&turn.text) {
-            ASKS_SOON_MS
-        } else {
-            ASKS_AFTER_MS
+            return self.needed(turn);
         }
+        if is_sure && (!eager || self.ears != Ears::Words) {
+            return silence_ms;
+        }
+        let least = match is_sure && words::ends_sentence(&turn.text) {
+            true => ASKS_SOON_MS,
+            false => ASKS_AFTER_MS,
+        };
+        let before = turn.asks - u32::from(turn.is_asked);
+        least
+            .saturating_add(ASKS_LATER_MS.saturating_mul(before))
+            .min(silence_ms)
     }
 
     fn ask(&mut self, out: &mut Vec<Output>) {
@@ -323,7 +279,7 @@ impl Machine {
             return;
         }
         if let Some(turn) = &mut self.turn {
-            turn.is_asked = true;
+            (turn.is_asked, turn.asks) = (true, turn.asks.saturating_add(1));
             out.push(Output::Ask);
         }
     }
@@ -345,8 +301,11 @@ impl Machine {
         }
         let Some(turn) = &self.turn else { return };
         let is_over = turn.is_over || turn.silence_ms >= self.needed(turn);
-        if is_over && turn.is_provisional {
-            self.finish(Known::Later, out);
+        if is_over && turn.given.is_some() {
+            // What was given was known in part: that it was all is not known before its words are there.
+            if !turn.awaits(self.ears) {
+                self.stand(out);
+            }
         } else if is_over {
             if let Some(known) = self.known(turn) {
                 self.finish(known, out);
@@ -354,10 +313,19 @@ impl Machine {
         } else if self.seems_over(turn) {
             let text = turn.text.clone();
             if let Some(turn) = &mut self.turn {
-                turn.is_provisional = true;
+                turn.given = Some(text.clone());
+                (turn.provisionals, turn.again_ms) = (turn.provisionals + 1, 0);
             }
             out.push(Output::Provisional(text));
         }
+    }
+
+    /// What was given was all, unless more was told meanwhile.
+    fn stand(&mut self, out: &mut Vec<Output>) {
+        let Some(turn) = &mut self.turn else { return };
+        let text = turn.text.clone();
+        turn.compare(&text, out);
+        self.finish(Known::Words(text), out);
     }
 
     fn go_on(&mut self, out: &mut Vec<Output>) {
@@ -371,8 +339,10 @@ impl Machine {
     fn known(&self, turn: &Turn) -> Option<Known> {
         match (turn.told, self.ears) {
             (Told::All, _) => Some(Known::Words(turn.text.clone())),
+            // What was told while it was spoken was said, whatever failed after it.
+            (Told::Failed, _) | (_, Ears::None) if !turn.text.is_empty() => Some(Known::Words(turn.text.clone())),
             (Told::Failed, _) | (_, Ears::None) => Some(Known::Never),
-            (_, Ears::Beside) => Some(Known::Later),
+            (_, Ears::Beside) => Some(Known::Later(turn.text.clone())),
             (_, Ears::Words) => None,
         }
     }
@@ -380,8 +350,8 @@ impl Machine {
     /// An answer may be begun.
     fn seems_over(&self, turn: &Turn) -> bool {
         let Settings { eager, by_provider, .. } = self.settings;
-        let can = eager && self.ears == Ears::Words && turn.claim == Claim::Sure && !turn.is_provisional;
-        if !can || turn.text.is_empty() {
+        let can = eager && self.ears == Ears::Words && turn.claim == Claim::Sure && turn.given.is_none();
+        if !can || turn.text.is_empty() || turn.provisionals >= MOST_PROVISIONAL {
             return false;
         }
         if by_provider {
@@ -404,21 +374,33 @@ impl Machine {
         if let Some(turn) = &self.turn {
             let known = match turn.voice_ms {
                 0 => Known::Words(String::new()),
-                _ => self.known(turn).unwrap_or(Known::Later),
+                _ => self.known(turn).unwrap_or_else(|| Known::Later(turn.text.clone())),
             };
+            match (turn.given.is_some(), turn.awaits(self.ears)) {
+                (true, false) => return self.stand(out),
+                // All of its words follow.
+                (true, true) => self.take_back(out),
+                (false, _) => {}
+            }
             self.finish(known, out);
+        }
+    }
+
+    fn take_back(&mut self, out: &mut Vec<Output>) {
+        if let Some(turn) = &mut self.turn {
+            turn.take_back(out);
         }
     }
 
     fn finish(&mut self, known: Known, out: &mut Vec<Output>) {
         let Some(turn) = self.turn.take() else { return };
-        let is_turn = turn.is_provisional || turn.claim != Claim::No && turn.voice_ms > 0;
+        let is_turn = turn.given.is_some() || turn.claim != Claim::No && turn.voice_ms > 0;
         let is_noise = matches!(&known, Known::Words(text) if text.is_empty());
         if is_turn && !is_noise {
             self.usual.learn(turn.loudness.db());
         }
         let outcome = match known {
-            _ if turn.is_provisional => Outcome::Stands,
+            _ if turn.given.is_some() => Outcome::Stands,
             known if turn.claim != Claim::No => {
                 if turn.claim == Claim::Unsure {
                     out.push(Output::Sure);

@@ -21,7 +21,7 @@ fn told(output: Output) -> String {
     let known = |known: Known| match known {
         Known::Words(words) => words,
         Known::Never => "[speech]".into(),
-        Known::Later => "(later)".into(),
+        Known::Later(so_far) => format!("(later) {so_far}").trim_end().to_owned(),
     };
     match output {
         Output::Ask => "ask".into(),
@@ -146,7 +146,7 @@ fn a_pause_behind_an_unfinished_clause_is_no_end() {
         (0, "begin"),
         (0, "sure"),
         (912, "ask"),
-        (2_656, "ask"),
+        (2_720, "ask"),
         (2_800, "seems over: I would like to book an appointment."),
         (3_056, "stands"),
     ]);
@@ -184,7 +184,7 @@ fn who_goes_on_behind_what_sounded_finished_has_said_one_thing() {
         (912, "ask"),
         (1_056, "seems over: On Friday."),
         (1_200, "void"),
-        (1_728, "ask"),
+        (1_792, "ask"),
         (1_920, "seems over: On Friday. At ten."),
         (2_176, "stands"),
     ]);
@@ -225,6 +225,117 @@ fn partial_words_that_end_a_sentence_are_believed_until_the_last_ones_differ() {
     old.assert(&[(0, "begin"), (0, "sure"), (864, "ask")]);
 }
 
+/// A provider that takes half a second tells the words of a part when the voice has gone on and is over already.
+#[test]
+fn words_of_a_part_are_not_all_of_them() {
+    let short = Talk::heard()
+        .began()
+        .voice(160)
+        .pause(112)
+        .voice(144)
+        .words("No.")
+        .pause(512);
+    short.words("No. Not you.").assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (272, "ask"),
+        (544, "ask"),
+        (544, "seems over: No."),
+        (928, "void"),
+        (928, "turn: No. Not you."),
+    ]);
+    let long = Talk::heard()
+        .began()
+        .voice(160)
+        .pause(112)
+        .voice(400)
+        .words("No.")
+        .pause(512);
+    long.words("No. Never call me.").assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (272, "ask"),
+        (800, "ask"),
+        (1_184, "turn: No. Never call me."),
+    ]);
+    // The same, when all of them have been asked for.
+    let asked = Talk::heard().began().voice(160).pause(112).voice(400).pause(176);
+    let asked = asked.then(Input::Earlier("No.".into())).pause(400);
+    asked.words("No. Never.").assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (272, "ask"),
+        (848, "ask"),
+        (1_248, "turn: No. Never."),
+    ]);
+}
+
+#[test]
+fn words_that_were_given_do_not_stand_before_all_of_them_are_known() {
+    let late = Talk::heard().began().voice(800).partly("I am.").pause(608);
+    late.words("I am not.").assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (864, "ask"),
+        (864, "seems over: I am."),
+        (1_408, "void"),
+        (1_408, "turn: I am not."),
+    ]);
+    let failed = Talk::heard().began().voice(800).partly("I am.").pause(608);
+    failed.then(Input::Failed).assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (864, "ask"),
+        (864, "seems over: I am."),
+        (1_408, "stands"),
+    ]);
+    let next = Talk::heard().began().voice(800).partly("I am.").pause(80).began();
+    next.assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (864, "ask"),
+        (864, "seems over: I am."),
+        (880, "void"),
+        (880, "turn: (later) I am."),
+        (880, "begin"),
+        (880, "sure"),
+    ]);
+}
+
+#[test]
+fn what_was_told_was_said_if_the_rest_fails() {
+    let talk = Talk::heard()
+        .began()
+        .voice(800)
+        .partly("Please never call me again")
+        .pause(1_408);
+    talk.then(Input::Failed).assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (912, "ask"),
+        (2_208, "turn: Please never call me again"),
+    ]);
+    let gone = Talk::heard()
+        .began()
+        .voice(800)
+        .partly("Please never call me again")
+        .then(Input::Ears(Ears::None))
+        .pause(1_408);
+    let last = gone.out.last().map(|(_, what)| what.as_str());
+    assert_eq!(last, Some("turn: Please never call me again"));
+}
+
+/// Who speaks haltingly is not asked about at every breath.
+#[test]
+fn early_questions_and_answers_have_a_limit() {
+    let mut talk = Talk::heard().began();
+    for _ in 0..6 {
+        talk = talk.voice(160).pause(240).words("On Friday.").pause(64);
+    }
+    let count = |what: &str| talk.out.iter().filter(|(_, said)| said.starts_with(what)).count();
+    assert_eq!((count("ask"), count("seems over")), (4, 3), "{:?}", talk.out);
+}
+
 #[test]
 fn who_is_not_eager_waits_for_the_silence() {
     let settings = Settings {
@@ -256,7 +367,12 @@ fn without_words_the_silence_decides() {
         .voice(320)
         .partly("Yes and")
         .pause(1_408);
-    open.assert(&[(0, "begin"), (0, "sure"), (832, "ask"), (1_728, "turn: (later)")]);
+    open.assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (832, "ask"),
+        (1_728, "turn: (later) Yes and"),
+    ]);
 }
 
 #[test]
@@ -276,7 +392,7 @@ fn words_that_fail_are_speech() {
         .voice(96)
         .then(Input::Failed)
         .pause(512);
-    talk.assert(&[(0, "begin"), (0, "sure"), (912, "ask"), (1_264, "ask")]);
+    talk.assert(&[(0, "begin"), (0, "sure"), (912, "ask"), (1_328, "ask")]);
 }
 
 #[test]
@@ -373,7 +489,7 @@ fn a_sign_that_goes_on_is_an_interruption() {
         (208, "begin"),
         (432, "ask"),
         (576, "go on"),
-        (1_008, "ask"),
+        (1_072, "ask"),
         (1_152, "begin"),
         (1_152, "sure"),
         (1_152, "seems over: Yeah, but wait."),
@@ -501,6 +617,29 @@ fn a_provider_that_detects_turns_is_believed() {
         (2_400, "seems over: On Friday at ten"),
         (2_560, "stands"),
     ]);
+    // One that does not say that somebody goes on is wrong.
+    let wrong = Talk::of(provider(), Ears::Words, Floor::User)
+        .began()
+        .voice(800)
+        .pause(160)
+        .then(eager("On Friday"))
+        .voice(416)
+        .pause(160);
+    wrong.then(Input::TurnEnd("On Friday at ten".into())).assert(&[
+        (0, "begin"),
+        (0, "sure"),
+        (960, "seems over: On Friday"),
+        (1_376, "void"),
+        (1_536, "turn: On Friday at ten"),
+    ]);
+    // What it says before there is a voice is about another one.
+    let early = Talk::of(provider(), Ears::Words, Floor::User)
+        .began()
+        .pause(96)
+        .then(eager("On Friday"))
+        .then(Input::TurnEnd("On Friday".into()))
+        .voice(160);
+    early.assert(&[(0, "begin"), (0, "sure")]);
     // One that never says so is asked.
     let mute = Talk::of(provider(), Ears::Words, Floor::User)
         .began()
@@ -547,6 +686,7 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
         2 => prop::sample::select(vec![Floor::Agent, Floor::User]).prop_map(Input::Floor),
         1 => prop::sample::select(vec![Ears::None, Ears::Words, Ears::Beside]).prop_map(Input::Ears),
         3 => text.clone().prop_map(Input::Partial),
+        1 => text.clone().prop_map(Input::Earlier),
         4 => text.clone().prop_map(Input::Final),
         1 => Just(Input::Failed),
         1 => text.clone().prop_map(Input::EagerEnd),

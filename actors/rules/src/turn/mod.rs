@@ -6,5 +6,6 @@ pub mod loudness;
 pub mod machine;
 pub mod settings;
 pub mod signals;
+mod state;
 pub mod vocabulary;
 pub mod words;

@@ -35,7 +35,9 @@ pub enum Input {
     Ears(Ears),
     /// Words so far.
     Partial(String),
-    /// All words of what was heard when they were asked for.
+    /// The same, asked for once before the last time.
+    Earlier(String),
+    /// All words of what was heard when they were last asked for.
     Final(String),
     /// These words will not be known.
     Failed,
@@ -83,6 +85,6 @@ pub enum Known {
     Words(String),
     /// It was speech; nobody knows which.
     Never,
-    /// They may follow.
-    Later,
+    /// They may follow. So far these were told, if any.
+    Later(String),
 }

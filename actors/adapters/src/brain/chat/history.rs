@@ -79,11 +79,12 @@ impl History {
         }
     }
 
-    /// Of the last words since the other side spoke, only these were heard; where none were, none were said.
+    /// Of the last words since the other side spoke or tools answered, only these were heard; where none were, none were said.
     pub fn interrupted(&mut self, said: &str) {
         self.speaking = false;
         let turn = self.messages.iter().rev();
-        let mut turn = turn.take_while(|message| !matches!(message, Message::User { .. }));
+        // What was said before tools answered was heard: it is another answer.
+        let mut turn = turn.take_while(|message| !matches!(message, Message::User { .. } | Message::Tool { .. }));
         let spoke = |message: &Message| matches!(message, Message::Assistant { content: Some(_), .. });
         let Some(back) = turn.position(spoke) else {
             return;

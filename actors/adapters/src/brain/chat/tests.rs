@@ -418,6 +418,25 @@ async fn of_interrupted_words_the_history_keeps_what_was_heard() {
     );
 }
 
+/// What was said before a tool answered was heard: what is cut then is the next answer, of which nothing was said yet.
+#[tokio::test]
+async fn words_before_a_tools_answer_stay_as_they_are() {
+    let server = ChatServer::start_with(|_, nth| match nth {
+        0 => Reply::WordsAndCalls("One moment.".into(), vec![("look_up".into(), "{}".into())]),
+        _ => Reply::Hang,
+    })
+    .await;
+    let mut chat = chat(&server);
+    think(&mut chat, words("Which?")).await;
+    let mut answer = chat.think(Heard::Results(vec![result("id_0", "1")]));
+    assert_eq!(answer.next().now_or_never(), None);
+    drop(answer);
+    chat.interrupted("", 0).await;
+    let noted = serde_json::to_value(chat.history.for_request()).unwrap();
+    let expected = ["user: Which?", "assistant: One moment. [id_0]", "tool [id_0]: 1"];
+    assert_eq!(messages(&json!({ "messages": noted })), expected);
+}
+
 /// Words that nobody heard were not said: a dash in their place would only tell the model that it spoke.
 #[tokio::test]
 async fn words_that_were_cut_before_the_first_sound_are_not_in_the_history() {
