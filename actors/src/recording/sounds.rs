@@ -17,6 +17,8 @@ pub struct Studio {
     pub spools: Spools,
     pub lines: Lines,
     pub(super) running: Running<RecordingId>,
+    /// Through the spools: one at a time.
+    pub(super) sweeping: Running<&'static str>,
     /// Of calls that have ended a moment ago: G.711 mu-law of some turns, by their place.
     pub(super) sounds: Mutex<HashMap<RecordingId, Vec<(usize, Bytes)>>>,
     pub(super) permits: Semaphore,
@@ -36,6 +38,7 @@ impl Studio {
             spools,
             lines: Lines::default(),
             running: Running::default(),
+            sweeping: Running::default(),
             sounds: Mutex::default(),
             permits: Semaphore::new(AT_ONCE),
         }

@@ -41,9 +41,15 @@ pub fn url(base_url: &str, id: RecordingId) -> String {
 pub fn store(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
     deps.jobs.run(&deps.studio.running, key.id, "recording", async move {
-        let command = match make(&its, key).await {
+        // What cannot be read may be of a line.
+        let mut spooled = true;
+        let command = match make(&its, key, &mut spooled).await {
             Ok(command) => command,
-            Err(error) => Command::StoreFailed { why: error.to_string() },
+            Err(error) => {
+                tracing::warn!(%error, recording = %key.id, "a recording could not be stored");
+                let why = "the recording could not be stored".to_owned();
+                Command::StoreFailed { why, spooled }
+            }
         };
         tell(&its, key, command);
         Ok(())
@@ -56,7 +62,11 @@ pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
     deps.jobs.run(&deps.studio.running, key.id, "purge", async move {
         let command = match erase_all(&its, key).await {
             Ok(()) => Command::Erased,
-            Err(error) => Command::EraseFailed { why: error.to_string() },
+            Err(error) => {
+                tracing::warn!(%error, recording = %key.id, "a recording could not be erased; it is tried again");
+                let why = "the recording could not be erased yet".to_owned();
+                Command::EraseFailed { why }
+            }
         };
         tell(&its, key, command);
         Ok(())
@@ -78,13 +88,15 @@ fn tell(deps: &Deps, key: TenantScoped<RecordingId>, command: Command) {
     deps.router.recordings().tell(key, command);
 }
 
-/// Puts it together and stores it: what its actor is told then.
-async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Command> {
+/// Puts it together and stores it: what its actor is told then. `spooled` says, as soon as that is known, whether it is made of what
+/// was heard on a line.
+async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -> Result<Command> {
     let studio = &deps.studio;
     let closed = |_| Error::Unavailable("the service is shutting down".into());
     let db = &deps.db.read;
     let row = recording::load(db, key).await?;
     let call = session::load_even_deleted(db, TenantScoped::new(key.tenant_id, key.env, row.session_id)).await?;
+    *spooled = call.room_id.is_some();
     let quarters = (1 + call.duration_seconds / 900).clamp(1, AT_ONCE as i32);
     let permits = studio.permits.acquire_many(quarters.unsigned_abs());
     let _permits = permits.await.map_err(closed)?;
@@ -92,12 +104,17 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Command> {
         Channels::Dual => mix::Channels::Dual,
         Channels::Mono => mix::Channels::Mono,
     };
-    let spooled = spool_name(call.key());
-    if let Err(why) = studio.spools.close(&spooled).await {
+    let spool = spool_name(call.key());
+    if let Err(why) = studio.spools.close(&spool).await.map_err(Error::Unavailable)? {
+        let why = why.to_string();
         return Ok(Command::NoSound { why });
     }
-    let made = match studio.spools.recording(&spooled, channels).await {
+    let made = match studio.spools.recording(&spool, channels).await {
         Ok(Some(made)) => made,
+        // It may lie there, and be found when the folder can be used again.
+        Ok(None) if call.room_id.is_some() && studio.spools.is_off() => {
+            return Err(Error::Unavailable("recordings_spool cannot be used".into()));
+        }
         // Its line was never spooled, or what was is gone.
         Ok(None) if call.room_id.is_some() => {
             let why = "nothing of its sound was kept".to_owned();
