@@ -22,6 +22,7 @@ pub struct Studio {
     /// Of calls that have ended a moment ago: G.711 mu-law of some turns, by their place.
     pub(super) sounds: Mutex<HashMap<RecordingId, Vec<(usize, Bytes)>>>,
     pub(super) permits: Semaphore,
+    pub(super) permits_of_lines: Semaphore,
 }
 
 /// Hours of sound, in quarters, that are made at once: a minute of both sides is 2 MB, three times over while it is made.
@@ -41,6 +42,7 @@ impl Studio {
             sweeping: Running::default(),
             sounds: Mutex::default(),
             permits: Semaphore::new(AT_ONCE),
+            permits_of_lines: Semaphore::new(AT_ONCE),
         }
     }
 

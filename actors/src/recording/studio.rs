@@ -76,11 +76,16 @@ pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
 async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<()> {
     let studio = &deps.studio;
     let row = recording::load(&deps.db.read, key).await?;
-    let spooled = spool_name(TenantScoped::new(key.tenant_id, key.env, row.session_id));
-    studio.spools.erase(&spooled).await.map_err(Error::Unavailable)?;
     let erased = studio.vault.erase(&name(key)).await;
     erased.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     studio.sounds().remove(&key.id);
+    let session = TenantScoped::new(key.tenant_id, key.env, row.session_id);
+    let call = session::load_even_deleted(&deps.db.read, session).await;
+    // Where no line was, the disk of the spools is not waited for.
+    if !call.is_ok_and(|call| call.room_id.is_none()) {
+        let erased = studio.spools.erase(&spool_name(session)).await;
+        erased.map_err(Error::Unavailable)?;
+    }
     Ok(())
 }
 
@@ -98,30 +103,23 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
     let call = session::load_even_deleted(db, TenantScoped::new(key.tenant_id, key.env, row.session_id)).await?;
     *spooled = call.room_id.is_some();
     let quarters = (1 + call.duration_seconds / 900).clamp(1, AT_ONCE as i32);
-    let permits = studio.permits.acquire_many(quarters.unsigned_abs());
+    // A disk of spools that hangs keeps no other calls waiting.
+    let permits = match *spooled {
+        true => &studio.permits_of_lines,
+        false => &studio.permits,
+    };
+    let permits = permits.acquire_many(quarters.unsigned_abs());
     let _permits = permits.await.map_err(closed)?;
     let channels = match row.channels {
         Channels::Dual => mix::Channels::Dual,
         Channels::Mono => mix::Channels::Mono,
     };
-    let spool = spool_name(call.key());
-    if let Err(why) = studio.spools.close(&spool).await.map_err(Error::Unavailable)? {
-        let why = why.to_string();
-        return Ok(Command::NoSound { why });
-    }
-    let made = match studio.spools.recording(&spool, channels).await {
-        Ok(Some(made)) => made,
-        // It may lie there, and be found when the folder can be used again.
-        Ok(None) if call.room_id.is_some() && studio.spools.is_off() => {
-            return Err(Error::Unavailable("recordings_spool cannot be used".into()));
-        }
-        // Its line was never spooled, or what was is gone.
-        Ok(None) if call.room_id.is_some() => {
-            let why = "nothing of its sound was kept".to_owned();
-            return Ok(Command::NoSound { why });
-        }
-        Ok(None) => of_words(deps, &row, &call, channels).await?,
-        Err(why) => return Err(Error::Unavailable(why)),
+    let made = match *spooled {
+        true => match of_line(deps, &call, channels).await? {
+            Ok(made) => made,
+            Err(why) => return Ok(Command::NoSound { why }),
+        },
+        false => of_words(deps, &row, &call, channels).await?,
     };
     let stored = studio.vault.put_read(&name(key), made.wav).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
@@ -133,6 +131,21 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
         bytes: i64::try_from(stored.bytes).unwrap_or(i64::MAX),
         sha256: stored.sha256,
     }))
+}
+
+/// A recording of what a line has carried; or why there is none, and never will be.
+async fn of_line(deps: &Deps, call: &session::Model, channels: mix::Channels) -> Result<Result<Made, String>> {
+    let (spools, spool) = (&deps.studio.spools, spool_name(call.key()));
+    if let Err(why) = spools.close(&spool).await.map_err(Error::Unavailable)? {
+        return Ok(Err(why.to_string()));
+    }
+    match spools.recording(&spool, channels).await.map_err(Error::Unavailable)? {
+        Some(made) => Ok(Ok(made)),
+        // It may lie there, and be found when the folder can be used again.
+        None if spools.is_off() => Err(Error::Unavailable("recordings_spool cannot be used".into())),
+        // It was never spooled, or what was is gone.
+        None => Ok(Err("nothing of its sound was kept".to_owned())),
+    }
 }
 
 /// A recording of a call without a line.
