@@ -7,6 +7,7 @@ use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, ErrorKind},
     path::{Path, PathBuf},
+    sync::mpsc,
     time::Duration,
 };
 
@@ -23,9 +24,30 @@ pub enum Refused {
     Unusable(String),
 }
 
+/// What was found in a folder that is ours: its lock, and the bytes of each file by its name.
+pub type Opened = (Option<File>, HashMap<String, u64>);
+
+/// Takes the folder and looks through it, on a thread of its own: a disk that hangs does not keep the service from starting.
+pub fn open(folder: &Path, patience: Duration) -> Result<Opened, Refused> {
+    let (to, opened) = mpsc::sync_channel(1);
+    let folder = folder.to_owned();
+    let open = move || {
+        let opened = take(&folder).and_then(|lock| {
+            let found = clear(&folder).map_err(Refused::Unusable)?;
+            Ok((lock, found))
+        });
+        // Nobody may wait for it any more: then the lock goes with it.
+        let _ = to.send(opened);
+    };
+    let started = std::thread::Builder::new().name("spool-open".to_owned()).spawn(open);
+    started.map_err(|error| Refused::Unusable(error.to_string()))?;
+    let late = |_| Err(Refused::Unusable(format!("the disk has not answered for {patience:?}")));
+    opened.recv_timeout(patience).unwrap_or_else(late)
+}
+
 /// Makes the folder, if it is not there, and takes it for this process, until the lock is released or dropped. `None`: its
 /// file system knows no locks.
-pub fn take(folder: &Path) -> Result<Option<File>, Refused> {
+fn take(folder: &Path) -> Result<Option<File>, Refused> {
     let unusable = |error: io::Error| Refused::Unusable(error.to_string());
     make_folder(folder).map_err(unusable)?;
     let mut options = OpenOptions::new();
@@ -45,7 +67,7 @@ pub fn take(folder: &Path) -> Result<Option<File>, Refused> {
 }
 
 /// Removes what was being sealed anew; answers the bytes of each file that is left, by its name.
-pub fn clear(folder: &Path) -> Result<HashMap<String, u64>> {
+fn clear(folder: &Path) -> Result<HashMap<String, u64>> {
     let mut sizes = HashMap::new();
     for path in files(folder)? {
         if has_ending(&path, NEW) {

@@ -280,8 +280,8 @@ impl Spools {
 impl Shared {
     /// Takes the folder and begins to write into it.
     fn take(&mut self, most_bytes: u64, inbox: Receiver<Message>) -> Result<(), Refused> {
-        self.lock = folder::take(&self.folder)?;
-        let found = folder::clear(&self.folder).map_err(Refused::Unusable)?;
+        let (lock, found) = folder::open(&self.folder, self.patience)?;
+        self.lock = lock;
         let space = Space::new(most_bytes, found);
         self.used = space.used();
         let thread = Thread {

@@ -312,6 +312,19 @@ async fn without_a_folder_every_recording_fails_and_nothing_else() {
     assert_eq!(spools.bytes(), 0);
 }
 
+/// Whoever opens a pipe to write waits for one who reads, as for a disk that hangs.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_hangs_does_not_keep_the_service_from_starting() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.path().join(".lock"))
+        .status();
+    assert!(made.unwrap().success());
+    let opened = folder::open(folder.path(), Duration::from_millis(200));
+    assert!(matches!(opened, Err(Refused::Unusable(why)) if why.contains("has not answered")));
+}
+
 #[tokio::test]
 async fn a_folder_serves_one_process_at_a_time() {
     let stand = Stand::new(PLENTY);
