@@ -142,6 +142,8 @@ impl App {
         if tokio::time::timeout(PARTING, parting).await.is_err() {
             tracing::warn!("the database does not answer: its connections are left open");
         }
+        // Whoever has the database next needs the folder at once.
+        deps.studio.spools.release();
         self.lock.release().await;
     }
 }
@@ -160,6 +162,7 @@ impl App {
                 tracing::warn!(%error, "a runtime did not stop in time");
             }
         }
+        self.state.deps.studio.spools.release();
         self.lock.release().await;
     }
 }
@@ -170,8 +173,9 @@ impl Drop for App {
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();
         }
-        // Whoever still holds the service's parts holds neither its threads nor its port's connections.
+        // Whoever still holds the service's parts holds neither its threads nor its port's connections, nor its folder.
         self.state.deps.carriers.rooms.media.stop();
+        self.state.deps.studio.spools.release();
     }
 }
 

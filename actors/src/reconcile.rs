@@ -152,7 +152,7 @@ async fn recordings(deps: &Deps) -> Result<bool> {
     for recording in &due {
         deps.router.recordings().tell(*recording, Recording::TICK);
     }
-    spooling::sweep(deps).await?;
+    spooling::sweep(deps);
     Ok(!due.is_empty())
 }
 

@@ -23,6 +23,9 @@ pub trait Stored: Machine {
     fn recovery(&self, _: &Deps) -> Option<Self::Command> {
         None
     }
+    /// It was found in the database: begins again what its last commit was to begin, for a commit that was in doubt and stood has
+    /// begun nothing. What is begun already is not begun twice.
+    fn resume(&self, _: &Deps) {}
     /// Is this state, committed by somebody else a moment ago, still worth taking over?
     fn may_be_adopted(&self, _: &Deps) -> bool {
         true
@@ -326,13 +329,15 @@ fn name(command: &impl Debug) -> String {
 
 /// The state from the database, with whatever a crash has left to do done.
 async fn found<M: Stored>(deps: &Deps, id: TenantScoped<M::Key>) -> Result<M> {
-    let state = M::load(deps, id).await?;
-    match state.recovery(deps) {
-        Some(command) => decide(deps, state, command).await.map_err(|undecided| match undecided {
+    let mut state = M::load(deps, id).await?;
+    if let Some(command) = state.recovery(deps) {
+        let recovered = decide(deps, state, command).await;
+        state = recovered.map_err(|undecided| match undecided {
             Undecided::Refused(_, error) | Undecided::InDoubt(_, error) => error,
-        }),
-        None => Ok(state),
+        })?;
     }
+    state.resume(deps);
+    Ok(state)
 }
 
 /// A command that did not become the state.

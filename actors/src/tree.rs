@@ -238,7 +238,8 @@ pub async fn shut_down(deps: &Deps, tree: &Tree, drain: Duration) {
         tracing::warn!("what the model for opt-outs makes of somebody's last words is not awaited any longer");
     }
     // What was heard of a call that was cut off is spooled: the next start makes its recording, if there is no time for it now.
-    if let Err(why) = deps.studio.spools.flush().await {
+    let flushed = tokio::time::timeout(Duration::from_secs(5), deps.studio.spools.flush()).await;
+    if let Err(why) = flushed.unwrap_or_else(|_| Err("the disk does not answer".to_owned())) {
         tracing::warn!(why, "the sound of the last second may be missing in recordings");
     }
     // What is being handed over gets its answer: without it nobody knows what became of it.

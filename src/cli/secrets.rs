@@ -2,7 +2,10 @@
 use super::commands::{open, print};
 use crate::error::CannotStart;
 use actors::{recording::studio, voice_clone::samples};
-use adapters::recording::{spool, vault::Vault};
+use adapters::recording::{
+    spool::{self, Resealed},
+    vault::Vault,
+};
 use clap::Subcommand;
 use entities::{
     Error, connection::Transaction, db::Db, event, function, page, recording, sip_trunk, verified_number,
@@ -55,6 +58,9 @@ impl Secrets {
         let samples = reseal_samples(&db, &vault).await?;
         let spools = spool::reseal(settings.recordings_spool.as_ref(), &vault)
             .map_err(|why| CannotStart(format!("recordings_spool: {why}")))?;
+        for (name, why) in &spools.left {
+            eprintln!("callboard: recordings_spool: {name}: {why}");
+        }
         lock.release().await;
         db.close().await;
         if json {
@@ -63,13 +69,19 @@ impl Secrets {
                 "functions_resealed": functions,
                 "trunks_resealed": trunks,
                 "recordings_resealed": recordings,
-                "spools_resealed": spools,
+                "spools_resealed": spools.done,
+                "spools_left": spools.left.len(),
                 "voice_samples_resealed": samples,
                 "key_id": keyring.key_id(),
             }));
         } else {
+            let Resealed { done: spools, left } = &spools;
+            let rest = match left.len() {
+                0 => "everything now opens".to_owned(),
+                count => format!("{count} unfinished recordings are damaged and stay as they are; all else now opens"),
+            };
             println!(
-                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings, {spools} unfinished ones and {samples} samples of voices resealed; everything now opens with key {} alone",
+                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings, {spools} unfinished ones and {samples} samples of voices resealed; {rest} with key {} alone",
                 keyring.key_id()
             );
         }

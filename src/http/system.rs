@@ -61,6 +61,7 @@ pub async fn metrics(state: Data<State>) -> ApiResult<HttpResponse> {
     holds::measure(deps);
     metrics::gauge!("callboard_calls_live").set(deps.calls.count() as f64);
     metrics::gauge!("callboard_recording_spool_bytes").set(deps.studio.spools.bytes() as f64);
+    metrics::gauge!("callboard_recording_spool_writes").set(f64::from(u8::from(deps.studio.spools.writes())));
     metrics::gauge!("callboard_media_connections").set(deps.carriers.rooms.media.connections() as f64);
     state.metrics.run_upkeep();
     Ok(HttpResponse::Ok()

@@ -158,9 +158,8 @@ impl Settings {
 
     /// Where the sound of lines waits to be stored there.
     pub fn spools(&self, vault: &Vault) -> Result<Spools, BadSetting> {
-        let folder = &self.recordings_spool;
         let most_bytes = self.recordings_spool_max_mb.saturating_mul(1_000_000);
-        Spools::start(folder.as_ref(), most_bytes, vault)
-            .map_err(|why| BadSetting(format!("recordings_spool: the folder `{folder}` cannot be used: {why}")))
+        Spools::start(self.recordings_spool.as_ref(), most_bytes, vault)
+            .map_err(|why| BadSetting(format!("recordings_spool: {why}")))
     }
 }

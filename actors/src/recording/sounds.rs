@@ -17,9 +17,12 @@ pub struct Studio {
     pub spools: Spools,
     pub lines: Lines,
     pub(super) running: Running<RecordingId>,
+    /// Through the spools: one at a time.
+    pub(super) sweeping: Running<&'static str>,
     /// Of calls that have ended a moment ago: G.711 mu-law of some turns, by their place.
     pub(super) sounds: Mutex<HashMap<RecordingId, Vec<(usize, Bytes)>>>,
     pub(super) permits: Semaphore,
+    pub(super) permits_of_lines: Semaphore,
 }
 
 /// Hours of sound, in quarters, that are made at once: a minute of both sides is 2 MB, three times over while it is made.
@@ -36,8 +39,10 @@ impl Studio {
             spools,
             lines: Lines::default(),
             running: Running::default(),
+            sweeping: Running::default(),
             sounds: Mutex::default(),
             permits: Semaphore::new(AT_ONCE),
+            permits_of_lines: Semaphore::new(AT_ONCE),
         }
     }
 

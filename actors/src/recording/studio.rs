@@ -41,9 +41,15 @@ pub fn url(base_url: &str, id: RecordingId) -> String {
 pub fn store(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
     deps.jobs.run(&deps.studio.running, key.id, "recording", async move {
-        let command = match make(&its, key).await {
+        // What cannot be read may be of a line.
+        let mut spooled = true;
+        let command = match make(&its, key, &mut spooled).await {
             Ok(command) => command,
-            Err(error) => Command::StoreFailed { why: error.to_string() },
+            Err(error) => {
+                tracing::warn!(%error, recording = %key.id, "a recording could not be stored");
+                let why = "the recording could not be stored".to_owned();
+                Command::StoreFailed { why, spooled }
+            }
         };
         tell(&its, key, command);
         Ok(())
@@ -56,7 +62,11 @@ pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
     deps.jobs.run(&deps.studio.running, key.id, "purge", async move {
         let command = match erase_all(&its, key).await {
             Ok(()) => Command::Erased,
-            Err(error) => Command::EraseFailed { why: error.to_string() },
+            Err(error) => {
+                tracing::warn!(%error, recording = %key.id, "a recording could not be erased; it is tried again");
+                let why = "the recording could not be erased yet".to_owned();
+                Command::EraseFailed { why }
+            }
         };
         tell(&its, key, command);
         Ok(())
@@ -66,11 +76,16 @@ pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
 async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<()> {
     let studio = &deps.studio;
     let row = recording::load(&deps.db.read, key).await?;
-    let spooled = spool_name(TenantScoped::new(key.tenant_id, key.env, row.session_id));
-    studio.spools.erase(&spooled).await.map_err(Error::Unavailable)?;
     let erased = studio.vault.erase(&name(key)).await;
     erased.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     studio.sounds().remove(&key.id);
+    let session = TenantScoped::new(key.tenant_id, key.env, row.session_id);
+    let call = session::load_even_deleted(&deps.db.read, session).await;
+    // Where no line was, the disk of the spools is not waited for.
+    if !call.is_ok_and(|call| call.room_id.is_none()) {
+        let erased = studio.spools.erase(&spool_name(session)).await;
+        erased.map_err(Error::Unavailable)?;
+    }
     Ok(())
 }
 
@@ -78,33 +93,33 @@ fn tell(deps: &Deps, key: TenantScoped<RecordingId>, command: Command) {
     deps.router.recordings().tell(key, command);
 }
 
-/// Puts it together and stores it: what its actor is told then.
-async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Command> {
+/// Puts it together and stores it: what its actor is told then. `spooled` says, as soon as that is known, whether it is made of what
+/// was heard on a line.
+async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -> Result<Command> {
     let studio = &deps.studio;
     let closed = |_| Error::Unavailable("the service is shutting down".into());
     let db = &deps.db.read;
     let row = recording::load(db, key).await?;
     let call = session::load_even_deleted(db, TenantScoped::new(key.tenant_id, key.env, row.session_id)).await?;
+    *spooled = call.room_id.is_some();
     let quarters = (1 + call.duration_seconds / 900).clamp(1, AT_ONCE as i32);
-    let permits = studio.permits.acquire_many(quarters.unsigned_abs());
+    // A disk of spools that hangs keeps no other calls waiting.
+    let permits = match *spooled {
+        true => &studio.permits_of_lines,
+        false => &studio.permits,
+    };
+    let permits = permits.acquire_many(quarters.unsigned_abs());
     let _permits = permits.await.map_err(closed)?;
     let channels = match row.channels {
         Channels::Dual => mix::Channels::Dual,
         Channels::Mono => mix::Channels::Mono,
     };
-    let spooled = spool_name(call.key());
-    if let Err(why) = studio.spools.close(&spooled).await {
-        return Ok(Command::NoSound { why });
-    }
-    let made = match studio.spools.recording(&spooled, channels).await {
-        Ok(Some(made)) => made,
-        // Its line was never spooled, or what was is gone.
-        Ok(None) if call.room_id.is_some() => {
-            let why = "nothing of its sound was kept".to_owned();
-            return Ok(Command::NoSound { why });
-        }
-        Ok(None) => of_words(deps, &row, &call, channels).await?,
-        Err(why) => return Err(Error::Unavailable(why)),
+    let made = match *spooled {
+        true => match of_line(deps, &call, channels).await? {
+            Ok(made) => made,
+            Err(why) => return Ok(Command::NoSound { why }),
+        },
+        false => of_words(deps, &row, &call, channels).await?,
     };
     let stored = studio.vault.put_read(&name(key), made.wav).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
@@ -116,6 +131,21 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Command> {
         bytes: i64::try_from(stored.bytes).unwrap_or(i64::MAX),
         sha256: stored.sha256,
     }))
+}
+
+/// A recording of what a line has carried; or why there is none, and never will be.
+async fn of_line(deps: &Deps, call: &session::Model, channels: mix::Channels) -> Result<Result<Made, String>> {
+    let (spools, spool) = (&deps.studio.spools, spool_name(call.key()));
+    if let Err(why) = spools.close(&spool).await.map_err(Error::Unavailable)? {
+        return Ok(Err(why.to_string()));
+    }
+    match spools.recording(&spool, channels).await.map_err(Error::Unavailable)? {
+        Some(made) => Ok(Ok(made)),
+        // It may lie there, and be found when the folder can be used again.
+        None if spools.is_off() => Err(Error::Unavailable("recordings_spool cannot be used".into())),
+        // It was never spooled, or what was is gone.
+        None => Ok(Err("nothing of its sound was kept".to_owned())),
+    }
 }
 
 /// A recording of a call without a line.

@@ -1,5 +1,5 @@
 //! The shell's bindings for sessions.
-use crate::{deps::Deps, shell::Stored};
+use crate::{deps::Deps, recording::spooling, shell::Stored};
 use entities::{
     Result,
     ids::{SessionId, TenantScoped},
@@ -48,6 +48,14 @@ impl Stored for Session {
             | Phase::Dialing { .. }
             | Phase::Conversing(_)
             | Phase::Ended(_) => None,
+        }
+    }
+    /// A talk that is recorded from a moment whose commit was in doubt.
+    fn resume(&self, deps: &Deps) {
+        if let Phase::Conversing(talk) = &self.phase
+            && talk.recorded_from.is_some()
+        {
+            spooling::begin(deps, &self.call);
         }
     }
     /// A call that has ended since the dispatcher's commit is in hand no more.

@@ -9,7 +9,7 @@ pub use latency::Latency;
 pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
 pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids};
 pub use slots::{
-    InUse, Live, count_in_line, count_queued, in_use, live, not_ended, open, queued, sent_back, tenants_in_queue,
+    InUse, Live, count_in_line, count_queued, in_use, live, open, phases, queued, sent_back, tenants_in_queue,
 };
 pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status};
 

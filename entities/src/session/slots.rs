@@ -1,5 +1,5 @@
 //! Sessions that are not over: who takes a slot, who waits for one, and which should have an actor.
-use super::{Column, Direction, Entity, Model, owned};
+use super::{Column, Direction, Entity, Model, Phase, owned};
 use crate::{
     boxed,
     connection::Connection,
@@ -147,16 +147,16 @@ pub async fn count_queued(db: &Connection, tenant: TenantId, env: Env) -> Result
         .await?)
 }
 
-/// Those of `ids` that have not ended.
+/// How far those of `ids` are that there are.
 #[boxed]
-pub async fn not_ended(db: &Connection, ids: &[SessionId]) -> Result<Vec<SessionId>> {
+pub async fn phases(db: &Connection, ids: &[SessionId]) -> Result<Vec<(SessionId, Phase)>> {
     let mut found = Vec::new();
     for chunk in ids.chunks(500) {
         let select = Entity::find()
             .select_only()
-            .column(Column::Id)
+            .columns([Column::Id, Column::Phase])
             .filter(Column::Id.is_in(chunk.iter().copied()));
-        found.extend(select.filter(is_open()).into_tuple::<SessionId>().all(db).await?);
+        found.extend(select.into_tuple::<(SessionId, Phase)>().all(db).await?);
     }
     Ok(found)
 }

@@ -51,8 +51,10 @@ fn who_has_lost_the_database_does_nothing_more() {
         outside.close().await.unwrap();
         let bind = own_address();
         let mut command = place.command(&["serve", "--bind", &bind]);
+        // On another machine: one folder of spools serves one process, even one that stands still.
         let mut second = command
             .envs(log(1))
+            .env("CALLBOARD_RECORDINGS_SPOOL", "another-spool")
             .stderr(Stdio::piped())
             .stdin(Stdio::null())
             .spawn()

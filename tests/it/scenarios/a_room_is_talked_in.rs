@@ -569,7 +569,7 @@ on_both! {
         world.settle().await;
         assert_eq!(session(&tenant, &id).await["status"], "completed");
         let failed = noted(&tenant, &id, "recording_failed").await;
-        assert_eq!(failed, ["the folder for sound that is not stored yet holds as much as it may"]);
+        assert_eq!(failed, ["the call could not be recorded: there is no room left for recordings in progress"]);
         let recordings = tenant.api.get(&format!("/v1/sessions/{id}/recordings")).await.ok();
         let recording = &recordings["data"][0];
         assert_eq!((&recording["status"], &recording["error"]), (&json!("failed"), &failed[0]));

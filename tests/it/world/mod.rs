@@ -283,9 +283,12 @@ impl World {
         files_in(self.database.recordings_folder().as_ref())
     }
 
-    /// Every spool of a line.
+    /// Every spool of a line, in the order of their names.
     pub fn spooled_files(&self) -> Vec<std::path::PathBuf> {
-        files_in(self.database.spool_folder().as_ref())
+        let mut files = files_in(self.database.spool_folder().as_ref());
+        files.retain(|path| path.file_name().is_some_and(|name| name != ".lock"));
+        files.sort();
+        files
     }
 
     /// Nothing can be stored or erased: where the folder was, there is a file.

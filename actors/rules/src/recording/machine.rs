@@ -24,6 +24,8 @@ pub enum Command {
     Stored(Stored),
     StoreFailed {
         why: String,
+        /// What was heard lies in a spool, and nowhere else.
+        spooled: bool,
     },
     /// There is nothing to store: its spool has failed, or was lost.
     NoSound {
@@ -53,8 +55,10 @@ pub struct Stored {
     pub sha256: String,
 }
 
-/// Tries to store a sound; then there is none.
+/// Tries to store a sound that was made for that; then there is none.
 const MAX_TRIES: i32 = 6;
+/// The only copy of what was heard is tried to be stored for so long after the call's end: 72 h.
+const SPOOLED_SECONDS: i64 = 72 * 3_600;
 /// Work that nobody reports on is done again after this.
 const LEASE_SECONDS: i64 = 300;
 
@@ -71,11 +75,13 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
             (lease(row, now), vec![Work::EraseSound(key).into()])
         }
         (Processing, Command::Stored(stored)) => complete(row, stored, now),
-        (Processing, Command::StoreFailed { why }) if row.tries + 1 < MAX_TRIES => (again(row, why, now), Vec::new()),
-        (Processing, Command::StoreFailed { why } | Command::NoSound { why }) => give_up(row, why),
+        (Processing, Command::StoreFailed { why, spooled }) if may_still_be_stored(&row, spooled, now) => {
+            (again(row, why, now), Vec::new())
+        }
+        (Processing, Command::StoreFailed { why, .. } | Command::NoSound { why }) => give_up(row, why),
         (Completed | PendingPurge | Failed, Command::Erased) => purge(row, now),
         (Completed | PendingPurge | Failed, Command::EraseFailed { why }) => (again(row, why, now), Vec::new()),
-        (Processing, Command::Delete) => (doom(row, now), Vec::new()),
+        (Processing, Command::Delete) => (at_once(doom(row, now), now), Vec::new()),
         (Completed | PendingPurge | Failed, Command::Delete) => {
             let key = row.key();
             (lease(doom(row, now), now), vec![Work::EraseSound(key).into()])
@@ -111,14 +117,26 @@ fn is_due(row: &Recording, now: Moment) -> bool {
     row.wake_at.is_some_and(|at| now >= at)
 }
 
+/// What is to be erased by now is not worth another try.
+fn may_still_be_stored(row: &Recording, spooled: bool, now: Moment) -> bool {
+    let is_doomed = row.purge_after.is_some_and(|at| at <= now);
+    let has_time = match spooled {
+        true => now < row.created_at.plus_seconds(SPOOLED_SECONDS),
+        false => row.tries.saturating_add(1) < MAX_TRIES,
+    };
+    has_time && !is_doomed
+}
+
 fn lease(mut row: Recording, now: Moment) -> Recording {
     row.wake_at = Some(now.plus_seconds(LEASE_SECONDS));
     row
 }
 
-/// From ten seconds on, doubled with each failure, an hour at most.
+/// From ten seconds on, doubled with each failure, an hour at most, and not beyond the time at which it is to be erased.
 fn again(mut row: Recording, why: String, now: Moment) -> Recording {
-    row.wake_at = Some(now.plus_seconds((10_i64 << row.tries.clamp(0, 9)).min(3600)));
+    let next = now.plus_seconds((10_i64 << row.tries.clamp(0, 9)).min(3600));
+    let erased_at = row.purge_after.filter(|at| *at > now);
+    row.wake_at = Some(erased_at.map_or(next, |at| at.min(next)));
     row.tries = row.tries.saturating_add(1);
     row.error = Some(why);
     row
@@ -137,6 +155,12 @@ fn give_up(mut row: Recording, why: String) -> (Recording, Vec<Effect>) {
 fn erase_spool(row: &Recording) -> Effect {
     let session = TenantScoped::new(row.tenant_id, row.env, row.session_id);
     Work::EraseSpool(session).into()
+}
+
+/// Not only when it would be tried again.
+fn at_once(mut row: Recording, now: Moment) -> Recording {
+    row.wake_at = row.wake_at.map(|at| at.min(now));
+    row
 }
 
 fn doom(mut row: Recording, now: Moment) -> Recording {

@@ -8,6 +8,7 @@ use entities::{
     values::{Cents, Env, Metadata, Variables},
 };
 use proptest::prelude::*;
+use std::time::Duration;
 use uuid::Uuid;
 
 fn at(seconds: i64) -> Moment {
@@ -68,8 +69,13 @@ fn stored() -> Command {
     })
 }
 fn store_failed() -> Command {
-    let why = "the disk is full".to_owned();
-    Command::StoreFailed { why }
+    let (why, spooled) = ("the disk is full".to_owned(), false);
+    Command::StoreFailed { why, spooled }
+}
+/// Of what was heard on a line.
+fn spool_kept() -> Command {
+    let (why, spooled) = ("the store is away".to_owned(), true);
+    Command::StoreFailed { why, spooled }
 }
 fn no_sound() -> Command {
     let why = "the disk was full".to_owned();
@@ -100,6 +106,7 @@ fn failed_to_store(row: Recording, times: usize) -> Recording {
 }
 
 const DAY: i64 = 86_400;
+const THREE_DAYS: Duration = Duration::from_secs(259_200);
 #[rustfmt::skip]
 const STATES: [&str; 11] = [
     "processing", "processing, opted out", "processing, deleted", "completed", "completed, for 30 days",
@@ -176,8 +183,13 @@ fn table() -> Vec<Line> {
         (&["stored, deleted"], Tick, 409, Unchanged),
         (&["stored, deleted"], Tick, 410, To(Completed, Some(710), "EraseSound")),
 
-        // processing: tried again
-        (WAITS, store_failed(), 110, To(Processing, Some(120), "")),
+        // processing: tried again, of the only copy for three days; one that is to be erased by now is given up
+        (&["processing", "processing, opted out"], store_failed(), 110, To(Processing, Some(120), "")),
+        (&["processing, deleted"], store_failed(), 110, To(Failed, Some(105), "EraseSpool")),
+        (&["processing", "processing, opted out"], spool_kept(), 100 + 3 * DAY - 1, To(Processing, Some(109 + 3 * DAY), "")),
+        (&["processing"], spool_kept(), 100 + 3 * DAY, To(Failed, None, "EraseSpool")),
+        (&["processing, opted out"], spool_kept(), 100 + 3 * DAY, To(Failed, Some(7 * DAY), "EraseSpool")),
+        (&["processing, deleted"], spool_kept(), 110, To(Failed, Some(105), "EraseSpool")),
 
         // processing -> failed: of what is not there nothing comes by trying again
         (&["processing"], no_sound(), 110, To(Failed, None, "EraseSpool")),
@@ -214,6 +226,7 @@ fn table() -> Vec<Line> {
         (WAITS, erase_failed(), 110, Unchanged),
         (KEPT, stored(), 200, Unchanged),
         (KEPT, store_failed(), 200, Unchanged),
+        (KEPT, spool_kept(), 200, Unchanged),
         (KEPT, no_sound(), 200, Unchanged),
         (&["processing, deleted"], Delete, 106, Unchanged),
 
@@ -221,6 +234,7 @@ fn table() -> Vec<Line> {
         (PURGED, Tick, 999 * DAY, Unchanged),
         (PURGED, stored(), 999 * DAY, Unchanged),
         (PURGED, store_failed(), 999 * DAY, Unchanged),
+        (PURGED, spool_kept(), 999 * DAY, Unchanged),
         (PURGED, no_sound(), 999 * DAY, Unchanged),
         (PURGED, Erased, 999 * DAY, Unchanged),
         (PURGED, erase_failed(), 999 * DAY, Unchanged),
@@ -383,6 +397,50 @@ fn a_store_that_fails_is_tried_six_times_ever_more_slowly() {
     assert_eq!((doomed.status, doomed.wake_at), (Status::Failed, Some(at(7 * DAY))));
 }
 
+/// Minutes of an outage of the store must not cost the only copy of what was heard.
+#[test]
+fn what_was_spooled_is_tried_for_three_days_an_hour_apart_at_most() {
+    let mut row = born(None);
+    let mut gaps = Vec::new();
+    while row.status == Status::Processing {
+        let due = row.wake_at.unwrap();
+        let (tried, effects) = transition(row, Command::Tick, due);
+        assert_eq!(kinds(&effects), ["StoreSound"]);
+        row = transition(tried, spool_kept(), due).0;
+        gaps.extend(row.wake_at.map(|next| next.since(due).as_secs()));
+    }
+    assert_eq!(gaps[..10], [10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600]);
+    assert!(gaps[10..].iter().all(|gap| *gap == 3_600));
+    let tried_for = gaps.iter().sum::<u64>();
+    assert!((259_200..=259_200 + 3_600).contains(&tried_for), "{tried_for}");
+    assert_eq!(row.error.as_deref(), Some("the store is away"));
+    // Six tries and more: the first success counts.
+    let tried = (0..20).fold(born(None), |row, _| {
+        let due = row.wake_at.unwrap();
+        transition(row, spool_kept(), due).0
+    });
+    assert_eq!(
+        (tried.tries, after(tried, stored(), 50_000).status),
+        (20, Status::Completed)
+    );
+}
+
+/// What is to be erased meanwhile does not wait for the next try.
+#[test]
+fn a_try_that_comes_too_late_is_not_waited_for() {
+    let tried = |row: Recording| (0..12).fold(row, |row, _| after(row, spool_kept(), 10_000));
+    let kept = tried(born(Some((11_000, PurgeReason::Retention))));
+    assert_eq!(kept.wake_at, Some(at(11_000)));
+    assert_eq!(after(kept, spool_kept(), 11_000).status, Status::Failed);
+    let unlimited = tried(born(None));
+    assert_eq!(unlimited.wake_at, Some(at(13_600)));
+    let deleted = after(unlimited, Command::Delete, 10_500);
+    assert_eq!(
+        (deleted.status, deleted.wake_at),
+        (Status::Processing, Some(at(10_500)))
+    );
+}
+
 #[test]
 fn an_erasure_is_tried_for_ever_an_hour_apart_at_most() {
     let mut row = state("opted out");
@@ -445,6 +503,7 @@ fn steps() -> impl Strategy<Value = Vec<(Command, i64)>> {
     let command = prop_oneof![
         6 => Just(Command::Tick),
         3 => Just(store_failed()),
+        1 => Just(spool_kept()),
         3 => Just(erase_failed()),
         1 => prop::sample::select(commands()),
     ];
@@ -458,6 +517,7 @@ fn births() -> impl Strategy<Value = Recording> {
 
 /// One step: the state before and after, and what it caused.
 struct Move {
+    now: Moment,
     command: Command,
     before: Recording,
     after: Recording,
@@ -474,6 +534,7 @@ fn life(mut row: Recording, steps: Vec<(Command, i64)>) -> Vec<Move> {
         row = after.clone();
         let effects = kinds(&effects);
         moves.push(Move {
+            now,
             command,
             before,
             after,
@@ -530,14 +591,19 @@ proptest! {
     }
 
     #[test]
-    fn it_is_given_up_after_six_failures_and_never_before(row in births(), steps in steps()) {
+    fn it_is_given_up_when_its_tries_or_its_time_are_over_and_never_before(row in births(), steps in steps()) {
         let mut failures = 0;
-        for Move { command, before, after, .. } in life(row, steps) {
-            failures += usize::from(before.status == Status::Processing && matches!(command, Command::StoreFailed { .. }));
-            prop_assert!(failures <= 6);
-            let gave_up = before.status == Status::Processing && after.status == Status::Failed;
-            let is_hopeless = failures == 6 || matches!(command, Command::NoSound { .. });
-            prop_assert_eq!(gave_up, before.status == Status::Processing && is_hopeless);
+        for Move { now, command, before, after, .. } in life(row, steps) {
+            let is_waiting = before.status == Status::Processing;
+            failures += usize::from(is_waiting && matches!(command, Command::StoreFailed { .. }));
+            let is_doomed = before.purge_after.is_some_and(|at| at <= now);
+            let is_hopeless = match command {
+                Command::NoSound { .. } => true,
+                Command::StoreFailed { spooled: false, .. } => is_doomed || failures >= 6,
+                Command::StoreFailed { spooled: true, .. } => is_doomed || now.since(before.created_at) >= THREE_DAYS,
+                _ => false,
+            };
+            prop_assert_eq!(is_waiting && after.status == Status::Failed, is_waiting && is_hopeless);
         }
     }
 

@@ -3,10 +3,12 @@ use super::*;
 use crate::{
     on_both,
     world::{
-        seconds,
+        minutes, seconds,
         transcription_server::{Answer as Heard, TranscriptionServer},
     },
 };
+use actors::shell::Stored;
+use rules::session::machine::Session;
 use std::time::Instant;
 
 fn captions(view: &media::webrtc::peer::View) -> usize {
@@ -148,19 +150,85 @@ on_both! {
         peer.closed().await;
         world.settle().await;
         assert!(!spool.exists());
-        // A crash has left them: one of a call that is stored, and one of none.
+        // A crash has left them: one of a call that is stored, and some of none that is known, which may be another database's. One
+        // of them cannot be removed, and keeps no other.
         std::fs::write(&spool, &kept).unwrap();
-        let nobodys = spool.with_file_name("01900000-0000-7000-8000-000000000001.spool");
-        std::fs::write(&nobodys, &kept).unwrap();
+        let named = |nth: u8| spool.with_file_name(format!("01900000-0000-7000-8000-00000000000{nth}.spool"));
+        let [stays, old, new] = [named(1), named(2), named(3)];
+        std::fs::create_dir(&stays).unwrap();
+        std::fs::write(&old, &kept).unwrap();
+        std::fs::write(&new, &kept).unwrap();
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(7 * 86_400 + 60);
+        for path in [&stays, &old] {
+            std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+        world.restart().await;
+        world.settle().await;
+        assert_eq!(world.spooled_files(), std::slice::from_ref(&new));
+        assert!(stays.exists());
+        assert_eq!(the_call::told(&tenant, "session.recording_completed").await.len(), 1, "once");
+        std::fs::File::open(&new).unwrap().set_modified(long_ago).unwrap();
+        std::fs::remove_dir(&stays).unwrap();
         world.restart().await;
         world.settle().await;
         assert_eq!(world.spooled_files(), Vec::<std::path::PathBuf>::new());
-        assert_eq!(the_call::told(&tenant, "session.recording_completed").await.len(), 1, "once");
         // The sound goes with what was said.
         let call = session(&tenant, &room).await;
         assert_eq!(tenant.api.delete(&format!("/v1/sessions/{}", call["id"].as_str().unwrap())).await.status, 204);
         world.settle().await;
         assert!(world.recorded_files().is_empty() && world.spooled_files().is_empty());
+    }
+
+    /// The commit of its answer was in doubt and stood: nothing has begun its recording, until the session is found again.
+    async fn a_recording_that_was_not_begun_begins_when_its_session_is_found(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = recorded_room(world, &tenant).await;
+        let (peer, participant) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        let deps = world.deps();
+        let id = room["session_id"].as_str().unwrap().parse().unwrap();
+        let key = entities::ids::TenantScoped::new(tenant.id, entities::values::Env::Test, id);
+        // As if it had never been begun.
+        deps.studio.spools.erase(&actors::recording::spooling::spool_name(key)).await.unwrap();
+        // Twice is as good as once.
+        for _ in 0..2 {
+            Session::load(deps, key).await.unwrap().resume(deps);
+        }
+        peer.say(speech());
+        peer.until("what was said is heard", |view| users(view) == 1).await;
+        assert_eq!(link.leave(&participant).await.status, 204);
+        peer.closed().await;
+        world.settle().await;
+        let [_, user] = recorded(&tenant, &session(&tenant, &room).await).await;
+        let loud = user.iter().filter(|sample| sample.unsigned_abs() > LOUD).count();
+        assert!(loud > 1_000, "{loud}");
+    }
+
+    /// What was heard is there once only: an hour without the store does not cost it.
+    async fn an_outage_of_the_store_costs_no_sound(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (room, link) = recorded_room(world, &tenant).await;
+        let (peer, participant) = link.join(None).await;
+        peer.until("the agent says hello", |view| captions(view) >= 1).await;
+        peer.say(speech());
+        peer.until("what was said is heard", |view| users(view) == 1).await;
+        world.block_recordings(true);
+        assert_eq!(link.leave(&participant).await.status, 204);
+        peer.closed().await;
+        world.settle().await;
+        world.leap(minutes(60)).await;
+        let call = session(&tenant, &room).await;
+        let recordings = format!("/v1/sessions/{}/recordings", call["id"].as_str().unwrap());
+        let waits = tenant.api.get(&recordings).await.ok()["data"][0].clone();
+        let why = json!("the recording could not be stored");
+        assert_eq!((&waits["status"], &waits["error"]), (&json!("processing"), &why));
+        assert_eq!(world.spooled_files().len(), 1);
+        world.block_recordings(false);
+        world.leap(minutes(61)).await;
+        let [_, user] = recorded(&tenant, &call).await;
+        let loud = user.iter().filter(|sample| sample.unsigned_abs() > LOUD).count();
+        assert!(loud > 1_000, "{loud}");
+        assert!(world.spooled_files().is_empty(), "{:?}", world.spooled_files());
     }
 
     async fn who_wants_no_more_is_written_to_no_more(world: &mut World) {

@@ -2,14 +2,17 @@
 //!
 //! Nothing is synced: a process that is killed loses what waits in memory, a second at most; a machine that loses its power also
 //! what its system has not written yet. Either may leave a torn chunk, and nothing from there on is read.
-use super::piece::{Record, Side, put_end, put_sound, records};
+use super::{
+    failure::{Cause, Unrecorded},
+    piece::{Record, Side, put_end, put_sound, records},
+};
 use crate::{
     recording::vault::seal::{Chunks, HEADER, Keys},
     sound::{HEARING, Resampler},
 };
 use std::{
     fs::{DirBuilder, File, OpenOptions},
-    io::{BufReader, ErrorKind, Read, Write},
+    io::{self, BufReader, ErrorKind, Read, Write},
     path::Path,
 };
 
@@ -33,7 +36,7 @@ pub struct Writer {
 
 impl Writer {
     /// A new file, of `HEADER` bytes so far, for nobody else to read; its folder is made too.
-    pub fn create(path: &Path, keys: &Keys, name: &str) -> Result<Self> {
+    pub fn create(path: &Path, keys: &Keys, name: &str) -> Result<Self, Cause> {
         if let Some(folder) = path.parent() {
             make_folder(folder)?;
         }
@@ -41,9 +44,9 @@ impl Writer {
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(|error| error.to_string())?;
+        let mut file = options.open(path)?;
         let (header, chunks) = Chunks::begin(keys, name);
-        file.write_all(&header).map_err(|error| error.to_string())?;
+        file.write_all(&header)?;
         Ok(Writer {
             file,
             chunks,
@@ -53,7 +56,7 @@ impl Writer {
     }
 
     /// Adds some sound of that many samples a second.
-    pub fn add(&mut self, side: Side, at: u64, rate: u32, samples: &[i16]) -> Result<()> {
+    pub fn add(&mut self, side: Side, at: u64, rate: u32, samples: &[i16]) -> Result<(), Cause> {
         if rate == HEARING {
             put_sound(&mut self.buffer, side, at, samples);
             return Ok(());
@@ -77,34 +80,35 @@ impl Writer {
     }
 
     /// Writes what waits as a chunk, into so many bytes at most; answers how many it took.
-    pub fn flush(&mut self, room: u64) -> Result<u64> {
+    pub fn flush(&mut self, room: u64) -> Result<u64, Cause> {
         if self.buffer.is_empty() {
             return Ok(0);
         }
         let size = (self.buffer.len() + AROUND) as u64;
         if size > room {
-            return Err("the folder for sound that is not stored yet holds as much as it may".to_owned());
+            let (means, why) = (Unrecorded::NoRoom, "recordings_spool_max_mb is reached".to_owned());
+            return Err(Cause { means, why });
         }
         let buffer = std::mem::take(&mut self.buffer);
         self.write(&buffer)?;
         Ok(size)
     }
 
-    fn write(&mut self, plain: &[u8]) -> Result<()> {
+    fn write(&mut self, plain: &[u8]) -> Result<(), Cause> {
         let sealed = self.chunks.seal(plain).map_err(|failure| failure.to_string())?;
         let length = u32::try_from(sealed.len()).map_err(|error| error.to_string())?;
         let chunk = [&length.to_be_bytes()[..], &sealed].concat();
-        self.file.write_all(&chunk).map_err(|error| error.to_string())
+        Ok(self.file.write_all(&chunk)?)
     }
 }
 
 /// With all above it; only the service may look into it.
-pub fn make_folder(path: &Path) -> Result<()> {
+pub fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(|error| error.to_string())
+    builder.create(path)
 }
 
 /// Reads a spool, as far as it is whole.
@@ -173,13 +177,23 @@ pub fn reseal(path: &Path, keys: &Keys, name: &str) -> Result<bool> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.to_string()),
         _ => {}
     }
-    let mut writer = Writer::create(&new, keys, name)?;
+    let mut writer = Writer::create(&new, keys, name).map_err(|cause| cause.why)?;
     while let Some(plain) = reader.next_plain()? {
-        writer.write(&plain)?;
+        writer.write(&plain).map_err(|cause| cause.why)?;
     }
-    writer.file.sync_all().map_err(|error| error.to_string())?;
-    std::fs::rename(&new, path).map_err(|error| error.to_string())?;
+    replace(&writer.file, &new, path).map_err(|error| error.to_string())?;
     Ok(true)
+}
+
+/// Puts a file in another one's place, for good: without its folder's sync a crash may bring the other one back.
+fn replace(file: &File, new: &Path, path: &Path) -> io::Result<()> {
+    file.sync_all()?;
+    std::fs::rename(new, path)?;
+    #[cfg(unix)]
+    if let Some(folder) = path.parent() {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// The ending of a spool that is being sealed anew.

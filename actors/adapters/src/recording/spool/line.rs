@@ -1,4 +1,5 @@
 //! What is recorded of one line: when it began, when it ended, and whether its sound is wanted.
+use super::failure::Unrecorded;
 use crate::sound::HEARING;
 use std::{
     sync::{
@@ -9,7 +10,7 @@ use std::{
 };
 
 /// Told once, why nothing more is recorded.
-pub type Told = Box<dyn Fn(&str) + Send + Sync>;
+pub type Told = Box<dyn Fn(Unrecorded) + Send + Sync>;
 
 pub struct Line {
     pub(super) name: String,
@@ -20,7 +21,7 @@ pub struct Line {
     ended: AtomicU64,
     /// Nothing more of it is written.
     pub(super) is_over: AtomicBool,
-    failure: Mutex<Option<String>>,
+    failure: Mutex<Option<Unrecorded>>,
     told: Told,
 }
 
@@ -63,13 +64,21 @@ impl Line {
         !self.is_over.load(Ordering::Relaxed) && self.ended.load(Ordering::Relaxed) == GOES_ON
     }
 
-    pub(super) fn fail(&self, why: String) {
+    /// The first failure counts, and can be read when it is told.
+    pub(super) fn fail(&self, why: Unrecorded) {
         self.is_over.store(true, Ordering::Relaxed);
-        (self.told)(&why);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        let known = {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = *failure;
+            *failure = Some(known.unwrap_or(why));
+            known
+        };
+        if known.is_none() {
+            (self.told)(why);
+        }
     }
 
-    pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn failure(&self) -> Option<Unrecorded> {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

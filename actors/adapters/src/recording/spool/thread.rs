@@ -1,13 +1,21 @@
 //! The one thread that writes spools. Whoever waits for a disk, it is not the media's threads.
-use super::{file::Writer, line::Line, message::Message};
+use super::{
+    failure::{Cause, Unrecorded},
+    file::Writer,
+    folder,
+    line::Line,
+    message::Message,
+    space::Space,
+};
 use crate::recording::vault::seal::{HEADER, Keys};
+use runtime::supervise::panic_text;
 use std::{
     collections::{HashMap, hash_map::Entry},
-    io::ErrorKind,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::{Duration, Instant},
@@ -19,10 +27,22 @@ const FLUSHED_AFTER: Duration = Duration::from_secs(1);
 pub struct Thread {
     pub folder: PathBuf,
     pub keys: Arc<Keys>,
-    /// Bytes of all spools, and how many they may be.
-    pub used: Arc<AtomicU64>,
-    pub most: u64,
+    pub space: Space,
     pub open: HashMap<String, (Arc<Line>, Writer)>,
+}
+
+/// True until this is dropped: with the thread, however that ends.
+pub struct Alive(pub Arc<AtomicBool>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+        if std::thread::panicking() {
+            tracing::error!(
+                "the thread that spools sound has ended: no line is recorded until the service is restarted"
+            );
+        }
+    }
 }
 
 impl Thread {
@@ -36,7 +56,7 @@ impl Thread {
                 false => inbox.recv_timeout(flush_at.saturating_duration_since(Instant::now())),
             };
             match next {
-                Ok(message) => self.take(message),
+                Ok(message) => self.guarded(message.line(), |thread| thread.take(message)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.flush(),
             }
@@ -45,6 +65,18 @@ impl Thread {
                 self.flush();
                 flush_at = now + FLUSHED_AFTER;
             }
+        }
+    }
+
+    /// A panic costs the line that it was about, and nobody else anything.
+    fn guarded(&mut self, line: Option<Arc<Line>>, work: impl FnOnce(&mut Self)) {
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(self))) else {
+            return;
+        };
+        let panic = panic_text(&*panic);
+        tracing::error!(panic, "the thread that spools sound panicked and goes on");
+        if let Some(line) = line {
+            self.fail(&line, format!("a panic: {panic}").into());
         }
     }
 
@@ -72,31 +104,30 @@ impl Thread {
     }
 
     /// Does something to a line's spool, which is made if there is none, and writes what is enough for a chunk.
-    fn work(&mut self, line: &Arc<Line>, work: impl FnOnce(&mut Writer) -> Result<(), String>) {
+    fn work(&mut self, line: &Arc<Line>, work: impl FnOnce(&mut Writer) -> Result<(), Cause>) {
         let outcome = self.writer(line).and_then(work).and_then(|()| self.write(line, false));
-        if let Err(why) = outcome {
-            self.fail(line, why);
+        if let Err(cause) = outcome {
+            self.fail(line, cause);
         }
     }
 
-    fn writer(&mut self, line: &Arc<Line>) -> Result<&mut Writer, String> {
+    fn writer(&mut self, line: &Arc<Line>) -> Result<&mut Writer, Cause> {
         match self.open.entry(line.name.clone()) {
             Entry::Occupied(open) => Ok(&mut open.into_mut().1),
             Entry::Vacant(place) => {
                 let writer = Writer::create(&self.folder.join(&line.name), &self.keys, &line.name)?;
-                self.used.fetch_add(HEADER as u64, Ordering::Relaxed);
+                self.space.take(&line.name, HEADER as u64);
                 Ok(&mut place.insert((line.clone(), writer)).1)
             }
         }
     }
 
-    fn write(&mut self, line: &Line, all: bool) -> Result<(), String> {
-        let room = self.most.saturating_sub(self.used.load(Ordering::Relaxed));
+    fn write(&mut self, line: &Line, all: bool) -> Result<(), Cause> {
         if let Some((_, writer)) = self.open.get_mut(&line.name)
             && (all || writer.is_full())
         {
-            let took = writer.flush(room)?;
-            self.used.fetch_add(took, Ordering::Relaxed);
+            let took = writer.flush(self.space.room(&line.name))?;
+            self.space.take(&line.name, took);
         }
         Ok(())
     }
@@ -104,14 +135,18 @@ impl Thread {
     fn flush(&mut self) {
         let lines: Vec<_> = self.open.values().map(|(line, _)| line.clone()).collect();
         for line in lines {
-            if let Err(why) = self.write(&line, true) {
-                self.fail(&line, why);
-            }
+            self.guarded(Some(line.clone()), |thread| thread.write_all(&line));
+        }
+    }
+
+    fn write_all(&mut self, line: &Line) {
+        if let Err(cause) = self.write(line, true) {
+            self.fail(line, cause);
         }
     }
 
     /// Costs the recording, and nothing else. What there is of it is removed: others may need the room.
-    fn fail(&mut self, line: &Line, why: String) {
+    fn fail(&mut self, line: &Line, Cause { means, why }: Cause) {
         tracing::warn!(
             spool = line.name,
             why,
@@ -120,19 +155,17 @@ impl Thread {
         if let Err(why) = self.remove(&line.name) {
             tracing::warn!(spool = line.name, why, "what was spooled of it could not be removed");
         }
-        line.fail(why);
+        line.fail(means);
     }
 
-    fn close(&mut self, line: &Arc<Line>) -> Result<(), String> {
+    fn close(&mut self, line: &Arc<Line>) -> Result<(), Unrecorded> {
         if !line.is_over.load(Ordering::Relaxed) {
             let end = line.length();
             self.work(line, |writer| {
                 writer.end(end);
                 Ok(())
             });
-            if let Err(why) = self.write(line, true) {
-                self.fail(line, why);
-            }
+            self.write_all(line);
         }
         line.is_over.store(true, Ordering::Relaxed);
         self.open.remove(&line.name);
@@ -141,16 +174,8 @@ impl Thread {
 
     fn remove(&mut self, name: &str) -> Result<(), String> {
         self.open.remove(name);
-        let path = self.folder.join(name);
-        let size = std::fs::metadata(&path).map_or(0, |known| known.len());
-        match std::fs::remove_file(&path) {
-            Ok(()) => {
-                let used = self.used.load(Ordering::Relaxed).saturating_sub(size);
-                self.used.store(used, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error.to_string()),
-        }
+        folder::remove(&self.folder.join(name)).map_err(|error| error.to_string())?;
+        self.space.free(name);
+        Ok(())
     }
 }
