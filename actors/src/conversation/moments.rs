@@ -52,15 +52,14 @@ mod tests {
         assert!((&mut first).now_or_never().is_none());
         clock.advance(Duration::from_millis(599)).await;
         assert!((&mut first).now_or_never().is_none());
-        clock.advance(Duration::from_millis(1)).await;
-        first.await;
+        // Time stands still until whoever was woken has heard of it.
+        tokio::join!(clock.advance(Duration::from_millis(1)), first);
         moments.ask();
         let mut second = moments.due(WORKING);
         assert!((&mut second).now_or_never().is_none());
         clock.advance(AGAIN.saturating_sub(Duration::from_millis(1))).await;
         assert!((&mut second).now_or_never().is_none());
-        clock.advance(Duration::from_millis(1)).await;
-        second.await;
+        tokio::join!(clock.advance(Duration::from_millis(1)), second);
     }
 
     #[test]

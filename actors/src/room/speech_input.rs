@@ -14,7 +14,11 @@ use super::{
     spoken_turn::Turn,
 };
 use crate::conversation::latency::Stopwatch;
-use adapters::{brain::LiveSound, sound::Pcm, transcription::Transcript};
+use adapters::{
+    brain::{LIVE_KEPT_FREE, LiveSound},
+    sound::Pcm,
+    transcription::Transcript,
+};
 use entities::{boxed, values::Moment};
 use media::{
     bridge::MediaBridge,
@@ -43,8 +47,6 @@ use tokio::sync::{mpsc, watch};
 const LONGEST_SECONDS: i64 = 45;
 /// Notices that nobody listens to yet; half of them may be keys.
 const INPUTS: usize = 64;
-/// Of the way to an agent that hears by itself so much is kept free for the ends of what it hears.
-const ENDS: usize = 4;
 /// A detector waits longer than any turn may: it is told when one is over.
 const LONGER_MS: u32 = 1_000;
 
@@ -208,7 +210,7 @@ impl SpeechInput {
             None => turn.quiet_ms + sound.ms(),
         };
         if let Some(live) = &turn.live
-            && (live.capacity() <= ENDS || live.try_send(LiveSound::Piece(sound.clone())).is_err())
+            && (live.capacity() <= LIVE_KEPT_FREE || live.try_send(LiveSound::Piece(sound.clone())).is_err())
         {
             metrics::counter!("callboard_live_sound_dropped_pieces_total").increment(1);
         }

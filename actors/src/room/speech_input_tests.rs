@@ -287,7 +287,10 @@ async fn sound_that_is_wanted_live_flows_while_it_is_spoken() {
     while let Ok(sound) = live.try_recv() {
         all.push(sound);
     }
-    assert_eq!((all.len(), all.last()), (64 - ENDS + 1, Some(&LiveSound::End)));
+    assert_eq!(
+        (all.len(), all.last()),
+        (64 - LIVE_KEPT_FREE + 1, Some(&LiveSound::End))
+    );
 }
 
 /// What is heard goes to whoever understands it while it is spoken: in pieces that he takes, all of it, before it is asked for.

@@ -765,7 +765,7 @@ fn how_soon_it_answers_stands_in_its_row_and_in_its_timeline() {
     let (ended, effects) = transition(twice, Command::HangUp(EndedBy::Caller), at(20)).unwrap();
     assert_eq!(latency(&ended), of(2, 700, 1_900));
     assert_eq!(kinds(&effects)[0], "SaveTranscript");
-    let late = after(ended.clone(), answered_after(5), 21);
+    let late = after(ended.clone(), answered_after(900), 21);
     assert_eq!(latency(&late), of(2, 700, 1_900));
     let read = Session::from_row(ended.row(), url()).unwrap();
     assert_eq!(read.row(), ended.row());

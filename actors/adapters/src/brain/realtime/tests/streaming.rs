@@ -16,7 +16,11 @@ async fn its_first_sound_does_not_wait_for_the_rest() {
     assert_eq!(*listening.voices[0].words.borrow(), "Good day.", "words come with it");
     assert_eq!(listening.played_ms, 20, "the rest is not made yet");
     gate.send(true).unwrap();
-    assert_eq!(listening.all().await, (vec![say("Good day.")], None));
+    let (did, failure) = listening.all().await;
+    let [Did::Spoke(words, sound)] = &did[..] else {
+        panic!("{did:?}")
+    };
+    assert_eq!((words.as_str(), sound.ms(), failure), ("Good day.", 540, None));
 }
 
 #[tokio::test]
