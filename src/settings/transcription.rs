@@ -120,7 +120,7 @@ mod tests {
                     ("transcription_fallback_provider", "openai"),
                     ("transcription_fallback_url", "ftp://host"),
                 ],
-                "transcription_fallback_url: starts with `ftp`",
+                "transcription_fallback_url: is not of the form https://host/v1",
             ),
             (
                 &[("transcription_provider", "whisper")],

@@ -631,8 +631,9 @@ async fn what_nobody_listened_to_is_screened() {
     let (said, phase) = call.end().await;
     assert_eq!(said[0], "Please stop calling me.");
     assert!(phase.contains("OptOut"), "{phase}");
-    let failing = stage(Some(true), says, 1);
+    let mut failing = stage(Some(true), says, 1);
     failing.act(Err(Failure::Provider("it broke".into())));
+    failing.done();
     failing.bench.log.until("begins").await;
     aside(&failing);
     let (said, phase) = failing.end().await;

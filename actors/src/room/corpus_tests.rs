@@ -179,7 +179,7 @@ async fn what_is_no_speech_is_no_turn() {
     for (what, sound) in [
         ("silence", silence(3_000)),
         ("clicks", clicks()),
-        ("a beep", tone(1_000.0, 900)),
+        ("a beep", tone(1_000.0, 100)),
     ] {
         let sound = [silence(300), sound, silence(1_500)].concat();
         assert_eq!(turns(None, &sound).await, (Vec::new(), 0), "{what}");

@@ -39,8 +39,12 @@ impl Stand {
 
     /// Another process, after this one was killed.
     fn next_process(&self) -> Spools {
+        self.next_process_with(PLENTY)
+    }
+
+    fn next_process_with(&self, most: u64) -> Spools {
         self.spools.release();
-        Spools::start(&self.folder.path().join("spool"), PLENTY, &vault(&self.folder, 7, &[])).unwrap()
+        Spools::start(&self.folder.path().join("spool"), most, &vault(&self.folder, 7, &[])).unwrap()
     }
 }
 
@@ -268,7 +272,7 @@ async fn a_tenant_who_has_half_of_it_fails_alone() {
         assert_eq!(stand.spools.close(name).await, Ok(wanted), "{name}");
     }
     let kept = stand.spools.bytes();
-    let next = stand.next_process();
+    let next = stand.next_process_with(400_000);
     assert_eq!(next.bytes(), kept);
     let track = next.begin(&second, 7_200, Box::new(|_| {})).unwrap();
     write(&track, Side::User, 0, 5, 77);
