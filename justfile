@@ -14,7 +14,7 @@ check:
 test *args:
     env -u CALLBOARD_TEST_POSTGRES_URL cargo test --workspace --locked "$@"
 
-# The tests on SQLite and on a private PostgreSQL that lives as long as the run.
+# The tests on SQLite and on two private PostgreSQL servers that live as long as the run.
 test-pg *args:
     bash tests/run "$@"
 
