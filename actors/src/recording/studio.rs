@@ -144,7 +144,9 @@ async fn of_line(deps: &Deps, call: &session::Model, channels: mix::Channels) ->
         // It may lie there, and be found when the folder can be used again.
         None if spools.is_off() => Err(Error::Unavailable("recordings_spool cannot be used".into())),
         // It was never spooled, or what was is gone.
-        None => Ok(Err("nothing of its sound was kept".to_owned())),
+        None => Ok(Err(
+            "the call could not be recorded: nothing of its sound was kept".to_owned()
+        )),
     }
 }
 
