@@ -251,6 +251,8 @@ impl<L: CallTransport> Answering<'_, L> {
                 line = self.script.next() => line,
                 // If nobody takes over, what was thought meanwhile follows.
                 to = self.speech_out.transport.wanted() => {
+                    // A clock stands still until whoever it has woken goes on: nobody may wait unheard.
+                    (moment, filler) = (pending().boxed(), pending().boxed());
                     match self.speech_out.hand_over(&to, self.phrases.nobody_available).await {
                         Ok(()) => continue,
                         Err(over) => return End::Over(over),

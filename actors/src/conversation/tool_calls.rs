@@ -138,12 +138,13 @@ impl<L: CallTransport> Conversation<L> {
         let mut work = pin!(work);
         let mut patience = [self.stock_phrases().bear_with_me].into_iter();
         loop {
-            let mut moment = self.moments.due(WORKING);
+            // Thrown away before anything else is waited for: a clock stands still until whoever it has woken goes on.
+            let moment = self.moments.due(WORKING);
             let to = tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
                 to = self.speech_out.transport.wanted() => Some(to),
-                () = &mut moment => None,
+                () = moment => None,
             };
             let words = match &to {
                 Some(_) => "",

@@ -598,6 +598,8 @@ async fn who_asks_for_a_moment_has_not_answered() {
         drop(make);
         while told.lock().unwrap().is_empty() {
             bench.play(1).await;
+            // Until it has come there is a pause, which is played as well.
+            tokio::task::yield_now().await;
         }
     })
     .await;

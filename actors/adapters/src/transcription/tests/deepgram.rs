@@ -22,7 +22,7 @@ async fn a_turn_is_heard_while_it_is_spoken() {
     talk.begin().await;
     talk.speak(200).await;
     assert_eq!(talk.next().await, partial("I woud"));
-    talk.speak(300).await;
+    talk.speak(400).await;
     assert_eq!(talk.next().await, partial("I would like"));
     talk.tell(Hear::Finalize).await;
     assert_eq!(talk.words().await, Ok("I would like a table.".into()));
@@ -38,7 +38,7 @@ async fn a_turn_is_heard_while_it_is_spoken() {
         .sum();
     assert_eq!(
         (sound, server.log.with("type")),
-        (8_000, vec![json!({ "type": "Finalize" })])
+        (9_600, vec![json!({ "type": "Finalize" })])
     );
     drop(talk);
     server.log.until("closed", 1).await;
