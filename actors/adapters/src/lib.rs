@@ -1,6 +1,8 @@
 //! Who Callboard talks to: for each kind one trait, and its adapters. None of them knows an actor.
 pub mod brain;
 pub mod email;
+#[cfg(test)]
+mod local_servers;
 pub mod mail;
 pub mod outbound;
 mod provider_http;

@@ -318,7 +318,7 @@ async fn cue(speaking: &mut watch::Receiver<Speaking>, heard: u64, is_silent: bo
     let next = match speaking.has_changed() {
         Ok(_) => {
             let next = speaking.wait_for(|speaking| cue(speaking).is_some()).await;
-            next.ok().and_then(|speaking| cue(&*speaking))
+            next.ok().and_then(|speaking| cue(&speaking))
         }
         // Nobody is heard any more: what was begun will never be over.
         Err(_) => {

@@ -92,7 +92,7 @@ impl Voices {
         // Tones ask for nothing.
         let filler = (local.name() != TONES).then(|| (local.clone(), stock_phrases::of(&self.language).still_working));
         let words = Words::of(text, (place, &current), hosted, due, &self.common)
-            .to_their_end(must_be_heard)
+            .must_be_heard(must_be_heard)
             .filled_by(filler);
         Sound::Stream(words.stream())
     }

@@ -139,7 +139,7 @@ impl Words {
     }
 
     /// They are said to their end, if need be once more.
-    pub fn to_their_end(self, must_be_heard: bool) -> Self {
+    pub fn must_be_heard(self, must_be_heard: bool) -> Self {
         Words { must_be_heard, ..self }
     }
 

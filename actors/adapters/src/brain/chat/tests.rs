@@ -1,10 +1,8 @@
 //! All of it against a real server that speaks the protocol.
-// The server is shared with the tests of the whole service.
-#[path = "../../../../../tests/it/world/chat_server.rs"]
-pub mod chat_server;
 
 use super::*;
 use crate::brain::{Speech, ToolResult};
+pub use crate::local_servers::chat_server;
 use chat_server::{Answer as Reply, ChatServer, calls};
 use futures_util::StreamExt;
 use rules::conversation::tools::Tool;

@@ -1,12 +1,4 @@
 //! The brain against a real local websocket, which speaks the provider's side strictly.
-#[path = "../../../../../tests/it/world/local_listener.rs"]
-mod local_listener;
-#[path = "../../../../../tests/it/world/realtime_answers.rs"]
-mod realtime_answers;
-#[path = "../../../../../tests/it/world/realtime_server.rs"]
-mod realtime_server;
-#[path = "../../../../../tests/it/world/realtime_session.rs"]
-mod realtime_session;
 
 mod dialects;
 mod failures;
@@ -19,6 +11,7 @@ mod streaming;
 use super::*;
 use crate::{
     brain::{Speech, ToolResult},
+    local_servers::{realtime_answers, realtime_server},
     sound::{Pcm, PcmStream, mu_law::SILENCE},
 };
 use realtime_answers::{mu_law, tone};

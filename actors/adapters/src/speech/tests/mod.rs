@@ -1,24 +1,14 @@
 //! Against real local servers that speak each protocol.
-
-// The same servers that scenarios can use for the whole service.
-#[path = "../../../../../tests/it/world/cartesia_server.rs"]
-mod cartesia_server;
-#[path = "../../../../../tests/it/world/http_head.rs"]
-mod http_head;
-#[path = "../../../../../tests/it/world/local_listener.rs"]
-mod local_listener;
-#[path = "../../../../../tests/it/world/socket_server.rs"]
-mod socket_server;
-#[path = "../../../../../tests/it/world/speech_server.rs"]
-mod speech_server;
-
 mod cast;
 mod faults;
 mod socket;
 mod wire;
 
 use super::*;
-use crate::provider_http::ApiKey;
+use crate::{
+    local_servers::{cartesia_server, speech_server},
+    provider_http::ApiKey,
+};
 use speech_server::{Answer, SpeechServer, Step};
 
 const KEY: &str = "sk-secret-1234";

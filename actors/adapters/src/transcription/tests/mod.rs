@@ -1,17 +1,4 @@
 //! Against real local servers that speak each protocol.
-
-// The same servers that scenarios can use for the whole service.
-#[path = "../../../../../tests/it/world/hearing_server.rs"]
-mod hearing_server;
-#[path = "../../../../../tests/it/world/http_head.rs"]
-mod http_head;
-#[path = "../../../../../tests/it/world/local_listener.rs"]
-mod local_listener;
-#[path = "../../../../../tests/it/world/socket_server.rs"]
-mod socket_server;
-#[path = "../../../../../tests/it/world/transcription_server.rs"]
-mod transcription_server;
-
 mod batch;
 mod deepgram;
 mod fallback;
@@ -20,7 +7,10 @@ mod flux;
 mod realtime;
 
 use super::*;
-use crate::sound::HEARING;
+use crate::{
+    local_servers::{hearing_server, transcription_server},
+    sound::HEARING,
+};
 use hearing_server::{Asked, Came, HearingServer, Protocol, Say};
 use std::sync::atomic::{AtomicU64, Ordering};
 

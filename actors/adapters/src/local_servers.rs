@@ -1,0 +1,23 @@
+//! Real local servers that speak the protocols of providers: the same that scenarios use for the whole service.
+#[path = "../../../tests/it/world/cartesia_server.rs"]
+pub mod cartesia_server;
+#[path = "../../../tests/it/world/chat_server.rs"]
+pub mod chat_server;
+#[path = "../../../tests/it/world/hearing_server.rs"]
+pub mod hearing_server;
+#[path = "../../../tests/it/world/http_head.rs"]
+pub mod http_head;
+#[path = "../../../tests/it/world/local_listener.rs"]
+pub mod local_listener;
+#[path = "../../../tests/it/world/realtime_answers.rs"]
+pub mod realtime_answers;
+#[path = "../../../tests/it/world/realtime_server.rs"]
+pub mod realtime_server;
+#[path = "../../../tests/it/world/realtime_session.rs"]
+pub mod realtime_session;
+#[path = "../../../tests/it/world/socket_server.rs"]
+pub mod socket_server;
+#[path = "../../../tests/it/world/speech_server.rs"]
+pub mod speech_server;
+#[path = "../../../tests/it/world/transcription_server.rs"]
+pub mod transcription_server;
