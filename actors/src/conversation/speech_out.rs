@@ -6,9 +6,10 @@ use super::{
     tally::Tally,
     transport::{CallTransport, Said, Saying, Words, spoken_ms},
 };
-use adapters::sound::{Pcm, Sound};
+use adapters::sound::{Pcm, PcmStream, Sound};
 use bytes::Bytes;
 use entities::{Result, transcript::Speaker, values::E164};
+use futures_util::StreamExt;
 use rules::{
     conversation::guard,
     session::{command::Command, log::Utterance},
@@ -122,6 +123,11 @@ impl<L: CallTransport> SpeechOut<L> {
             // Given back when all of it was said.
             permit: _permit,
         } = line.begin();
+        // Who only tells how long something takes must know it before.
+        let sound = match self.transport.voice() {
+            Some(_) => sound,
+            None => gathered(sound).await,
+        };
         let mut known = Known::of(&parts, words, is_live, self.turns);
         let mut ms = match &sound {
             Some(Sound::Whole(sound)) => sound.ms(),
@@ -282,6 +288,23 @@ impl<L: CallTransport> SpeechOut<L> {
             }
         }
     }
+}
+
+/// What of a sound is gathered for a transport that carries none: five minutes.
+const LONGEST_SECONDS: usize = 300;
+
+/// Waits for all of it.
+async fn gathered(sound: Option<Sound>) -> Option<Sound> {
+    let Some(Sound::Stream(PcmStream { rate, mut chunks, .. })) = sound else {
+        return sound;
+    };
+    let mut samples = Vec::new();
+    while let Some(piece) = chunks.next().await {
+        if samples.len() < LONGEST_SECONDS * rate as usize {
+            samples.extend(piece);
+        }
+    }
+    Some(Sound::Whole(Pcm::new(rate, samples)))
 }
 
 #[cfg(test)]

@@ -669,9 +669,7 @@ on_both! {
         assert_eq!(asked, ["Good morning!", "I can certainly do that today,", "Who is it?", "if you tell me your name."]);
         page.look_until(3).await;
         assert_eq!(page.captions.len(), 3, "the question comes after the sentence");
-        page.play_out().await;
-        page.look_until(4).await;
-        page.play_out().await;
+        page.play_until(4).await;
         page.speak().await;
         assert_eq!(page.end().await, [
             "agent: Good morning!", "user: [speech]", "agent: I can certainly do that today, if you tell me *your* name.",
