@@ -222,7 +222,7 @@ mod tests {
         assert!(!parts.is_silent(), "there may be nothing to say in it");
         parts.came(1, 500, 500);
         parts.ended(1, true);
-        assert!(parts.is_silent(), "a request for a moment is none of it");
+        assert!(parts.is_silent(), "a request for a moment does not count");
         assert_eq!(parts.heard(0), "I can do that today,");
     }
 }
