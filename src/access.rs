@@ -7,7 +7,9 @@ mod new_workspace;
 pub mod workspace;
 
 pub use audit::Author;
-pub use keys::{MAX_KEYS, NewKey, check_room_for_key, is_valid, looks_like_a_key, new_key, note_key, revoke_key};
+pub use keys::{
+    CallLimits, MAX_KEYS, NewKey, check_room_for_key, is_valid, looks_like_a_key, new_key, note_key, revoke_key,
+};
 pub use new_workspace::{DEFAULT_CONCURRENCY, NewWorkspace, check_slug, zone_of};
 
 use crate::state::State;

@@ -23,6 +23,7 @@ use actors::{
 };
 use entities::{Error, lock::Lock};
 use planting::Planted;
+pub(crate) use planting::outbound;
 use runtime::clock::Clock;
 use std::{net::TcpListener, sync::Arc, time::Duration};
 use threads::Threads;
@@ -89,6 +90,7 @@ impl App {
     /// The HTTP server on an open socket; runs when awaited.
     pub fn serve(&self, listener: TcpListener) -> std::io::Result<Server> {
         let state = self.state.clone();
+        let threads = http_threads(&state.settings);
         let server = HttpServer::new(move || {
             WebApp::new()
                 .app_data(state.clone())
@@ -97,8 +99,8 @@ impl App {
                 .wrap(from_fn(middleware::frame))
         });
         let server = server
-            .workers(http_threads())
-            .max_connections(MAX_CONNECTIONS / http_threads())
+            .workers(threads)
+            .max_connections(MAX_CONNECTIONS / threads)
             .client_request_timeout(Duration::from_secs(10))
             // The framework reads as fast as it can meanwhile; what is refused was waited for by [`crate::http::unread`].
             .client_disconnect_timeout(Duration::from_millis(200))
@@ -151,7 +153,7 @@ impl App {
 impl App {
     /// Ends it as a crash would, but waits until nothing of it runs: for tests that start it again.
     pub async fn abandon(mut self) {
-        self.state.deps.carriers.rooms.media.stop();
+        stop_lines(&self.state.deps);
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();
             let _ = arbiter.join();
@@ -174,8 +176,16 @@ impl Drop for App {
             arbiter.stop();
         }
         // Whoever still holds the service's parts holds neither its threads nor its port's connections, nor its folder.
-        self.state.deps.carriers.rooms.media.stop();
+        stop_lines(&self.state.deps);
         self.state.deps.studio.spools.release();
+    }
+}
+
+/// Nothing comes or goes over rooms and telephones any more, and nobody is told.
+fn stop_lines(deps: &Deps) {
+    deps.carriers.rooms.media.stop();
+    if let Some(phones) = &deps.carriers.phones {
+        phones.close();
     }
 }
 
@@ -184,6 +194,12 @@ async fn take_up(deps: &Deps, after_commits: &AfterCommits) {
     if let Err(error) = take_over(deps).await {
         // Then its leases end by themselves.
         tracing::error!(%error, "work that was in progress when the service ended resumes only in a few minutes");
+    }
+    // Before anything is dialled or registered anew.
+    if let Some(phones) = &deps.carriers.phones
+        && let Err(error) = phones.start(deps).await
+    {
+        tracing::error!(%error, "calls that were on the wire when the service ended could not be looked up: their peers hang up by themselves");
     }
     // Set once: the caller made it.
     let _ = after_commits.deps.set(deps.clone());
@@ -197,8 +213,12 @@ async fn take_up(deps: &Deps, after_commits: &AfterCommits) {
 const PARTING: Duration = Duration::from_secs(10);
 /// More than there are cores: whoever keeps one busy with megabytes that nobody wants is one thread of many to the system,
 /// which shares the cores out evenly.
-fn http_threads() -> usize {
-    std::thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).min(32))
+fn http_threads(settings: &Settings) -> usize {
+    let by_cores = || std::thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).min(32));
+    match settings.http_threads {
+        0 => by_cores(),
+        wanted => wanted,
+    }
 }
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
 const MAX_CONNECTIONS: usize = 10_000;

@@ -13,6 +13,7 @@ use crate::{
     quiet::Quiet,
     recording::sounds::Studio,
     router::Router,
+    trunk::board::TrunkBoard,
     voice_clone::cloning::Cloning,
     writer::Writer,
 };
@@ -91,6 +92,8 @@ pub struct Shared {
     pub judgements: Judgements,
     /// What holds each campaign up.
     pub pacing_report: PacingReport,
+    /// How each trunk stands.
+    pub trunks: TrunkBoard,
     /// What holds everybody up.
     pub holds: Holds,
     /// Whether the rows have to be looked at again.

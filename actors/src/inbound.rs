@@ -7,17 +7,21 @@ use crate::{
     router::{Admitted, Arrival},
 };
 use entities::{
-    Error, Result, agent, boxed,
+    Error, Result,
+    agent::{self, Definition},
+    boxed,
     campaign::AgentSnapshot,
     ids::{InboundCallId, NumberId, SessionId, TenantId, TenantScoped},
     inbound_call::{self, Counts, InboundOutcome},
     number::{self, Model as Number, Otherwise, alarm},
     number_claim,
     session::{self, Sandbox},
+    tenant,
     values::{E164, Env, Moment},
 };
 use rules::{
     commit::Commit,
+    conversation::stock_phrases,
     event::{InboundNumber, NumberAnswerRateDegraded},
     session::{
         machine::Session,
@@ -31,8 +35,18 @@ use std::sync::Arc;
 pub struct Arriving {
     pub to_number: E164,
     pub from_number: Option<E164>,
-    /// How the sandbox plays the caller.
-    pub sandbox: Sandbox,
+    /// How the sandbox plays the caller; `None`: it is a real one.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// What is said to a caller whom no agent takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub text: String,
+    /// BCP 47.
+    pub language: String,
+    /// Who says it.
+    pub voice_id: String,
 }
 
 /// What became of it.
@@ -44,7 +58,7 @@ pub enum Taken {
     Not {
         outcome: InboundOutcome,
         instead: Otherwise,
-        message: Option<String>,
+        message: Option<Message>,
     },
 }
 
@@ -88,7 +102,7 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         None => None,
     };
     let Some(agent) = agent else {
-        return turn_away(deps, env, &number, &call, id, InboundOutcome::NoAgent).await;
+        return turn_away(deps, env, (&number, None), &call, id, InboundOutcome::NoAgent).await;
     };
     deps.providers.check(&agent.definition, env)?;
     let row = row(deps, (tenant, env), id, &number, &agent, call.clone());
@@ -96,7 +110,8 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
     let hold = terms.hold(row.price_cents_per_minute, row.max_duration_seconds);
     let Some(hold_cents) = credits::set_aside(deps, (tenant, env), hold).await? else {
         credits::fall_short(deps, (tenant, env), terms.least(hold)).await?;
-        return turn_away(deps, env, &number, &call, id, InboundOutcome::Blocked).await;
+        let its = (&number, Some(&agent.definition));
+        return turn_away(deps, env, its, &call, id, InboundOutcome::Blocked).await;
     };
     let row = session::Model { hold_cents, ..row };
     let (session, effects) = Session::received(row, deps.base_url.clone(), deps.clock.now());
@@ -107,14 +122,14 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         commit,
     } = birth;
     let row = session.row();
-    let snapshot = AgentSnapshot {
+    let snapshot = Arc::new(AgentSnapshot {
         id: agent.id,
         version: agent.version,
         definition: agent.definition,
-    };
+    });
     let leg = Leg {
         call: session.call.clone(),
-        agent: Arc::new(snapshot),
+        agent: snapshot.clone(),
     };
     let in_hand = Call {
         leg: Arc::new(leg),
@@ -125,10 +140,11 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         call: in_hand,
         commit,
     };
+    let its = (&number, Some(&snapshot.definition));
     match birth::admit(deps, tenant, arrival, effects).await {
         Ok(Admitted::Yes) => Ok(Taken::By(Box::new(row))),
-        Ok(Admitted::NoSlot) => turn_away(deps, env, &number, &call, id, InboundOutcome::NoSlot).await,
-        Ok(Admitted::Blocked) => turn_away(deps, env, &number, &call, id, InboundOutcome::Blocked).await,
+        Ok(Admitted::NoSlot) => turn_away(deps, env, its, &call, id, InboundOutcome::NoSlot).await,
+        Ok(Admitted::Blocked) => turn_away(deps, env, its, &call, id, InboundOutcome::Blocked).await,
         Err(error) => Err(error),
     }
 }
@@ -136,7 +152,7 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
 async fn turn_away(
     deps: &Deps,
     env: Env,
-    number: &Number,
+    (number, agent): (&Number, Option<&Definition>),
     call: &Arriving,
     id: SessionId,
     outcome: InboundOutcome,
@@ -158,16 +174,35 @@ async fn turn_away(
         InboundOutcome::NoSlot | InboundOutcome::Blocked => number.inbound.without_slot,
         InboundOutcome::NoAgent | InboundOutcome::Answered | InboundOutcome::Abandoned => number.inbound.without_agent,
     };
-    let message = number
-        .inbound
-        .message
-        .as_ref()
-        .filter(|_| instead == Otherwise::PlayMessage);
+    let message = match instead {
+        Otherwise::PlayMessage => message(deps, number, agent).await?,
+        Otherwise::Busy | Otherwise::Reject => None,
+    };
     Ok(Taken::Not {
         outcome,
         instead,
-        message: message.map(|message| message.to_string()),
+        message,
     })
+}
+
+/// The number's, in its own language, else in its agent's and by that one's voice, else in that of the workspace's country.
+async fn message(deps: &Deps, number: &Number, agent: Option<&Definition>) -> Result<Option<Message>> {
+    let Some(text) = &number.inbound.message else {
+        return Ok(None);
+    };
+    let (language, chosen) = match (&number.inbound.language, agent) {
+        (Some(language), _) => (language.to_string(), None),
+        (None, Some(agent)) => (agent.language.to_string(), agent.voice_id.as_deref()),
+        (None, None) => {
+            let country = tenant::country(&deps.db.read, number.tenant_id).await?;
+            (stock_phrases::language_of(country).to_owned(), None)
+        }
+    };
+    Ok(Some(Message {
+        text: text.to_string(),
+        voice_id: voice::of_call(deps, [chosen], &language),
+        language,
+    }))
 }
 
 fn row(
@@ -180,7 +215,7 @@ fn row(
 ) -> session::Model {
     let definition = &agent.definition;
     let asked = CallOverrides {
-        sandbox: Some(call.sandbox),
+        sandbox: call.sandbox,
         ..CallOverrides::default()
     };
     let mut options = settings::options(definition, asked);
@@ -192,6 +227,7 @@ fn row(
         phase: session::Phase::Ringing,
         direction: session::Direction::Inbound,
         from_number,
+        trunk_id: number.trunk_id.filter(|_| owner.1 == Env::Live),
         voice_id: Some(voice::of_call(
             deps,
             [definition.voice_id.as_deref()],

@@ -1,5 +1,5 @@
 //! What the rows say of the people whose turn may come: asked at once, for many.
-use crate::deps::Deps;
+use crate::{deps::Deps, reach};
 use entities::{
     Result, boxed,
     campaign::Channel,
@@ -21,7 +21,7 @@ pub struct People {
     pub itself: Option<SessionId>,
 }
 
-/// What is known of these addresses: three look-ups for all of them.
+/// What is known of these addresses: four look-ups at most for all of them.
 #[boxed]
 pub async fn people(
     deps: &Deps,
@@ -50,10 +50,15 @@ pub async fn people(
             entities::verified_number::among(db, owner.0, &others).await?
         }
     };
+    let reach = match (owner.1, channel) {
+        (Env::Live, Channel::Phone) => Some(reach::of(deps, owner.0).await?),
+        _ => None,
+    };
+    let is_in_reach = |number: &E164| reach.as_ref().is_none_or(|reach| reach.check(number).is_ok());
     let people = addresses.into_iter().map(|address| {
         let record = ContactRecord {
             has_number: match (&address, owner.1) {
-                (Address::Number(number), Env::Live) => !number.is_sandbox(),
+                (Address::Number(number), Env::Live) => !number.is_sandbox() && is_in_reach(number),
                 (Address::Number(number), Env::Test) => number.is_sandbox() || verified.contains(number),
                 // In the test env no mail leaves the house.
                 (Address::Email(_), Env::Live | Env::Test) => true,

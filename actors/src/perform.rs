@@ -83,7 +83,8 @@ fn tell(deps: &Deps, hint: Hint) {
         Hint::SessionQueued(tenant) => router.dispatcher(tenant, DispatchHint::SessionQueued),
         Hint::SlotFreed { tenant_id, session_id } => router.dispatcher(tenant_id, DispatchHint::SlotFreed(session_id)),
         Hint::MessageEnded(campaign) => router.dispatcher(campaign.tenant_id, DispatchHint::MessageEnded(campaign.id)),
-        Hint::TrunkCongested { tenant_id, env } => router.dispatcher(tenant_id, DispatchHint::TrunkCongested(env)),
+        Hint::TrunkCongested { tenant_id, route } => router.dispatcher(tenant_id, DispatchHint::TrunkCongested(route)),
+        Hint::NoRoom(tenant) => router.dispatcher(tenant, DispatchHint::NoRoom),
         Hint::Overheard {
             session_id,
             place,

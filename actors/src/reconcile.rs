@@ -11,6 +11,7 @@ use crate::{
     quiet::LOOK_AT_LEAST_EVERY,
     recording::spooling,
     router::LaneHint,
+    trunk::actor::look_at_all,
     voice_clone::samples,
 };
 use entities::{
@@ -66,7 +67,13 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
     let (commits, began) = (deps.writer.commits(), deps.clock.now());
     deps.quiet.look_begins();
     // One that fails does not keep the others from their work.
-    let kept = [lanes(deps).await, endpoints(deps).await, left_by_others(deps).await];
+    let kept = [
+        lanes(deps).await,
+        endpoints(deps).await,
+        // What speaks with a peer keeps its own time, and is restarted if it panics.
+        look_at_all(deps).await,
+        left_by_others(deps).await,
+    ];
     let at_work = [
         recoveries(deps).await,
         imports(deps).await,

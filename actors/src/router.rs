@@ -3,19 +3,23 @@
 use crate::call::in_hand::Call;
 use entities::{
     Result, delivery, email_message,
-    ids::{EndpointId, TenantId, TenantScoped},
-    recording, sms_message, webhook_endpoint,
+    ids::{EndpointId, TenantId, TenantScoped, TrunkId},
+    recording, sms_message,
+    values::Moment,
+    webhook_endpoint,
 };
 use futures_util::future::BoxFuture;
 use rules::{
     campaign::machine::Campaign,
     commit::{Commit, Committed},
+    dispatch::last_second::LastSecondLimiter,
     effect::{DispatchHint, Effect},
     machine::Machine,
     room::machine::Room,
     session::machine::Session,
     voice_clone::machine::Voice,
 };
+use std::sync::Arc;
 
 /// One method for each kind of actor.
 pub trait Router: Send + Sync {
@@ -31,7 +35,11 @@ pub trait Router: Send + Sync {
     fn dispatcher(&self, tenant: TenantId, hint: DispatchHint);
     /// A call that has come in, or somebody who joins a room: is there a slot? Then the call is taken.
     fn admit(&self, tenant: TenantId, arrival: Arrival) -> BoxFuture<'_, Result<Admitted>>;
+    /// One more leg of a call of the tenant's is to go over that trunk: when may it? Its token is taken. `None`: not by then.
+    fn turn(&self, tenant: TenantId, trunk: TrunkId, by: Moment) -> BoxFuture<'_, Result<Option<Turn>>>;
     fn lane(&self, endpoint: TenantScoped<EndpointId>, hint: LaneHint);
+    /// A trunk's settings may have changed, or who uses it.
+    fn trunk(&self, tenant: TenantId, trunk: TrunkId);
     /// There are mails to users.
     fn mailer(&self);
     /// Is one left alone because it panics? What it was told is lost: it has to be told again.
@@ -61,6 +69,14 @@ pub struct Arrival {
     pub session: Session,
     pub call: Call,
     pub commit: Commit,
+}
+
+/// When a leg may leave, and what holds it to the trunk's rate in its last second.
+pub struct Turn {
+    pub at: Moment,
+    pub limiter: Arc<LastSecondLimiter>,
+    /// The trunk's, at the moment.
+    pub calls_per_second: f64,
 }
 
 /// What a lane is told.

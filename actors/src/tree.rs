@@ -14,26 +14,29 @@
 //!     ├── Voice*       per cloned voice: while it is trained, and while it is erased
 //!     ├── Endpoint*    per webhook endpoint: its settings, while they change
 //!     ├── Lane*        per webhook endpoint: delivery and retry queue, while there is something to send
+//!     ├── Trunk*       per SIP trunk that registers or that a number uses: speaks with its peer
 //!     └── Mailer       one: e-mails to users, while there is one to send
 //! ```
 use crate::{
     campaign::actor::check_drained,
     delivery::lane::{Hinted as LaneHinted, Lane},
     deps::{Deps, Shared},
-    dispatcher::{Admit, Dispatcher, Hinted},
+    dispatcher::{Admit, Dispatcher, Hinted, TakeTurn},
     mail::{Mailer, Wake as MailWake},
     perform::perform,
-    router::{Admitted, Arrival, LaneHint, Mailbox, Router},
+    router::{Admitted, Arrival, LaneHint, Mailbox, Router, Turn},
     shell::Shell,
+    trunk::actor::{Look as TrunkLook, Trunk},
     writer::AfterCommit,
 };
 use actix::ArbiterHandle;
 use entities::{
     Result, boxed, delivery,
     email_message::Model as Email,
-    ids::{CampaignId, EndpointId, TenantId, TenantScoped},
+    ids::{CampaignId, EndpointId, TenantId, TenantScoped, TrunkId},
     recording::Model as Recording,
     sms_message::Model as Sms,
+    values::Moment,
     webhook_endpoint::Model as Endpoint,
 };
 use futures_util::future::BoxFuture;
@@ -68,6 +71,7 @@ pub struct Tree {
     voices: Registry<Shell<Voice>>,
     endpoints: Registry<Shell<Endpoint>>,
     lanes: Registry<Lane>,
+    trunks: Registry<Trunk>,
     mailer: Registry<Mailer>,
 }
 
@@ -103,6 +107,7 @@ impl Tree {
             voices: of.registry(Shell::new),
             endpoints: of.registry(Shell::new),
             lanes: of.registry(Lane::new),
+            trunks: of.registry(Trunk::new),
             mailer: of.registry(Mailer::new),
         }
     }
@@ -118,6 +123,7 @@ impl Tree {
         all.extend(self.voices.parked());
         all.extend(self.endpoints.parked());
         all.extend(self.lanes.parked());
+        all.extend(self.trunks.parked());
         all.extend(self.mailer.parked());
         all
     }
@@ -135,6 +141,7 @@ impl Tree {
             ("voice", self.voices.count()),
             ("endpoint", self.endpoints.count()),
             ("lane", self.lanes.count()),
+            ("trunk", self.trunks.count()),
             ("mailer", self.mailer.count()),
         ])
     }
@@ -190,8 +197,16 @@ impl Router for Tree {
         let admit = Admit::new(arrival, self.dispatchers.clock());
         Box::pin(async move { self.dispatchers.send(tenant, admit).await? })
     }
+    fn turn(&self, tenant: TenantId, trunk: TrunkId, by: Moment) -> BoxFuture<'_, Result<Option<Turn>>> {
+        let take = TakeTurn::new(trunk, by, self.dispatchers.clock());
+        Box::pin(async move { self.dispatchers.send(tenant, take).await? })
+    }
     fn lane(&self, endpoint: TenantScoped<EndpointId>, hint: LaneHint) {
         self.lanes.tell(endpoint, LaneHinted::new(hint, self.lanes.clock()));
+    }
+    fn trunk(&self, tenant: TenantId, trunk: TrunkId) {
+        let look = TrunkLook::new(self.trunks.clock());
+        self.trunks.tell((tenant, trunk), look);
     }
     fn mailer(&self) {
         self.mailer.tell((), MailWake::new(self.mailer.clock()));
@@ -205,6 +220,9 @@ impl Router for Tree {
         }
     }
 }
+
+/// In which the last BYEs are answered, or not: then the next process ends those calls.
+const HANGING_UP: Duration = Duration::from_secs(2);
 
 /// Stops in order: nothing new is dialled, calls may end for `drain`, what is left is ended with a reason, actors flush.
 #[boxed]
@@ -229,6 +247,9 @@ pub async fn shut_down(deps: &Deps, tree: &Tree, drain: Duration) {
         .filter_map(Result::err)
     {
         tracing::warn!(%error, "a call could not be ended; the next start closes it");
+    }
+    if let Some(phones) = &deps.carriers.phones {
+        phones.settle(HANGING_UP).await;
     }
     // What was said at their ends counts. Each question has a limit; the first of these is for commits that stall.
     if tokio::time::timeout(Duration::from_secs(5), deps.judgements.done())
@@ -256,6 +277,8 @@ pub async fn shut_down(deps: &Deps, tree: &Tree, drain: Duration) {
     tree.voices.shutdown(Duration::from_secs(5)).await;
     tree.endpoints.shutdown(Duration::from_secs(5)).await;
     tree.lanes.shutdown(Duration::from_secs(5)).await;
+    // Calls are over by now: registrars are told that none can come.
+    tree.trunks.shutdown(Duration::from_secs(5)).await;
     tree.mailer.shutdown(Duration::from_secs(5)).await;
     deps.writer.close();
 }

@@ -121,6 +121,9 @@ pub struct Recording {
     /// Null: kept until it is deleted.
     #[serde(default)]
     pub retention_days: Option<Bounded<1, 3650>>,
+    /// Also what is said after the call was handed over, over a trunk whose `transfer` is `bridge`. Whoever takes over is not told.
+    #[serde(default)]
+    pub transfers: bool,
 }
 impl Default for Recording {
     fn default() -> Self {
@@ -130,6 +133,7 @@ impl Default for Recording {
             consent: ConsentMode::None,
             consent_message: None,
             retention_days: None,
+            transfers: false,
         }
     }
 }
@@ -201,13 +205,51 @@ pub struct OptOut {
     /// Beside the built-in ones of the agent's language and English; at most 100.
     #[serde(default)]
     pub phrases: Vec<Text<2, 100>>,
+    /// A key by which the other side opts out, pressed by itself at any time from the pick-up on; null: no key does. Choose one
+    /// that the agent asks for nothing else by.
+    #[serde(default)]
+    pub key: Option<OptOutKey>,
 }
 impl Default for OptOut {
     fn default() -> Self {
         OptOut {
             enabled: true,
             phrases: Vec::new(),
+            key: None,
         }
+    }
+}
+
+/// One of `0`, `3` to `9`, `*` and `#`: 1 and 2 answer the question of consent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct OptOutKey(String);
+impl std::ops::Deref for OptOutKey {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+impl<'de> Deserialize<'de> for OptOutKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        match key.as_bytes() {
+            [b'0' | b'3'..=b'9' | b'*' | b'#'] => Ok(OptOutKey(key)),
+            _ => Err(serde::de::Error::custom(
+                "must be one of 0, 3 to 9, * and #; 1 and 2 answer the question of consent",
+            )),
+        }
+    }
+}
+impl JsonSchema for OptOutKey {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OptOutKey".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[03-9*#]$" })
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Model {
     pub env: Env,
     #[sea_orm(column_type = "JsonBinary")]
     pub scopes: Scopes,
+    /// What its calls may cost in a day (UTC); none: no limit.
+    pub max_spend_cents_per_day: Option<i32>,
+    /// How many of its calls may be dialled in any minute; none: no limit.
+    pub max_calls_per_minute: Option<i32>,
     pub expires_at: Option<Moment>,
     pub created_at: Moment,
     /// Written every few seconds at most.
@@ -32,6 +36,18 @@ pub struct Model {
     pub revoked_at: Option<Moment>,
 }
 impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    /// Its calls count.
+    pub fn has_limits(&self) -> bool {
+        self.max_spend_cents_per_day.is_some() || self.max_calls_per_minute.is_some()
+    }
+
+    /// What is asked for with it remembers it by this.
+    pub fn counted(&self) -> Option<ApiKeyId> {
+        self.has_limits().then_some(self.id)
+    }
+}
 
 /// The key of that hash, revoked or expired ones too: the caller decides. Read at every request, so that a revocation
 /// by any process counts at once.

@@ -31,8 +31,9 @@ pub enum OnConflict {
 
 /// Rows per statement, largest first: few sizes, so that few statements are prepared.
 const CHUNKS: [usize; 10] = [512, 256, 128, 64, 32, 16, 8, 4, 2, 1];
-/// SQLite takes 32,766 parameters in one statement, PostgreSQL 65,535.
-const MAX_PARAMETERS: usize = 32_766;
+/// Of one statement. SQLite takes 32,766 and PostgreSQL 65,535, but each connection keeps what it has prepared, about 100 bytes a
+/// parameter, and more of them make nothing faster.
+const MAX_PARAMETERS: usize = 4_096;
 
 /// Writes `rows` and answers how many were inserted or replaced.
 ///

@@ -300,7 +300,7 @@ fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
             .busy_timeout(LOCKED)
             .statement_cache_capacity(256)
             // Readers find the file's pages mapped; their own cache is for what only the log holds yet.
-            .pragma("cache_size", if read_only { "-4096" } else { "-16384" })
+            .pragma("cache_size", if read_only { "-2048" } else { "-16384" })
             .pragma("mmap_size", "268435456")
             .pragma("temp_store", "memory")
             .pragma("analysis_limit", "400");

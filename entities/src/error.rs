@@ -29,6 +29,9 @@ pub enum Error {
     /// A limit of the workspace's plan, or of the service.
     #[error("{0}")]
     PlanLimit(String),
+    /// What the operator does not let the workspace do with this value.
+    #[error("{field}: {reason}")]
+    Forbidden { field: &'static str, reason: String },
     /// The row was changed by somebody else since it was read: load and decide again.
     #[error("the row has changed since it was read")]
     Stale,
@@ -56,6 +59,13 @@ pub enum Error {
     /// The number was called too often.
     #[error("the number was called as often as the caps allow; it may be called again from {until}")]
     DailyCapReached { until: Moment },
+    /// A limit of the API key that asks has no room for one more call; its name, why, and when it may have.
+    #[error("{reason}")]
+    KeyLimit {
+        limit: &'static str,
+        reason: String,
+        retry_after_seconds: u64,
+    },
     /// The prepaid credits do not cover it.
     #[error("the credits do not cover it: see GET /v1/credits, and top up")]
     InsufficientCredits,
@@ -86,9 +96,9 @@ fn opens(next: &Option<Moment>) -> String {
 
 /// A message that names its field: "`name` must not be empty". What is not said of the field itself follows a colon.
 pub fn sentence(field: &str, reason: &str) -> String {
-    const PREDICATES: [&str; 14] = [
-        "are", "cannot", "carries", "contains", "does", "fits", "has", "holds", "is", "lies", "must", "needs", "nests",
-        "takes",
+    const PREDICATES: [&str; 15] = [
+        "are", "begins", "cannot", "carries", "contains", "does", "fits", "has", "holds", "is", "lies", "must",
+        "needs", "nests", "takes",
     ];
     let first = reason.split(' ').next().unwrap_or_default();
     match PREDICATES.contains(&first) {
@@ -135,12 +145,14 @@ impl Error {
             | Error::AlreadyExists { .. }
             | Error::InUse(_)
             | Error::PlanLimit(_)
+            | Error::Forbidden { .. }
             | Error::NotConfigured(_)
             | Error::Fenced
             | Error::NumberNotVerified
             | Error::RecipientOnDnc
             | Error::OutsideCallingHours { .. }
             | Error::DailyCapReached { .. }
+            | Error::KeyLimit { .. }
             | Error::InsufficientCredits
             | Error::Corrupt { .. }
             | Error::Internal(_) => false,
@@ -214,6 +226,11 @@ mod tests {
         for (field, reason, expected) in [
             ("name", "must not be empty", "`name` must not be empty"),
             ("at", "`soon` is not a time", "`at`: `soon` is not a time"),
+            (
+                "to_number",
+                "begins with +1900, which the operator does not allow",
+                "`to_number` begins with +1900, which the operator does not allow",
+            ),
             ("text", "give `text`, `html`, or both", "give `text`, `html`, or both"),
             ("", "send a JSON object", "send a JSON object"),
         ] {

@@ -1,6 +1,7 @@
 //! What went wrong with the database, in the database's words or in ours. The libraries between have their own, with
 //! prefixes and types that tell an operator nothing: those are not shown.
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, sqlx};
+use std::io::ErrorKind;
 
 /// One sentence without its end, fit to follow "cannot open FILE: ".
 pub fn words(error: &DbErr) -> String {
@@ -26,7 +27,18 @@ pub fn driver_words(error: &sqlx::Error) -> String {
             Some(code) => format!("{} (code {code})", error.message()),
             None => error.message().to_owned(),
         },
-        Io(error) => format!("the connection failed: {error}"),
+        Io(error) => match error.kind() {
+            ErrorKind::ConnectionRefused => "nothing listens at its address (connection refused)".into(),
+            ErrorKind::TimedOut => "it does not answer (timed out)".into(),
+            _ => {
+                let said = error.to_string();
+                // The system's number tells nobody anything.
+                format!(
+                    "the connection failed: {}",
+                    said.split(" (os error").next().unwrap_or(&said)
+                )
+            }
+        },
         Tls(why) => format!("the server takes no TLS connection of ours: {why}"),
         Protocol(why) => format!("the server's answer is not PostgreSQL's protocol ({why})"),
         Configuration(why) => format!("the database URL cannot be used ({why})"),
@@ -56,14 +68,17 @@ mod tests {
 
     #[test]
     fn no_library_speaks() {
-        let refused = || sqlx::Error::Io(io::Error::new(io::ErrorKind::ConnectionRefused, "refused"));
+        let refused = || sqlx::Error::Io(ErrorKind::ConnectionRefused.into());
+        let nobody = "nothing listens at its address (connection refused)";
+        let strange = sqlx::Error::Io(io::Error::other("broken (os error 5)"));
         for (error, expected) in [
             (DbErr::Migration("run that version".into()), "run that version"),
             (DbErr::Custom("a transaction is open".into()), "a transaction is open"),
             (DbErr::ConnectionAcquire(ConnAcquireErr::Timeout), NOT_IN_TIME),
             (DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed), CLOSED),
-            (DbErr::Conn(of_driver(refused())), "the connection failed: refused"),
-            (DbErr::Query(of_driver(refused())), "the connection failed: refused"),
+            (DbErr::Conn(of_driver(refused())), nobody),
+            (DbErr::Query(of_driver(refused())), nobody),
+            (DbErr::Query(of_driver(strange)), "the connection failed: broken"),
             (DbErr::Exec(of_driver(sqlx::Error::PoolTimedOut)), NOT_IN_TIME),
             (DbErr::Exec(of_driver(sqlx::Error::PoolClosed)), CLOSED),
         ] {

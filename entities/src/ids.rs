@@ -96,6 +96,8 @@ ids! {
     EmailId,
     /// A way to the telephone network.
     TrunkId,
+    /// One dialog of a live call with a trunk's peer.
+    SipLegId,
     /// A code that was made to prove whose a number is.
     VerificationCodeId,
     /// A cloned voice.

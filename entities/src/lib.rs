@@ -54,6 +54,7 @@ pub mod recording;
 pub mod recovery;
 pub mod room;
 pub mod session;
+pub mod sip_leg;
 pub mod sip_trunk;
 pub mod sms_message;
 pub mod suspension;

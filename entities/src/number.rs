@@ -27,6 +27,9 @@ pub struct Inbound {
     /// For `play_message`.
     #[serde(default)]
     pub message: Option<Text<1, 1_000>>,
+    /// In which language it is spoken, BCP 47. Null: that of the number's agent, else of the workspace's country.
+    #[serde(default)]
+    pub language: Option<Text<2, 35>>,
 }
 
 #[derive(
@@ -84,6 +87,51 @@ pub async fn of_agent(db: &Connection, tenant: TenantId, agent: AgentId) -> Resu
 pub async fn of_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Result<Vec<E164>> {
     let rows = owned(tenant).filter(Column::TrunkId.eq(trunk)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
+}
+
+/// Does a number of the tenant use this trunk?
+#[boxed]
+pub async fn is_on_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Result<bool> {
+    let users = owned(tenant).filter(Column::TrunkId.eq(trunk));
+    Ok(users.one(db).await?.is_some())
+}
+
+/// The trunks that numbers use, of all tenants.
+#[boxed]
+pub async fn trunks_in_use(db: &Connection) -> Result<Vec<TrunkId>> {
+    use sea_orm::QuerySelect;
+    let select = Entity::find()
+        .select_only()
+        .column(Column::TrunkId)
+        .distinct()
+        .filter(Column::DeletedAt.is_null())
+        .filter(Column::TrunkId.is_not_null());
+    Ok(select.into_tuple().all(db).await?)
+}
+
+/// The number among `numbers` that a live call has come in for over one of `trunks`: that of the workspace which has claimed it.
+#[boxed]
+pub async fn called_over(db: &Connection, trunks: &[TrunkId], numbers: &[E164]) -> Result<Option<Model>> {
+    let found = Entity::find()
+        .filter(Column::PhoneNumber.is_in(numbers.iter().cloned()))
+        .filter(Column::TrunkId.is_in(trunks.iter().copied()))
+        .filter(Column::DeletedAt.is_null());
+    for row in found.all(db).await? {
+        if number_claim::holds(db, row.tenant_id, &row.phone_number).await? {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+/// Those of `numbers` that the tenant may show in live calls, each with the trunk that it uses.
+#[boxed]
+pub async fn trunks_of(db: &Connection, tenant: TenantId, numbers: &[E164]) -> Result<Vec<(E164, TrunkId)>> {
+    let select = usable(tenant, Env::Live)
+        .filter(Column::PhoneNumber.is_in(numbers.iter().cloned()))
+        .filter(Column::TrunkId.is_not_null());
+    let rows = select.all(db).await?.into_iter();
+    Ok(rows.filter_map(|row| Some((row.phone_number, row.trunk_id?))).collect())
 }
 
 /// Whether the alarm of a number's answer rate may ring, per env.

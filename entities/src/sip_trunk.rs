@@ -1,59 +1,23 @@
 //! SIP trunks: a tenant's ways to the telephone network. Shared by its two envs.
+mod definition;
+
+pub use definition::{
+    CallerId, Codec, Definition, Dtmf, InboundAuth, NumberFormat, Register, Srtp, Transfer, Transport,
+};
+
 use crate::{
     boxed,
     bulk::{self, OnConflict},
-    campaign::CallsPerSecond,
     connection::Connection,
     error::{Error, Result},
     ids::{TenantId, TrunkId},
     owned::of_tenant,
     page::{self, Listed, Page},
-    values::{Bounded, Domain, Moment, SipHost, Text},
+    values::Moment,
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, DeriveActiveEnum, EnumIter, QuerySelect, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
-
-/// What a user decides about a trunk, without its password.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
-pub struct Definition {
-    pub name: Text<1, 200>,
-    /// The peer: a name or an address, and a port if it is not 5060 (5061 with TLS).
-    pub host: SipHost,
-    #[serde(default)]
-    pub transport: Transport,
-    /// Who we are to the peer, where it asks.
-    #[serde(default)]
-    pub username: Option<Text<1, 255>>,
-    /// The domain of our own addresses; null: the peer's host.
-    #[serde(default)]
-    pub from_domain: Option<Domain>,
-    /// Calls started per second that the peer takes.
-    #[serde(default)]
-    pub max_calls_per_second: CallsPerSecond,
-    /// Concurrent calls that the peer takes; null: as many as the workspace has.
-    #[serde(default)]
-    pub max_concurrency: Option<Bounded<1, 100_000>>,
-}
-
-impl Definition {
-    /// The port that is meant. Source: RFC 3261, section 19.1.2.
-    pub fn port(&self) -> u16 {
-        self.host.port().unwrap_or(match self.transport {
-            Transport::Udp | Transport::Tcp => 5060,
-            Transport::Tls => 5061,
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    #[default]
-    Udp,
-    Tcp,
-    Tls,
-}
 
 /// What its last test found.
 #[derive(
@@ -81,6 +45,8 @@ pub struct Model {
     #[sea_orm(column_type = "JsonBinary")]
     pub definition: Definition,
     pub sealed_password: Option<String>,
+    /// What the peer proves itself with when it calls.
+    pub sealed_inbound_password: Option<String>,
     pub status: Status,
     pub tested_at: Option<Moment>,
     pub version: i32,
@@ -95,6 +61,46 @@ of_tenant!(TrunkId, "SIP trunk");
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
+}
+
+/// All that a tenant has: at most as many as one workspace may make.
+#[boxed]
+pub async fn all_of(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
+    Ok(owned(tenant).all(db).await?)
+}
+
+/// Whosever it is: for the operator.
+#[boxed]
+pub async fn by_id(db: &Connection, id: TrunkId) -> Result<Model> {
+    let found = Entity::find_by_id(id).filter(Column::DeletedAt.is_null());
+    found.one(db).await?.ok_or(Error::NotFound("SIP trunk"))
+}
+
+/// All that are there, of all tenants, a page at a time.
+pub async fn all_after(db: &Connection, after: Option<TrunkId>, limit: u64) -> Result<Vec<Model>> {
+    let there = Entity::find().filter(Column::DeletedAt.is_null());
+    page::behind(db, there, Column::Id, after, limit).await
+}
+
+/// Those that are there of these, whoever's they are: for a call that has come in from an address of theirs.
+#[boxed]
+pub async fn of_ids(db: &Connection, trunks: &[TrunkId]) -> Result<Vec<Model>> {
+    let found = Entity::find()
+        .filter(Column::Id.is_in(trunks.iter().copied()))
+        .filter(Column::DeletedAt.is_null());
+    Ok(found.all(db).await?)
+}
+
+/// Are these as they were known, and there? What was paused meanwhile is not. Asked inside the transaction that commits a dial.
+#[boxed]
+pub async fn are_as_known(db: &Connection, known: &[(TrunkId, i32)]) -> Result<bool> {
+    let select = Entity::find()
+        .select_only()
+        .columns([Column::Id, Column::Version])
+        .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)))
+        .filter(Column::DeletedAt.is_null());
+    let found: Vec<(TrunkId, i32)> = select.into_tuple().all(db).await?;
+    Ok(known.iter().all(|known| found.contains(known)))
 }
 
 /// Inserts version 1, else replaces the predecessor.
@@ -120,14 +126,17 @@ pub async fn tested(db: &Connection, row: &Model, status: Status, at: Moment) ->
 
 /// All trunks with a password, a page at a time: to seal them anew.
 pub async fn sealed_after(db: &Connection, after: Option<TrunkId>, limit: u64) -> Result<Vec<Model>> {
-    let with_password = Entity::find().filter(Column::SealedPassword.is_not_null());
-    page::behind(db, with_password, Column::Id, after, limit).await
+    let any = Condition::any()
+        .add(Column::SealedPassword.is_not_null())
+        .add(Column::SealedInboundPassword.is_not_null());
+    page::behind(db, Entity::find().filter(any), Column::Id, after, limit).await
 }
 
 #[boxed]
-pub async fn reseal(db: &Connection, id: TrunkId, sealed_password: String) -> Result<()> {
+pub async fn reseal(db: &Connection, id: TrunkId, password: Option<String>, inbound: Option<String>) -> Result<()> {
     Entity::update_many()
-        .col_expr(Column::SealedPassword, Expr::value(sealed_password))
+        .col_expr(Column::SealedPassword, Expr::value(password))
+        .col_expr(Column::SealedInboundPassword, Expr::value(inbound))
         .filter(Column::Id.eq(id))
         .exec(db)
         .await?;

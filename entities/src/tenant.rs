@@ -4,7 +4,7 @@ use crate::{
     connection::Connection,
     error::{Error, Result},
     ids::TenantId,
-    values::{Country, Env, Moment, Zone},
+    values::{Countries, Country, Env, Moment, Zone},
 };
 use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
@@ -29,10 +29,32 @@ pub struct Model {
     /// The operator's plan: may it train clones of voices?
     #[sea_orm(default_value = true)]
     pub voice_clones: bool,
+    /// Where its live calls may ring, as the operator says; none: in its own country.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub countries: Option<Countries>,
     pub version: i32,
     pub created_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    /// Where it is.
+    pub fn own_country(&self) -> Result<Country> {
+        self.country.parse().map_err(|_| Error::Corrupt {
+            table: "tenants",
+            column: "country",
+            id: self.id.to_string(),
+        })
+    }
+
+    /// Where its live calls may ring.
+    pub fn callable_countries(&self) -> Result<Countries> {
+        match &self.countries {
+            Some(countries) => Ok(countries.clone()),
+            None => self.own_country().map(Countries::from),
+        }
+    }
+}
 
 #[boxed]
 pub async fn load(db: &Connection, id: TenantId) -> Result<Model> {
@@ -45,12 +67,7 @@ pub async fn load(db: &Connection, id: TenantId) -> Result<Model> {
 /// How its numbers without `+` are read.
 #[boxed]
 pub async fn country(db: &Connection, id: TenantId) -> Result<Country> {
-    let tenant = load(db, id).await?;
-    tenant.country.parse().map_err(|_| Error::Corrupt {
-        table: "tenants",
-        column: "country",
-        id: tenant.id.to_string(),
-    })
+    load(db, id).await?.own_country()
 }
 
 /// Keeps other processes from holding the workspace until the transaction ends. (On SQLite one transaction writes at a time

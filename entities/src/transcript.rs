@@ -1,8 +1,19 @@
 //! What was said in a session, and what else happened in it.
-use crate::{boxed, connection::Connection, error, ids::SessionId, values::Moment};
+use crate::{
+    boxed,
+    bulk::{self, OnConflict},
+    connection::Connection,
+    error,
+    ids::SessionId,
+    values::Moment,
+};
 use schemars::JsonSchema;
 use sea_orm::{FromJsonQueryResult, entity::prelude::*};
 use serde::{Deserialize, Serialize, Serializer};
+use std::collections::HashMap;
+
+/// Sessions that are read at once.
+const AT_ONCE: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -131,6 +142,30 @@ impl Model {
 pub async fn load(db: &Connection, session: SessionId) -> error::Result<Model> {
     let found = Entity::find_by_id(session).one(db).await?;
     Ok(found.unwrap_or_else(|| Model::empty(session)))
+}
+
+/// Adds to what happened in sessions that have ended. Of one that is forgotten nothing is kept: its row is there, and empty.
+#[boxed]
+pub async fn add(db: &Connection, entries: &[(SessionId, Entry)]) -> error::Result<()> {
+    for some in entries.chunks(AT_ONCE) {
+        let ids: Vec<SessionId> = some.iter().map(|(session, _)| *session).collect();
+        let mut stored = Vec::new();
+        for ids in bulk::padded(&ids) {
+            stored.extend(Entity::find().filter(Column::SessionId.is_in(ids)).all(db).await?);
+        }
+        let is_forgotten = |row: &Model| *row == Model::empty(row.session_id);
+        let (forgotten, kept): (Vec<Model>, Vec<Model>) = stored.into_iter().partition(is_forgotten);
+        let mut rows: HashMap<SessionId, Model> = kept.into_iter().map(|row| (row.session_id, row)).collect();
+        for (session, entry) in some {
+            if forgotten.iter().all(|row| row.session_id != *session) {
+                let row = rows.entry(*session).or_insert_with(|| Model::empty(*session));
+                row.timeline.0.push(entry.clone());
+            }
+        }
+        let rows: Vec<Model> = rows.into_values().collect();
+        bulk::save(db, &rows, OnConflict::Replace).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -47,6 +47,9 @@ migrations! {
     m2026_11_23_000020_reviews
     m2026_11_23_000021_refunds
     m2026_11_26_000022_latency
+    m2026_11_27_000023_telephony
+    m2026_11_27_000024_trunks
+    m2026_11_27_000025_key_limits
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

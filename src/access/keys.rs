@@ -5,7 +5,7 @@ use entities::{
     audit_log::Action,
     connection::Connection,
     ids::{ApiKeyId, TenantId},
-    values::{Env, Moment, Scopes, Text},
+    values::{Bounded, Env, Moment, Scopes, Text},
 };
 use runtime::keyring::sha256_hex;
 use serde_json::json;
@@ -22,6 +22,8 @@ pub fn new_key(deps_id: ApiKeyId, tenant: TenantId, asked: NewKey, now: Moment) 
         key_hash: sha256_hex(plaintext.as_bytes()),
         env: asked.env,
         scopes: asked.scopes,
+        max_spend_cents_per_day: asked.limits.max_spend_cents_per_day.map(Bounded::get),
+        max_calls_per_minute: asked.limits.max_calls_per_minute.map(Bounded::get),
         expires_at: asked.expires_at,
         created_at: now,
         last_used_at: None,
@@ -34,7 +36,15 @@ pub struct NewKey {
     pub name: Text<1, 100>,
     pub env: Env,
     pub scopes: Scopes,
+    pub limits: CallLimits,
     pub expires_at: Option<Moment>,
+}
+
+/// What bounds the calls that are asked for with a key; none: nothing does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallLimits {
+    pub max_spend_cents_per_day: Option<Bounded<0, 2_000_000_000>>,
+    pub max_calls_per_minute: Option<Bounded<1, 60_000>>,
 }
 
 /// Notes what was done to a key; its text and its hash are kept out of it.
@@ -44,6 +54,8 @@ pub async fn note_key(db: &Connection, by: &Author, action: Action, key: &api_ke
         ("prefix", json!(key.key_prefix)),
         ("env", json!(key.env)),
         ("scopes", json!(key.scopes)),
+        ("max_spend_cents_per_day", json!(key.max_spend_cents_per_day)),
+        ("max_calls_per_minute", json!(key.max_calls_per_minute)),
         ("expires_at", json!(key.expires_at)),
     ];
     by.note(db, key.tenant_id, action, &key.id.to_string(), &details).await

@@ -103,6 +103,7 @@ impl NewWorkspace {
         let mut changes = Changes::default();
         let tenant = tenant::Model {
             voice_clones: true,
+            countries: None,
             id: ids.next(),
             slug: self.slug.clone(),
             name: self.name.clone(),

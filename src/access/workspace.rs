@@ -7,7 +7,7 @@ use entities::{
     connection::Connection,
     ids::TenantId,
     tenant,
-    values::{Country, Zone},
+    values::{Countries, Country, Zone},
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,8 @@ pub struct Change {
     pub timezone: Option<Zone>,
     /// May it train clones of voices? The operator's.
     pub voice_clones: Option<bool>,
+    /// Where its live calls may ring; none of its own: its country. The operator's.
+    pub countries: Option<Option<Countries>>,
 }
 
 /// Changes the workspace's row, by a version: a dial that was planned with the one before is planned anew. Nothing new writes
@@ -36,6 +38,9 @@ pub async fn change(db: &Connection, by: &Author, id: TenantId, asked: &Change) 
     }
     after.timezone = asked.timezone.unwrap_or(before.timezone);
     after.voice_clones = asked.voice_clones.unwrap_or(before.voice_clones);
+    if let Some(countries) = &asked.countries {
+        after.countries.clone_from(countries);
+    }
     if after == before {
         return Ok(before);
     }
@@ -66,6 +71,9 @@ fn differences(before: &tenant::Model, after: &tenant::Model) -> Vec<(&'static s
     }
     if before.voice_clones != after.voice_clones {
         all.push(("voice_clones", json!(after.voice_clones)));
+    }
+    if before.countries != after.countries {
+        all.push(("countries", json!(after.countries)));
     }
     all
 }

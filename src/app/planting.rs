@@ -11,6 +11,7 @@ use actors::{
     deps::{Deps, Shared},
     recording::sounds::Studio,
     room::live_rooms::LiveRooms,
+    switchboard::phones::Switchboard,
     tree::{self, AfterCommits, Tree},
     voice_clone::cloning::Cloning,
     writer::{self, Writer},
@@ -23,7 +24,12 @@ use adapters::{
 };
 use media::webrtc::Media;
 use rules::limits::Limits;
-use runtime::{clock::Clock, job::Jobs, keyring::Keyring};
+use runtime::{
+    clock::Clock,
+    job::Jobs,
+    keyring::{Keyring, purpose},
+    link_keys::LinkKeys,
+};
 use std::sync::{Arc, atomic::AtomicBool};
 
 /// What lives from now on.
@@ -60,7 +66,7 @@ pub(super) async fn plant(
         .await
         .map_err(unreadable)?;
     let handle = threads.handle()?;
-    let doors = Doors::of(settings, &keyring, &handle)?;
+    let doors = Doors::of(settings, &keyring, &opened.links, &handle)?;
     let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
     let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
     let (deps, tree) = tree::plant(&arbiter_handles, clock, |router| Shared {
@@ -95,6 +101,7 @@ pub(super) async fn plant(
         latencies: Default::default(),
         judgements: Default::default(),
         pacing_report: Default::default(),
+        trunks: Default::default(),
         holds: Default::default(),
         quiet: Default::default(),
         limits: doors.limits,
@@ -126,14 +133,21 @@ struct Doors {
 }
 
 impl Doors {
-    fn of(settings: &Settings, keyring: &Keyring, runtime: &tokio::runtime::Handle) -> Result<Self, CannotStart> {
+    fn of(
+        settings: &Settings,
+        keyring: &Keyring,
+        links: &LinkKeys,
+        runtime: &tokio::runtime::Handle,
+    ) -> Result<Self, CannotStart> {
+        let rooms = rooms(settings)?;
         let vault = settings.vault(keyring)?;
         let spools = settings.spools(&vault)?;
         Ok(Doors {
             studio: Studio::new(settings.voice()?, vault, spools),
             carriers: Carriers {
                 sandbox: sandbox(settings)?,
-                rooms: rooms(settings)?,
+                phones: phones(settings, links, &rooms)?,
+                rooms,
             },
             outbound: outbound(settings, runtime)?,
             post: settings.post()?,
@@ -156,6 +170,16 @@ fn sandbox(settings: &Settings) -> Result<Sandbox, CannotStart> {
         .map_err(|error| CannotStart(format!("sandbox_log: cannot open {} ({error})", settings.sandbox_log)))
 }
 
+/// `None`: no live calls. What their identifiers are derived from is the database's own: the next process has it, too.
+fn phones(settings: &Settings, links: &LinkKeys, rooms: &LiveRooms) -> Result<Option<Switchboard>, CannotStart> {
+    let Some(options) = settings.sip()? else {
+        return Ok(None);
+    };
+    let secret = links.signing(purpose::SIP);
+    let opened = Switchboard::open(&options, secret, rooms.media.threads().clone());
+    opened.map(Some).map_err(CannotStart)
+}
+
 fn rooms(settings: &Settings) -> Result<LiveRooms, CannotStart> {
     let media = Media::start(settings.media()?);
     media
@@ -163,9 +187,11 @@ fn rooms(settings: &Settings) -> Result<LiveRooms, CannotStart> {
         .map_err(|why| CannotStart(format!("media_bind: {why}")))
 }
 
-fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Outbound, CannotStart> {
+/// The one client for addresses that users name.
+pub(crate) fn outbound(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Outbound, CannotStart> {
     let options = Options {
         extra_roots: settings.extra_roots()?,
+        names: settings.names()?,
         ..Options::on(runtime.clone())
     };
     Outbound::new(settings.outbound()?, options).map_err(|why| CannotStart(format!("webhook_ca_file: {why}")))

@@ -1,7 +1,7 @@
 //! `callboard keys`: a workspace's API keys. Works beside a running `serve`.
 use super::commands::{open, print};
 use crate::{
-    access::{self, Author, NewKey},
+    access::{self, Author, CallLimits, NewKey},
     error::CannotStart,
     http::views::ApiKeyView,
 };
@@ -14,7 +14,7 @@ use entities::{
     ids::{ApiKeyId, TenantId},
     page::Page,
     tenant,
-    values::{Env, Moment, Scopes, Text},
+    values::{Bounded, Env, Moment, Scopes, Text},
 };
 use runtime::{clock::Clock, ids::Ids};
 use serde_json::json;
@@ -33,6 +33,12 @@ pub enum Keys {
         /// Separated by commas; default: all
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
+        /// What its calls may cost in a day (UTC); default: no limit
+        #[arg(long)]
+        max_spend_cents_per_day: Option<i64>,
+        /// How many of its calls may be dialled in any minute; default: no limit
+        #[arg(long)]
+        max_calls_per_minute: Option<i64>,
         /// ISO 8601; default: never
         #[arg(long)]
         expires_at: Option<String>,
@@ -59,10 +65,19 @@ impl Keys {
                 env,
                 name,
                 scopes,
+                max_spend_cents_per_day,
+                max_calls_per_minute,
                 expires_at,
             } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
-                let new = parse(env, &name, &scopes, expires_at, clock.now())?;
+                let limits = CallLimits {
+                    max_spend_cents_per_day: bounded("max-spend-cents-per-day", max_spend_cents_per_day)?,
+                    max_calls_per_minute: bounded("max-calls-per-minute", max_calls_per_minute)?,
+                };
+                let new = NewKey {
+                    limits,
+                    ..parse(env, &name, &scopes, expires_at, clock.now())?
+                };
                 create(&db, &clock, ids, tenant.id, new, json).await?;
             }
             Keys::List { workspace } => {
@@ -118,8 +133,17 @@ fn parse(
         name,
         env,
         scopes,
+        limits: CallLimits::default(),
         expires_at,
     })
+}
+
+fn bounded<const MIN: i32, const MAX: i32>(
+    name: &str,
+    typed: Option<i64>,
+) -> Result<Option<Bounded<MIN, MAX>>, CannotStart> {
+    let bounded = typed.map(Bounded::new).transpose();
+    Ok(bounded.map_err(|why| Error::invalid(name, why))?)
 }
 
 async fn create(

@@ -11,12 +11,14 @@ mod members;
 mod numbers;
 pub mod secrets;
 pub mod serve;
+pub mod sip;
 pub mod tenant;
 pub mod user;
 pub mod webhook;
 pub mod workspace;
 
 use crate::error::CannotStart;
+use adapters::outbound::trouble;
 use clap::{Parser, Subcommand};
 use std::{path::PathBuf, process::ExitCode};
 
@@ -31,7 +33,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("callboard: {error}");
+            eprintln!("callboard: {}", trouble::plain(error.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -87,6 +89,9 @@ pub enum Command {
     /// Stop all calls and messages of all workspaces, or resume them
     #[command(subcommand)]
     Dispatch(dispatch::Dispatch),
+    /// Speak with a SIP trunk's peer, and find out why calls do not go through
+    #[command(subcommand)]
+    Sip(sip::Sip),
     /// Show the running server's clock, or confirm that it is right
     #[command(subcommand)]
     Clock(clock::Clock),
@@ -121,6 +126,7 @@ impl Command {
             Command::Tenant(command) => command.run(config, json).await,
             Command::Credits(command) => command.run(config, json).await,
             Command::Dispatch(command) => command.run(config, json).await,
+            Command::Sip(command) => command.run(config, json).await,
             Command::Clock(command) => command.run(config, json).await,
             Command::Secrets(command) => command.run(config, json).await,
             Command::Audit(command) => command.run(config).await,

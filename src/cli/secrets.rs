@@ -12,7 +12,7 @@ use entities::{
     voice::sample, webhook_endpoint,
 };
 use runtime::{
-    keyring::{Keyring, purpose},
+    keyring::{Keyring, Purpose, purpose},
     link_keys,
 };
 use serde_json::json;
@@ -95,10 +95,7 @@ async fn reseal_endpoints(db: &Transaction, keyring: &Keyring) -> Result<u32, Ca
         let secret = keyring.reseal(purpose::ENDPOINT_SECRET, &endpoint.sealed_secret)?;
         let headers = keyring.reseal(purpose::ENDPOINT_HEADERS, &endpoint.sealed_headers)?;
         let previous = endpoint.sealed_previous_secret.as_deref();
-        let previous = previous
-            .map(|sealed| keyring.reseal(purpose::ENDPOINT_SECRET, sealed))
-            .transpose()?
-            .flatten();
+        let previous = again(keyring, purpose::ENDPOINT_SECRET, previous)?;
         if secret.is_some() || headers.is_some() || previous.is_some() {
             resealed += 1;
             let sealed_secret = secret.unwrap_or(endpoint.sealed_secret.clone());
@@ -163,17 +160,26 @@ async fn reseal_trunks(db: &Transaction, keyring: &Keyring) -> Result<u32, Canno
     let key = |row: &sip_trunk::Model| row.id;
     page::each(db, sip_trunk::sealed_after, key, async |rows| {
         for row in &rows {
-            let sealed = row.sealed_password.as_deref();
-            let again = sealed.map(|sealed| keyring.reseal(purpose::TRUNK_PASSWORD, sealed));
-            if let Some(again) = again.transpose()?.flatten() {
+            let own = again(keyring, purpose::TRUNK_PASSWORD, row.sealed_password.as_deref())?;
+            let inbound = row.sealed_inbound_password.as_deref();
+            let inbound = again(keyring, purpose::TRUNK_INBOUND_PASSWORD, inbound)?;
+            if own.is_some() || inbound.is_some() {
                 resealed += 1;
-                sip_trunk::reseal(db, row.id, again).await?;
+                let own = own.or(row.sealed_password.clone());
+                let inbound = inbound.or(row.sealed_inbound_password.clone());
+                sip_trunk::reseal(db, row.id, own, inbound).await?;
             }
         }
         Ok::<(), CannotStart>(())
     })
     .await?;
     Ok(resealed)
+}
+
+/// What is sealed, sealed anew; `None`: there is nothing, or the key in force has sealed it.
+fn again(keyring: &Keyring, purpose: Purpose, sealed: Option<&str>) -> Result<Option<String>, CannotStart> {
+    let again = sealed.map(|sealed| keyring.reseal(purpose, sealed)).transpose()?;
+    Ok(again.flatten())
 }
 
 /// Bodies of events that hold a link.
@@ -195,9 +201,7 @@ async fn reseal_codes(db: &Transaction, keyring: &Keyring) -> Result<(), CannotS
     let key = |row: &verified_number::Model| row.id;
     page::each(db, verified_number::sealed_after, key, async |rows| {
         for row in &rows {
-            let sealed = row.sealed_code.as_deref();
-            let again = sealed.map(|sealed| keyring.reseal(purpose::VERIFICATION_CODE, sealed));
-            if let Some(again) = again.transpose()?.flatten() {
+            if let Some(again) = again(keyring, purpose::VERIFICATION_CODE, row.sealed_code.as_deref())? {
                 verified_number::reseal(db, row.id, again).await?;
             }
         }

@@ -129,13 +129,13 @@ fn listen(settings: &Settings) -> Result<TcpListener, CannotStart> {
 }
 
 /// What asks a service to end. Until they are listened to, they end the process at once.
-struct StopSignals {
+pub(super) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl StopSignals {
-    fn listen() -> Result<Self, CannotStart> {
+    pub(super) fn listen() -> Result<Self, CannotStart> {
         let listen = |kind| signal(kind).map_err(|error| CannotStart(error.to_string()));
         Ok(StopSignals {
             terminate: listen(SignalKind::terminate())?,
@@ -143,7 +143,7 @@ impl StopSignals {
         })
     }
 
-    async fn next(&mut self) -> &'static str {
+    pub(super) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",

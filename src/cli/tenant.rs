@@ -15,7 +15,7 @@ use entities::{
     db::Db,
     suspension,
     tenant::{self, Model},
-    values::{Country, Moment, Text, Zone},
+    values::{Countries, Country, Moment, Text, Zone},
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -54,13 +54,27 @@ pub enum Tenant {
         timezone: Option<Zone>,
         /// May it clone voices? `on` or `off`; applies to trainings that start from then on
         // A `bool` alone would be a flag without a value.
-        #[arg(long, action = ArgAction::Set, value_parser = on_or_off, required_unless_present_any = ["country", "timezone"])]
+        #[arg(long, action = ArgAction::Set, value_parser = on_or_off, required_unless_present_any = ["country", "timezone", "countries"])]
         voice_clones: Option<bool>,
+        /// Where its live calls may ring, such as DE,AT; `own`: in its own country only. Applies from the next dial on
+        #[arg(long, value_parser = parse_countries)]
+        countries: Option<Callable>,
     },
 }
 
 fn parse_country(text: &str) -> Result<Country, String> {
     text.parse()
+}
+
+/// What `--countries` says; `None` inside: its own country.
+#[derive(Clone)]
+pub struct Callable(Option<Countries>);
+
+fn parse_countries(text: &str) -> Result<Callable, String> {
+    match text {
+        "own" => Ok(Callable(None)),
+        names => Countries::parse(names).map(|countries| Callable(Some(countries))),
+    }
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {
@@ -81,12 +95,14 @@ struct TenantView {
     concurrency_limit: i32,
     inbound_reserve: i32,
     voice_clones: bool,
+    /// Where its live calls may ring: what was set, else its own country.
+    countries: Countries,
     created_at: Moment,
 }
 
 impl TenantView {
-    fn of(tenant: &Model, suspension: Option<&suspension::Model>) -> Self {
-        TenantView {
+    fn of(tenant: &Model, suspension: Option<&suspension::Model>) -> Result<Self, Error> {
+        Ok(TenantView {
             workspace: tenant.into(),
             suspended: suspension.is_some(),
             suspended_since: suspension.map(|row| row.since),
@@ -94,8 +110,9 @@ impl TenantView {
             concurrency_limit: tenant.concurrency_limit,
             inbound_reserve: tenant.inbound_reserve,
             voice_clones: tenant.voice_clones,
+            countries: tenant.callable_countries()?,
             created_at: tenant.created_at,
-        }
+        })
     }
 
     fn standing(&self) -> String {
@@ -124,7 +141,7 @@ impl Tenant {
                 let row = suspension::begin(&transaction, asked).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 if json {
-                    print(&TenantView::of(&tenant, Some(&row)));
+                    print(&TenantView::of(&tenant, Some(&row))?);
                 } else {
                     println!(
                         "Workspace {workspace} has dialled nothing since {}; contacts still waiting 24 hours later are skipped",
@@ -138,7 +155,7 @@ impl Tenant {
                 let was_suspended = suspension::lift(&transaction, tenant.id).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 if json {
-                    print(&TenantView::of(&tenant, None));
+                    print(&TenantView::of(&tenant, None)?);
                 } else if was_suspended {
                     println!("Workspace {workspace} resumes dialling within half a minute");
                 } else {
@@ -149,13 +166,14 @@ impl Tenant {
             Tenant::Show { workspace } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
                 let suspension = suspension::of(&db.read, tenant.id).await?;
-                told(&TenantView::of(&tenant, suspension.as_ref()), json);
+                told(&TenantView::of(&tenant, suspension.as_ref())?, json);
             }
             Tenant::Set {
                 workspace,
                 country,
                 timezone,
                 voice_clones,
+                countries,
             } => {
                 let tenant = tenant::by_slug(&db.read, &workspace).await?;
                 let by = Author::operator(ids, clock.now());
@@ -163,13 +181,14 @@ impl Tenant {
                     country,
                     timezone,
                     voice_clones,
+                    countries: countries.map(|Callable(countries)| countries),
                     ..Change::default()
                 };
                 let transaction = db.begin().await.map_err(Error::from)?;
                 let tenant = change(&transaction, &by, tenant.id, &asked).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 let suspension = suspension::of(&db.read, tenant.id).await?;
-                told(&TenantView::of(&tenant, suspension.as_ref()), json);
+                told(&TenantView::of(&tenant, suspension.as_ref())?, json);
             }
         }
         db.close().await;
@@ -184,7 +203,7 @@ async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {
     let views: Vec<_> = tenants
         .iter()
         .map(|tenant| TenantView::of(tenant, of(tenant)))
-        .collect();
+        .collect::<Result<_, _>>()?;
     if json {
         print(&views);
     } else {
@@ -219,6 +238,7 @@ fn show(view: &TenantView) {
         ("standing", view.standing()),
         ("calls at once", view.concurrency_limit.to_string()),
         ("kept for inbound", view.inbound_reserve.to_string()),
+        ("may call", view.countries.to_string()),
         ("voice clones", if view.voice_clones { "on" } else { "off" }.to_owned()),
         ("created", view.created_at.to_string()),
     ] {

@@ -6,7 +6,7 @@ use super::{
     views::{ApiKeyView, List},
 };
 use crate::{
-    access::{self, Author, NewKey},
+    access::{self, Author, CallLimits, NewKey},
     state::State,
 };
 use actix_web::{HttpResponse, web};
@@ -14,7 +14,7 @@ use entities::{
     api_key,
     audit_log::Action,
     ids::ApiKeyId,
-    values::{Env, Moment, Role, Scopes, Text},
+    values::{Bounded, Env, Moment, Role, Scopes, Text},
 };
 use rules::commit::Commit;
 use schemars::JsonSchema;
@@ -29,6 +29,12 @@ pub struct Create {
     /// Default: all.
     #[serde(default = "Scopes::all")]
     pub scopes: Scopes,
+    /// What calls that it asks for may cost in a day (UTC); a call that is not over counts with the most that it can cost. Null: no limit.
+    #[serde(default)]
+    pub max_spend_cents_per_day: Option<Bounded<0, 2_000_000_000>>,
+    /// How many calls that it asks for may be dialled in any 60 seconds. Null: no limit.
+    #[serde(default)]
+    pub max_calls_per_minute: Option<Bounded<1, 60_000>>,
     /// Null: it does not expire.
     #[serde(default)]
     pub expires_at: Option<Moment>,
@@ -52,8 +58,14 @@ pub async fn create(
         name,
         env,
         scopes,
+        max_spend_cents_per_day,
+        max_calls_per_minute,
         expires_at,
     } = asked;
+    let limits = CallLimits {
+        max_spend_cents_per_day,
+        max_calls_per_minute,
+    };
     let (key, plaintext) = access::new_key(
         state.deps.ids.next(),
         tenant,
@@ -61,6 +73,7 @@ pub async fn create(
             name,
             env,
             scopes,
+            limits,
             expires_at,
         },
         now,

@@ -55,6 +55,7 @@ pub async fn run(
         id: claimed(&caller),
         plan,
         contacts,
+        api_key: caller.key.clone(),
     };
     let (key, added) = campaign::run(&state.deps, caller.owner(), asked).await?;
     Ok(HttpResponse::Created().json(CampaignRunView {
@@ -115,6 +116,7 @@ pub async fn start(
 ) -> ApiResult<web::Json<CampaignView>> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let agent = plan::check_start(&state.deps, &row).await?;
+    plan::check_key(&state.deps, agent.as_ref(), &caller.key)?;
     check_list(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
     command(
@@ -124,6 +126,7 @@ pub async fn start(
         Command::Start {
             agent: agent.map(Box::new),
             contacts,
+            api_key_id: caller.key.counted(),
         },
     )
     .await

@@ -124,6 +124,12 @@ impl ApiError {
             Error::AlreadyExists { field } => (S::CONFLICT, "already_exists", error.to_string(), Some((*field).into())),
             Error::InUse(why) => (S::CONFLICT, "in_use", why.clone(), None),
             Error::PlanLimit(why) => (S::FORBIDDEN, "plan_limit", why.clone(), None),
+            Error::Forbidden { field, reason } => (
+                S::FORBIDDEN,
+                "forbidden",
+                sentence(field, reason),
+                Some((*field).into()),
+            ),
             Error::Stale => (
                 S::CONFLICT,
                 "invalid_state",
@@ -156,6 +162,7 @@ impl ApiError {
                 error.to_string(),
                 Some("to_number".into()),
             ),
+            Error::KeyLimit { limit, reason, .. } => rate_limited(limit, reason),
             Error::InsufficientCredits => (S::PAYMENT_REQUIRED, "insufficient_credits", error.to_string(), None),
             Error::Unavailable(_) | Error::Fenced | Error::Collision(_) => (
                 S::SERVICE_UNAVAILABLE,
@@ -172,6 +179,11 @@ impl ApiError {
             ),
         }
     }
+}
+
+fn rate_limited(limit: &str, reason: &str) -> (StatusCode, &'static str, String, Option<String>) {
+    let (reason, limit) = (reason.to_owned(), Some(limit.to_owned()));
+    (StatusCode::TOO_MANY_REQUESTS, "rate_limited", reason, limit)
 }
 
 #[derive(Serialize)]
@@ -225,6 +237,9 @@ impl ResponseError for ApiError {
                 Error::Unavailable(_) | Error::Fenced | Error::Collision(_) | Error::ConcurrencyFull { .. },
             ) => response.insert_header(("Retry-After", "1")),
             ApiError::Service(Error::Held(_)) => response.insert_header(("Retry-After", "30")),
+            ApiError::Service(Error::KeyLimit {
+                retry_after_seconds, ..
+            }) => response.insert_header(("Retry-After", retry_after_seconds.to_string())),
             _ => &mut response,
         };
         if status == StatusCode::UNAUTHORIZED {

@@ -47,6 +47,8 @@ pub struct InboundCallView {
     pub instead: Option<Otherwise>,
     /// For `play_message`.
     pub message: Option<String>,
+    /// In which language that is spoken, BCP 47.
+    pub language: Option<String>,
 }
 
 /// POST /v1/_sandbox/inbound_calls
@@ -67,10 +69,10 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
     let arriving = Arriving {
         to_number: asked.to_number,
         from_number: asked.from_number,
-        sandbox: Sandbox {
+        sandbox: Some(Sandbox {
             outcome: asked.outcome,
             script: asked.script,
-        },
+        }),
     };
     let taken = inbound::receive(&state.deps, (caller.tenant_id(), caller.env()), id, arriving).await?;
     let id = InboundCallId(id.0);
@@ -81,6 +83,7 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
             session: Some(SessionView::of(*row, &state.deps.base_url)),
             instead: None,
             message: None,
+            language: None,
         },
         Taken::Not {
             outcome,
@@ -91,7 +94,8 @@ pub async fn call(state: Data<State>, caller: Caller, Json(asked): Json<InboundC
             outcome,
             session: None,
             instead: Some(instead),
-            message,
+            language: message.as_ref().map(|message| message.language.clone()),
+            message: message.map(|message| message.text),
         },
     }))
 }

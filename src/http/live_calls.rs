@@ -12,7 +12,7 @@ use actix_web::{
     HttpRequest, HttpResponse,
     web::{self, Data},
 };
-use actors::call::leg::Control;
+use actors::{call::leg::Control, reach};
 use bytes::Bytes;
 use entities::{
     Error, agent_version,
@@ -91,6 +91,12 @@ fn milestones(row: &Model) -> Vec<Entry> {
         entry("created", Some(row.created_at), None),
         entry("scheduled_for", row.scheduled_at, None),
         entry("dialed", row.dialed_at, None),
+        // Where it was known at once who had picked up, that is the answer.
+        entry(
+            "picked_up",
+            row.picked_up_at.filter(|at| Some(*at) != row.started_at),
+            None,
+        ),
         entry("answered", row.started_at, answered_by),
         entry("ended", row.ended_at, reason),
     ]
@@ -154,10 +160,16 @@ pub async fn transfer(
     Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)))
 }
 
-/// A test key reaches the sandbox's numbers and verified ones, also by a detour.
+/// A test key reaches the sandbox's numbers and verified ones, also by a detour; a live one what the workspace may call. It is asked
+/// again when the call is handed over.
 async fn check_reach(state: &State, caller: &Caller, to: &E164) -> ApiResult<()> {
     let reached = match caller.env() {
-        Env::Live => !to.is_sandbox(),
+        Env::Live if to.is_sandbox() => false,
+        Env::Live => {
+            let reach = reach::of(&state.deps, caller.tenant_id()).await?;
+            reach.check(to).map_err(|beyond| beyond.of_field("transfer_number"))?;
+            true
+        }
         Env::Test => {
             to.is_sandbox() || entities::verified_number::contains(&state.deps.db.read, caller.tenant_id(), to).await?
         }

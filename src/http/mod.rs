@@ -53,6 +53,7 @@ pub mod system;
 pub mod target;
 pub mod topups;
 pub mod transport;
+pub mod trunk_check;
 pub mod twilio;
 pub mod unread;
 pub mod unsubscribe;

@@ -22,7 +22,7 @@ use entities::{
     number_claim, sip_trunk, tenant,
     values::{E164, Env, Moment, Text},
 };
-use rules::commit::Commit;
+use rules::{commit::Commit, effect::Hint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -195,6 +195,7 @@ pub async fn change(
     rules::shape::merge(&mut settings, patch);
     let asked: NumberSettings = extract::parse_value(settings)?;
     check(&state, &caller, &asked).await?;
+    let left = before.trunk_id.filter(|before| asked.trunk_id != Some(*before));
     let after = Model {
         label: asked.label.map(Text::into_string),
         trunk_id: asked.trunk_id,
@@ -205,6 +206,9 @@ pub async fn change(
         ..before
     };
     save(&state, after.clone()).await?;
+    if let Some(trunk) = left {
+        state.deps.router.trunk(after.tenant_id, trunk);
+    }
     Ok(web::Json(view(&state, caller.env(), after).await?))
 }
 
@@ -270,6 +274,7 @@ fn taken() -> Error {
 }
 
 async fn save(state: &State, row: Model) -> Result<(), Error> {
+    let (tenant, trunk) = (row.tenant_id, row.trunk_id);
     // In the writer's own transaction: its trunk is not deleted meanwhile.
     let saving = state.deps.writer.run(move |db| {
         let row = row.clone();
@@ -296,7 +301,14 @@ async fn save(state: &State, row: Model) -> Result<(), Error> {
             Ok(((), commit))
         })
     });
-    saving.await
+    saving.await?;
+    // It may be the first number that uses it, or the last that did.
+    if let Some(trunk) = trunk {
+        state.deps.router.trunk(tenant, trunk);
+    }
+    // What its live calls go over may be another trunk now, or none.
+    state.deps.router.perform(vec![Hint::CampaignsChanged(tenant).into()]);
+    Ok(())
 }
 
 async fn view(state: &State, env: Env, row: Model) -> ApiResult<NumberView> {

@@ -49,7 +49,7 @@ pub struct Create {
     /// At most the agent's.
     #[serde(default)]
     pub max_duration_seconds: Option<Bounded<30, 7200>>,
-    /// Overrides the agent's.
+    /// Overrides the agent's. `transfers` is for telephone calls.
     #[serde(default)]
     pub recording: RecordingOverride,
 }

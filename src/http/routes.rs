@@ -7,8 +7,8 @@ use super::{
     caller::Access::{self, *},
     campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report,
-    rooms, sessions, sip_trunks, sms_messages, system, topups, twilio, unsubscribe, verified_numbers, views, voices,
-    webhook_endpoints, workspace,
+    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers,
+    views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, state::State};
 use actix_web::{
@@ -89,12 +89,12 @@ table! {
     PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::patch::Patch<numbers::NumberSettings>, gives numbers::NumberView, 200;
     DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number, and give up its claim for live use.", 204;
     GET "/v1/numbers/{id}/stats" Needs(NumbersRead), numbers::stats, "Calls to a number in the last 24 hours, and its answer rate.", gives numbers::NumberStatsView, 200;
-    POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes sip_trunks::TrunkSettings, gives sip_trunks::TrunkView, 201;
-    GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<sip_trunks::TrunkView>, 200;
-    GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives sip_trunks::TrunkView, 200;
-    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). A password that is left out is kept.", takes super::patch::Patch<sip_trunks::TrunkSettings>, gives sip_trunks::TrunkView, 200;
+    POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes entities::sip_trunk::Definition, gives views::TrunkView, 201;
+    GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<views::TrunkView>, 200;
+    GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives views::TrunkView, 200;
+    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). Passwords that are left out are kept; a pause holds from the next dial on.", takes super::patch::Patch<entities::sip_trunk::Definition>, gives views::TrunkView, 200;
     DELETE "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::delete, "Delete a SIP trunk that no number uses.", 204;
-    POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), sip_trunks::test, "Check that the peer of a SIP trunk answers (SIP OPTIONS); the result is in the answer.", lasts "the peer", gives sip_trunks::TrunkTestView, 200;
+    POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), trunk_check::test, "Ask the peer of a SIP trunk whether it is there (SIP OPTIONS) and, if the trunk registers, whether it takes us for who we say we are (a REGISTER that changes nothing); what it said is in the answer.", lasts "the peer", gives trunk_check::TrunkTestView, 200;
 
     POST "/v1/verified_numbers" Needs(NumbersWrite), verified_numbers::create, "Make a code that proves whose number it is; a repeat for the same number makes a new code.", takes verified_numbers::Create, gives verified_numbers::VerifiedNumberView, 201;
     GET "/v1/verified_numbers" Needs(NumbersRead), verified_numbers::list, "List verified numbers and those waiting for their code; filter by `status`.", gives views::List<verified_numbers::VerifiedNumberView>, 200;
@@ -263,21 +263,23 @@ pub fn configure(config: &mut ServiceConfig, _: &Data<State>) {
             let (access, lasts) = (route.access, route.lasts);
             if route.method == Method::GET {
                 let head = (route.service)().method(Method::HEAD);
-                let in_time = from_fn(move |request, next| patience::answered(lasts, access, request, next));
-                resource = resource.route(head.wrap(in_time));
+                resource = resource.route(in_time(head, lasts, access));
             }
-            let guarded = (route.service)()
-                .method(route.method)
-                .wrap(from_fn(move |request, next| {
-                    patience::answered(lasts, access, request, next)
-                }));
-            resource = resource.route(guarded);
+            let service = (route.service)().method(route.method);
+            resource = resource.route(in_time(service, lasts, access));
         }
         config.service(resource.default_service(web::to(move |request: HttpRequest| {
             wrong_method(request, allowed.clone())
         })));
     }
     config.default_service(web::to(system::unknown_route));
+}
+
+/// Answered in time, and only to whoever may ask.
+fn in_time(route: actix_web::Route, lasts: Option<&'static str>, access: Access) -> actix_web::Route {
+    route.wrap(from_fn(move |request, next| {
+        patience::answered(lasts, access, request, next)
+    }))
 }
 
 async fn wrong_method(request: HttpRequest, allowed: String) -> HttpResponse {

@@ -12,7 +12,7 @@ use actix_web::{
 };
 use actors::session::{self, New, intake::IfClosed};
 use entities::{
-    Error, agent_version,
+    Error, agent_version, api_key,
     ids::{AgentId, SessionId, TenantScoped},
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail},
     values::{Bounded, E164, Metadata, Moment, Text, Variables, Zone},
@@ -92,7 +92,7 @@ pub struct Recipient {
 }
 
 impl Create {
-    fn into_new(self, id: Option<SessionId>) -> New {
+    fn into_new(self, caller: &Caller) -> New {
         let Recipient {
             email,
             first_name,
@@ -100,7 +100,7 @@ impl Create {
             timezone,
         } = self.contact;
         New {
-            id,
+            id: caller.object_id.map(SessionId::from),
             to_number: self.to_number,
             agent_id: self.agent_id,
             from_number: self.from_number,
@@ -120,13 +120,14 @@ impl Create {
             voicemail: self.voicemail,
             recording: self.recording,
             sandbox: self.sandbox,
+            api_key: Some(caller.key.clone()).filter(api_key::Model::has_limits),
         }
     }
 }
 
 /// POST /v1/sessions
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
-    let new = asked.into_new(caller.object_id.map(SessionId::from));
+    let new = asked.into_new(&caller);
     let row = session::create(&state.deps, caller.owner(), new).await?;
     Ok(HttpResponse::Created().json(SessionView::of(row, &state.deps.base_url)))
 }

@@ -2,120 +2,44 @@
 use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
-    extract::{self, Id, Json, Nothing, Params},
-    views::List,
+    extract::{self, Id, Json, Params},
+    views::{List, TrunkView},
 };
 use crate::state::State;
 use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use adapters::trunk::ping;
 use entities::{
     Error,
-    campaign::CallsPerSecond,
-    ids::TrunkId,
-    number,
-    sip_trunk::{self as store, Definition, Model, Status, Transport},
-    values::{Bounded, Domain, Moment, SipHost, Text},
+    ids::{TenantId, TrunkId},
+    number, session,
+    sip_trunk::{self as store, Definition, Model, Srtp, Status, Transport},
 };
-use rules::commit::Commit;
+use rules::{commit::Commit, effect::Hint};
 use runtime::keyring::purpose;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// What the user decides about a trunk.
-#[derive(Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TrunkSettings {
-    pub name: Text<1, 200>,
-    /// The peer: a name or an address, and a port if it is not 5060 (5061 with TLS): `sip.example.com`, `[2001:db8::1]:5080`.
-    /// A public address; the port is 443, or 1024 or more.
-    pub host: SipHost,
-    #[serde(default)]
-    pub transport: Transport,
-    /// Who we are to the peer, where it asks.
-    #[serde(default)]
-    pub username: Option<Text<1, 255>>,
-    /// Needs a `username`; not shown again.
-    #[serde(default)]
-    pub password: Option<Text<1, 255>>,
-    /// The domain of our own addresses; null: the peer's host.
-    #[serde(default)]
-    pub from_domain: Option<Domain>,
-    /// Calls started per second that the peer takes.
-    #[serde(default)]
-    pub max_calls_per_second: CallsPerSecond,
-    /// Concurrent calls that the peer takes; null: as many as the workspace has.
-    #[serde(default)]
-    pub max_concurrency: Option<Bounded<1, 100_000>>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct TrunkView {
-    pub id: TrunkId,
-    #[serde(flatten)]
-    pub definition: Definition,
-    /// Is there a password? It is not shown again.
-    pub password_set: bool,
-    /// What the last test found; `untested` again when host or transport are changed.
-    pub status: Status,
-    pub tested_at: Option<Moment>,
-    pub created_at: Moment,
-    pub updated_at: Moment,
-}
-
-impl From<Model> for TrunkView {
-    fn from(row: Model) -> Self {
-        TrunkView {
-            id: row.id,
-            definition: row.definition,
-            password_set: row.sealed_password.is_some(),
-            status: row.status,
-            tested_at: row.tested_at,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
-    }
-}
-
-/// How a test went.
-#[derive(Serialize, JsonSchema)]
-pub struct TrunkTestView {
-    /// Did the peer answer in SIP? Any answer counts: 401, 404, 405 and 503 come from a peer that is there.
-    pub reachable: bool,
-    /// Its SIP status, 100 to 699; null: no answer.
-    pub status_code: Option<u16>,
-    /// In the peer's words, at most 100 characters.
-    pub reason: Option<String>,
-    /// Milliseconds from the request to the answer.
-    pub rtt_ms: Option<u64>,
-    /// Why there was no answer.
-    pub error: Option<TrunkTestError>,
-}
-#[derive(Serialize, JsonSchema)]
-pub struct TrunkTestError {
-    /// `blocked_target`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout` or `bad_answer`.
-    pub code: &'static str,
-    pub message: String,
+/// As it is shown, with the calls that are on it.
+async fn view(state: &State, row: Model) -> ApiResult<TrunkView> {
+    let in_use = session::in_use_by_trunk(&state.deps.db.read, row.tenant_id).await?;
+    Ok(TrunkView::of(&state.deps, row, &in_use))
 }
 
 /// Trunks of a workspace.
 const MAX_TRUNKS: u64 = 100;
 
 /// POST /v1/sip_trunks
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<TrunkSettings>) -> ApiResult<HttpResponse> {
+pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Definition>) -> ApiResult<HttpResponse> {
     let db = &state.deps.db.read;
     // A repeat of a request whose answer was lost.
     if let Some(id) = caller.object_id
         && let Ok(row) = store::load(db, caller.tenant_id(), id.into()).await
     {
-        return Ok(HttpResponse::Created().json(TrunkView::from(row)));
+        return Ok(HttpResponse::Created().json(view(&state, row).await?));
     }
-    let (definition, password) = check(&state, asked)?;
-    if password.is_some() && definition.username.is_none() {
-        return Err(without_username());
-    }
+    let mut definition = asked;
+    let passwords = Passwords::take(&state, &mut definition, Passwords::default())?;
+    check(&state, &definition, &passwords)?;
     if store::count(db, caller.tenant_id()).await? >= MAX_TRUNKS {
         let why = format!("a workspace has at most {MAX_TRUNKS} SIP trunks; delete some");
         return Err(Error::PlanLimit(why).into());
@@ -125,7 +49,8 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<TrunkS
         id: caller.new_id(&state.deps.ids),
         tenant_id: caller.tenant_id(),
         definition,
-        sealed_password: password.map(|password| seal(&state, &password)),
+        sealed_password: passwords.own,
+        sealed_inbound_password: passwords.inbound,
         status: Status::Untested,
         tested_at: None,
         version: 1,
@@ -134,24 +59,31 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<TrunkS
         deleted_at: None,
     };
     save(&state, row.clone()).await?;
-    Ok(HttpResponse::Created().json(TrunkView::from(row)))
+    Ok(HttpResponse::Created().json(view(&state, row).await?))
 }
 
 /// GET /v1/sip_trunks
 pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<TrunkView>>> {
     let page = params.page()?;
     params.finish()?;
-    let listed = store::list(&state.deps.db.read, caller.tenant_id(), page).await?;
-    Ok(web::Json(List::of(listed, |row| row.id.0, TrunkView::from)))
+    let db = &state.deps.db.read;
+    let listed = store::list(db, caller.tenant_id(), page).await?;
+    let in_use = session::in_use_by_trunk(db, caller.tenant_id()).await?;
+    Ok(web::Json(List::of(
+        listed,
+        |row| row.id.0,
+        |row| TrunkView::of(&state.deps, row, &in_use),
+    )))
 }
 
 /// GET /v1/sip_trunks/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<TrunkId>) -> ApiResult<web::Json<TrunkView>> {
     let row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
-    Ok(web::Json(row.into()))
+    Ok(web::Json(view(&state, row).await?))
 }
 
-/// PATCH /v1/sip_trunks/{id}: a JSON merge patch. A password that is not named stays; null removes it.
+/// PATCH /v1/sip_trunks/{id}: a JSON merge patch. Passwords that are not named stay; null removes them. A pause, and whatever else
+/// is changed, holds from the next dial on.
 pub async fn change(
     state: Data<State>,
     caller: Caller,
@@ -159,29 +91,35 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<TrunkView>> {
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
-    let names_password = patch.get("password").is_some();
+    let kept = Passwords {
+        own: before
+            .sealed_password
+            .clone()
+            .filter(|_| patch.get("password").is_none()),
+        inbound: before
+            .sealed_inbound_password
+            .clone()
+            .filter(|_| patch.pointer("/inbound_auth/password").is_none()),
+    };
     let mut settings = serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
     rules::shape::merge(&mut settings, patch);
-    let (definition, password) = check(&state, extract::parse_value(settings)?)?;
-    let sealed_password = match names_password {
-        true => password.map(|password| seal(&state, &password)),
-        false => before.sealed_password.clone(),
-    };
-    if sealed_password.is_some() && definition.username.is_none() {
-        return Err(without_username());
-    }
-    let same_peer = (&definition.host, definition.transport) == (&before.definition.host, before.definition.transport);
+    let mut definition: Definition = extract::parse_value(settings)?;
+    let passwords = Passwords::take(&state, &mut definition, kept)?;
+    check(&state, &definition, &passwords)?;
+    let peer = |of: &Definition| (of.host.clone(), of.outbound_proxy.clone(), of.transport);
+    let same_peer = peer(&definition) == peer(&before.definition);
     let after = Model {
         status: if same_peer { before.status } else { Status::Untested },
         tested_at: before.tested_at.filter(|_| same_peer),
         definition,
-        sealed_password,
+        sealed_password: passwords.own,
+        sealed_inbound_password: passwords.inbound,
         version: before.version + 1,
         updated_at: state.deps.clock.now(),
         ..before
     };
     save(&state, after.clone()).await?;
-    Ok(web::Json(after.into()))
+    Ok(web::Json(view(&state, after).await?))
 }
 
 /// DELETE /v1/sip_trunks/{id}
@@ -197,6 +135,7 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<TrunkId>) -> 
             }
             let after = Model {
                 sealed_password: None,
+                sealed_inbound_password: None,
                 version: before.version + 1,
                 updated_at: now,
                 deleted_at: Some(now),
@@ -207,84 +146,106 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<TrunkId>) -> 
         })
     });
     deleting.await?;
+    state.deps.trunks.forget(id);
+    hint(&state, tenant, id);
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// POST /v1/sip_trunks/{id}/test: one OPTIONS request, over the trunk's own transport.
-pub async fn test(
-    state: Data<State>,
-    caller: Caller,
-    Id(id): Id<TrunkId>,
-    _: Nothing,
-) -> ApiResult<web::Json<TrunkTestView>> {
-    let deps = &state.deps;
-    let trunk = store::load(&deps.db.read, caller.tenant_id(), id).await?;
-    let _permit = state.bulkheads.outside(caller.tenant_id())?;
-    state.limits.trunk_test(&caller)?;
-    let outcome = ping::ping(&deps.outbound, &trunk.definition).await;
-    let (status, at) = match outcome {
-        Ok(_) => (Status::Reachable, deps.clock.now()),
-        Err(_) => (Status::Unreachable, deps.clock.now()),
-    };
-    let noting = deps.writer.run(move |db| {
-        let trunk = trunk.clone();
-        Box::pin(async move {
-            store::tested(db, &trunk, status, at).await?;
-            Ok(((), Commit::default()))
-        })
-    });
-    noting.await?;
-    Ok(web::Json(match outcome {
-        Ok(pong) => TrunkTestView {
-            reachable: true,
-            status_code: Some(pong.status),
-            reason: Some(pong.reason),
-            rtt_ms: Some(u64::try_from(pong.took.as_millis()).unwrap_or(u64::MAX)),
-            error: None,
-        },
-        Err(failure) => TrunkTestView {
-            reachable: false,
-            status_code: None,
-            reason: None,
-            rtt_ms: None,
-            error: Some(TrunkTestError {
-                code: failure.code(),
-                message: ping::words(&failure),
-            }),
-        },
-    }))
+/// Both, sealed.
+#[derive(Default)]
+struct Passwords {
+    own: Option<String>,
+    inbound: Option<String>,
 }
 
-/// The parts, each as it is stored.
-fn check(state: &State, asked: TrunkSettings) -> ApiResult<(Definition, Option<Text<1, 255>>)> {
+impl Passwords {
+    /// Takes them out of what was asked for. `kept`: what a patch leaves as it is.
+    fn take(state: &State, definition: &mut Definition, kept: Passwords) -> ApiResult<Self> {
+        let (own, inbound) = definition.take_passwords();
+        for (param, password) in [("password", &own), ("inbound_auth.password", &inbound)] {
+            if password.as_ref().is_some_and(|password| has_controls(password)) {
+                return Err(controls(param));
+            }
+        }
+        let keyring = &state.deps.keyring;
+        let own = own.map(|password| keyring.seal(purpose::TRUNK_PASSWORD, &password));
+        let inbound = inbound.map(|password| keyring.seal(purpose::TRUNK_INBOUND_PASSWORD, &password));
+        Ok(Passwords {
+            own: own.or(kept.own),
+            // Without a name there is nothing to prove.
+            inbound: inbound.or(kept.inbound).filter(|_| definition.inbound_auth.is_some()),
+        })
+    }
+}
+
+fn has_controls(text: &str) -> bool {
+    text.chars().any(char::is_control)
+}
+
+fn controls(param: &str) -> ApiError {
+    ApiError::validation(param, "must not contain control characters")
+}
+
+/// What no field says of itself.
+fn check(state: &State, definition: &Definition, passwords: &Passwords) -> ApiResult<()> {
+    let inbound = definition.inbound_auth.as_ref().map(|auth| &auth.username);
     // They travel in headers.
-    for (param, value) in [("username", &asked.username), ("password", &asked.password)] {
-        if value.as_ref().is_some_and(|value| value.chars().any(char::is_control)) {
-            return Err(ApiError::validation(param, "must not contain control characters"));
+    for (param, value) in [
+        ("username", definition.username.as_ref()),
+        ("auth_username", definition.auth_username.as_ref()),
+        ("inbound_auth.username", inbound),
+    ] {
+        if value.is_some_and(|value| has_controls(value)) {
+            return Err(controls(param));
         }
     }
-    let definition = Definition {
-        name: asked.name,
-        host: asked.host,
-        transport: asked.transport,
-        username: asked.username,
-        from_domain: asked.from_domain,
-        max_calls_per_second: asked.max_calls_per_second,
-        max_concurrency: asked.max_concurrency,
-    };
-    let reach = state
-        .deps
-        .outbound
-        .check_host(&definition.host.host(), definition.port());
-    reach.map_err(|blocked| ApiError::validation("host", blocked.0))?;
-    Ok((definition, asked.password))
+    // It is the user of an address. Source: RFC 3261, section 25.1, less what has a meaning of its own in a header.
+    let is_user = |char: char| char.is_ascii_alphanumeric() || "-_.+~".contains(char);
+    if let Some(user) = &definition.register.contact_user
+        && !user.chars().all(is_user)
+    {
+        return Err(ApiError::validation(
+            "register.contact_user",
+            "must be letters, digits, -, _, ., + and ~ only",
+        ));
+    }
+    check_login(definition, passwords)?;
+    if definition.srtp == Srtp::Required && definition.transport != Transport::Tls && !state.settings.dev {
+        return Err(ApiError::validation(
+            "srtp",
+            "needs `transport: tls`: over another one everybody on the way reads the keys",
+        ));
+    }
+    for (param, host) in [
+        ("host", Some(&definition.host)),
+        ("outbound_proxy", definition.outbound_proxy.as_ref()),
+    ] {
+        let Some(host) = host else { continue };
+        let reach = state.deps.outbound.check_host(&host.host(), definition.port_of(host));
+        reach.map_err(|blocked| ApiError::validation(param, blocked.0))?;
+    }
+    Ok(())
 }
 
-fn without_username() -> ApiError {
-    ApiError::validation(
-        "username",
-        "is needed with a password; remove the password with null, or give both",
-    )
+/// Do names and passwords go together?
+fn check_login(definition: &Definition, passwords: &Passwords) -> ApiResult<()> {
+    if passwords.own.is_some() && definition.username.is_none() {
+        let why = "is needed with a password; remove the password with null, or give both";
+        return Err(ApiError::validation("username", why));
+    }
+    if definition.register.enabled && definition.username.is_none() {
+        return Err(ApiError::validation("username", "is needed to register"));
+    }
+    if definition.auth_username.is_some() && passwords.own.is_none() {
+        return Err(ApiError::validation(
+            "auth_username",
+            "is used with a `password` only: give both",
+        ));
+    }
+    if definition.inbound_auth.is_some() && passwords.inbound.is_none() {
+        return Err(ApiError::validation("inbound_auth.password", "is required"));
+    }
+    Ok(())
 }
 
 /// The first of the numbers that use a trunk, and how many more.
@@ -301,11 +262,8 @@ fn in_use(numbers: &[entities::values::E164]) -> Error {
     ))
 }
 
-fn seal(state: &State, password: &str) -> String {
-    state.deps.keyring.seal(purpose::TRUNK_PASSWORD, password)
-}
-
 async fn save(state: &State, row: Model) -> Result<(), Error> {
+    let (tenant, id) = (row.tenant_id, row.id);
     let saving = state.deps.writer.run(move |db| {
         let row = row.clone();
         Box::pin(async move {
@@ -313,5 +271,14 @@ async fn save(state: &State, row: Model) -> Result<(), Error> {
             Ok(((), Commit::default()))
         })
     });
-    saving.await
+    saving.await?;
+    hint(state, tenant, id);
+    Ok(())
+}
+
+/// Whoever dials over it or speaks with its peer looks at it again at once; a hint that is lost is made up for by the next dial's own
+/// look, and by the next reconcile.
+fn hint(state: &State, tenant: TenantId, id: TrunkId) {
+    state.deps.router.trunk(tenant, id);
+    state.deps.router.perform(vec![Hint::CampaignsChanged(tenant).into()]);
 }

@@ -63,6 +63,10 @@ pub async fn metrics(state: Data<State>) -> ApiResult<HttpResponse> {
     metrics::gauge!("callboard_recording_spool_bytes").set(deps.studio.spools.bytes() as f64);
     metrics::gauge!("callboard_recording_spool_writes").set(f64::from(u8::from(deps.studio.spools.writes())));
     metrics::gauge!("callboard_media_connections").set(deps.carriers.rooms.media.connections() as f64);
+    if let Some(phones) = &deps.carriers.phones {
+        metrics::gauge!("callboard_sip_legs").set(phones.legs() as f64);
+        metrics::gauge!("callboard_rtp_ports_in_use").set(phones.ports_in_use() as f64);
+    }
     state.metrics.run_upkeep();
     Ok(HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4")

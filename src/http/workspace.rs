@@ -73,7 +73,7 @@ pub async fn change(
         name: Some(asked.name.into_string()),
         country: Some(country),
         timezone: Some(asked.timezone),
-        voice_clones: None,
+        ..workspace::Change::default()
     };
     let (id, known) = (before.id, before.version);
     let by = Author::user(&state.deps, &member.user, &member.login_hash);

@@ -40,11 +40,12 @@ pub(super) fn choice<K: Copy, const N: usize>(
     }
 }
 
-/// What is set for a provider that is not: a slip that would go unseen.
-pub(super) fn unused<const N: usize>(provider: &str, settings: [(&str, &str); N]) -> Result<(), BadSetting> {
+/// What is set for a provider that is not: a slip that would go unseen. `any`: the settings of which one names the provider.
+pub(super) fn unused<const N: usize>(any: &[&str], settings: [(&str, &str); N]) -> Result<(), BadSetting> {
     match settings.iter().find(|(_, value)| !value.trim().is_empty()) {
         Some((name, _)) => Err(BadSetting(format!(
-            "{name}: also set `{provider}`, else nobody is asked"
+            "{name}: also set `{}`, or it has no effect",
+            any.join("` or `")
         ))),
         None => Ok(()),
     }

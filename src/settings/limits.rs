@@ -10,6 +10,7 @@ use rules::{
 use std::time::Duration;
 
 pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
+    within("http_threads", settings.http_threads, 0..=256)?;
     within("max_calls_per_second", settings.max_calls_per_second, 0.1..=10_000.0)?;
     within("max_concurrency", settings.max_concurrency, 1..=100_000)?;
     within("number_cap_24h", settings.number_cap_24h, 0..=1000)?;
@@ -90,6 +91,7 @@ impl Settings {
             sms_price_cents_per_segment: self.sms_price_cents_per_segment,
             email_price_cents: self.email_price_cents,
             allow_costly_numbers: self.allow_costly_numbers,
+            blocked_prefixes: self.blocked_prefixes()?,
             opt_out_purge_grace: self.purge_grace()?,
         })
     }

@@ -7,6 +7,7 @@ mod network;
 mod providers;
 mod secret;
 mod speech;
+mod telephony;
 mod transcription;
 mod unreadable;
 
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 pub struct Settings {
     pub database_url: String,
     pub bind: String,
+    pub http_threads: usize,
     pub base_url: String,
     pub secret_key: Secret,
     pub secret_keys_previous: Secret,
@@ -61,6 +63,14 @@ pub struct Settings {
     pub sandbox_speed: f64,
     pub sandbox_calls_per_second: f64,
     pub sandbox_log: String,
+    pub sip_bind: String,
+    pub sip_tls_bind: String,
+    pub sip_tls_cert: String,
+    pub sip_tls_key: String,
+    pub sip_address: String,
+    pub sip_dns: String,
+    pub rtp_ports: String,
+    pub blocked_prefixes: String,
     pub media_bind: String,
     pub media_addresses: String,
     pub turn_urls: String,
@@ -175,6 +185,7 @@ impl Settings {
         network::validate(self)?;
         limits::validate(self)?;
         providers::validate(self)?;
+        telephony::validate(self)?;
         money::validate(self)
     }
 
@@ -239,6 +250,7 @@ mod tests {
             ("webhook_allow_targets", "nonsense"),
             ("webhook_allow_ports", "80,x"),
             ("webhook_retry_schedule", "5,x"),
+            ("http_threads", "257"),
             ("max_concurrency", "0"),
             ("max_calls_per_second", "0"),
             ("sandbox_speed", "0"),
@@ -261,6 +273,7 @@ mod tests {
             ("transcription_provider", "whisper"),
             ("transcription_url", "api.example.com"),
             ("transcription_api_key", "sk-1"),
+            ("transcription_model", "whisper-1"),
             ("transcription_fallback_provider", "whisper"),
             ("transcription_fallback_model", "whisper-1"),
             ("speech_provider", "festival"),
@@ -276,6 +289,18 @@ mod tests {
             ("recordings_spool", ""),
             ("recordings_spool_max_mb", "0"),
             ("opt_out_purge_grace", "a week"),
+            ("sip_bind", "5060"),
+            ("sip_tls_bind", "0.0.0.0:5061"),
+            ("sip_tls_cert", "cert.pem"),
+            ("sip_tls_key", "key.pem"),
+            ("sip_address", "sip.example.com"),
+            ("sip_dns", "ns.example.com"),
+            ("rtp_ports", "20000"),
+            ("rtp_ports", "20001-20100"),
+            ("rtp_ports", "1000-2000"),
+            ("rtp_ports", "20000-20000"),
+            ("rtp_ports", "30000-70000"),
+            ("blocked_prefixes", "4490"),
             ("stripe_secret_key", "pk_live_0123456789abcdef"),
             ("stripe_webhook_secret", "sk_live_0123456789abcdef"),
             ("topup_min_cents", "49"),

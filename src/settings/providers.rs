@@ -110,7 +110,7 @@ impl Settings {
         let own_words = self.realtime_transcription_model.trim();
         if realtime.is_none() && !own_words.is_empty() {
             return Err(BadSetting(
-                "realtime_transcription_model: also set `realtime_url`, else nobody is asked".into(),
+                "realtime_transcription_model: also set `realtime_url`, or it has no effect".into(),
             ));
         }
         let voices: Vec<String> = list(&self.realtime_voices).map(str::to_owned).collect();

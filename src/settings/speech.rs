@@ -19,7 +19,7 @@ impl Settings {
         };
         if speech.second.is_some() && speech.provider.is_none() && speech.clones.is_none() {
             return Err(BadSetting(
-                "speech_fallback_provider: also set `speech_provider`, or it is never asked".into(),
+                "speech_fallback_provider: also set `speech_provider`, or it is never used".into(),
             ));
         }
         Ok(speech)
@@ -29,7 +29,7 @@ impl Settings {
         let kind = choice("speech_provider", &self.speech_provider, Kind::ALL, Kind::name)?;
         let Some(kind) = kind else {
             unused(
-                "speech_provider",
+                &["speech_provider"],
                 [
                     ("speech_url", self.speech_url.as_str()),
                     ("speech_api_key", self.speech_api_key.expose()),
@@ -49,7 +49,7 @@ impl Settings {
             .any(|voice| voice.at_provider.is_empty() || voice.at_provider.chars().count() > 200)
         {
             return Err(BadSetting(
-                "speech_voices: a name must be followed by nothing, or by = and what the provider calls the voice"
+                "speech_voices: write each voice as the provider's name for it, or as Name=id; the provider's has 1 to 200 characters"
                     .into(),
             ));
         }
@@ -76,7 +76,7 @@ impl Settings {
         )?;
         let Some(kind) = kind else {
             unused(
-                "speech_fallback_provider",
+                &["speech_fallback_provider"],
                 [
                     ("speech_fallback_url", self.speech_fallback_url.as_str()),
                     ("speech_fallback_api_key", self.speech_fallback_api_key.expose()),
@@ -124,7 +124,7 @@ pub(super) fn check_names<'a>(setting: &str, names: impl Iterator<Item = &'a str
     let is_good = |name: &&str| (1..=100).contains(&name.chars().count()) && builtin::is_foreign(name);
     if let Some(bad) = names.iter().find(|name| !is_good(name)) {
         return Err(BadSetting(format!(
-            "{setting}: `{bad}` is not the name of a provider's voice; what is a UUID there needs a name here"
+            "{setting}: `{bad}` cannot be the name of a provider's voice; one that the provider knows by a UUID needs a name here"
         )));
     }
     let distinct: HashSet<&str> = names.iter().copied().collect();
@@ -218,7 +218,7 @@ mod tests {
             ),
             (
                 &[("speech_provider", "piper"), ("speech_voices", "a=")],
-                "speech_voices: a name must",
+                "speech_voices: write each voice",
             ),
             (
                 &[("speech_provider", "piper"), ("speech_voices", "builtin:tones")],

@@ -11,7 +11,7 @@ impl Settings {
         match (self.first_transcription()?, fallback) {
             (Some(first), Some(fallback)) => Ok(Some(first.with_fallback(fallback))),
             (None, Some(_)) => Err(BadSetting(
-                "transcription_fallback_provider: also set `transcription_provider`, or it is never asked".into(),
+                "transcription_fallback_provider: also set `transcription_provider`, or it is never used".into(),
             )),
             (first, None) => Ok(first),
         }
@@ -22,13 +22,15 @@ impl Settings {
         let kind = match choice("transcription_provider", name, Kind::ALL, Kind::name)? {
             Some(kind) => kind,
             None if !self.transcription_url.trim().is_empty() => Kind::Openai,
-            None if self.transcription_api_key.given().is_some() => {
-                return Err(BadSetting(
-                    "transcription_api_key: also set `transcription_provider` or `transcription_url`, else nobody is asked"
-                        .into(),
-                ));
+            None => {
+                // An address alone would do as well.
+                let others = [
+                    ("transcription_api_key", self.transcription_api_key.expose()),
+                    ("transcription_model", self.transcription_model.as_str()),
+                ];
+                unused(&["transcription_provider", "transcription_url"], others)?;
+                return Ok(None);
             }
-            None => return Ok(None),
         };
         let key = self.transcription_api_key.given();
         let provider = Provider::new(kind, &self.transcription_url, key, &self.transcription_model);
@@ -48,7 +50,7 @@ impl Settings {
                 ("transcription_fallback_api_key", key),
                 ("transcription_fallback_model", model.as_str()),
             ];
-            unused(setting, others)?;
+            unused(&[setting], others)?;
             return Ok(None);
         };
         let provider = Provider::new(kind, url, self.transcription_fallback_api_key.given(), model);
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_told_with_its_setting() {
-        let table: [(&[(&str, &str)], &str); 9] = [
+        let table: [(&[(&str, &str)], &str); 10] = [
             (
                 &[("transcription_fallback_provider", "deepgram")],
                 "transcription_fallback_provider: also set",
@@ -126,7 +128,14 @@ mod tests {
                 &[("transcription_provider", "whisper")],
                 "transcription_provider: `whisper` is not one of openai, openai_realtime, deepgram, deepgram_flux",
             ),
-            (&[("transcription_api_key", "sk-1")], "transcription_api_key: also set"),
+            (
+                &[("transcription_api_key", "sk-1")],
+                "transcription_api_key: also set `transcription_provider` or `transcription_url`, or it has no effect",
+            ),
+            (
+                &[("transcription_model", "whisper-1")],
+                "transcription_model: also set `transcription_provider` or `transcription_url`, or it has no effect",
+            ),
             (
                 &[
                     ("transcription_provider", "deepgram"),

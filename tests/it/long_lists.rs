@@ -1,10 +1,12 @@
 //! What is done to a long list slice by slice costs the same for each slice. Counted are the steps of SQLite's virtual machine.
 use entities::{
+    api_key,
     connection::Connection,
     contact::{self, Canceled},
     delivery::{self, PutAway},
-    ids::{CampaignId, EndpointId, TenantId},
+    ids::{ApiKeyId, CampaignId, EndpointId, TenantId},
     room, session,
+    values::{Cents, Env, Moment, Scopes},
 };
 use sea_orm::{
     ConnectionTrait, DatabaseBackend, SqlxSqliteConnector, Statement,
@@ -166,4 +168,42 @@ async fn held_deliveries_are_found_behind_a_long_log() {
     assert!(!delivery::has_held(&counted.db, endpoint).await.unwrap());
     let steps = counted.steps() - before;
     assert!(steps < FEW, "{steps} steps");
+}
+
+/// However much it has dialled today and before: each dial asks, and so does each request for a call.
+#[tokio::test]
+async fn what_a_key_has_used_is_known_without_a_look_at_all_its_calls() {
+    let counted = Counted::open().await;
+    counted.ended().await;
+    // One each five seconds from the day's beginning on, of which one in a hundred was talked.
+    counted
+        .make(
+            "UPDATE sessions SET api_key_id = x'00000000000000000000000000000004', dialed_at = rowid * $1, \
+             actual_cost_cents = CASE rowid % 100 WHEN 0 THEN 7 ELSE 0 END",
+        )
+        .await;
+    let key = api_key::Model {
+        id: ApiKeyId(Uuid::from_u128(4)),
+        tenant_id: TenantId(Uuid::from_u128(1)),
+        name: "k".into(),
+        key_prefix: String::new(),
+        key_hash: String::new(),
+        env: Env::Live,
+        scopes: Scopes::all(),
+        max_spend_cents_per_day: Some(10_000),
+        max_calls_per_minute: Some(100),
+        expires_at: None,
+        created_at: Moment::from_millis(0),
+        last_used_at: None,
+        revoked_at: None,
+    };
+    let last = Moment::from_millis(CONTACTS * CONTACTS);
+    let before = counted.steps();
+    let used = session::key_use(&counted.db, &key, last, &[]).await.unwrap();
+    let looked = counted.steps();
+    assert_eq!((used.spent, used.dialed.len()), (Cents(CONTACTS / 100 * 7), 12));
+    assert!(looked - before < FEW, "{} steps to what it has used", looked - before);
+    assert!(session::waiting_of_key(&counted.db, key.id).await.unwrap().is_empty());
+    let steps = counted.steps() - looked;
+    assert!(steps < FEW, "{steps} steps to its calls that wait");
 }

@@ -9,6 +9,7 @@ mod http;
 mod long_lists;
 mod migrations;
 mod outbound;
+mod phone;
 mod process;
 mod scenarios;
 mod snippets;

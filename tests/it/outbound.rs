@@ -8,6 +8,7 @@ use adapters::outbound::{BODY_LIMIT, Exchange, Lookup, Options, Outbound, Policy
 use bytes::Bytes;
 use futures_util::future::{self, BoxFuture};
 use reqwest::{Url, header::HeaderMap};
+use rules::delivery::failure::Failure;
 use std::{
     collections::VecDeque,
     io,
@@ -90,7 +91,7 @@ fn client_trusting(root: Vec<u8>, policy: Policy, lookup: Arc<dyn Lookup>) -> Ou
     let options = Options {
         lookup,
         extra_roots: Some(root),
-        runtime,
+        ..Options::on(runtime)
     };
     Outbound::new(policy, options).unwrap()
 }
@@ -202,6 +203,13 @@ async fn visit(client: Outbound, (animal, expected): &(Animal, &[&str])) {
     );
     if endless {
         assert!(begun.elapsed() >= SHORT, "{animal:?}: gave up early");
+    }
+    if let Err(failure) = &exchange.outcome {
+        assert!(!format!("{failure:?}").contains("os error"), "{animal:?}: {failure:?}");
+    }
+    if matches!(animal, Animal::Refuses) {
+        let words = format!("nothing listens on {} (connection refused)", zoo.address);
+        assert_eq!(exchange.outcome, Err(Failure::Connect(words)));
     }
     assert!(zoo.connections() <= 1, "{animal:?}: tried again by itself");
     if exchange.outcome.is_err() && !matches!(animal, Animal::NeverReads) {

@@ -1,6 +1,6 @@
 //! The load runs. Everything stays on loopback and ends by itself; docs/PERFORMANCE.md has the figures.
 //!
-//! The service runs in this process, and for rooms, talks and neighbours in one of its own; the receiver of webhooks always does. Each run with webhooks
+//! The service runs in this process, and for rooms, phones, talks and neighbours in one of its own; the receiver of webhooks always does. Each run with webhooks
 //! begins with the raw limit: the service's own client posting the same signed body to the same receiver, without storage.
 #![expect(clippy::expect_used, reason = "a run that cannot go on has failed")]
 
@@ -11,6 +11,10 @@ mod campaign;
 mod dispatch;
 mod guests;
 mod neighbours;
+#[path = "../it/world/phone/mod.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "made for tests, which use all of it")]
+mod peers;
+mod phone;
 mod process;
 mod receiver;
 mod rooms;
@@ -82,8 +86,21 @@ fn main() {
                     rooms: number("--rooms", 1),
                     brain: option("--brain"),
                     only: option("--only"),
+                    browser: option("--browser"),
+                    beside: number("--beside", 0),
                 };
                 plan.run().await;
+            }
+            Some("phone") => {
+                let plan = phone::Plan {
+                    database,
+                    calls: number("--calls", 150),
+                    rate: number("--cps", 50),
+                    seconds: number("--seconds", 60),
+                    set_ups: number("--set-ups", 10_000),
+                    kills_the_peer: arguments.iter().any(|argument| argument == "--kill-peer"),
+                };
+                sound = plan.run().await;
             }
             Some("neighbours") => {
                 let plan = neighbours::Plan {
@@ -111,7 +128,7 @@ fn main() {
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
                 let runs =
-                    "campaign, calls, rooms, talk, pacing, list, fair, neighbours, asleep, webhooks, idle or soak";
+                    "campaign, calls, rooms, phone, talk, pacing, list, fair, neighbours, asleep, webhooks, idle or soak";
                 panic!("`{other}` is not a load run: {runs}")
             }
         }

@@ -5,6 +5,7 @@ use super::{
 };
 use serde_json::Value;
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     io::{BufRead, BufReader, Write},
     net::TcpListener,
@@ -227,6 +228,29 @@ impl Process {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
     }
 
+    /// UDP sockets that it has open.
+    pub fn udp_sockets(&self) -> usize {
+        let process = format!("/proc/{}", self.child.id());
+        let mut known = String::new();
+        for table in ["udp", "udp6"] {
+            known += &std::fs::read_to_string(format!("{process}/net/{table}")).unwrap_or_default();
+        }
+        // The tenth column names the socket.
+        let known: BTreeSet<&str> = known
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(9))
+            .collect();
+        let open = std::fs::read_dir(format!("{process}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let names = open.filter_map(|file| std::fs::read_link(file.path()).ok());
+        names
+            .filter_map(|name| Some(name.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+            .filter(|name| known.contains(&**name))
+            .count()
+    }
+
     pub fn threads(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/task", self.child.id())).map_or(0, Iterator::count)
     }
@@ -267,8 +291,22 @@ impl Process {
         value.parse().ok()
     }
 
+    /// Ends it in order, and serves again with these settings changed.
+    pub async fn restart_with(&mut self, changed: &[(&str, String)]) {
+        self.end();
+        for (name, value) in changed {
+            self.place.more.retain(|(known, _)| known != name);
+            self.place.more.push(((*name).to_owned(), value.clone()));
+        }
+        self.start_again().ready().await;
+    }
+
     /// SIGTERM, and a clean end.
     pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
         let told = Command::new("kill").arg(self.child.id().to_string()).status();
         assert!(told.is_ok_and(|status| status.success()), "it was there to be told");
         let ended = self.child.wait().expect("its end");

@@ -98,8 +98,12 @@ impl Plan {
         let talking = talk(&guests, window, || most = most.most(service.memory()));
         let talked = spent(&service, talking).await;
         let late = [
-            service.metric("callboard_media_late_seconds{quantile=\"0.5\"}").await,
-            service.metric("callboard_media_late_seconds{quantile=\"0.99\"}").await,
+            service
+                .metric("callboard_media_late_seconds{kind=\"room\",quantile=\"0.5\"}")
+                .await,
+            service
+                .metric("callboard_media_late_seconds{kind=\"room\",quantile=\"0.99\"}")
+                .await,
         ];
         let views: Vec<View> = guests.iter().map(|guest| guest.peer.view()).collect();
         let came = packets(&guests) - came;
@@ -161,7 +165,7 @@ impl Plan {
 }
 
 /// With words for more than ten minutes.
-async fn agent(api: &Api) -> Value {
+pub async fn agent(api: &Api) -> Value {
     let replies = vec![json!({ "say": ANSWER }); 100];
     let agent = json!({
         "name": "Ann",
@@ -174,7 +178,7 @@ async fn agent(api: &Api) -> Value {
     api.post("/v1/agents", agent).await["id"].clone()
 }
 
-async fn rooms(api: &Api, agent: &Value, count: usize) -> Vec<Value> {
+pub async fn rooms(api: &Api, agent: &Value, count: usize) -> Vec<Value> {
     let mut rooms = Vec::new();
     for _ in 0..count {
         rooms.push(api.post("/v1/rooms", json!({ "agent_id": agent })).await);

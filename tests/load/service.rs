@@ -100,6 +100,7 @@ impl Service {
             name: Text::parse("load").expect("a name"),
             env: Env::Test,
             scopes: Scopes::all(),
+            limits: Default::default(),
             expires_at: None,
         };
         let (key, plaintext) = access::new_key(deps.ids.next(), tenant.id, asked, deps.clock.now());

@@ -5,6 +5,7 @@ pub mod email;
 mod local_servers;
 pub mod mail;
 pub mod outbound;
+mod pause;
 mod provider_http;
 mod provider_problem;
 mod provider_socket;

@@ -3,6 +3,8 @@
 pub mod cartesia_server;
 #[path = "../../../tests/it/world/chat_server.rs"]
 pub mod chat_server;
+#[path = "../../../tests/it/world/elevenlabs_server.rs"]
+pub mod elevenlabs_server;
 #[path = "../../../tests/it/world/hearing_server.rs"]
 pub mod hearing_server;
 #[path = "../../../tests/it/world/http_head.rs"]

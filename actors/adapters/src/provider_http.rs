@@ -1,5 +1,6 @@
 //! What all adapters share that ask a provider over HTTP: the client, its key, how long it is waited for, and words about
 //! failures for the operator.
+use crate::outbound::trouble;
 use reqwest::{Client, ClientBuilder, header::HeaderValue, redirect};
 use std::{fmt, sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
@@ -57,10 +58,9 @@ pub fn loggable(words: &str, key: Option<&str>) -> String {
         .collect()
 }
 
-/// An error and what stands behind it, which says more.
-pub fn with_cause(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+/// An error and what stands behind it, which says more; of the network in our words.
+pub fn with_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    trouble::of_system(error).map_or_else(|| trouble::words(error), trouble::unnamed)
 }
 
 /// Never printed. Cheap to clone.

@@ -200,10 +200,22 @@ impl MediaBridge {
     /// The same, for one that is sent by a clock of its own: it goes out from that moment on.
     pub fn next_frame_at(&self, due: Instant) -> Option<SoundFrame> {
         let frame = self.frame()?;
-        if let Some(tap) = lock(&self.tap).as_mut() {
-            tap.said(&frame, due);
-        }
+        self.record_said(&frame, due);
         Some(frame)
+    }
+
+    /// Whoever says it: the other side hears it from that moment on. Nothing, unless the line is recorded.
+    pub fn record_said(&self, frame: &SoundFrame, due: Instant) {
+        if let Some(tap) = lock(&self.tap).as_mut() {
+            tap.said(frame, due);
+        }
+    }
+
+    /// Whoever hears it: the other side has said it, until that moment; 16 kHz.
+    pub fn record_heard(&self, samples: &[i16], came_at: Instant) {
+        if let Some(tap) = lock(&self.tap).as_mut() {
+            tap.heard(samples, came_at);
+        }
     }
 
     fn frame(&self) -> Option<SoundFrame> {
@@ -239,9 +251,7 @@ impl MediaBridge {
 
     /// The same, of sound that came at that moment.
     pub fn hear_at(&self, samples: &[i16], came_at: Instant) {
-        if let Some(tap) = lock(&self.tap).as_mut() {
-            tap.heard(samples, came_at);
-        }
+        self.record_heard(samples, came_at);
         let heard = lock(&self.detector).hear(samples);
         heard.into_iter().for_each(|heard| self.tell(heard));
     }

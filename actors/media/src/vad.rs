@@ -189,7 +189,8 @@ impl SpeechDetector {
         let mut utterance = Utterance::new();
         for (at, (step, is_speech)) in self.before.iter().enumerate() {
             let is_voice = at >= first && *is_speech;
-            heard.push(MicEvent::Sound(utterance.add(step, is_voice)));
+            let piece = utterance.add(step, loudness::of(step), is_voice);
+            heard.push(MicEvent::Sound(piece));
         }
         self.state = State::Speech(utterance);
     }
@@ -227,15 +228,15 @@ impl Utterance {
     }
 
     fn judge(&mut self, step: &Step, score: f32) -> Piece {
-        let is_loud = loudness::of(step) >= self.loudness.db() - SOFTER_DB;
+        let db = loudness::of(step);
+        let is_loud = db >= self.loudness.db() - SOFTER_DB;
         let is_speech = score >= STILL_SPEECH && is_loud;
         self.again = if is_speech { self.again + 1 } else { 0 };
         let is_voice = is_speech && (self.pause < PAUSE || self.again >= AGAIN_AFTER);
-        self.add(step, is_voice)
+        self.add(step, db, is_voice)
     }
 
-    fn add(&mut self, step: &Step, is_voice: bool) -> Piece {
-        let db = loudness::of(step);
+    fn add(&mut self, step: &Step, db: f32, is_voice: bool) -> Piece {
         self.steps += 1;
         if is_voice {
             self.loudness.add(db, STEP_MS as u32);

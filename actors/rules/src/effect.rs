@@ -2,6 +2,7 @@
 use crate::{
     barred::Whom,
     contact,
+    dispatch::route::Route,
     event::Event,
     mail::Mail,
     session::{command::Command as SessionCommand, log::Answered},
@@ -19,7 +20,7 @@ use entities::{
     inbound_call,
     ledger::Movement,
     message_send, recording, session, transcript,
-    values::{E164, Env, Moment},
+    values::{E164, Moment},
     voice,
 };
 use std::{
@@ -213,8 +214,10 @@ pub enum Hint {
     /// A trunk had no room for a call.
     TrunkCongested {
         tenant_id: TenantId,
-        env: Env,
+        route: Route,
     },
+    /// This service itself had no room for a call.
+    NoRoom(TenantId),
     /// Something was said in a call.
     Overheard {
         session_id: SessionId,
@@ -246,5 +249,7 @@ pub enum DispatchHint {
     SessionQueued,
     SlotFreed(SessionId),
     MessageEnded(CampaignId),
-    TrunkCongested(Env),
+    TrunkCongested(Route),
+    /// This service itself had no room for a call: whatever trunk it was to go over, none is tried for a moment.
+    NoRoom,
 }

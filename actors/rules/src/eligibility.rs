@@ -2,7 +2,7 @@
 //!
 //! | rule | when it says no |
 //! |---|---|
-//! | `number` | skipped as `invalid`: no number, a costly one, or with a test key none that is allowed |
+//! | `number` | skipped as `invalid`: no number, a costly one, with a test key none that is allowed, live one that lies where the workspace may not call |
 //! | `dnc` | skipped as `dnc_blocked` |
 //! | `suspension` | waits; after 24 hours skipped as `tenant_suspended` |
 //! | `credits` | waits |

@@ -19,6 +19,7 @@ pub mod limits;
 pub mod machine;
 pub mod mail;
 pub mod message;
+pub mod reach;
 pub mod recording;
 pub mod room;
 pub mod session;

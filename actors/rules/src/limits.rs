@@ -1,5 +1,6 @@
 //! The operator's limits.
 use crate::{credits::terms::Terms, delivery::machine::Schedule};
+use entities::values::Prefixes;
 use std::time::Duration;
 
 /// The operator's limits.
@@ -22,6 +23,8 @@ pub struct Limits {
     pub email_price_cents: i32,
     /// Premium-rate, shared-cost and satellite numbers may be called.
     pub allow_costly_numbers: bool,
+    /// What no number that is called live may begin with.
+    pub blocked_prefixes: Prefixes,
     /// A recording is erased so long after an opt-out.
     pub opt_out_purge_grace: Duration,
 }

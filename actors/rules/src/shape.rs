@@ -18,10 +18,7 @@ pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, M
             message: "must be a JSON object".into(),
         });
     }
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        misshapen(&path, error.inner())
-    })
+    serde_path_to_error::deserialize(value).map_err(at_its_path)
 }
 
 impl From<Misshapen> for entities::Error {
@@ -33,15 +30,16 @@ impl From<Misshapen> for entities::Error {
 /// A JSON text as a `T`. Fields are known only of what is read directly: a derived enum that is tagged or untagged, and a
 /// flattened struct, are read from a buffer, and errors in them name the whole. `entities::agent::Brain` shows the way out.
 pub fn parse_text<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misshapen> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text)).map_err(|error| {
-        let path = error.path().to_string();
-        misshapen(&path, error.inner())
-    })
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text)).map_err(at_its_path)
 }
 
 /// A JSON value that is not an object as a `T`; the error says what is wrong with it, without a field's name.
 pub fn parse_part<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| plain(&error))
+}
+
+fn at_its_path(error: serde_path_to_error::Error<serde_json::Error>) -> Misshapen {
+    misshapen(&error.path().to_string(), error.inner())
 }
 
 fn misshapen(path: &str, error: &serde_json::Error) -> Misshapen {

@@ -54,6 +54,7 @@ pub mod purpose {
     pub const FUNCTION_SECRET: Purpose = "functions.secret";
     pub const FUNCTION_HEADERS: Purpose = "functions.headers";
     pub const TRUNK_PASSWORD: Purpose = "sip_trunks.password";
+    pub const TRUNK_INBOUND_PASSWORD: Purpose = "sip_trunks.inbound_password";
     pub const VERIFICATION_CODE: Purpose = "verified_numbers.code";
     pub const CODE_HASH: Purpose = "verified_numbers.code_hash";
     pub const LINK_KEYS: Purpose = "meta.link_keys";
@@ -63,6 +64,7 @@ pub mod purpose {
     pub const UNSUBSCRIBE_LINK: Purpose = "emails.unsubscribe";
     pub const IDEMPOTENT_ANSWER: Purpose = "idempotency_keys.body";
     pub const EVENT_BODY: Purpose = "events.body";
+    pub const SIP: Purpose = "sip";
     pub const DEVICE: Purpose = "devices.cookie";
 }
 

@@ -5,7 +5,10 @@ use entities::{
     session,
     values::E164,
 };
+use media::mic::MicEvent;
+use runtime::clock::Busy;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// A call to be placed, or one that has come in.
 #[derive(Clone, Debug)]
@@ -37,3 +40,6 @@ pub enum Control {
     /// The hand-over took too long.
     TakeBack,
 }
+
+/// How a talk on a line that carries sound learns what the other side does, and what others want of it.
+pub type Ways = (mpsc::Receiver<MicEvent>, mpsc::Receiver<(Control, Option<Busy>)>);

@@ -6,11 +6,11 @@ use crate::{
     deps::Deps,
 };
 use entities::{
-    Error, Result, boxed,
+    Error, Result, api_key, boxed,
     campaign::{self as store, AgentSnapshot, Plan},
     connection::Transaction,
     contact,
-    ids::{CampaignId, TenantId, TenantScoped},
+    ids::{ApiKeyId, CampaignId, TenantId, TenantScoped},
     tenant,
     values::{Env, Moment, Text},
 };
@@ -77,6 +77,8 @@ pub struct Run {
     pub plan: Plan,
     /// 1 to 10,000 of [`intake::Given`], each with its own errors.
     pub contacts: Vec<serde_json::Value>,
+    /// The key that asks for it.
+    pub api_key: api_key::Model,
 }
 
 /// The most contacts of one request.
@@ -89,6 +91,7 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
         id,
         plan,
         contacts: given,
+        api_key,
     } = asked;
     if given.is_empty() || given.len() > MAX_CONTACTS {
         let why = format!("has {} entries; 1 to {MAX_CONTACTS} are allowed", given.len());
@@ -100,6 +103,8 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
     // It starts at once: it must have what it writes.
     MessageTemplate::check(&plan)?;
     let agent = plan::agent_of(deps, owner.0, &plan).await?;
+    plan::check_key(deps, agent.as_ref(), &api_key)?;
+    let api_key_id = api_key.counted();
     let key = key(deps, owner, id);
     let reading = Reading::of(&plan, tenant::country(&deps.db.read, owner.0).await?)?;
     let sorted = intake::sort(deps, key, &reading, given);
@@ -114,7 +119,7 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
     let (rows, now) = (Arc::new(sorted.rows), deps.clock.now());
     let started = birth::create_within(deps, move |db| {
         let (rows, plan, agent) = (rows.clone(), plan.clone(), agent.clone());
-        Box::pin(async move { started(db, key, (plan, agent), &rows, now).await })
+        Box::pin(async move { started(db, (key, api_key_id), (plan, agent), &rows, now).await })
     });
     match started.await {
         Ok(_) => {}
@@ -136,7 +141,7 @@ fn none_of(rejected: &[Rejected]) -> Error {
 /// Inside the transaction: what was added is what counts.
 async fn started(
     db: &Transaction,
-    key: TenantScoped<CampaignId>,
+    (key, api_key_id): (TenantScoped<CampaignId>, Option<ApiKeyId>),
     (plan, agent): (Plan, Option<AgentSnapshot>),
     rows: &[contact::Model],
     now: Moment,
@@ -146,6 +151,7 @@ async fn started(
     let start = Command::Start {
         agent: agent.map(Box::new),
         contacts,
+        api_key_id,
     };
     let (campaign, more) = machine::transition(draft, start, now)?;
     effects.extend(more);

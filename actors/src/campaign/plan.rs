@@ -1,14 +1,23 @@
 //! What a campaign's settings refer to: is it there, and can it be used?
-use crate::{call::voice, deps::Deps, email, session::caller_id, sms};
+use crate::{
+    call::voice,
+    deps::Deps,
+    email,
+    session::{caller_id, intake},
+    sms,
+};
 use entities::{
-    Error, Result, agent, boxed,
+    Error, Result, agent, api_key, boxed,
     campaign::{AgentSnapshot, Channel, Model, Plan},
     contact,
     ids::{CampaignId, TenantId},
     tally,
     values::Env,
 };
-use rules::campaign::{message_template::MessageTemplate, plan};
+use rules::{
+    campaign::{message_template::MessageTemplate, plan},
+    session::machine::cost,
+};
 
 /// All that holds before it starts, too. Errors: the first field that is wrong.
 #[boxed]
@@ -126,6 +135,14 @@ pub async fn agent_of(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<Opti
         version: agent.version,
         definition: agent.definition,
     }))
+}
+
+/// Would none of its calls ever leave with the key that starts it, because one alone may cost more than all of a day?
+pub fn check_key(deps: &Deps, agent: Option<&AgentSnapshot>, key: &api_key::Model) -> Result<()> {
+    let Some(agent) = agent else { return Ok(()) };
+    let seconds = agent.definition.max_duration_seconds.get();
+    let most = cost(deps.limits.call_price_cents_per_minute, seconds);
+    intake::fits_a_day(key, most, "of its agent ")
 }
 
 /// Has every contact what the template needs? Its settings may have changed since the contacts came in. Reads the whole list,

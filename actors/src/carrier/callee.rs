@@ -1,7 +1,14 @@
 //! The person that the sandbox plays: says its lines one after each of the agent's, as its script or its number wants.
+//!
+//! It hears no sound. It lets the time pass that words take, by the service's clock and at `sandbox_speed`, and decides before it waits
+//! when it cuts in. The sound of a model that speaks by itself comes by the provider's clock, which knows neither: said as it comes, an
+//! answer would take as long as the provider takes, at any speed, and a clock that stands still would wait for it. So such an answer is
+//! gathered until its length is known, and then said (`SpeechOut::deliver`).
 use crate::{
     call::leg::Control,
-    conversation::transport::{CallTransport, Event, Inbox, LATER, Said, Saying, Words, transfer_wanted},
+    conversation::transport::{
+        CallTransport, Event, Inbox, LATER, Said, Saying, Words, is_transfer, is_transfer_wanted, transfer_wanted,
+    },
     deps::Deps,
 };
 use entities::{
@@ -26,6 +33,7 @@ const AGREEABLE: [&str; 3] = [
     "That sounds good to me.",
     "Thank you, goodbye.",
 ];
+const MENU: &str = "For sales press one, for everything else please hold.";
 const MAILBOX: &str = "You have reached my mailbox. Please leave a message after the tone.";
 const YES: &str = "Yes, that is fine.";
 const NO: &str = "No, I do not want to be recorded.";
@@ -90,6 +98,8 @@ impl SandboxCallee {
             ]
             .into(),
             SandboxOutcome::Voicemail => [say(MAILBOX), Move::SilenceMs(3_600_000)].into(),
+            SandboxOutcome::Fax => [Move::SilenceMs(3_600_000)].into(),
+            SandboxOutcome::Ivr => std::iter::once(MENU).chain(AGREEABLE).map(say).collect(),
             SandboxOutcome::Talk
             | SandboxOutcome::Busy
             | SandboxOutcome::NoAnswer
@@ -139,8 +149,6 @@ impl SandboxCallee {
 
     async fn next(&mut self) -> Event {
         loop {
-            // What was to be said before it would only keep whoever takes over waiting.
-            let is_transfer = |control: &Control| matches!(control, Control::Transfer(_));
             let first = self.later.iter().position(is_transfer).unwrap_or(0);
             if let Some(control) = self.later.remove(first) {
                 return Event::Control(control);
@@ -200,7 +208,7 @@ impl CallTransport for SandboxCallee {
             let mut left = ms;
             while let Some((control, rest)) = self.wait_or_heed(left).await {
                 left = rest;
-                let is_over = matches!(control, Control::Transfer(_));
+                let is_over = is_transfer(&control);
                 self.later.push_back(control);
                 if is_over {
                     return Said::CutInAfter(ms - left);
@@ -212,12 +220,7 @@ impl CallTransport for SandboxCallee {
     }
 
     fn is_spoken_over(&mut self) -> bool {
-        while self.later.len() < LATER
-            && let Ok((control, _)) = self.inbox.try_recv()
-        {
-            self.later.push_back(control);
-        }
-        self.later.iter().any(|control| matches!(control, Control::Transfer(_)))
+        is_transfer_wanted(&mut self.inbox, &mut self.later)
     }
 
     fn listen(&mut self) -> BoxFuture<'_, Event> {
@@ -226,6 +229,10 @@ impl CallTransport for SandboxCallee {
 
     fn hear(&mut self, ms: u64) -> BoxFuture<'_, ()> {
         self.wait(ms).boxed()
+    }
+
+    fn has_keys(&self) -> bool {
+        true
     }
 
     fn expect_consent(&mut self) {

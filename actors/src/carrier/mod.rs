@@ -33,7 +33,7 @@ impl Carriers {
     /// `None`: calls of that env cannot be placed; the operator has configured no carrier.
     pub fn of(&self, env: Env) -> Option<&dyn Carrier> {
         match env {
-            Env::Live => None,
+            Env::Live => self.phones.as_ref().map(|phones| phones as &dyn Carrier),
             Env::Test => Some(&self.sandbox),
         }
     }
@@ -50,9 +50,11 @@ impl Carriers {
 
     /// Takes a call that has come in and was given a slot.
     pub fn take(&self, deps: &Deps, leg: Arc<Leg>) {
-        // Who joins a room is there already.
-        if leg.call.room_id.is_none() {
-            self.sandbox.carry(deps, leg);
+        match (leg.call.room_id, leg.call.env, &self.phones) {
+            // Who joins a room is there already.
+            (Some(_), ..) => {}
+            (None, Env::Live, Some(phones)) => phones.take(deps, leg),
+            (None, Env::Test, _) | (None, Env::Live, None) => self.sandbox.carry(deps, leg),
         }
     }
 

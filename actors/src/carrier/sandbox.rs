@@ -57,7 +57,7 @@ impl Carrier for Sandbox {
         let mut line = SandboxCall::new(deps, self.speed, leg, inbox, Arc::default());
         deps.runtime.spawn(async move {
             line.callee.wait(50).await;
-            line.tell(Command::Refuse(Refusal::Congested));
+            line.refuse(Refusal::Congested);
         });
     }
 
@@ -157,6 +157,7 @@ impl SandboxCall {
                 self.tell(Command::HangUp(EndedBy::Caller));
             }
             SandboxOutcome::Voicemail => self.reach_a_machine().await,
+            played @ (SandboxOutcome::Fax | SandboxOutcome::Ivr) => self.reach_a_device(played).await,
             played @ (SandboxOutcome::Talk
             | SandboxOutcome::OptOut
             | SandboxOutcome::ConsentRefused
@@ -177,7 +178,12 @@ impl SandboxCall {
 
     async fn refuse_after(&mut self, ms: u64, refusal: Refusal) {
         self.callee.wait(ms).await;
-        self.tell(Command::Refuse(refusal));
+        self.refuse(refusal);
+    }
+
+    /// No carrier's answer stands behind it.
+    fn refuse(&self, refusal: Refusal) {
+        self.tell(Command::Refuse { refusal, sip: None });
     }
 
     fn answer(&self, by: AnsweredBy) {
@@ -193,6 +199,7 @@ impl SandboxCall {
             self.answer(AnsweredBy::Human);
             return self.talk(SandboxOutcome::Voicemail).await;
         }
+        self.tell(Command::PickUp);
         self.answer(AnsweredBy::Voicemail);
         match plan.action {
             VoicemailAction::Hangup => {}
@@ -207,6 +214,21 @@ impl SandboxCall {
                 }
                 Err(broken) => broken.report(),
             },
+        }
+    }
+
+    /// A fax machine, or a menu with a person behind it.
+    async fn reach_a_device(mut self, played: SandboxOutcome) {
+        self.ring(1_500).await;
+        let by = match (self.leg.call.options.voicemail.detection, played) {
+            (Detection::Off, _) => AnsweredBy::Human,
+            (Detection::Auto, SandboxOutcome::Fax) => AnsweredBy::Fax,
+            (Detection::Auto, _) => AnsweredBy::Ivr,
+        };
+        self.tell(Command::PickUp);
+        self.answer(by);
+        if by.is_talked_to() {
+            self.talk(played).await;
         }
     }
 

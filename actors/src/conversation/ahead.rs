@@ -1,6 +1,9 @@
 //! Sound that is asked for before it is needed: while one piece is heard, the next ones are made and wait.
 use super::transport::{Due, Voice};
-use adapters::sound::{PcmStream, Sound};
+use adapters::{
+    sound::{PcmStream, Sound},
+    speech::Turn,
+};
 use futures_util::{
     FutureExt, StreamExt,
     future::{BoxFuture, pending},
@@ -21,6 +24,9 @@ const TENTHS: u32 = 10;
 /// Asks for pieces in their order.
 pub struct Ahead {
     voice: Arc<dyn Voice>,
+    /// What the pieces belong to, until no other can follow.
+    turn: Option<Turn>,
+    is_finished: bool,
     /// As many as the texts of an answer that wait have.
     waiting: VecDeque<Asked>,
     permits: Arc<Semaphore>,
@@ -83,6 +89,8 @@ impl Ahead {
     pub fn new(voice: Arc<dyn Voice>) -> Self {
         Ahead {
             voice,
+            turn: None,
+            is_finished: false,
             waiting: VecDeque::new(),
             permits: Arc::new(Semaphore::new(AT_ONCE)),
             running: FuturesUnordered::new(),
@@ -107,6 +115,14 @@ impl Ahead {
         }
     }
 
+    /// Nothing more is asked for.
+    pub fn finish(&mut self) {
+        self.is_finished = true;
+        if self.waiting.is_empty() {
+            self.turn = None;
+        }
+    }
+
     /// Makes what was asked for. May be dropped and called again.
     pub async fn run(&mut self) -> Infallible {
         loop {
@@ -115,7 +131,11 @@ impl Ahead {
                 Some(()) = self.running.next() => {}
                 Ok(permit) = self.permits.clone().acquire_owned(), if !self.waiting.is_empty() => {
                     if let Some(asked) = self.waiting.pop_front() {
-                        self.running.push(fetch(self.voice.clone(), asked, permit).boxed());
+                        let turn = self.turn.take().unwrap_or_default();
+                        if !(self.is_finished && self.waiting.is_empty()) {
+                            self.turn = Some(turn.clone());
+                        }
+                        self.running.push(fetch(self.voice.clone(), turn, asked, permit).boxed());
                     }
                 }
                 else => pending().await,
@@ -125,19 +145,22 @@ impl Ahead {
 }
 
 /// To its end, or until nobody wants it any more.
-async fn fetch(voice: Arc<dyn Voice>, asked: Asked, permit: OwnedSemaphorePermit) {
+async fn fetch(voice: Arc<dyn Voice>, turn: Turn, asked: Asked, permit: OwnedSemaphorePermit) {
     let Asked { text, due, mut tell } = asked;
     let sound = tokio::select! {
         biased;
         () = tell.closed() => return,
-        sound = voice.speak(text, false, Some(due)) => sound,
+        sound = voice.speak_in(&turn, text, due) => sound,
     };
+    // It has its place in it: whether another piece follows is none of its business.
+    drop(turn);
     let permit = Some(permit);
     let PcmStream {
         rate,
         mut chunks,
         lead,
         broke_off,
+        timings,
     } = match sound {
         Sound::Stream(stream) => stream,
         whole => {
@@ -155,6 +178,7 @@ async fn fetch(voice: Arc<dyn Voice>, asked: Asked, permit: OwnedSemaphorePermit
         chunks: waiting.boxed(),
         lead,
         broke_off,
+        timings,
     });
     if tell.send(Fetched { sound, permit }).is_err() {
         return;

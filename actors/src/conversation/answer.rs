@@ -99,7 +99,10 @@ impl Script<'_> {
             Some(Ok(Act::Call { name, .. })) if self.refused.len() < guard::MAX_CALLS_A_TURN => self.refused.push(name),
             Some(Ok(Act::Call { .. })) => {}
             Some(Err(error)) => self.failure = Some(error.to_string()),
-            None => self.is_over = true,
+            None => {
+                self.is_over = true;
+                return self.lines.finish();
+            }
         }
         self.lines.close();
     }
@@ -141,7 +144,7 @@ struct Answering<'a, L> {
     speech_out: &'a mut SpeechOut<L>,
     judge: &'a mut Judge,
     late_words: &'a mut LateWords,
-    moments: &'a mut Moments,
+    moments: &'a Moments,
     definition: &'a Definition,
     phrases: &'static StockPhrases,
     answer: Answer,
@@ -174,7 +177,7 @@ impl<L: CallTransport> Conversation<L> {
             speech_out: &mut self.speech_out,
             judge: &mut self.judge,
             late_words: &mut self.late_words,
-            moments: &mut self.moments,
+            moments: &self.moments,
             definition: &self.agent.definition,
             phrases,
             answer: Answer::default(),
@@ -317,18 +320,20 @@ impl<L: CallTransport> Answering<'_, L> {
 
     /// The sound of a request for a moment, where there is sound.
     fn filler(&self) -> BoxFuture<'static, Option<Sound>> {
-        match self.speech_out.transport.voice() {
-            Some(voice) => voice
-                .speak(self.phrases.bear_with_me.to_owned(), false, None)
-                .map(Some)
-                .boxed(),
-            None => ready(None).boxed(),
-        }
+        let Some(voice) = self.speech_out.transport.voice() else {
+            return ready(None).boxed();
+        };
+        self.script.stopwatch.fill(true);
+        let sound = voice.speak(self.phrases.bear_with_me.to_owned(), false, None);
+        self.script.stopwatch.fill(false);
+        sound.map(Some).boxed()
     }
 
     /// None of the brain's words.
     async fn ask_for_a_moment(&mut self, sound: Option<Sound>) -> Option<End> {
-        self.moments.ask();
+        if !self.moments.ask() {
+            return None;
+        }
         // What is heard of it is none of the answer.
         self.script.stopwatch.fill(true);
         let (spoken, wish) = self.say(Line::of(self.phrases.bear_with_me, sound)).await;

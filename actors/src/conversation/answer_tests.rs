@@ -1,31 +1,26 @@
 //! A brain that hands over what the test sends, on a line on which as much time passes as the test lets pass.
+#[path = "answer_tests/fillers.rs"]
+mod fillers;
+#[path = "answer_tests/open_words.rs"]
+mod open_words;
+
 use super::*;
 use crate::conversation::{
     Caller, SessionLink,
-    transport::{Due, Event, Said, Saying, Voice},
+    bench_tests::answered,
+    latency::tests::noting,
+    transport::{Due, Event, Overheard, Said, Saying, Voice},
 };
 use adapters::{
     brain::{Brain, Speech},
     sound::{Pcm, PcmStream, Sound},
 };
-use entities::{
-    agent::Definition,
-    campaign::AgentSnapshot,
-    ids::{AgentId, RecordingId, SessionId, TenantId},
-    session::{AnsweredBy, Model},
-    values::{Country, E164, Env, Moment},
-};
+use entities::{agent::Definition, campaign::AgentSnapshot, ids::AgentId, session::Options, values::E164};
 use futures_util::{
     future::{join, ready},
     stream,
 };
-use rules::{
-    conversation::tools::ToolSet,
-    session::{
-        command::Command,
-        machine::{self, Session},
-    },
-};
+use rules::conversation::tools::ToolSet;
 use runtime::clock::Clock;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -163,6 +158,7 @@ struct Line {
     cut: Arc<Notify>,
     events: mpsc::UnboundedReceiver<Event>,
     asides: mpsc::UnboundedReceiver<Words>,
+    stopwatch: Stopwatch,
 }
 
 impl Line {
@@ -186,16 +182,21 @@ impl Line {
 }
 
 impl CallTransport for Line {
+    fn stopwatch(&self) -> Stopwatch {
+        self.stopwatch.clone()
+    }
     fn voice(&self) -> Option<Arc<dyn Voice>> {
         let voice = self.voice.clone()?;
         Some(voice)
     }
-    fn overheard(&mut self, _: bool) -> Option<Words> {
-        self.asides.try_recv().ok()
+    fn overheard(&mut self, _: bool) -> Option<Overheard> {
+        self.asides.try_recv().ok().map(Overheard::Words)
     }
     fn say<'a>(&'a mut self, saying: Saying<'a>) -> BoxFuture<'a, Said> {
         async move {
             self.log.note(format!("begins {}", saying.text));
+            self.stopwatch.sound();
+            self.stopwatch.packet();
             let mut played = 0;
             tokio::select! {
                 biased;
@@ -218,26 +219,6 @@ impl CallTransport for Line {
     fn dawdle(&mut self, _: u64) -> BoxFuture<'_, Option<(E164, u64)>> {
         pending().boxed()
     }
-}
-
-fn dry_session() -> SessionLink {
-    let now = Moment::from_millis(1_000_000);
-    let id = Uuid::from_u128;
-    let nobody = E164::parse("+15002000000", Country::US).unwrap();
-    let row = Model::new(
-        (TenantId(id(1)), Env::Test),
-        SessionId(id(2)),
-        (AgentId(id(3)), 1),
-        nobody,
-        now,
-    );
-    let (session, _) = Session::received(row, "https://callboard.test".into(), now);
-    let answer = Command::Answer {
-        by: AnsweredBy::Human,
-        recording_id: RecordingId(id(4)),
-    };
-    let (session, _) = machine::transition(session, answer, now).unwrap();
-    SessionLink::Dry(Box::new(session), now)
 }
 
 /// Everything but the talk.
@@ -269,6 +250,7 @@ fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Con
         cut: cut.clone(),
         events: heard,
         asides: overheard,
+        stopwatch: Stopwatch::default(),
     };
     let mind = Mind {
         answers: receivers,
@@ -281,7 +263,7 @@ fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Con
         version: 1,
         definition,
     };
-    let session_link = dry_session();
+    let session_link = answered(Options::default());
     let SessionLink::Dry(session, now) = &session_link else {
         unreachable!()
     };
@@ -300,6 +282,17 @@ fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Con
         answers: senders,
     };
     (talk, bench)
+}
+
+fn words(text: &str, settling: Option<Settling>) -> Words {
+    Words {
+        speech: Speech {
+            text: text.to_owned(),
+            audio: None,
+        },
+        settling,
+        ..Words::now(String::new())
+    }
 }
 
 /// The talk is held.
@@ -534,126 +527,6 @@ async fn a_talk_that_nobody_can_speak_in_ends() {
     assert_eq!(log.count("begins How"), 0);
 }
 
-fn words(text: &str, settling: Option<Settling>) -> Words {
-    Words {
-        speech: Speech {
-            text: text.to_owned(),
-            audio: None,
-        },
-        settling,
-        ..Words::now(String::new())
-    }
-}
-
-fn settling() -> (oneshot::Sender<bool>, Option<Settling>) {
-    let (settle, is_over) = oneshot::channel();
-    (settle, Some(Settling::new(async move { is_over.await.unwrap() })))
-}
-
-/// It is thought about, and its answer's sound is there; nothing else has happened.
-#[tokio::test]
-async fn nothing_is_heard_told_or_called_before_it_is_settled() {
-    for is_over in [true, false] {
-        let mut stage = stage(Some(true), says, 3);
-        stage.done();
-        let (settle, settling) = settling();
-        stage.hear("I would like to book", settling);
-        stage.say("Sure.");
-        stage.call("end_call");
-        stage.done();
-        stage.bench.log.until("asked Sure.").await;
-        settled().await;
-        assert_eq!(stage.bench.log.count("begins"), 0);
-        assert!(!stage.talk.is_finished(), "nothing is called");
-        settle.send(is_over).unwrap();
-        if is_over {
-            let (said, phase) = stage.end().await;
-            assert_eq!(said, ["I would like to book", "Sure."]);
-            assert!(phase.contains("by: Agent"), "it hangs up: {phase}");
-            continue;
-        }
-        stage.bench.log.until("retracts").await;
-        stage.hear("I would like to book a table.", None);
-        stage.bench.log.until("hears I would like to book a table.").await;
-        stage.say("Which day?");
-        stage.bench.log.until("begins Which day?").await;
-        stage.done();
-        let log = stage.bench.log.clone();
-        assert_eq!(stage.end().await.0, ["I would like to book a table.", "Which day?"]);
-        assert_eq!((log.count("begins Sure."), log.count("retracts")), (0, 1));
-    }
-}
-
-/// A wish counts when it has been said to its end, and not before.
-#[tokio::test]
-async fn only_what_is_settled_is_screened() {
-    let mut stage = stage(Some(true), says, 3);
-    stage.done();
-    let (settle, open) = settling();
-    stage.hear("Do not call me again", open);
-    stage.bench.log.until("hears Do not call me again").await;
-    settled().await;
-    assert!(!stage.talk.is_finished());
-    settle.send(false).unwrap();
-    stage.done();
-    stage.bench.log.until("retracts").await;
-    let (settle, open) = settling();
-    stage.hear("Please stop calling me.", open);
-    settle.send(true).unwrap();
-    let (said, phase) = stage.end().await;
-    assert_eq!((said.len(), said[0].as_str()), (2, "Please stop calling me."));
-    assert!(phase.contains("OptOut"), "{phase}");
-}
-
-/// What was said during the agent's words and answers nothing counts before the next of them, before what the brain wants done,
-/// and during the good-bye.
-#[tokio::test]
-async fn what_nobody_listened_to_is_screened() {
-    let aside = |stage: &Stage| {
-        let words = words("Please stop calling me.", None);
-        stage.bench.asides.send(words).unwrap();
-    };
-    let mut next = stage(Some(true), says, 1);
-    next.say("Good morning to you.");
-    next.say("How are you?");
-    next.bench.log.until("begins Good").await;
-    aside(&next);
-    next.done();
-    let log = next.bench.log.clone();
-    let (said, phase) = next.end().await;
-    assert_eq!(said[..2], ["Good morning to you.", "Please stop calling me."]);
-    assert!(phase.contains("OptOut") && log.count("begins How") == 0, "{phase}");
-    let mut call = stage(Some(true), says, 1);
-    settled().await;
-    aside(&call);
-    call.call("end_call");
-    call.done();
-    let (said, phase) = call.end().await;
-    assert_eq!(said[0], "Please stop calling me.");
-    assert!(phase.contains("OptOut"), "{phase}");
-    let mut failing = stage(Some(true), says, 1);
-    failing.act(Err(Failure::Provider("it broke".into())));
-    failing.done();
-    failing.bench.log.until("begins").await;
-    aside(&failing);
-    let (said, phase) = failing.end().await;
-    assert_eq!(said[1], "Please stop calling me.");
-    assert!(phase.contains("OptOut"), "{phase}");
-}
-
-/// Of an aside that goes on the rest is told with it, once.
-#[tokio::test]
-async fn an_aside_that_was_not_all_is_not_told() {
-    let mut stage = stage(Some(true), says, 1);
-    stage.done();
-    let (settle, open) = settling();
-    stage.bench.events.send(Event::Aside(words("Do not", open))).unwrap();
-    settle.send(false).unwrap();
-    let all = words("Do not worry.", None);
-    stage.bench.events.send(Event::Aside(all)).unwrap();
-    assert_eq!(stage.end().await.0, ["Do not worry."]);
-}
-
 /// Sound of a brain that speaks by itself, and what is known of its words.
 fn live() -> (mpsc::UnboundedSender<Vec<i16>>, watch::Sender<String>, Act) {
     let (make, made) = mpsc::unbounded_channel();
@@ -724,79 +597,4 @@ async fn who_cuts_in_on_one_that_speaks_by_itself_heard_so_much_of_its_words() {
     settled().await;
     assert!(make.is_closed(), "nobody waits for more");
     assert_eq!(stage.end().await.0, ["It takes exa"]);
-}
-
-#[tokio::test]
-async fn a_brain_that_thinks_for_long_is_bridged_once() {
-    let mut stage = stage(Some(true), says, 2);
-    stage.done();
-    stage.hear("What time is it?", None);
-    stage.bench.log.until("hears What time is it?").await;
-    settled().await;
-    let clock = stage.bench.clock.clone();
-    clock.advance(Duration::from_millis(1_499)).await;
-    settled().await;
-    assert_eq!(stage.bench.log.count("begins"), 0);
-    clock.advance(Duration::from_millis(1)).await;
-    stage.bench.log.until("begins One moment, please.").await;
-    stage.pass(950);
-    clock.advance(Duration::from_secs(60)).await;
-    settled().await;
-    assert_eq!(stage.bench.log.count("begins"), 1);
-    stage.say("It is noon.");
-    stage.done();
-    let log = stage.bench.log.clone();
-    assert_eq!(
-        stage.end().await.0,
-        ["What time is it?", "One moment, please.", "It is noon."]
-    );
-    assert_eq!(log.count("interrupted"), 0);
-}
-
-/// Who would ask for a moment may be slow, too.
-#[tokio::test]
-async fn an_answer_does_not_wait_for_who_asks_for_a_moment() {
-    let does = |text: &str| match text.starts_with("One moment") {
-        true => Does::Waits,
-        false => Does::Says,
-    };
-    let mut stage = stage(Some(true), does, 2);
-    stage.done();
-    stage.hear("What time is it?", None);
-    stage.bench.log.until("hears What time is it?").await;
-    settled().await;
-    stage.bench.clock.advance(Duration::from_millis(1_500)).await;
-    stage.bench.log.until("asked One moment").await;
-    stage.say("It is noon.");
-    stage.done();
-    assert_eq!(stage.end().await.0, ["What time is it?", "It is noon."]);
-}
-
-#[tokio::test]
-async fn while_a_function_works_a_moment_is_asked_for() {
-    let (mut talk, bench) = bench(Some(true), says, 0);
-    bench.time.add_permits(1_000_000);
-    let (finish, work) = oneshot::channel();
-    let functions = async {
-        for (ms, moments) in [(599, 0), (1, 1), (7_999, 1), (1, 2)] {
-            settled().await;
-            bench.clock.advance(Duration::from_millis(ms)).await;
-            settled().await;
-            assert_eq!(bench.log.count("begins"), moments, "after {ms} ms");
-        }
-        finish.send(7).unwrap();
-    };
-    let (done, ()) = join(talk.beside(work), functions).await;
-    assert_eq!(done.unwrap(), Ok(7));
-    let log = &bench.log;
-    assert_eq!(
-        (
-            log.count("begins One moment, please."),
-            log.count("begins I am still working")
-        ),
-        (1, 1)
-    );
-    // One that is fast is not commented on.
-    let done = join(talk.beside(ready(8)), settled()).await.0;
-    assert_eq!((done.unwrap(), log.count("begins")), (8, 2));
 }

@@ -3,7 +3,7 @@ use super::{
     ahead::{Fetched, Piece},
     parts::Parts,
 };
-use adapters::sound::{PcmStream, Resampler, Sound};
+use adapters::sound::{PcmStream, Resampler, Sound, Timings};
 use futures_util::{
     StreamExt,
     future::ready,
@@ -33,11 +33,13 @@ pub fn chain(first: Fetched, more: Option<mpsc::UnboundedReceiver<Piece>>, parts
         Sound::Whole(_) => Arc::default(),
         Sound::Stream(stream) => stream.lead.clone(),
     };
+    let current = Current::of(first, rate);
+    parts.time(0, &current.timings);
     let chain = Chain {
         rate,
         parts,
         place: 0,
-        current: Some(Current::of(first, rate)),
+        current: Some(current),
         more,
         heard_until: None,
     };
@@ -66,6 +68,7 @@ struct Current {
     rate: u32,
     lead: Arc<AtomicU64>,
     broke_off: Arc<AtomicBool>,
+    timings: Timings,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -82,6 +85,7 @@ impl Current {
             fitting: None,
             lead: stream.lead,
             broke_off: stream.broke_off,
+            timings: stream.timings,
             _permit: permit,
         };
         if current.rate != rate {
@@ -144,7 +148,11 @@ impl Chain {
         piece.need(self.heard_until.map_or(now, |until| until.max(now)));
         piece.arrive().await;
         match piece.take() {
-            Some(fetched) => self.current = Some(Current::of(fetched, self.rate)),
+            Some(fetched) => {
+                let current = Current::of(fetched, self.rate);
+                self.parts.time(self.place, &current.timings);
+                self.current = Some(current);
+            }
             None => {
                 self.parts.ended(self.place, true);
                 self.place += 1;

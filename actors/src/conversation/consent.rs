@@ -1,5 +1,9 @@
 //! May the call be recorded? Asked before anything else, and only a plain yes counts.
-use super::{Conversation, PRESSED, speech_out::Over, transport::CallTransport};
+use super::{
+    Conversation,
+    speech_out::Over,
+    transport::{CallTransport, keys_in},
+};
 use adapters::brain::Heard;
 use entities::{Result, agent::ConsentMode};
 use rules::{conversation::phrases, session::command::Command, template::fill};
@@ -59,11 +63,8 @@ impl<L: CallTransport> Conversation<L> {
 
     /// `None`: it is no answer, or not a clear one.
     pub(super) fn consent(&self, text: &str) -> Option<bool> {
-        let keys = text
-            .strip_prefix(PRESSED)
-            .filter(|_| self.speech_out.transport.has_keys())
-            .and_then(|keys| keys.strip_suffix(']'));
-        match keys {
+        let has_keys = self.speech_out.transport.has_keys();
+        match keys_in(text).filter(|_| has_keys) {
             Some("1") => Some(true),
             Some("2") => Some(false),
             Some(_) => None,

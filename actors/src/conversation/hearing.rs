@@ -1,13 +1,13 @@
 //! How the talk listens: what the other side says and presses, and what the API wants meanwhile.
 use super::{
-    Conversation, PRESSED,
+    Conversation,
     judge::{Judge, No},
     late_words::LateWords,
     speech_out::{Over, SpeechOut},
-    transport::{CallTransport, Event, Settling, Words},
-    wishes::no_in,
+    transport::{CallTransport, Event, Overheard, Settling, Words, pressed},
+    wishes::{no_in, opts_out_by},
 };
-use crate::{call::leg::Control, room::speech_input::UNKNOWN};
+use crate::{call::leg::Control, voice::speech_input::UNKNOWN};
 use adapters::brain::{Heard, Speech};
 use entities::{Result, agent::Definition, session::EndedBy};
 use rules::session::command::Command;
@@ -45,6 +45,13 @@ pub(super) async fn take_in<L: CallTransport>(
     no
 }
 
+fn keys_pressed(digits: String) -> Command {
+    Command::Note {
+        kind: "keys_pressed",
+        detail: digits,
+    }
+}
+
 /// Notes what was said and was not listened to, and listens for a wish in it; see [`CallTransport::overheard`]. May be dropped.
 pub(super) async fn overhear<L: CallTransport>(
     speech_out: &mut SpeechOut<L>,
@@ -53,8 +60,15 @@ pub(super) async fn overhear<L: CallTransport>(
     all: bool,
 ) -> Option<No> {
     let mut no = None;
-    while let Some(words) = speech_out.transport.overheard(all) {
-        let found = take_in(speech_out, (&mut *late_words, &mut *judge), definition, words).await;
+    while let Some(overheard) = speech_out.transport.overheard(all) {
+        let found = match overheard {
+            Overheard::Words(words) => take_in(speech_out, (&mut *late_words, &mut *judge), definition, words).await,
+            Overheard::Pressed(digits) => {
+                let opts_out = opts_out_by(&digits, definition);
+                speech_out.tell(keys_pressed(digits));
+                opts_out.then_some(No::Calls)
+            }
+        };
         // Who is not to be called again is not recorded either.
         no = if no == Some(No::Calls) { no } else { found.or(no) };
     }
@@ -150,14 +164,13 @@ impl<L: CallTransport> Conversation<L> {
                     self.take_in(words).await?;
                 }
                 Event::Pressed(digits) => {
-                    self.speech_out.tell(Command::Note {
-                        kind: "keys_pressed",
-                        detail: digits.clone(),
-                    });
-                    return Ok(Input::Heard(Heard::Words(Speech {
-                        text: format!("{PRESSED}{digits}]"),
-                        audio: None,
-                    })));
+                    let text = pressed(&digits);
+                    let opts_out = opts_out_by(&digits, &self.agent.definition);
+                    self.speech_out.tell(keys_pressed(digits));
+                    if opts_out {
+                        return Err(self.heed(No::Calls).await);
+                    }
+                    return Ok(Input::Heard(Heard::Words(Speech { text, audio: None })));
                 }
                 Event::HungUp => return Err(self.end_with(Command::HangUp(EndedBy::Caller)).await),
                 Event::Control(control) => self.do_what_is_wanted(control).await?,

@@ -4,7 +4,7 @@
 //! "never again" and rings off has said it, so whatever ends the talk, what is open then is still answered, and a no is told to
 //! the session that has ended. A model that fails or is late has said nothing.
 use super::judgements::{Judgements, UnderWay};
-use crate::{deps::Deps, room::speech_input::UNKNOWN};
+use crate::{deps::Deps, voice::speech_input::UNKNOWN};
 use adapters::brain::{Failure, chat};
 use entities::{
     boxed,

@@ -1,6 +1,6 @@
 //! What is known of the words of an utterance while it is heard, and after: they may come later than their sound.
 use super::parts::Parts;
-use crate::room::speech_input::UNKNOWN;
+use crate::voice::speech_input::UNKNOWN;
 use futures_util::future::pending;
 use rules::conversation::guard;
 use tokio::sync::watch;

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     call::leg::Leg,
     deps::Deps,
-    room::speech_input::{LaterWords, UNKNOWN, Understood},
+    voice::speech_input::{LaterWords, UNKNOWN, Understood},
 };
 use adapters::brain::OwnWords;
 use entities::{

@@ -173,7 +173,11 @@ impl Stopwatch {
     /// Somebody of that name is asked to say it.
     pub fn voice(&self, name: &'static str) {
         let Some(talk) = &self.0 else { return };
-        if let Some(turn) = &mut talk.turns().current {
+        let mut turns = talk.turns();
+        if turns.fills {
+            return;
+        }
+        if let Some(turn) = &mut turns.current {
             turn.voice.get_or_insert(name);
         }
     }
@@ -222,4 +226,4 @@ fn observe(marks: &TurnMarks, names: Names, voice: Option<&'static str>) {
 
 #[cfg(test)]
 #[path = "latency_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -5,18 +5,29 @@ use entities::values::Moment;
 struct Bench {
     stopwatch: Stopwatch,
     clock: Clock,
-    told: Arc<Mutex<Vec<Command>>>,
+    told: Told,
 }
 
-fn bench() -> Bench {
-    let clock = Clock::manual(Moment::from_millis(1_000_000));
-    let told: Arc<Mutex<Vec<Command>>> = Arc::default();
+/// What was measured, in words.
+pub(crate) type Told = Arc<Mutex<Vec<String>>>;
+
+pub(crate) fn noting(clock: &Clock) -> (Stopwatch, Told) {
+    let told = Told::default();
     let into = told.clone();
     let names = Names {
         transcription: Some("openai"),
         brain: "chat",
     };
-    let stopwatch = Stopwatch::new(clock.clone(), names, move |command| into.lock().unwrap().push(command));
+    let stopwatch = Stopwatch::new(clock.clone(), names, move |command| match command {
+        Command::Measure(marks) => into.lock().unwrap().push(marks.to_string()),
+        other => panic!("{other:?}"),
+    });
+    (stopwatch, told)
+}
+
+fn bench() -> Bench {
+    let clock = Clock::manual(Moment::from_millis(1_000_000));
+    let (stopwatch, told) = noting(&clock);
     Bench { stopwatch, clock, told }
 }
 
@@ -25,14 +36,8 @@ impl Bench {
         self.clock.advance(Duration::from_millis(ms)).await;
     }
 
-    /// What was told, in words.
     fn told(&self) -> Vec<String> {
-        let told = self.told.lock().unwrap();
-        let words = told.iter().map(|command| match command {
-            Command::Measure(marks) => marks.to_string(),
-            other => panic!("{other:?}"),
-        });
-        words.collect()
+        self.told.lock().unwrap().clone()
     }
 }
 

@@ -22,7 +22,10 @@ impl Place {
     /// What a brain is told of it.
     pub fn in_words(&self) -> &'static str {
         match self {
-            Place::Phone { .. } => "You speak on the phone",
+            Place::Phone { .. } => {
+                "You speak on the phone. `[speech]` is something that was said and not understood, `[pressed 1]` a key \
+                 that was pressed"
+            }
             Place::Room => {
                 "You speak with somebody in a browser. `[speech]` is something that was said and not understood, \
                  `[pressed 1]` a key that was pressed"
@@ -77,13 +80,15 @@ impl<L: CallTransport> Conversation<L> {
             deps: deps.clone(),
             session: leg.session(),
         };
+        let moments = transport.moments();
+        // What goes over a line that carries sound is recorded there.
+        let keeps_sound = call.options.recording.is_some() && transport.voice().is_none();
         let (mut speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
-        // What goes over a line is recorded there.
-        speech_out.keeps_sound = call.options.recording.is_some() && place != Place::Room;
+        speech_out.keeps_sound = keeps_sound;
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
         talk.late_words = LateWords::of(deps, leg);
-        talk.moments = Moments::new(Some(deps.clock.clone()));
+        talk.moments = moments.unwrap_or_else(|| Moments::new(Some(deps.clock.clone())));
         talk.judge = Judge::of(deps, leg.session(), calls, recording);
         Ok(talk)
     }

@@ -147,6 +147,14 @@ impl Lines {
         }
     }
 
+    /// No text follows at all.
+    pub fn finish(&mut self) {
+        self.close();
+        if let Some(ahead) = &mut self.ahead {
+            ahead.finish();
+        }
+    }
+
     fn utter_held(&mut self, text: &str) {
         let line = match &mut self.ahead {
             None => Line::of(text, None),

@@ -5,6 +5,8 @@
 //! ([`rules::conversation::phrases`]). Every step is a command to the session, which decides, stores and tells.
 mod ahead;
 mod answer;
+#[cfg(test)]
+mod bench_tests;
 mod chain;
 mod consent;
 pub mod dry_run;
@@ -20,7 +22,7 @@ mod leg;
 mod line;
 mod lines;
 pub mod listeners;
-mod moments;
+pub mod moments;
 mod parts;
 mod session_link;
 mod speech_out;
@@ -34,6 +36,7 @@ pub use leg::{Broken, Place};
 use rules::conversation::{guard, stock_phrases};
 pub use session_link::SessionLink;
 use speech_out::{Over, SpeechOut};
+pub use wishes::{opt_out_key, screen_last};
 
 use crate::deps::Deps;
 use adapters::{
@@ -71,6 +74,8 @@ pub struct Conversation<L> {
     pub caller: Caller,
     /// A machine is talked to: nothing of it is recorded, and nothing asked.
     with_a_machine: bool,
+    /// Why the brain cannot be reached, where that is known before the first word.
+    unreachable: Option<String>,
     judge: Judge,
     late_words: LateWords,
     moments: Moments,
@@ -95,9 +100,6 @@ enum Next {
     Listen,
     Heard(Heard),
 }
-
-/// What a brain is told of keys begins so.
-const PRESSED: &str = "[pressed ";
 
 /// What the brain is told before the talk. Variables are the other side's words or somebody's list: they stand in the prompt
 /// as data, in one line each.
@@ -157,6 +159,7 @@ impl<L: CallTransport> Conversation<L> {
             tool_set,
             caller,
             with_a_machine: false,
+            unreachable: None,
             judge: Judge::none(),
             late_words: LateWords::default(),
             moments: Moments::new(None),
@@ -173,6 +176,11 @@ impl<L: CallTransport> Conversation<L> {
         self.judge = Judge::none();
     }
 
+    /// The brain cannot be reached: all that is said is an apology.
+    pub fn cannot_think(&mut self, why: String) {
+        self.unreachable = Some(why);
+    }
+
     /// From the first word to the last.
     pub async fn hold(mut self) -> SpeechOut<L> {
         let Over = match self.run().await {
@@ -183,6 +191,13 @@ impl<L: CallTransport> Conversation<L> {
     }
 
     async fn run(&mut self) -> Result<std::convert::Infallible, Over> {
+        // Before there was an agent to hear it.
+        if let Some(no) = self.overhear(false).await {
+            return Err(self.heed(no).await);
+        }
+        if let Some(why) = self.unreachable.take() {
+            return Err(self.break_off(EndReason::ProviderError, why).await);
+        }
         self.ask_consent().await?;
         if self.brain.hears() {
             self.speech_out.transport.take_sound_first();
@@ -326,12 +341,26 @@ impl<L: CallTransport> Conversation<L> {
 
     /// Leaves the call's message to a machine.
     pub async fn leave_message(mut self) {
+        let words = self.message();
+        self.say_message(&words).await;
+        self.message_left();
+    }
+
+    /// The words of the call's message.
+    pub fn message(&self) -> String {
         let own = self.call.options.voicemail.message.as_deref();
-        let words = fill(
+        fill(
             own.unwrap_or(&self.agent.definition.first_message),
             &self.call.mentions(),
-        );
-        self.speech_out.say(&words, None).await;
+        )
+    }
+
+    /// A machine that talks on is not listened to.
+    pub async fn say_message(&mut self, words: &str) {
+        self.speech_out.say_whole(words).await;
+    }
+
+    pub fn message_left(&mut self) {
         self.speech_out.tell(Command::MessageLeft);
     }
 }

@@ -1,20 +1,19 @@
 //! Words whose sound is still being made when they begin: the session learns how long they took, and how they sounded.
 use super::*;
-use crate::conversation::transport::{Due, Event, Voice};
+use crate::conversation::{
+    bench_tests::answered,
+    transport::{Due, Event, Voice},
+};
 use adapters::sound::PcmStream;
 use entities::{
     agent::{Channels, ConsentMode},
-    ids::{AgentId, RecordingId, SessionId, TenantId},
-    session::{AnsweredBy, Model, Options, Recorded},
-    values::{Country, Env, Moment},
+    session::{Options, Recorded},
 };
 use futures_util::{
     future::{BoxFuture, FutureExt, pending},
     stream::{self, StreamExt},
 };
-use rules::session::machine::{self, Session};
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// 35 letters, which take 1,925 ms by a guess.
 const TEXT: &str = "Hello, this is Mia from the clinic.";
@@ -71,29 +70,17 @@ impl CallTransport for Line {
 }
 
 fn speech_out(line: Line) -> SpeechOut<Line> {
-    let now = Moment::from_millis(1_000_000);
-    let nobody = E164::parse("+15002000000", Country::US).unwrap();
-    let id = Uuid::from_u128;
-    let owner = (TenantId(id(1)), Env::Test);
     let recording = Recorded {
         channels: Channels::Dual,
         consent: ConsentMode::Notice,
         retention_days: None,
+        transfers: false,
     };
-    let row = Model {
-        options: Options {
-            recording: Some(recording),
-            ..Options::default()
-        },
-        ..Model::new(owner, SessionId(id(2)), (AgentId(id(3)), 1), nobody, now)
+    let options = Options {
+        recording: Some(recording),
+        ..Options::default()
     };
-    let (session, _) = Session::received(row, "https://callboard.test".into(), now);
-    let answer = Command::Answer {
-        by: AnsweredBy::Human,
-        recording_id: RecordingId(id(4)),
-    };
-    let (session, _) = machine::transition(session, answer, now).unwrap();
-    let mut speech_out = SpeechOut::new(SessionLink::Dry(Box::new(session), now), line);
+    let mut speech_out = SpeechOut::new(answered(options), line);
     speech_out.keeps_sound = true;
     speech_out
 }

@@ -53,6 +53,7 @@ impl Tally {
             chunks,
             lead,
             broke_off,
+            timings,
         } = stream;
         let narrow = keeps_sound.then(|| Resampler::new(rate, TELEPHONE).ok()).flatten();
         let count = Arc::new(Mutex::new(Count {
@@ -74,6 +75,7 @@ impl Tally {
             chunks,
             lead,
             broke_off,
+            timings,
         };
         (stream, Tally(count))
     }

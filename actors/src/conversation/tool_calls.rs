@@ -172,11 +172,21 @@ impl<L: CallTransport> Conversation<L> {
         match to {
             Some(to) => self.hand_over(&to).await,
             None => {
-                self.moments.ask();
-                self.speech_out.say(words, None).await;
+                self.ask_for_a_moment(words).await;
                 Ok(())
             }
         }
+    }
+
+    /// With these words, unless somebody has asked for one a short time ago. It answers nothing.
+    async fn ask_for_a_moment(&mut self, words: &str) {
+        if !self.moments.ask() {
+            return;
+        }
+        let stopwatch = self.speech_out.transport.stopwatch();
+        stopwatch.fill(true);
+        self.speech_out.say(words, None).await;
+        stopwatch.fill(false);
     }
 
     pub(super) async fn dawdle(&mut self, ms: i64) -> Result<(), Over> {
@@ -227,7 +237,7 @@ impl<L: CallTransport> Conversation<L> {
         }));
         if late {
             let words = self.stock_phrases().still_working;
-            self.speech_out.say(words, None).await;
+            self.ask_for_a_moment(words).await;
         }
     }
 

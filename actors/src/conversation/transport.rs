@@ -1,9 +1,10 @@
 //! The other side of a talk, whoever carries it: a person of the sandbox, a phone, a browser.
-use super::latency::Stopwatch;
-use crate::{call::leg::Control, room::speech_input::LaterWords};
+use super::{latency::Stopwatch, moments::Moments};
+use crate::{call::leg::Control, voice::speech_input::LaterWords};
 use adapters::{
     brain::{LiveSound, Speech},
     sound::Sound,
+    speech::Turn,
 };
 use entities::{boxed, values::E164};
 use futures_util::future::{BoxFuture, FutureExt, Shared, pending, ready};
@@ -79,6 +80,26 @@ pub enum Event {
     Control(Control),
 }
 
+/// What a brain is told of keys begins so.
+const PRESSED: &str = "[pressed ";
+
+/// What a brain is told of keys.
+pub fn pressed(keys: &str) -> String {
+    format!("{PRESSED}{keys}]")
+}
+
+/// The keys that are told so.
+pub fn keys_in(text: &str) -> Option<&str> {
+    text.strip_prefix(PRESSED)?.strip_suffix(']')
+}
+
+/// What was said or pressed, and is not listened to any more.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Overheard {
+    Words(Words),
+    Pressed(String),
+}
+
 /// What the agent says next.
 pub struct Saying<'a> {
     pub text: &'a str,
@@ -101,6 +122,11 @@ pub trait Voice: Send + Sync {
     /// The sound of some words; it may still be being made. `whole`: they must be heard. `due`: something else is still being
     /// heard before them; `None`: they are waited for from now on.
     fn speak(&self, text: String, whole: bool, due: Option<Due>) -> BoxFuture<'static, Sound>;
+    /// The same of a piece of an answer, asked for while something else may still be heard. Pieces of one turn follow each other in
+    /// the order of these calls.
+    fn speak_in(&self, _turn: &Turn, text: String, due: Due) -> BoxFuture<'static, Sound> {
+        self.speak(text, false, Some(due))
+    }
 }
 
 /// How far the agent's words came.
@@ -115,6 +141,10 @@ pub trait CallTransport: Send {
     /// What measures how soon the other side is answered, on a transport that carries sound.
     fn stopwatch(&self) -> Stopwatch {
         Stopwatch::default()
+    }
+    /// Who else asks for a moment, on a transport whose voice does so by itself: the talk keeps its distance from it.
+    fn moments(&self) -> Option<Moments> {
+        None
     }
     /// How long something really takes that takes so long at the pace of people: the sandbox can hurry.
     fn real_ms(&self, ms: u64) -> u64 {
@@ -132,9 +162,10 @@ pub trait CallTransport: Send {
     fn hush(&self) -> Box<dyn Fn() + Send> {
         Box::new(|| {})
     }
-    /// What was said and is not listened to yet, the first of it, if it is there. `all`: nothing is listened to any more; else only
-    /// what answers nothing, and nothing behind what is to be answered.
-    fn overheard(&mut self, _all: bool) -> Option<Words> {
+    /// What was said and is not listened to yet, the first of it, if it is there. `all`: nothing is listened to any more, keys
+    /// neither; else only what answers nothing, and nothing behind what is to be answered. The key by which somebody opts out comes
+    /// before all that, wherever it was pressed.
+    fn overheard(&mut self, _all: bool) -> Option<Overheard> {
         None
     }
     /// From now on speech is wanted as soon as it is over, by somebody who hears by himself; its words may follow.
@@ -175,10 +206,24 @@ pub trait CallTransport: Send {
 /// What is told comes by this, with a sign that something is under way, where the transport waits.
 pub type Inbox = mpsc::Receiver<(Control, Option<Busy>)>;
 
+/// Somebody else is to take over: what was to be said before would only keep them waiting.
+pub fn is_transfer(control: &Control) -> bool {
+    matches!(control, Control::Transfer(_))
+}
+
+/// Is somebody else to take over by now? All else that is told is kept for later.
+pub fn is_transfer_wanted(inbox: &mut Inbox, later: &mut VecDeque<Control>) -> bool {
+    while later.len() < LATER
+        && let Ok((control, _)) = inbox.try_recv()
+    {
+        later.push_back(control);
+    }
+    later.iter().any(is_transfer)
+}
+
 /// Resolves when somebody else is to take over; all else that is told is kept for later.
 #[boxed]
 pub async fn transfer_wanted(inbox: &mut Inbox, later: &mut VecDeque<Control>) -> E164 {
-    let is_transfer = |control: &Control| matches!(control, Control::Transfer(_));
     loop {
         if let Some(at) = later.iter().position(is_transfer)
             && let Some(Control::Transfer(to)) = later.remove(at)

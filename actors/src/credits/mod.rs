@@ -14,7 +14,7 @@ use entities::{
     values::{Cents, Env, Moment},
 };
 use rules::{commit::Commit, session::command::Command};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// Is so much available? What is free costs nobody anything.
 #[boxed]
@@ -93,7 +93,10 @@ pub fn extend(deps: &Deps, call: Arc<session::Model>, started_at: Moment) {
 }
 
 async fn try_extend(deps: &Deps, call: &session::Model, started_at: Moment) -> Result<()> {
-    let lasted = i32::try_from(deps.clock.now().since(started_at).as_secs()).unwrap_or(i32::MAX);
+    let now = deps.clock.now();
+    // Who was handed over costs as much once more.
+    let twice = call.bridged_at.map_or(Duration::ZERO, |since| now.since(since));
+    let lasted = i32::try_from(now.since(started_at).saturating_add(twice).as_secs()).unwrap_or(i32::MAX);
     let terms = &deps.limits.credits;
     let wanted = terms.hold_after(call.price_cents_per_minute, call.max_duration_seconds, lasted);
     let available = account(deps, (call.tenant_id, call.env)).await?.available();

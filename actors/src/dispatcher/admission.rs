@@ -1,7 +1,15 @@
-//! A call that comes in: it takes a slot, if one is free, between two rounds.
-use super::state::{self, State};
-use crate::{call::in_hand::Call, deps::Deps, router::Admitted};
-use entities::{Error, Result, boxed, changes::Guard};
+//! What is let in between two rounds: a call that comes in, which takes a slot, if one is free; and a second leg of a call that is
+//! there, which takes its turn at the trunk's rate.
+use super::{
+    state::{self, State},
+    trunks,
+};
+use crate::{
+    call::in_hand::Call,
+    deps::Deps,
+    router::{Admitted, Turn},
+};
+use entities::{Error, Result, boxed, changes::Guard, ids::TrunkId, values::Moment};
 use rules::{commit::Commit, dispatch::concurrency::Slot, session::machine::Session};
 
 impl State {
@@ -35,5 +43,17 @@ impl State {
         deps.calls.place(id, |_| deps.carriers.take(deps, leg));
         deps.router.sessions().adopt(session);
         Ok(Admitted::Yes)
+    }
+
+    /// When one more leg may go over that trunk: its token is taken. `None`: not by then, or the trunk takes none.
+    pub fn take_turn(&mut self, deps: &Deps, trunk: TrunkId, by: Moment) -> Option<Turn> {
+        let trunks = &mut self.snapshot.trunks;
+        trunks::look(deps, trunks);
+        let at = trunks.take_turn(trunk, deps.clock.now(), by)?;
+        Some(Turn {
+            at,
+            limiter: self.limiter.clone(),
+            calls_per_second: trunks.live.get(&trunk)?.pace.rate(),
+        })
     }
 }

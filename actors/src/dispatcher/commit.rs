@@ -7,11 +7,27 @@ use super::{
     state::State,
 };
 use crate::deps::Deps;
-use entities::{Error, Result, boxed};
+use entities::{
+    Error, Result, boxed,
+    ids::{CampaignId, TrunkId},
+};
 use futures_util::future::join_all;
-use rules::dispatch::concurrency::Slot;
+use rules::dispatch::{concurrency::Slot, last_second::Paced};
 
 impl State {
+    /// What a call, or a message, of that campaign is held to in its last second, beside the tenant's rate.
+    fn paced(&self, campaign: Option<CampaignId>, trunk: Option<TrunkId>) -> Vec<(Paced, f64)> {
+        let of_campaign = campaign.and_then(|id| {
+            let queue = self.snapshot.campaigns.get(&id)?;
+            Some((Paced::Campaign(id), queue.pace.rate()))
+        });
+        let of_trunk = trunk.and_then(|id| {
+            let trunk = self.snapshot.trunks.live.get(&id)?;
+            Some((Paced::Trunk(id), trunk.pace.rate()))
+        });
+        of_campaign.into_iter().chain(of_trunk).collect()
+    }
+
     /// Commits the intents, all at once, and hands the calls over at their moments. Answers whether all rows were as
     /// expected.
     #[boxed]
@@ -69,8 +85,8 @@ impl State {
             if let Some(campaign) = campaign {
                 deps.pacing_report.dialed(campaign, at);
             }
-            let rate = campaign.and_then(|id| Some((id, self.snapshot.campaigns.get(&id)?.pace.rate())));
-            at_its_moment(deps, self.limiter.clone(), rate, at, move |deps, _| {
+            let paced = self.paced(campaign, None);
+            at_its_moment(deps, self.limiter.clone(), paced, at, move |deps, _| {
                 message.send(deps, permit)
             });
         }
@@ -91,8 +107,8 @@ impl State {
             if let Some(campaign) = campaign {
                 deps.pacing_report.dialed(campaign, at);
             }
-            let rate = campaign.and_then(|id| Some((id, self.snapshot.campaigns.get(&id)?.pace.rate())));
-            at_its_moment(deps, self.limiter.clone(), rate, at, move |deps, late| {
+            let paced = self.paced(campaign, session.call.trunk_id);
+            at_its_moment(deps, self.limiter.clone(), paced, at, move |deps, late| {
                 place(deps, session, at, late)
             });
         }

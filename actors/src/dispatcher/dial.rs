@@ -13,9 +13,9 @@ use entities::{
     Error, Result, boxed,
     campaign::{AgentSnapshot, Caps},
     campaign_hour,
-    changes::{Callable, Guard},
+    changes::{Callable, Guard, KeyCall},
     contact::{Address, Model as Contact},
-    ids::{CampaignId, DeliveryRowId, SessionId, TenantId},
+    ids::{CampaignId, DeliveryRowId, SessionId, TenantId, TrunkId},
     session as sessions,
     values::{Cents, E164, Moment, Variables},
 };
@@ -86,6 +86,8 @@ pub struct Known {
 #[derive(Clone, Copy, Debug)]
 pub struct Intent {
     pub known: Known,
+    /// What a live call goes over, and its version.
+    pub trunk: Option<(TrunkId, i32)>,
     pub at: Moment,
     /// What it sets aside.
     pub hold: Cents,
@@ -118,13 +120,19 @@ pub fn settle(deps: &Deps, settled: &Settled, queue: &Queue) -> Result<Commit> {
 
 /// The intent to call a contact, as it was planned.
 #[boxed]
-pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall) -> Result<Dial> {
+pub async fn dial(
+    deps: &Deps,
+    (known, trunk): (Known, Option<(TrunkId, i32)>),
+    queue: &Queue,
+    planned: PlannedCall,
+) -> Result<Dial> {
     let now = deps.clock.now();
     let PlannedCall {
         turn,
         at,
         hold,
         from_number,
+        trunk_id,
         ..
     } = planned;
     let Turn {
@@ -141,6 +149,7 @@ pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall
     let row = sessions::Model {
         hold_cents: hold,
         from_number,
+        trunk_id,
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
@@ -150,6 +159,7 @@ pub async fn dial(deps: &Deps, known: Known, queue: &Queue, planned: PlannedCall
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
     let intent = Intent {
         known,
+        trunk,
         at,
         hold,
         hours,
@@ -214,6 +224,16 @@ impl Intent {
                 caps: self.caps,
             }),
         ]);
+        let trunk = self.trunk.map(|(trunk, version)| Guard::Trunk(trunk, version));
+        let of_key = call.api_key_id.map(|api_key_id| {
+            Guard::KeyHasRoom(KeyCall {
+                api_key_id,
+                session_id: call.id,
+                most: machine::cost(call.price_cents_per_minute, call.max_duration_seconds),
+                dialed_at: self.at,
+            })
+        });
+        commit.changes.guards.extend(trunk.into_iter().chain(of_key));
         commit.changes.dials.push(entities::dial::Model {
             tenant_id: call.tenant_id,
             env: call.env,
@@ -250,6 +270,7 @@ fn session_row(
         last_name: contact.last_name.clone(),
         campaign_id: Some(queue.id),
         contact_id: Some(contact.id),
+        api_key_id: queue.api_key_id,
         attempt: contact.attempts + 1,
         variables: variables(&queue.plan.variables, contact),
         metadata: queue.plan.metadata.clone(),

@@ -1,8 +1,8 @@
 //! The dispatcher of one tenant: decides which contact is called next, and when.
 //!
 //! Three gates must be open for a call: a token (of the trunk's, the tenant's and the campaign's rate), a slot (of the
-//! tenant's and of the campaign's concurrency) and the contact's eligibility. Sessions that the API has queued come first; campaigns share
-//! what is left by weight. Contacts stay in the database and are read in small batches.
+//! tenant's and of the campaign's concurrency, and a channel of a trunk that is up) and the contact's eligibility. Sessions
+//! that the API has queued come first; campaigns share what is left by weight. Contacts stay in the database and are read in small batches.
 //!
 //! The intent to call is one transaction: the contact's move, the session's row and their events, on condition that the
 //! campaign and the tenant are still as they were known, and that the do-not-call list, the caps and the hours allow it. Only
@@ -11,20 +11,26 @@ mod admission;
 mod commit;
 mod dial;
 mod message;
+mod moved;
 mod opening;
 pub mod pacing_report;
 mod place;
 mod rounds;
 mod state;
+mod trunks;
 mod waiting;
 mod windows;
 
 use crate::{
     deps::Deps,
-    router::{Admitted, Arrival},
+    router::{Admitted, Arrival, Turn},
 };
 use actix::prelude::*;
-use entities::{Error, Result, ids::TenantId, values::Moment};
+use entities::{
+    Error, Result,
+    ids::{TenantId, TrunkId},
+    values::Moment,
+};
 use rounds::{Next, work};
 use rules::{dispatch::round::WakeAt, effect::DispatchHint};
 use runtime::{
@@ -62,6 +68,21 @@ impl Admit {
             arrival,
             busy: clock.busy(),
         }
+    }
+}
+
+/// One more leg of a live call is to go over that trunk: when may it? Its token is taken; `None`: not by then.
+#[derive(Message)]
+#[rtype(result = "Result<Option<Turn>>")]
+pub struct TakeTurn {
+    trunk: TrunkId,
+    by: Moment,
+    busy: Busy,
+}
+impl TakeTurn {
+    pub fn new(trunk: TrunkId, by: Moment, clock: &Clock) -> Self {
+        let busy = clock.busy();
+        TakeTurn { trunk, by, busy }
     }
 }
 
@@ -130,6 +151,20 @@ impl Dispatcher {
         )))
     }
 
+    /// Answers between two rounds, with the mailbox shut; a round follows.
+    fn answer<T: 'static>(
+        &self,
+        work: impl Future<Output = (Option<State>, T, Busy)> + 'static,
+    ) -> AtomicResponse<Self, T> {
+        AtomicResponse::new(Box::pin(work.into_actor(self).map(
+            |(state, answer, busy), dispatcher, ctx| {
+                dispatcher.state = state;
+                dispatcher.want_round(busy, ctx);
+                answer
+            },
+        )))
+    }
+
     fn set_alarm(&mut self, at: Option<Moment>, ctx: &mut Context<Self>) {
         if let Some((_, alarm)) = self.alarm.take() {
             ctx.cancel_future(alarm);
@@ -188,15 +223,12 @@ impl Handler<Admit> for Dispatcher {
     type Result = AtomicResponse<Self, Result<Admitted>>;
     fn handle(&mut self, admit: Admit, _: &mut Context<Self>) -> Self::Result {
         let (deps, tenant, known) = (self.deps.clone(), self.link.id, self.state.take());
-        let admitting = async move {
+        self.answer(async move {
             let Admit { arrival, busy } = admit;
             let Arrival { session, call, commit } = arrival;
-            let mut state = match known {
-                Some(state) if !state.outdated => state,
-                known => match State::read(&deps, tenant, known).await {
-                    Ok(state) => state,
-                    Err(error) => return (None, Err(error), busy),
-                },
+            let mut state = match State::current(&deps, tenant, known).await {
+                Ok(state) => state,
+                Err(error) => return (None, Err(error), busy),
             };
             let mut admitted = state.admit(&deps, session.clone(), call.clone(), commit.clone()).await;
             if let Err(Error::Stale) = admitted {
@@ -208,14 +240,23 @@ impl Handler<Admit> for Dispatcher {
                 admitted = state.admit(&deps, session, call, commit).await;
             }
             (Some(state), admitted, busy)
-        };
-        AtomicResponse::new(Box::pin(admitting.into_actor(self).map(
-            |(state, admitted, busy), dispatcher, ctx| {
-                dispatcher.state = state;
-                dispatcher.want_round(busy, ctx);
-                admitted
-            },
-        )))
+        })
+    }
+}
+
+impl Handler<TakeTurn> for Dispatcher {
+    type Result = AtomicResponse<Self, Result<Option<Turn>>>;
+    fn handle(&mut self, TakeTurn { trunk, by, busy }: TakeTurn, _: &mut Context<Self>) -> Self::Result {
+        let (deps, tenant, known) = (self.deps.clone(), self.link.id, self.state.take());
+        self.answer(async move {
+            match State::current(&deps, tenant, known).await {
+                Ok(mut state) => {
+                    let turn = state.take_turn(&deps, trunk, by);
+                    (Some(state), Ok(turn), busy)
+                }
+                Err(error) => (None, Err(error), busy),
+            }
+        })
     }
 }
 
@@ -233,7 +274,13 @@ impl Handler<Stop> for Dispatcher {
         let idle = self.state.as_ref().is_some_and(State::is_idle);
         match stop {
             Stop::Idle if !idle => self.link.stay(),
-            Stop::Idle | Stop::Shutdown => ctx.stop(),
+            Stop::Idle | Stop::Shutdown => {
+                // What was learnt of their rates ends with it.
+                if let Some(state) = &self.state {
+                    self.deps.trunks.unpaced(state.snapshot.trunks.live.keys());
+                }
+                ctx.stop();
+            }
         }
     }
 }

@@ -3,8 +3,8 @@ use crate::{deps::Deps, session::caller_id};
 use entities::{
     Result, boxed,
     campaign::{Channel, Model as Campaign},
-    campaign_hour, contact, tally,
-    values::Zone,
+    campaign_hour, contact, number, tally,
+    values::{Env, Zone},
 };
 use rules::{
     dispatch::{
@@ -35,7 +35,12 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
         let default = caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?;
         plan.from_numbers.extend(default);
     }
+    let trunks = match (plan.channel, campaign.env) {
+        (Channel::Phone, Env::Live) => number::trunks_of(db, campaign.tenant_id, &plan.from_numbers).await?,
+        _ => Vec::new(),
+    };
     let rows = Rows {
+        trunks: trunks.into_iter().collect(),
         zones: contact::fresh_zones(db, campaign.id).await?,
         usage: Usage {
             dialed_today,

@@ -1,12 +1,12 @@
 //! The last step of a dispatch: a call, or a message, that is committed leaves at its moment, or not at all.
 use crate::deps::Deps;
 use entities::{
-    ids::{CampaignId, SessionId, TenantScoped},
+    ids::{SessionId, TenantScoped},
     session as sessions,
     values::Moment,
 };
 use rules::{
-    dispatch::last_second::LastSecondLimiter,
+    dispatch::last_second::{LastSecondLimiter, Paced},
     session::{
         command::Command as SessionCommand,
         machine::{PLACED_WITHIN_MS, Session},
@@ -14,11 +14,12 @@ use rules::{
 };
 use std::sync::Arc;
 
-/// Hands a committed call, or message, over at its moment; and says whether that has passed too long ago for a call.
+/// Hands a committed call, or message, over at its moment; and says whether that has passed too long ago for a call. `paced`: what
+/// has a rate beside the tenant.
 pub fn at_its_moment(
     deps: &Deps,
     limiter: Arc<LastSecondLimiter>,
-    campaign: Option<(CampaignId, f64)>,
+    paced: Vec<(Paced, f64)>,
     at: Moment,
     hand_over: impl FnOnce(&Deps, bool) + Send + 'static,
 ) {
@@ -28,7 +29,7 @@ pub fn at_its_moment(
     deps.runtime.clone().spawn(async move {
         busy = deps.clock.busy_until(at, busy).await;
         limiter.begin_to_wait();
-        while let Err(free_at) = limiter.pass(campaign, deps.clock.now()) {
+        while let Err(free_at) = limiter.pass(&paced, deps.clock.now()) {
             busy = deps.clock.busy_until(free_at, busy).await;
         }
         limiter.end_to_wait();

@@ -2,7 +2,8 @@
 use super::{
     dial::{self, Dial},
     message::{self, MessageIntent, Places},
-    state::{State, funds},
+    state::{State, funds, learn_keys},
+    trunks,
 };
 use crate::{credits::fall_short, deps::Deps, holds};
 use entities::{
@@ -15,6 +16,7 @@ use rules::{
     campaign::machine::Command as CampaignCommand,
     commit::Commit,
     dispatch::{
+        key_limits::KeyLimits,
         plan::{Plan, plan},
         round::WakeAt,
         waiting::Begun,
@@ -48,10 +50,11 @@ impl Intents {
 /// Dispatches what may be dispatched now, as much as is committed together.
 #[boxed]
 pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result<(State, Next)> {
-    let mut state = match state {
-        Some(state) if !state.outdated => state,
-        known => State::read(deps, tenant, known).await?,
-    };
+    let mut state = State::current(deps, tenant, state).await?;
+    if state.outdated {
+        // More of its calls that wait have to be moved, or one has changed at this moment.
+        return Ok((state, Next::Again));
+    }
     let mut wake_at = WakeAt::default();
     if deps.is_draining() {
         return Ok((state, Next::Wait(wake_at)));
@@ -64,8 +67,13 @@ pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result
     if state.sees_lifted(deps).await? {
         state = State::read(deps, tenant, Some(state)).await?;
     }
-    state.snapshot.grow_trunks(deps.clock.now(), &mut wake_at);
+    trunks::look(deps, &mut state.snapshot.trunks);
+    state.snapshot.trunks.grow(deps.clock.now(), &mut wake_at);
     state.snapshot.funds = funds(deps, tenant).await?;
+    state.snapshot.keys = KeyLimits::default();
+    let keys = state.snapshot.campaigns.values().filter_map(|queue| queue.api_key_id);
+    let keys = keys.collect();
+    learn_keys(deps, &mut state.snapshot.keys, keys, deps.clock.now()).await?;
     let (intents, wake_at) = state.intents(deps, wake_at).await?;
     if intents.is_empty() {
         state.tell_short(deps).await?;
@@ -117,7 +125,10 @@ impl State {
         }
         for call in plan.calls {
             let queue = of(call.campaign)?;
-            intents.dials.push(dial::dial(deps, self.known, queue, call).await?);
+            let trunk = self.snapshot.trunks.as_known(call.trunk_id);
+            intents
+                .dials
+                .push(dial::dial(deps, (self.known, trunk), queue, call).await?);
         }
         for (planned, permit) in plan.messages.into_iter().zip(permits) {
             let queue = of(planned.campaign)?;

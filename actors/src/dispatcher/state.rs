@@ -1,12 +1,12 @@
 //! What a dispatcher knows: the snapshot that its rounds are decided from, and whether the rows still say the same.
-use super::{dial::Known, opening};
+use super::{dial::Known, moved, opening, trunks};
 use crate::{deps::Deps, holds, holds::state::Hold};
 use entities::{
-    Result, boxed, campaign as campaigns,
+    Result, api_key, boxed, campaign as campaigns,
     campaign::Channel,
     dispatch_block,
-    ids::TenantId,
-    ledger, session as sessions,
+    ids::{ApiKeyId, TenantId},
+    ledger, session as sessions, sip_trunk,
     values::{Env, Moment, Zone},
 };
 use rules::{
@@ -14,12 +14,11 @@ use rules::{
         concurrency::{Concurrency, Slot},
         fair::RoundRobin,
         funds::{Funds, Purse},
-        last_second::LastSecondLimiter,
+        key_limits::KeyLimits,
+        last_second::{LastSecondLimiter, Paced},
         limiting::LimitingFactor,
         pace::Pace,
-        per_env::PerEnv,
         snapshot::Snapshot,
-        trunk::Trunk,
     },
     effect::DispatchHint,
 };
@@ -46,22 +45,23 @@ impl State {
         // Of a pause that began a moment ago a dial is told only that something has changed.
         holds::look(deps).await?;
         let row = entities::tenant::load(db, tenant).await?;
+        let outdated = moved::follow(deps, tenant).await?;
         let running = campaigns::dispatchable(db, tenant).await?;
         let live = sessions::live(db, tenant).await?;
         let most = deps.limits.max_calls_per_second;
-        let (mut old, pace, limiter, trunks, mut ring) = match known {
+        let (mut old, pace, limiter, old_trunks, mut ring) = match known {
             Some(State { snapshot, limiter, .. }) => (
                 snapshot.campaigns,
                 snapshot.pace,
                 limiter,
-                snapshot.trunks,
+                Some(snapshot.trunks),
                 snapshot.ring,
             ),
             None => (
                 BTreeMap::new(),
                 Pace::new(most),
                 Arc::new(LastSecondLimiter::new(most)),
-                PerEnv::new(|_| Trunk::new(most)),
+                None,
                 RoundRobin::default(),
             ),
         };
@@ -80,7 +80,12 @@ impl State {
             deps.pacing_report.forget(gone);
         }
         ring.keep(campaigns.keys().copied());
-        limiter.keep(|id| campaigns.contains_key(id), deps.clock.now());
+        let trunks = trunks::of_rows(sip_trunk::all_of(db, tenant).await?, old_trunks, most);
+        let is_left = |paced: &Paced| match paced {
+            Paced::Campaign(id) => campaigns.contains_key(id),
+            Paced::Trunk(id) => trunks.live.contains_key(id),
+        };
+        limiter.keep(is_left, deps.clock.now());
         Ok(State {
             known: Known {
                 tenant,
@@ -95,13 +100,23 @@ impl State {
                 trunks,
                 blocks: dispatch_block::of(db, tenant).await?,
                 funds: funds(deps, tenant).await?,
+                keys: KeyLimits::default(),
                 campaigns,
                 ring,
                 live: live.into_iter().map(|live| (live.id, Slot::from(live))).collect(),
             },
             queued: true,
-            outdated: false,
+            outdated,
         })
+    }
+
+    /// As it is known, or read again, if the rows may say something else.
+    #[boxed]
+    pub async fn current(deps: &Deps, tenant: TenantId, known: Option<State>) -> Result<State> {
+        match known {
+            Some(state) if !state.outdated => Ok(state),
+            known => State::read(deps, tenant, known).await,
+        }
     }
 
     pub fn is_idle(&self) -> bool {
@@ -113,7 +128,10 @@ impl State {
         match hint {
             DispatchHint::CampaignsChanged => (self.outdated, self.queued) = (true, true),
             DispatchHint::SessionQueued => self.queued = true,
-            DispatchHint::SlotFreed(_) | DispatchHint::MessageEnded(_) | DispatchHint::TrunkCongested(_) => {
+            DispatchHint::SlotFreed(_)
+            | DispatchHint::MessageEnded(_)
+            | DispatchHint::TrunkCongested(_)
+            | DispatchHint::NoRoom => {
                 self.snapshot.hinted(hint, now);
             }
         }
@@ -152,6 +170,19 @@ pub async fn funds(deps: &Deps, tenant: TenantId) -> Result<Funds> {
         Env::Live => live,
         Env::Test => test,
     }))
+}
+
+/// Reads what those keys have used of their limits, if it is not known yet.
+#[boxed]
+pub async fn learn_keys(deps: &Deps, known: &mut KeyLimits, mut keys: Vec<ApiKeyId>, now: Moment) -> Result<()> {
+    keys.retain(|key| !known.knows(*key));
+    keys.sort_unstable();
+    keys.dedup();
+    for key in api_key::of_ids(&deps.db.read, &keys).await? {
+        let used = sessions::key_use(&deps.db.read, &key, now, &[]).await?;
+        known.learn(key, used);
+    }
+    Ok(())
 }
 
 /// Is there who hands over what it writes? The operator may have taken the provider away: the campaign waits, and it alone.

@@ -1,7 +1,7 @@
 //! The turns of sessions that wait for a slot.
 use super::{
     dial::{self, Dial},
-    state::State,
+    state::{State, learn_keys},
 };
 use crate::{
     deps::Deps,
@@ -20,7 +20,10 @@ use rules::{
         waiting::{self, Admission, Begun, Guards, Ruling},
     },
     eligibility::direct_caps,
-    session::machine::Session,
+    session::{
+        command::{Command, RejectReason},
+        machine::Session,
+    },
 };
 use std::sync::Arc;
 
@@ -32,16 +35,25 @@ impl State {
         if !self.queued {
             return Ok(dials);
         }
-        let (mut after, mut left) = (None, false);
+        let (mut after, mut left, mut waits_for_others) = (None, false, false);
         'queue: loop {
-            let waiting = sessions::queued(&deps.db.read, self.known.tenant, after, ROUND as u64).await?;
+            let passed = begun.closed.passed();
+            let waiting = sessions::queued(&deps.db.read, self.known.tenant, after, &passed, ROUND as u64).await?;
             let Some(last) = waiting.last() else { break };
             after = Some(last.id);
+            let keys = waiting.iter().filter_map(|row| row.api_key_id).collect();
+            learn_keys(deps, &mut self.snapshot.keys, keys, now).await?;
             for row in waiting {
                 let is_in_hand = deps.calls.contains(row.id);
                 match waiting::admit(&mut self.snapshot, begun, &row, is_in_hand, now) {
                     Admission::WithItsCampaign => {}
                     Admission::Stays => left = true,
+                    // Those behind it that go over the same, or are the same key's, are not read: one look is enough.
+                    Admission::NoTrunk | Admission::KeyIsFull => waits_for_others = true,
+                    Admission::Nowhere => {
+                        let why = Command::Reject(RejectReason::NoTrunk);
+                        deps.router.sessions().tell(row.key(), why);
+                    }
                     Admission::NoToken => {
                         left = true;
                         break 'queue;
@@ -55,7 +67,7 @@ impl State {
                 break;
             }
         }
-        self.queued = left;
+        self.queued = left || waits_for_others;
         Ok(dials)
     }
 
@@ -100,9 +112,11 @@ impl State {
         if !waiting::take(&mut self.snapshot, begun, &row, (at, hold)) {
             return Ok(None);
         }
+        let trunk = self.snapshot.trunks.as_known(row.trunk_id);
         let session = Session::from_row(row, deps.base_url.clone())?;
         let intent = dial::Intent {
             known: self.known,
+            trunk,
             at,
             hold,
             hours,

@@ -82,7 +82,7 @@ async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<()> {
     let session = TenantScoped::new(key.tenant_id, key.env, row.session_id);
     let call = session::load_even_deleted(&deps.db.read, session).await;
     // Where no line was, the disk of the spools is not waited for.
-    if !call.is_ok_and(|call| call.room_id.is_none()) {
+    if !call.is_ok_and(|call| !call.has_line()) {
         let erased = studio.spools.erase(&spool_name(session)).await;
         erased.map_err(Error::Unavailable)?;
     }
@@ -101,7 +101,7 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
     let db = &deps.db.read;
     let row = recording::load(db, key).await?;
     let call = session::load_even_deleted(db, TenantScoped::new(key.tenant_id, key.env, row.session_id)).await?;
-    *spooled = call.room_id.is_some();
+    *spooled = call.has_line();
     let quarters = (1 + call.duration_seconds / 900).clamp(1, AT_ONCE as i32);
     // A disk of spools that hangs keeps no other calls waiting.
     let permits = match *spooled {

@@ -66,6 +66,10 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
     if let Some(email) = &new.email {
         barred::email(email).map_err(|_| Error::invalid("participant.email", "is not an e-mail address"))?;
     }
+    if new.recording.transfers == Some(true) {
+        let why = "is for telephone calls: a room has no line that could be handed over; leave it out";
+        return Err(Error::invalid("recording.transfers", why));
+    }
     deps.providers.check(&agent.definition, env)?;
     if store::count_open(db, tenant, env).await? >= MAX_OPEN {
         let why = format!("at most {MAX_OPEN} rooms can be open at once: end some, or let them expire sooner");

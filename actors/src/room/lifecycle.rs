@@ -1,10 +1,10 @@
 //! The rooms that somebody is in, or is joining, in this process: each one's bridge, its talk, and the browser's connection of the
 //! moment.
-use super::{
-    conversation::RoomConversation,
-    live_rooms::{LiveRoom, Ways},
+use super::{conversation::RoomConversation, live_rooms::LiveRoom};
+use crate::{
+    call::leg::{Leg, Ways},
+    deps::Deps,
 };
-use crate::{call::leg::Leg, deps::Deps};
 use entities::{
     Error, Result,
     ids::SessionId,

@@ -1,9 +1,8 @@
 //! The rooms that somebody is in, or is joining, in this process.
-use crate::call::leg::{Control, Leg};
+use crate::call::leg::{Control, Leg, Ways};
 use entities::ids::{ParticipantId, RoomId, SessionId, TenantScoped};
 use media::{
     bridge::MediaBridge,
-    mic::MicEvent,
     webrtc::{Connection, Media},
 };
 use runtime::clock::Busy;
@@ -86,6 +85,3 @@ impl LiveRooms {
         Some(live.inbox.try_send((control, None)).is_ok())
     }
 }
-
-/// How the talk learns what the participant does, and what others want of it.
-pub type Ways = (mpsc::Receiver<MicEvent>, mpsc::Receiver<(Control, Option<Busy>)>);

@@ -6,16 +6,9 @@
 pub mod actor;
 pub mod conversation;
 mod create;
-mod ears;
 pub mod join;
 pub mod lifecycle;
 pub mod link;
 pub mod live_rooms;
-mod outbox;
-pub mod speech_input;
-mod spoken_turn;
-pub mod transport;
-mod user_input;
-pub mod voices;
 
 pub use create::{New, create};

@@ -2,7 +2,7 @@
 use entities::{
     Error, Result, boxed,
     connection::Connection,
-    ids::TenantId,
+    ids::{TenantId, TrunkId},
     number::{self, Usability},
     values::{E164, Env},
 };
@@ -32,6 +32,16 @@ pub async fn default_of(db: &Connection, (tenant, env): (TenantId, Env)) -> Resu
             Ok(Some(own.unwrap_or_else(E164::sandbox_caller)))
         }
     }
+}
+
+/// What a live call goes over that shows this number. `None`: the number has no trunk any more; a call of the sandbox has none.
+#[boxed]
+pub async fn trunk_of(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<Option<TrunkId>> {
+    if env == Env::Test {
+        return Ok(None);
+    }
+    let found = number::trunks_of(db, tenant, std::slice::from_ref(number)).await?;
+    Ok(found.into_iter().map(|(_, trunk)| trunk).next())
 }
 
 /// May the workspace's calls show it? Else why not, as an error of `from_number`.

@@ -9,7 +9,7 @@ use crate::{
     deps::Deps,
 };
 use entities::{
-    Error, Result, agent, boxed,
+    Error, Result, agent, api_key, boxed,
     ids::{AgentId, SessionId, TenantId, TenantScoped},
     session::{self as store, Model, Sandbox, Voicemail},
     values::{E164, Env, Metadata, Moment, Variables, Zone},
@@ -46,6 +46,8 @@ pub struct New {
     pub voicemail: Voicemail,
     pub recording: RecordingOverride,
     pub sandbox: Option<Sandbox>,
+    /// Who asks, if its limits count.
+    pub api_key: Option<api_key::Model>,
 }
 
 /// A call can be scheduled so far ahead.
@@ -77,9 +79,13 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
     settings::check_sandbox(env, new.sandbox.as_ref())?;
     deps.providers.check(&agent.definition, env)?;
     let if_closed = new.if_closed;
+    let api_key = new.api_key.clone();
     let row = row(deps, (tenant, env), &agent, new, now).await?;
     let row = intake::check(deps, row, if_closed).await?;
     intake::check_capacity(deps, &row).await?;
+    if let Some(key) = api_key {
+        intake::check_key(deps, &key, &row).await?;
+    }
     let (session, effects) = Session::queued(row, deps.base_url.clone(), now);
     let session = birth::create_or_find(deps, Birth::of(session, effects)).await?;
     Ok(session.row())
@@ -89,6 +95,7 @@ async fn row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, new: New
     let definition = &agent.definition;
     let id = new.id.unwrap_or_else(|| deps.ids.next());
     let from_number = caller_id::of_call(&deps.db.read, owner, new.from_number).await?;
+    let trunk_id = caller_id::trunk_of(&deps.db.read, owner, &from_number).await?;
     let chosen = [new.voice_id.as_deref(), definition.voice_id.as_deref()];
     let most = definition.max_duration_seconds.get();
     let asked = CallOverrides {
@@ -100,6 +107,8 @@ async fn row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, new: New
     Ok(Model {
         voice_id: Some(voice::of_call(deps, chosen, &definition.language)),
         from_number: Some(from_number),
+        trunk_id,
+        api_key_id: new.api_key.as_ref().and_then(api_key::Model::counted),
         email: new.email,
         first_name: new.first_name,
         last_name: new.last_name,

@@ -7,18 +7,20 @@ use crate::{
     people::{People, people},
 };
 use entities::{
-    Error, Result, boxed,
+    Error, Result, api_key, boxed,
     campaign::Channel,
     contact::Address,
     dispatch_block::{self, Reason},
-    session::{self as store, Model},
+    session::{self as store, KeyFull, Model},
     tenant,
-    values::Env,
+    values::{Cents, Env, Moment},
 };
 use rules::{
     dispatch::concurrency::Concurrency,
     eligibility::{self, Rule, Terms, Verdict, direct_caps, ring_ms},
     hours::{self, Rules},
+    reach::Reach,
+    session::machine::cost,
 };
 
 /// What a call that is made outside the calling hours becomes.
@@ -49,6 +51,10 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         ));
     }
     let tenant = tenant::load(db, row.tenant_id).await?;
+    if row.env == Env::Live && !to_number.is_sandbox() {
+        let reach = Reach::of(&tenant, &deps.limits)?;
+        reach.check(to_number).map_err(|beyond| beyond.of_field("to_number"))?;
+    }
     let whom = Address::Number(to_number.clone());
     let owner = (row.tenant_id, row.env);
     let whose = People {
@@ -64,24 +70,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
             Env::Live => Error::invalid("to_number", "is a sandbox number: use a test key"),
         });
     }
-    let blocks = dispatch_block::of(db, row.tenant_id).await?;
-    if let Some(block) = blocks.iter().find(|block| block.env == row.env) {
-        return Err(match block.reason {
-            Reason::Credits => Error::InsufficientCredits,
-            Reason::Suspension => Error::PlanLimit("the workspace is suspended: ask the operator".into()),
-        });
-    }
-    let hold = deps
-        .limits
-        .credits
-        .hold(row.price_cents_per_minute, row.max_duration_seconds);
-    if credits::set_aside(deps, owner, hold).await?.is_none() {
-        // With whole holds, what cannot be afforded blocks, and whoever pays by the event must hear of it.
-        if deps.limits.credits.hold_seconds == 0 {
-            credits::refuse(deps, owner, hold).await?;
-        }
-        return Err(Error::InsufficientCredits);
-    }
+    is_paid_for(deps, &row).await?;
     let rules = Rules::direct(row.env, tenant.timezone);
     let calling_hours = rules.of(&hours::group(to_number, row.timezone));
     let caps = direct_caps(&deps.limits);
@@ -119,6 +108,30 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
     }
 }
 
+/// Nothing blocks the workspace, and its credits suffice.
+async fn is_paid_for(deps: &Deps, row: &Model) -> Result<()> {
+    let blocks = dispatch_block::of(&deps.db.read, row.tenant_id).await?;
+    if let Some(block) = blocks.iter().find(|block| block.env == row.env) {
+        return Err(match block.reason {
+            Reason::Credits => Error::InsufficientCredits,
+            Reason::Suspension => Error::PlanLimit("the workspace is suspended: ask the operator".into()),
+        });
+    }
+    let owner = (row.tenant_id, row.env);
+    let hold = deps
+        .limits
+        .credits
+        .hold(row.price_cents_per_minute, row.max_duration_seconds);
+    if credits::set_aside(deps, owner, hold).await?.is_none() {
+        // With whole holds, what cannot be afforded blocks, and whoever pays by the event must hear of it.
+        if deps.limits.credits.hold_seconds == 0 {
+            credits::refuse(deps, owner, hold).await?;
+        }
+        return Err(Error::InsufficientCredits);
+    }
+    Ok(())
+}
+
 /// Is there a slot for a call that does not want to wait, and room in the queue for one that does? One that is to leave now is
 /// refused while nothing may leave.
 #[boxed]
@@ -142,4 +155,71 @@ pub async fn check_capacity(deps: &Deps, row: &Model) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Have the limits of the key that asks room for it, behind those that wait already? One for later is asked about then: what counts is
+/// the transaction of its dial.
+#[boxed]
+pub async fn check_key(deps: &Deps, key: &api_key::Model, row: &Model) -> Result<()> {
+    let (db, now) = (&deps.db.read, deps.clock.now());
+    let most = cost(row.price_cents_per_minute, row.max_duration_seconds);
+    fits_a_day(key, most, "")?;
+    if !key.has_limits() || row.scheduled_at.is_some_and(|at| at > now) {
+        return Ok(());
+    }
+    // Both as they are at one moment: a call that leaves between two looks would be in neither.
+    let moment = db.snapshot().await?;
+    let mut used = store::key_use(&moment, key, now, &[]).await?;
+    let waiting = store::waiting_of_key(&moment, key.id).await?;
+    moment.rollback().await?;
+    for most in waiting {
+        used.add(most, now);
+    }
+    match used.is_full(key, most, now) {
+        None => Ok(()),
+        Some(full) => Err(no_room(key, (full, used.spent), (most, row.max_duration_seconds), now)),
+    }
+}
+
+/// Could one call that costs so much at most ever leave with it? Else it would wait in vain, on any day. `whose`: longest duration, with
+/// a space behind it, where that is not the call's own.
+pub fn fits_a_day(key: &api_key::Model, most: Cents, whose: &str) -> Result<()> {
+    let Some(max) = key.max_spend_cents_per_day.filter(|max| most.0 > i64::from(*max)) else {
+        return Ok(());
+    };
+    let why = format!(
+        "{whose}lets one call cost {} cents, more than the {max} that this key's calls may cost in a day \
+         (`max_spend_cents_per_day`): lower it, or use a key with a higher limit",
+        most.0
+    );
+    Err(Error::invalid("max_duration_seconds", why))
+}
+
+/// What to do about it, in words.
+fn no_room(key: &api_key::Model, (full, spent): (KeyFull, Cents), (most, seconds): (Cents, i32), now: Moment) -> Error {
+    let retry_after_seconds = full.until().since(now).as_secs() + 1;
+    let (limit, reason) = match full {
+        KeyFull::Spend { until } => {
+            let max = key.max_spend_cents_per_day.unwrap_or_default();
+            let reason = format!(
+                "this key's calls may cost {max} cents a day: {} are spent or set aside, and {seconds} seconds can cost {}; \
+                 wait until {until}, lower `max_duration_seconds`, or use a key with a higher limit",
+                spent.0, most.0
+            );
+            ("max_spend_cents_per_day", reason)
+        }
+        KeyFull::Calls { until } => {
+            let max = key.max_calls_per_minute.unwrap_or_default();
+            let reason = format!(
+                "this key may place {max} calls a minute, those that wait included; wait until {until}, or use a key with a \
+                 higher limit"
+            );
+            ("max_calls_per_minute", reason)
+        }
+    };
+    Error::KeyLimit {
+        limit,
+        reason,
+        retry_after_seconds,
+    }
 }

@@ -170,17 +170,16 @@ fn check_way(deps: &Deps, env: Env, method: Method) -> Result<()> {
     let has_way = match (env, method) {
         (Env::Test, Method::Sms | Method::Call) => true,
         (Env::Live, Method::Sms) => deps.sms.of(env).is_some(),
-        // No live carrier is built.
+        // Codes are not spoken over live calls.
         (Env::Live, Method::Call) => false,
     };
-    let missing = match method {
-        Method::Sms => "SMS provider",
-        Method::Call => "carrier",
+    let why = match method {
+        Method::Sms => "no SMS provider is configured to send the code; with a test key the code is shown instead",
+        Method::Call => {
+            "codes are not spoken over live calls: use `method` `sms`; with a test key the code is shown instead"
+        }
     };
-    has_way.then_some(()).ok_or_else(|| {
-        let why = format!("no {missing} is configured to send the code; with a test key the code is shown instead");
-        Error::NotConfigured(why)
-    })
+    has_way.then_some(()).ok_or_else(|| Error::NotConfigured(why.into()))
 }
 
 /// In every text with a code.

@@ -12,7 +12,7 @@ use crate::{
     connection::Connection,
     db::Db,
     error::{Error, Result},
-    ids::{AgentId, CampaignId, TenantId, TenantScoped},
+    ids::{AgentId, ApiKeyId, CampaignId, TenantId, TenantScoped},
     keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
@@ -92,6 +92,8 @@ pub struct Model {
     pub paused_at: Option<Moment>,
     pub completed_at: Option<Moment>,
     pub completed_reason: Option<CompletedReason>,
+    /// The key that started it, if that one has limits.
+    pub api_key_id: Option<ApiKeyId>,
     /// What it leaves behind is removed bit by bit.
     pub deleted_at: Option<Moment>,
     /// The version that changed its retries, caps or schedule last; 0: none has.

@@ -1,12 +1,12 @@
 //! What must hold inside the transaction that commits: the law, and what somebody has decided by.
 use crate::{
-    boxed, campaign,
+    api_key, boxed, campaign,
     connection::Transaction,
     dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
-    ids::{CampaignId, SessionId, TenantId},
-    message_send, tally, tenant,
-    values::{E164, Env, Moment, Times},
+    ids::{ApiKeyId, CampaignId, SessionId, TenantId, TrunkId},
+    message_send, session, sip_trunk, tally, tenant,
+    values::{Cents, E164, Env, Moment, Times},
 };
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -23,8 +23,12 @@ pub enum Guard {
     Runs(CampaignId),
     /// The tenant is as it was known, and nothing keeps it from dialling: a limit or a suspension too.
     Free(TenantId, Env, i32),
+    /// The trunk that a live call goes over is as it was known: not paused, and not deleted.
+    Trunk(TrunkId, i32),
     /// This number may be called at this moment.
     Callable(Callable),
+    /// The limits of the API key that asked for this call have room for it.
+    KeyHasRoom(KeyCall),
     /// This person may be written to at this moment.
     Reachable(Reachable),
     /// A campaign may write to this person at this moment.
@@ -53,6 +57,16 @@ pub struct Callable {
     pub wall_hours: (Moment, Moment),
     /// Calls to the number in any 24 hours and in any 7 days, this one included.
     pub caps: (Option<i32>, Option<i32>),
+}
+
+/// A call that counts for the limits of an API key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyCall {
+    pub api_key_id: ApiKeyId,
+    pub session_id: SessionId,
+    /// What it can cost.
+    pub most: Cents,
+    pub dialed_at: Moment,
 }
 
 /// Somebody who is to be written to: on no do-not-call list for that channel, and nothing keeps the workspace from writing.
@@ -90,7 +104,9 @@ impl Guard {
                 ("campaign", campaign.0)
             }
             Guard::Free(tenant, ..) => ("tenant", tenant.0),
+            Guard::Trunk(trunk, _) => ("trunk", trunk.0),
             Guard::Callable(call) => ("dnc", call.tenant_id.0),
+            Guard::KeyHasRoom(call) => ("api_key", call.api_key_id.0),
             Guard::Reachable(person) => ("dnc", person.tenant_id.0),
             Guard::Writable(message) => ("dnc", message.tenant_id.0),
             Guard::Drained { campaign_id, .. } | Guard::Counted { campaign_id, .. } => ("tally", campaign_id.0),
@@ -102,16 +118,19 @@ impl Guard {
 #[boxed]
 pub(super) async fn check(db: &Transaction, guards: &[Guard], now: Times) -> Result<()> {
     let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-    let (mut running, mut rules) = (BTreeSet::new(), BTreeSet::new());
+    let (mut running, mut rules, mut trunks) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut written = Vec::new();
     let mut people = Vec::new();
+    let mut of_keys = Vec::new();
     for guard in guards {
         match guard {
             Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
             Guard::Rules(campaign, version) => drop(rules.insert((*campaign, *version))),
             Guard::Runs(campaign) => drop(running.insert(*campaign)),
             Guard::Free(tenant, env, version) => drop(tenants.insert((*tenant, *env, *version))),
+            Guard::Trunk(trunk, version) => drop(trunks.insert((*trunk, *version))),
             Guard::Callable(call) => calls.push(call),
+            Guard::KeyHasRoom(call) => of_keys.push(*call),
             Guard::Reachable(person) => people.push(person),
             Guard::Writable(message) => written.push(message),
             Guard::Counted {
@@ -149,13 +168,40 @@ pub(super) async fn check(db: &Transaction, guards: &[Guard], now: Times) -> Res
             return Err(Error::Stale);
         }
     }
+    let trunks: Vec<_> = trunks.into_iter().collect();
+    if !trunks.is_empty() && !sip_trunk::are_as_known(db, &trunks).await? {
+        return Err(Error::Stale);
+    }
     let leaves = !(people.is_empty() && written.is_empty() && calls.is_empty());
     if leaves && (now.in_doubt || dispatch_pause::lasts(db).await?) {
         return Err(Error::Stale);
     }
     check_people(db, &people).await?;
     check_written(db, &written, now).await?;
+    check_keys(db, &of_keys).await?;
     check_calls(db, &calls, now).await
+}
+
+/// What the API keys of calls may spend in a day, and how many calls they may place in a minute.
+async fn check_keys(db: &Transaction, calls: &[KeyCall]) -> Result<()> {
+    let ids: BTreeSet<ApiKeyId> = calls.iter().map(|call| call.api_key_id).collect();
+    let ids: Vec<ApiKeyId> = ids.into_iter().collect();
+    for key in api_key::of_ids(db, &ids).await? {
+        let its: Vec<&KeyCall> = calls.iter().filter(|call| call.api_key_id == key.id).collect();
+        let themselves: Vec<SessionId> = its.iter().map(|call| call.session_id).collect();
+        let Some(first) = its.iter().map(|call| call.dialed_at).min() else {
+            continue;
+        };
+        let mut used = session::key_use(db, &key, first, &themselves).await?;
+        for call in its {
+            // Several calls of one key may meet in one transaction: each counts for the next.
+            if used.is_full(&key, call.most, call.dialed_at).is_some() {
+                return Err(Error::Stale);
+            }
+            used.add(call.most, call.dialed_at);
+        }
+    }
+    Ok(())
 }
 
 const DAY_MS: i64 = 24 * 3_600_000;

@@ -3,7 +3,7 @@ mod guards;
 mod table;
 mod writes;
 
-pub use guards::{Callable, Guard, Reachable, Writable};
+pub use guards::{Callable, Guard, KeyCall, Reachable, Writable};
 pub use writes::Queue;
 
 use crate::{
@@ -14,9 +14,9 @@ use crate::{
     contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
     error::Result,
     evaluation, event, function,
-    ids::{CampaignId, ContactId, EndpointId, SessionId, TenantId, TenantScoped, VoiceId},
-    inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sms_message, tally, tenant,
-    topup, transcript, user,
+    ids::{CampaignId, ContactId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
+    inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sip_leg, sms_message,
+    tally, tenant, topup, transcript, user,
     values::{Env, Times},
     voice, webhook_endpoint,
 };
@@ -46,8 +46,13 @@ changes! {
         campaigns: Vec<campaign::Model> => ReplacePredecessor, key("campaign", id);
         contacts: Vec<contact::Model> => ReplacePredecessor, key("contact", id);
         sessions: Vec<session::Model> => ReplacePredecessor, key("session", id);
+        /// Legs as they are on the wire, and those of which nothing is any more.
+        sip_legs: Vec<sip_leg::Model> => Replace, key("sip_leg", id);
+        sip_legs_gone: Vec<SipLegId> => by(writes::delete_legs);
         rooms: Vec<room::Model> => ReplacePredecessor, key("room", id);
         transcripts: Vec<transcript::Model> => Replace;
+        /// What became known of sessions after their end.
+        timeline_entries: Vec<(SessionId, transcript::Entry)> => by(transcript::add);
         recordings: Vec<recording::Model> => ReplacePredecessor, key("recording", id);
         recording_reads: Vec<recording::read::Model> => Fail;
         evaluations: Vec<evaluation::Model> => Replace, key("evaluation", session_id);
@@ -141,6 +146,11 @@ mod tests {
         let (tenant, campaign, session) = (TenantId(nil), CampaignId(nil), SessionId(nil));
         let mut counted = Changes::default();
         counted.tally(TenantScoped::new(tenant, Env::Test, campaign)).total = 1;
+        let entry = transcript::Entry {
+            at: Moment::from_millis(0),
+            kind: "sip_ladder".into(),
+            detail: None,
+        };
         vec![
             counted,
             Changes {
@@ -172,7 +182,15 @@ mod tests {
                 ..Changes::default()
             },
             Changes {
+                timeline_entries: vec![(session, entry)],
+                ..Changes::default()
+            },
+            Changes {
                 voices_forgotten: vec![VoiceId(nil)],
+                ..Changes::default()
+            },
+            Changes {
+                sip_legs_gone: vec![SipLegId(nil)],
                 ..Changes::default()
             },
         ]

@@ -8,8 +8,8 @@ use crate::{
     delivery::{self, PutAway},
     dispatch_block,
     error::Result,
-    ids::{CampaignId, ContactId, EndpointId, SessionId, TenantId, TenantScoped, VoiceId},
-    tally,
+    ids::{CampaignId, ContactId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
+    sip_leg, tally,
     values::Env,
     voice,
 };
@@ -71,6 +71,11 @@ pub(super) async fn forget_samples(db: &Transaction, voices: &[VoiceId]) -> Resu
         voice::sample::delete_of(db, *voice).await?;
     }
     Ok(())
+}
+
+#[boxed]
+pub(super) async fn delete_legs(db: &Transaction, legs: &[SipLegId]) -> Result<()> {
+    sip_leg::delete(db, legs).await
 }
 
 /// Adds the differences, and answers the campaigns of which no contact is left unfinished.

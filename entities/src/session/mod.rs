@@ -1,21 +1,26 @@
 //! Sessions: calls, and what became of them.
+mod by_key;
 mod latency;
 mod options;
+mod quality;
 mod queries;
 mod slots;
 mod status;
 
+pub use by_key::{KeyFull, KeyUse, key_use, waiting_of_key};
 pub use latency::Latency;
 pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
+pub use quality::Quality;
 pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids};
 pub use slots::{
-    InUse, Live, count_in_line, count_queued, in_use, live, open, phases, queued, sent_back, tenants_in_queue,
+    InUse, Live, Passed, count_in_line, count_queued, in_use, in_use_by_trunk, live, open, phases, queued, sent_back,
+    tenants_in_queue, waiting_on_way, ways_of_waiting,
 };
 pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status};
 
 use crate::{
     error::{Error, Result},
-    ids::{AgentId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TenantId, TenantScoped},
+    ids::{AgentId, ApiKeyId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TenantId, TenantScoped, TrunkId},
     values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
 };
 use sea_orm::entity::prelude::*;
@@ -46,8 +51,12 @@ pub struct Model {
     pub client_reference_id: Option<String>,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
+    /// The key that asked for it, if that one has limits; a campaign's calls are its key's that started it.
+    pub api_key_id: Option<ApiKeyId>,
     /// The room that it is held in; none: it is a phone call.
     pub room_id: Option<RoomId>,
+    /// The trunk that carries it; none: a room, or a call of the sandbox.
+    pub trunk_id: Option<TrunkId>,
     /// 1 for the first call to its contact.
     pub attempt: i32,
     #[sea_orm(column_type = "JsonBinary")]
@@ -69,15 +78,26 @@ pub struct Model {
     /// While queued: when waiting for a slot is given up.
     pub queued_until: Option<Moment>,
     pub dialed_at: Option<Moment>,
+    /// The carrier bills from then on, whoever it was.
+    pub picked_up_at: Option<Moment>,
     pub started_at: Option<Moment>,
+    /// Since when somebody else talks, whose leg costs as much as the first.
+    pub bridged_at: Option<Moment>,
     pub ended_at: Option<Moment>,
     pub duration_seconds: i32,
     /// How soon the other side was answered; none: it never was, or that is not measured.
     #[sea_orm(column_type = "JsonBinary", nullable)]
     pub latency: Option<Latency>,
+    /// How well the other side could be heard; none: nobody has measured it.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub quality: Option<Quality>,
     pub actual_cost_cents: Cents,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
+    /// The final answer of its carrier, where it is a SIP trunk: 300 to 699.
+    pub sip_code: Option<i32>,
+    /// The cause that came with it, 1 to 127. Source: ITU-T Q.850.
+    pub q850: Option<i32>,
     pub consent: Consent,
     /// What it was made with, beside the columns.
     #[sea_orm(column_type = "JsonBinary")]
@@ -97,6 +117,11 @@ pub struct Model {
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
+    /// Sound goes over it: a room's, or a real phone's. A call of the sandbox is only played.
+    pub fn has_line(&self) -> bool {
+        self.room_id.is_some() || self.env == Env::Live
+    }
+
     /// What the agent's words may mention: the variables, and the other side's names.
     pub fn mentions(&self) -> Variables {
         self.variables.clone().naming([
@@ -139,7 +164,9 @@ impl Model {
             client_reference_id: None,
             campaign_id: None,
             contact_id: None,
+            api_key_id: None,
             room_id: None,
+            trunk_id: None,
             attempt: 1,
             variables: Variables::default(),
             metadata: Metadata::default(),
@@ -152,13 +179,18 @@ impl Model {
             hold_cents: Cents(0),
             queued_until: None,
             dialed_at: None,
+            picked_up_at: None,
             started_at: None,
+            bridged_at: None,
             ended_at: None,
             duration_seconds: 0,
             latency: None,
+            quality: None,
             actual_cost_cents: Cents(0),
             error_code: None,
             error_message: None,
+            sip_code: None,
+            q850: None,
             consent: Consent::NotRequired,
             options: Options::default(),
             disposition_code: None,

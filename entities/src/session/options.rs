@@ -42,6 +42,9 @@ pub struct Recorded {
     pub consent: agent::ConsentMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention_days: Option<i32>,
+    /// Also what is said after it was handed over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub transfers: bool,
 }
 
 /// What happens when a machine picks up.
@@ -100,6 +103,10 @@ pub enum SandboxOutcome {
     /// The person turns the call down.
     Declined,
     Voicemail,
+    /// A fax machine picks up.
+    Fax,
+    /// A spoken menu picks up, and a person after it.
+    Ivr,
     Failed,
     InvalidNumber,
     OptOut,

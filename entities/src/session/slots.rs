@@ -4,15 +4,16 @@ use crate::{
     boxed,
     connection::Connection,
     error::Result,
-    ids::{CampaignId, SessionId, TenantId, TenantScoped},
+    ids::{ApiKeyId, CampaignId, SessionId, TenantId, TenantScoped, TrunkId},
     keys, page,
-    values::Env,
+    values::{E164, Env},
 };
 use sea_orm::{
-    Order, QueryOrder, QuerySelect,
+    Condition, Order, QueryOrder, QuerySelect,
     entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
+use std::collections::HashMap;
 
 /// A call that takes a slot, as the dispatcher counts it.
 #[derive(Clone, Copy, Debug)]
@@ -21,34 +22,117 @@ pub struct Live {
     pub env: Env,
     pub campaign_id: Option<CampaignId>,
     pub direction: Direction,
+    pub trunk_id: Option<TrunkId>,
 }
+
+/// What a slot is held by.
+type Held = (SessionId, Env, Option<CampaignId>, Direction, Option<TrunkId>);
 
 /// The tenant's sessions that take a slot: dialled and not ended.
 #[boxed]
 pub async fn live(db: &Connection, tenant: TenantId) -> Result<Vec<Live>> {
     let select = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_live());
-    let rows: Vec<(SessionId, Env, Option<CampaignId>, Direction)> = select
+    let rows: Vec<Held> = select
         .select_only()
-        .columns([Column::Id, Column::Env, Column::CampaignId, Column::Direction])
+        .columns([
+            Column::Id,
+            Column::Env,
+            Column::CampaignId,
+            Column::Direction,
+            Column::TrunkId,
+        ])
         .into_tuple()
         .all(db)
         .await?;
     Ok(rows
         .into_iter()
-        .map(|(id, env, campaign_id, direction)| Live {
+        .map(|(id, env, campaign_id, direction, trunk_id)| Live {
             id,
             env,
             campaign_id,
             direction,
+            trunk_id,
         })
         .collect())
 }
 
+/// Sessions that are passed over, because what they go over, or whose they are, takes nothing now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    pub sandbox: bool,
+    pub trunks: Vec<TrunkId>,
+    /// Live ones without a trunk.
+    pub without_trunk: bool,
+    /// Those of keys whose limits leave no room.
+    pub api_keys: Vec<ApiKeyId>,
+}
+
 /// The tenant's sessions that wait for a slot, the oldest first.
 #[boxed]
-pub async fn queued(db: &Connection, tenant: TenantId, after: Option<SessionId>, limit: u64) -> Result<Vec<Model>> {
-    let waiting = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_queued());
+pub async fn queued(
+    db: &Connection,
+    tenant: TenantId,
+    after: Option<SessionId>,
+    passed: &Passed,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let mut waiting = Entity::find().filter(Column::TenantId.eq(tenant)).filter(is_queued());
+    if passed.sandbox {
+        waiting = waiting.filter(Column::Env.ne(Env::Test));
+    }
+    if passed.without_trunk {
+        let has_way = Condition::any()
+            .add(Column::Env.eq(Env::Test))
+            .add(Column::TrunkId.is_not_null());
+        waiting = waiting.filter(has_way);
+    }
+    if !passed.trunks.is_empty() {
+        let others = Condition::any()
+            .add(Column::TrunkId.is_null())
+            .add(Column::TrunkId.is_not_in(passed.trunks.iter().copied()));
+        waiting = waiting.filter(others);
+    }
+    if !passed.api_keys.is_empty() {
+        let others = Condition::any()
+            .add(Column::ApiKeyId.is_null())
+            .add(Column::ApiKeyId.is_not_in(passed.api_keys.iter().copied()));
+        waiting = waiting.filter(others);
+    }
     page::behind(db, waiting, Column::Id, after, limit).await
+}
+
+/// What the tenant's live calls that wait show, and what they are to go over: each pair once.
+#[boxed]
+pub async fn ways_of_waiting(db: &Connection, tenant: TenantId) -> Result<Vec<(E164, Option<TrunkId>)>> {
+    let select = waiting_live(tenant)
+        .select_only()
+        .columns([Column::FromNumber, Column::TrunkId])
+        .distinct();
+    Ok(select.into_tuple().all(db).await?)
+}
+
+/// Those of them that go one way: the first few.
+#[boxed]
+pub async fn waiting_on_way(
+    db: &Connection,
+    tenant: TenantId,
+    (number, trunk): (&E164, Option<TrunkId>),
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let all = waiting_live(tenant).filter(Column::FromNumber.eq(number.clone()));
+    let all = match trunk {
+        Some(trunk) => all.filter(Column::TrunkId.eq(trunk)),
+        None => all.filter(Column::TrunkId.is_null()),
+    };
+    Ok(all.limit(limit).all(db).await?)
+}
+
+fn waiting_live(tenant: TenantId) -> sea_orm::Select<Entity> {
+    let waits = Expr::cust("phase <> 'ended' AND phase IN ('scheduled', 'queued')");
+    owned(tenant, Env::Live)
+        .filter(waits)
+        .filter(Column::RoomId.is_null())
+        .filter(Column::FromNumber.is_not_null())
 }
 
 /// A campaign's calls that a trunk sent back and that wait for their turn again.
@@ -130,6 +214,21 @@ pub async fn in_use(db: &Connection, tenant: TenantId, env: Env) -> Result<InUse
     })
 }
 
+/// Live calls of the tenant by the trunk that they go over, those that came in among them.
+#[boxed]
+pub async fn in_use_by_trunk(db: &Connection, tenant: TenantId) -> Result<HashMap<TrunkId, i64>> {
+    let select = Entity::find()
+        .select_only()
+        .column(Column::TrunkId)
+        .column_as(Column::Id.count(), "calls")
+        .filter(Column::TenantId.eq(tenant))
+        .filter(is_live())
+        .filter(Column::TrunkId.is_not_null())
+        .group_by(Column::TrunkId);
+    let counts: Vec<(TrunkId, i64)> = select.into_tuple().all(db).await?;
+    Ok(counts.into_iter().collect())
+}
+
 /// Sessions of the tenant and env that wait for a slot now.
 #[boxed]
 pub async fn count_in_line(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
@@ -169,10 +268,10 @@ fn is_open() -> Expr {
 fn awaits_nobody() -> Expr {
     Expr::cust("(phase <> 'scheduled' OR room_id IS NULL)")
 }
-fn is_queued() -> Expr {
+pub(super) fn is_queued() -> Expr {
     Expr::cust("phase <> 'ended' AND phase = 'queued'")
 }
 /// Dialled and not ended: takes a slot.
-fn is_live() -> Expr {
+pub(super) fn is_live() -> Expr {
     Expr::cust("phase <> 'ended' AND phase IN ('dialing', 'ringing', 'answered', 'conversing', 'transferring')")
 }

@@ -29,10 +29,10 @@ pub enum Phase {
     Queued,
     Dialing,
     Ringing,
-    /// A machine picked up, and is told a message.
+    /// Picked up, and it is not known yet by whom; or a machine picked up, and is told a message.
     Answered,
     Conversing,
-    /// Somebody else is being called to take over.
+    /// Somebody else is being called to take over, or has taken over while we carry the call.
     Transferring,
     Ended,
 }
@@ -92,7 +92,7 @@ pub enum EndReason {
     SilenceTimeout,
     /// Ended by its maximum duration.
     MaxDuration,
-    /// Nothing more came from the other side.
+    /// Nothing, or nothing more, came from the other side.
     MediaTimeout,
     /// The other side does not want to be called again.
     OptOut,
@@ -100,7 +100,7 @@ pub enum EndReason {
     ConsentRefused,
     /// Rang, but nobody answered.
     NoAnswer,
-    /// Turned down by hand.
+    /// Turned down by hand, or by what somebody has set up against such calls.
     Declined,
     Busy,
     /// A machine picked up, and no message was left in full.
@@ -108,7 +108,7 @@ pub enum EndReason {
     /// A message was left.
     VoicemailLeft,
     InvalidNumber,
-    /// The other side's browser could not be connected.
+    /// The other side's browser could not be connected; or no carrier answered.
     Unreachable,
     /// Nobody joined the room in time.
     RoomExpired,
@@ -139,7 +139,23 @@ pub enum EndedBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
+#[schemars(description = "Who picked up.")]
 pub enum AnsweredBy {
     Human,
     Voicemail,
+    /// A spoken menu. Only the sandbox tells one; on a live call it is taken for one of the others.
+    Ivr,
+    Fax,
+    /// It did not become known.
+    Unknown,
+}
+
+impl AnsweredBy {
+    /// Is it talked to? In doubt it is: to hang up on a person is worse than to talk to a machine, and behind a menu there may be one.
+    pub fn is_talked_to(self) -> bool {
+        match self {
+            AnsweredBy::Human | AnsweredBy::Ivr | AnsweredBy::Unknown => true,
+            AnsweredBy::Voicemail | AnsweredBy::Fax => false,
+        }
+    }
 }

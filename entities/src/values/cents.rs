@@ -8,3 +8,11 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(transparent)]
 pub struct Cents(pub i64);
+
+impl Cents {
+    /// What a talk of so many seconds costs: each begun cent counts.
+    pub fn of_talk(price_cents_per_minute: i32, seconds: i32) -> Self {
+        let sixtieths = i64::from(price_cents_per_minute.max(0)) * i64::from(seconds.max(0));
+        Cents((sixtieths + 59) / 60)
+    }
+}

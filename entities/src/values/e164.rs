@@ -3,7 +3,11 @@ use phonenumber::{Metadata, Type};
 use schemars::JsonSchema;
 use sea_orm::{DbErr, DeriveValueType, TryFromU64};
 use serde::{Deserialize, Deserializer, Serialize, de};
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+    str::FromStr,
+};
 
 /// A phone number as the network writes it: `+`, then at most 15 digits (ITU-T E.164). `parse` is the only way in.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema, DeriveValueType)]
@@ -123,6 +127,27 @@ impl E164 {
             (code, _) => code.to_string().len(),
         };
         self.0.get(1..=digits)
+    }
+    /// Where it rings; `None`: in no country, as satellites and international networks.
+    pub fn country(&self) -> Option<Country> {
+        let number = phonenumber::parse(None, &self.0).ok()?;
+        let code = number.code().value();
+        // The library leaves out the zero with which Italian numbers begin, and then finds none of the code's countries. Where
+        // a code is shared by many countries that do not begin so, nothing is guessed.
+        let first = || {
+            let plans = phonenumber::metadata::DATABASE.by_code(&code)?;
+            let main = plans.first().filter(|_| !matches!(code, 1 | 7))?;
+            main.id().parse().ok()
+        };
+        number.country().id().or_else(first).map(Country)
+    }
+    /// Its digits as they are dialled inside its country, with whatever is dialled before them there: `030901820`, `4155550100`.
+    pub fn national_digits(&self) -> Option<String> {
+        let number = phonenumber::parse(None, &self.0).ok()?;
+        let mut written = String::new();
+        write!(written, "{}", number.format().mode(phonenumber::Mode::National)).ok()?;
+        let digits: String = written.chars().filter(char::is_ascii_digit).collect();
+        (!digits.is_empty()).then_some(digits)
     }
     /// The digit that fixes a sandbox call's outcome.
     pub fn last_digit(&self) -> u8 {

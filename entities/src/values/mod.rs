@@ -1,9 +1,12 @@
 //! Values that cannot be wrong once they exist: parsing is the only way in.
 mod cents;
+mod countries;
 mod e164;
 mod env;
 mod host;
 mod moment;
+mod network;
+mod password;
 mod role;
 mod scope;
 mod text;
@@ -18,10 +21,13 @@ mod zone;
 pub struct BadValue(pub String);
 
 pub use cents::Cents;
+pub use countries::{Countries, Prefixes};
 pub use e164::{Country, E164};
 pub use env::Env;
 pub use host::{Domain, SipHost};
 pub use moment::Moment;
+pub use network::Network;
+pub use password::Password;
 pub use role::Role;
 pub use scope::{Scope, Scopes};
 pub use text::{Bounded, Metadata, Text, Variables};

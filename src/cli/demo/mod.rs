@@ -299,6 +299,7 @@ async fn workspace(app: &App) -> Result<String, CannotStart> {
         name,
         env: Env::Test,
         scopes: Scopes::all(),
+        limits: Default::default(),
         expires_at: None,
     };
     let (key, plaintext) = access::new_key(deps.ids.next(), tenant.id, asked, deps.clock.now());

@@ -1,5 +1,6 @@
 //! What both ends have in common: a client that goes where it was sent and nowhere else, and words for its failures.
 use crate::error::CannotStart;
+use adapters::outbound::trouble;
 use reqwest::Client;
 use std::{error::Error as _, io, time::Duration};
 
@@ -24,8 +25,11 @@ pub fn build() -> Result<Client, CannotStart> {
     })
 }
 
-/// What the first message leaves out: the system's own word.
+/// What the first message leaves out: of the network in our words, else the innermost.
 pub fn root_cause(error: &reqwest::Error) -> String {
+    if let Some(error) = trouble::of_system(error) {
+        return trouble::unnamed(error);
+    }
     let mut why = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

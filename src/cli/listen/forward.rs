@@ -96,7 +96,7 @@ impl Forward {
         match client::code(error) {
             _ if client::is_refused(error) => format!("nothing listens at {url}"),
             "timeout" => format!("no complete answer from {url} in {} s", TIMEOUT.as_secs()),
-            "dns_failed" => format!("the name {} is not known: {why}", url.host_str().unwrap_or_default()),
+            "dns_failed" => format!("{} cannot be found: {why}", url.host_str().unwrap_or_default()),
             "tls_failed" => format!("TLS with {url} failed: {why}"),
             "connect_failed" => format!("{url} cannot be reached: {why}"),
             _ => format!("{url} broke off, or does not speak HTTP: {why}"),

@@ -16,6 +16,10 @@ pub struct ApiKeyView {
     pub prefix: String,
     pub env: Env,
     pub scopes: Scopes,
+    /// What calls that it asks for may cost in a day (UTC).
+    pub max_spend_cents_per_day: Option<i32>,
+    /// How many calls that it asks for may be dialled in any 60 seconds.
+    pub max_calls_per_minute: Option<i32>,
     /// The full key. Only in the answer to its creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plaintext: Option<String>,
@@ -33,6 +37,8 @@ impl From<api_key::Model> for ApiKeyView {
             prefix: key.key_prefix,
             env: key.env,
             scopes: key.scopes,
+            max_spend_cents_per_day: key.max_spend_cents_per_day,
+            max_calls_per_minute: key.max_calls_per_minute,
             plaintext: None,
             expires_at: key.expires_at,
             created_at: key.created_at,

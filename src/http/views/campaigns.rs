@@ -43,6 +43,8 @@ pub enum BlockedBy {
     Credits,
     Concurrency,
     Trunk,
+    /// A limit of the API key that started it.
+    ApiKey,
     Suspension,
     /// The operator has paused all dispatch.
     OperatorPause,
@@ -76,6 +78,7 @@ impl Blocked {
             match self.deps.pacing_report.limiting(row.id) {
                 Some(LimitingFactor::Concurrency) => all.push(BlockedBy::Concurrency),
                 Some(LimitingFactor::Trunk) => all.push(BlockedBy::Trunk),
+                Some(LimitingFactor::ApiKey) => all.push(BlockedBy::ApiKey),
                 // What is left does not cover one more call.
                 Some(LimitingFactor::Credits) if !all.contains(&BlockedBy::Credits) => all.push(BlockedBy::Credits),
                 Some(_) | None => {}

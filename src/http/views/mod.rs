@@ -6,6 +6,7 @@ mod contacts;
 mod outlook;
 mod sessions;
 mod statistics;
+mod trunks;
 mod webhooks;
 
 pub use access::*;
@@ -15,6 +16,7 @@ pub use contacts::*;
 pub use outlook::*;
 pub use sessions::*;
 pub use statistics::*;
+pub use trunks::*;
 pub use webhooks::*;
 
 use entities::page::Listed;

@@ -1,6 +1,6 @@
 //! Sessions.
 use entities::{
-    ids::{AgentId, CampaignId, ContactId, RecordingId, RoomId, SessionId},
+    ids::{AgentId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TrunkId},
     session,
     transcript::Turn,
     values::{Cents, E164, Metadata, Moment, Text, Variables},
@@ -35,6 +35,8 @@ pub struct SessionView {
     pub contact_id: Option<ContactId>,
     /// Null for phone calls.
     pub room_id: Option<RoomId>,
+    /// The SIP trunk that carries the call; null with a test key.
+    pub trunk_id: Option<TrunkId>,
     pub attempt: i32,
     /// Did the other side agree to be recorded?
     pub consent: session::Consent,
@@ -49,11 +51,17 @@ pub struct SessionView {
     pub max_duration_seconds: i32,
     /// Not dialled before this.
     pub scheduled_at: Option<Moment>,
+    /// When somebody, or something, picked up: the carrier bills from then on. Null in rooms.
+    pub picked_up_at: Option<Moment>,
+    /// When the talk began, which is when it was picked up; null if nobody was talked to.
     pub started_at: Option<Moment>,
     pub ended_at: Option<Moment>,
     pub duration_seconds: i32,
-    /// Null before the agent has answered for the first time, and for phone calls. In lists: once the talk is over.
+    /// Null before the agent has answered for the first time, and for sandbox calls. In lists: once the talk is over.
     pub latency: Option<session::Latency>,
+    /// How well the other side could be heard; null where nobody has measured it, as in rooms and with a test key. In lists: once the
+    /// talk is over.
+    pub quality: Option<session::Quality>,
     pub actual_cost_cents: Cents,
     pub transcript_url: Option<String>,
     pub error: Option<SessionErrorView>,
@@ -64,7 +72,7 @@ pub struct SessionView {
 pub struct SessionErrorView {
     pub code: String,
     pub message: String,
-    /// The carrier's, where it is a SIP trunk.
+    /// The carrier's final answer, where it is a SIP trunk.
     pub sip_code: Option<i32>,
 }
 
@@ -78,7 +86,7 @@ impl SessionView {
             .map(|(code, message)| SessionErrorView {
                 code,
                 message,
-                sip_code: None,
+                sip_code: row.sip_code,
             });
         SessionView {
             id: row.id,
@@ -102,6 +110,7 @@ impl SessionView {
             campaign_id: row.campaign_id,
             contact_id: row.contact_id,
             room_id: row.room_id,
+            trunk_id: row.trunk_id,
             attempt: row.attempt,
             consent: row.consent,
             disposition_code: row.disposition_code,
@@ -113,10 +122,12 @@ impl SessionView {
             ring_timeout_seconds: row.ring_timeout_seconds,
             max_duration_seconds: row.max_duration_seconds,
             scheduled_at: row.scheduled_at,
+            picked_up_at: row.picked_up_at,
             started_at: row.started_at,
             ended_at: row.ended_at,
             duration_seconds: row.duration_seconds,
             latency: row.latency,
+            quality: row.quality,
             actual_cost_cents: row.actual_cost_cents,
             transcript_url: talked.then(|| format!("{base_url}/v1/sessions/{}/transcript.json", row.id)),
             error,

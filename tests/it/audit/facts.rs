@@ -110,7 +110,10 @@ pub struct Session<'a> {
     pub created_at: Option<i64>,
     pub intent_seq: Option<i64>,
     pub dialed_at: Option<i64>,
+    pub picked_up_at: Option<i64>,
     pub started_at: Option<i64>,
+    /// Since when a second leg costs as much.
+    pub bridged_at: Option<i64>,
     pub ended_at: Option<i64>,
     /// Cents that were set aside, and those that it has cost.
     pub hold: i64,
@@ -128,6 +131,7 @@ impl Session<'_> {
     pub fn was_given_back(&self) -> bool {
         (self.end_reason, self.ended_by) == (Some("canceled"), Some("system"))
             && self.dialed_at.is_some()
+            && self.picked_up_at.is_none()
             && self.started_at.is_none()
     }
 

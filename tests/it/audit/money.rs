@@ -166,8 +166,9 @@ struct Bought<'a> {
     is_over: bool,
     /// What it says to be set aside now; `None`: it does not say.
     open: Option<i64>,
-    /// Of a call: when it was answered, and the price of a minute. While it lasts more is set aside for it.
-    lasts: Option<(Option<i64>, i64)>,
+    /// Of a call: when it was answered, since when a second leg costs too, and the price of a minute. While it lasts more is set
+    /// aside for it.
+    lasts: Option<(Option<i64>, Option<i64>, i64)>,
 }
 
 fn all_bought<'r>(facts: &'r Facts<'_>) -> Vec<Bought<'r>> {
@@ -179,7 +180,7 @@ fn all_bought<'r>(facts: &'r Facts<'_>) -> Vec<Bought<'r>> {
         cost: session.cost,
         is_over: session.is_over(),
         open: None,
-        lasts: Some((session.started_at, session.price)),
+        lasts: Some((session.started_at, session.bridged_at, session.price)),
     });
     let messages = facts.messages.iter().map(|message| Bought {
         what: "message",
@@ -287,8 +288,10 @@ fn holds_are_due(bought: &Bought<'_>, entries: &[&Entry<'_>]) -> bool {
         }
         let is_due = match bought.lasts {
             _ if held == 0 => true,
-            Some((Some(answered), price)) if !settled => {
-                let lasted = entry.whole.created_at.unwrap_or(answered) - answered + CLOCK_SLACK;
+            Some((Some(answered), bridged, price)) if !settled => {
+                let at = entry.whole.created_at.unwrap_or(answered);
+                let twice = bridged.map_or(0, |bridged| (at - bridged).max(0));
+                let lasted = at - answered + twice + CLOCK_SLACK;
                 lasted * price >= held * 60_000
             }
             Some(_) | None => false,

@@ -134,7 +134,10 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
         created_at: time("created_at")?,
         intent_seq: or_null(line, "intent_seq", Value::as_i64)?,
         dialed_at: time("dialed_at")?,
+        // Of stories that tell nothing of these: nobody has picked up early, or taken over.
+        picked_up_at: line.get("picked_up_at").and_then(Value::as_str).and_then(millis),
         started_at: time("started_at")?,
+        bridged_at: line.get("bridged_at").and_then(Value::as_str).and_then(millis),
         ended_at: time("ended_at")?,
         hold: need(line, "hold", Value::as_i64)?,
         cost: need(line, "cost", Value::as_i64)?,

@@ -131,7 +131,12 @@ pub fn ids_and_times(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
         }
     }
     for session in &facts.sessions {
-        let times = [session.created_at, session.started_at, session.ended_at];
+        let times = [
+            session.created_at,
+            session.started_at,
+            session.bridged_at,
+            session.ended_at,
+        ];
         if !times.iter().flatten().is_sorted() {
             found.push(format!(
                 "session {}: created, started, ended are out of order",
@@ -174,7 +179,15 @@ fn times<'a>(kind: &str, line: &'a Value) -> impl Iterator<Item = &'a str> {
         "event" => &["created_at"],
         "sms" | "email" => &["wake_at", "created_at", "sent_at", "ended_at"],
         "topup" => &["created_at", "settled_at"],
-        "session" => &["created_at", "dialed_at", "started_at", "ended_at", "opted_out_at"],
+        "session" => &[
+            "created_at",
+            "dialed_at",
+            "picked_up_at",
+            "started_at",
+            "bridged_at",
+            "ended_at",
+            "opted_out_at",
+        ],
         "recording" => &["created_at", "completed_at", "purge_after", "purged_at"],
         _ => &[],
     };

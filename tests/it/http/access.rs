@@ -54,7 +54,7 @@ on_both! {
         assert_eq!(tenant.api.get("/v1/me").await.error(), (401, "unauthenticated", None));
 
         let mut commit = rules::commit::Commit::default();
-        let asked = callboard::access::NewKey { name: entities::values::Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), expires_at: Some(now.plus_seconds(60)) };
+        let asked = callboard::access::NewKey { name: entities::values::Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), limits: Default::default(), expires_at: Some(now.plus_seconds(60)) };
         let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
         commit.changes.api_keys.push(row);
         deps.writer.commit(commit).await.unwrap();

@@ -150,7 +150,7 @@ on_both! {
         // Beside the one it has; and one that does not count, for it has expired.
         for n in 0..99 {
             let expires_at = (n == 0).then(|| deps.clock.now().plus_seconds(-1));
-            let asked = NewKey { name: Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), expires_at };
+            let asked = NewKey { name: Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), limits: Default::default(), expires_at };
             commit.changes.api_keys.push(access::new_key(deps.ids.next(), tenant.id, asked, deps.clock.now()).0);
         }
         deps.writer.commit(commit).await.unwrap();

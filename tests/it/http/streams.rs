@@ -63,7 +63,7 @@ on_both! {
         let deps = world.deps();
         let now = deps.clock.now();
         let key = async |expires_at| {
-            let asked = callboard::access::NewKey { name: Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), expires_at };
+            let asked = callboard::access::NewKey { name: Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), limits: Default::default(), expires_at };
             let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
             let mut commit = rules::commit::Commit::default();
             commit.changes.api_keys.push(row.clone());

@@ -59,6 +59,14 @@ on_both! {
         assert_eq!((settings["country"].as_str(), settings["timezone"].as_str()), (Some("US"), Some("America/New_York")));
         let key = browser.post(&format!("{path}/api-keys"), json!({ "name": "x", "env": "test" })).await.ok();
         let api = crate::world::Api { key: key["plaintext"].as_str().unwrap().into(), ..browser.api.clone() };
+        for (more, param) in [(json!({ "max_calls_per_minute": 0 }), "max_calls_per_minute"), (json!({ "max_spend_cents_per_day": -1 }), "max_spend_cents_per_day")] {
+            let mut asked = json!({ "name": "x" });
+            asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            assert_eq!(browser.post(&format!("{path}/api-keys"), asked).await.error(), (422, "validation_failed", Some(param)), "{more}");
+        }
+        let limits = json!({ "name": "y", "max_calls_per_minute": 10, "max_spend_cents_per_day": 5_000 });
+        let limited = browser.post(&format!("{path}/api-keys"), limits).await.ok();
+        assert_eq!((&limited["max_calls_per_minute"], &limited["max_spend_cents_per_day"]), (&json!(10), &json!(5_000)));
         let add = async || api.post("/v1/dnc", json!({ "phone_number": "030 901820" })).await.status.as_u16();
         assert_eq!(add().await, 422, "not a number of the United States");
         for (body, param) in [
@@ -74,7 +82,7 @@ on_both! {
         assert_eq!(patch(&mut browser, path, json!({ "country": "DE" })).await.ok(), changed, "a second time changes nothing");
         let log = browser.get(&format!("{path}/audit-log")).await.ok();
         assert_eq!(log["data"][0]["details"], json!({ "country": "DE", "timezone": "Europe/Berlin" }));
-        assert_eq!((log["data"][0]["action"].as_str(), log["data"].as_array().unwrap().len()), (Some("workspace_changed"), 2));
+        assert_eq!((log["data"][0]["action"].as_str(), log["data"].as_array().unwrap().len()), (Some("workspace_changed"), 3));
     }
 
     async fn the_first_workspace_says_where_it_is(world: &mut World) {

@@ -7,21 +7,21 @@ use std::time::Duration;
 
 /// The API, with a key.
 #[derive(Clone)]
-pub(super) struct Calls {
-    pub(super) client: Client,
-    pub(super) url: String,
-    pub(super) key: String,
+pub(crate) struct Calls {
+    pub(crate) client: Client,
+    pub(crate) url: String,
+    pub(crate) key: String,
 }
 
 impl Calls {
-    pub(super) fn to(place: &Place, key: String) -> Self {
+    pub(crate) fn to(place: &Place, key: String) -> Self {
         Calls {
             client: client(),
             url: format!("http://{}", place.bind),
             key,
         }
     }
-    pub(super) async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         self.client
             .get(format!("{}{path}", self.url))
             .bearer_auth(&self.key)
@@ -32,7 +32,7 @@ impl Calls {
             .await
             .unwrap()
     }
-    pub(super) async fn post(&self, path: &str, body: Value) -> Value {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
         let answer = self
             .client
             .post(format!("{}{path}", self.url))
@@ -45,12 +45,12 @@ impl Calls {
         answer.json().await.unwrap()
     }
     /// An action that may be refused in the state that things are in.
-    pub(super) async fn try_post(&self, path: &str) -> bool {
+    pub(crate) async fn try_post(&self, path: &str) -> bool {
         let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.key);
         request.json(&json!({})).send().await.unwrap().status().is_success()
     }
     /// Asks for a call; answers the status, and the code of the error.
-    pub(super) async fn call(&self, agent_id: &Value, number: &str) -> (u16, Value) {
+    pub(crate) async fn call(&self, agent_id: &Value, number: &str) -> (u16, Value) {
         let request = self
             .client
             .post(format!("{}/v1/sessions", self.url))
@@ -63,7 +63,7 @@ impl Calls {
         )
     }
     /// How many calls may be live at once.
-    pub(super) async fn limit_concurrency(&self, limit: usize) {
+    pub(crate) async fn limit_concurrency(&self, limit: usize) {
         let request = self
             .client
             .patch(format!("{}/v1/concurrency", self.url))
@@ -71,7 +71,7 @@ impl Calls {
         request.json(&json!({ "limit": limit })).send().await.unwrap();
     }
     /// Reads until it is so; the service's own time passes meanwhile.
-    pub(super) async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
         let clock = runtime::clock::Clock::wall();
         let mut value = Value::Null;
         for _ in 0..4500 {
@@ -83,7 +83,7 @@ impl Calls {
         }
         panic!("{path} did not become what was waited for: {value}");
     }
-    pub(super) async fn all(&self, path: &str) -> Vec<Value> {
+    pub(crate) async fn all(&self, path: &str) -> Vec<Value> {
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
             let page = self.get(&format!("{path}?limit=100&order=asc{cursor}")).await;

@@ -4,6 +4,7 @@ mod calls;
 mod held;
 mod kills;
 mod migrations;
+mod phone;
 mod recorded;
 mod rooms;
 mod spent;
@@ -12,12 +13,12 @@ mod tenants;
 mod the_law;
 
 use crate::world::{Backend, TestDatabase, client};
-use calls::Calls;
+pub(crate) use calls::Calls;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
-    net::TcpListener,
+    net::{TcpListener, UdpSocket},
     process::{Child, ChildStderr, Command, Output, Stdio},
     sync::atomic::{AtomicU16, Ordering::Relaxed},
     time::Duration,
@@ -26,9 +27,9 @@ use std::{
 const BINARY: &str = env!("CARGO_BIN_EXE_callboard");
 
 /// A folder, a database and settings for processes.
-struct Place {
-    folder: tempfile::TempDir,
-    database: TestDatabase,
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) database: TestDatabase,
     bind: String,
     key: String,
 }
@@ -43,7 +44,7 @@ impl Place {
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
         command.args(arguments).current_dir(self.folder.path()).env_clear();
         command
@@ -52,11 +53,13 @@ impl Place {
         command
             .env("CALLBOARD_SECRET_KEY", &self.key)
             .env("CALLBOARD_DEV", "true")
+            // Each thread reads all routes' patterns when it starts.
+            .env("CALLBOARD_HTTP_THREADS", "2")
             .env("RUST_BACKTRACE", "0");
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
@@ -77,7 +80,7 @@ impl Place {
         self.start(environment).ready()
     }
 
-    fn start(&self, environment: &[(&str, &str)]) -> Starting {
+    pub(crate) fn start(&self, environment: &[(&str, &str)]) -> Starting {
         let mut command = self.command(&["serve"]);
         command
             .envs(environment.iter().copied())
@@ -96,7 +99,7 @@ impl Place {
         self.create_key("test", "k")
     }
 
-    fn create_workspace(&self, slug: &str, name: &str, owner: &str) {
+    pub(crate) fn create_workspace(&self, slug: &str, name: &str, owner: &str) {
         let create = "--json workspace create --owner-password-stdin";
         let more = ["--slug", slug, "--name", name, "--owner-email", owner];
         let create: Vec<&str> = create.split(' ').chain(more).collect();
@@ -106,14 +109,14 @@ impl Place {
     }
 
     /// Of the workspace `acme`.
-    fn create_key(&self, env: &str, name: &str) -> String {
+    pub(crate) fn create_key(&self, env: &str, name: &str) -> String {
         let create = "--json keys create --workspace acme";
         let create: Vec<&str> = create.split(' ').chain(["--env", env, "--name", name]).collect();
         json_of(&self.run(&create))["plaintext"].as_str().unwrap().to_owned()
     }
 
     /// A second `serve` on its database does not come up.
-    fn refuses_a_second(&self, environment: &[(&str, &str)]) {
+    pub(crate) fn refuses_a_second(&self, environment: &[(&str, &str)]) {
         let mut second = self.command(&["serve", "--bind", &own_address()]);
         second.envs(environment.iter().copied());
         let second = second.stdin(Stdio::null()).output().unwrap();
@@ -127,7 +130,7 @@ impl Place {
 }
 
 /// A `serve` that is not ready yet.
-struct Starting {
+pub(crate) struct Starting {
     child: Child,
     log: BufReader<ChildStderr>,
     said: String,
@@ -146,10 +149,18 @@ impl Starting {
         }
     }
 
-    fn ready(mut self) -> Child {
+    fn ready(self) -> Child {
+        self.ready_into(std::io::sink())
+    }
+
+    /// The log goes there from then on, with what it has said so far.
+    pub(crate) fn ready_into(mut self, mut rest: impl Write + Send + 'static) -> Child {
         self.until("Callboard is ready");
-        // The rest of the log is read away, so that the process never waits for us.
-        std::thread::spawn(move || std::io::copy(&mut self.log, &mut std::io::sink()));
+        // It is read away, so that the process never waits for us.
+        std::thread::spawn(move || {
+            rest.write_all(self.said.as_bytes()).unwrap();
+            std::io::copy(&mut self.log, &mut rest)
+        });
         self.child
     }
 }
@@ -161,26 +172,31 @@ fn own_address() -> String {
     let first = 20_000 + (std::process::id() % 10_000) as u16;
     loop {
         let port = first + NEXT.fetch_add(1, Relaxed);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        // For as long as this run lasts it tells others, which choose in the same way, that the port is taken.
+        let claim = UdpSocket::bind(("127.0.0.1", port));
+        if let Ok(claim) = claim
+            && TcpListener::bind(("127.0.0.1", port)).is_ok()
+        {
+            std::mem::forget(claim);
             return format!("127.0.0.1:{port}");
         }
     }
 }
 
-fn json_of(output: &Output) -> Value {
+pub(crate) fn json_of(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON alone on stdout: {output:?}"))
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn on(backend: Backend, test: impl AsyncFnOnce(Place)) {
+pub(crate) fn on(backend: Backend, test: impl AsyncFnOnce(Place)) {
     run(TestDatabase::new(backend), test);
 }
 
 /// For tests that kill.
-fn on_disk(backend: Backend, test: impl AsyncFnOnce(Place)) {
+pub(crate) fn on_disk(backend: Backend, test: impl AsyncFnOnce(Place)) {
     run(TestDatabase::on_disk(backend), test);
 }
 
@@ -328,8 +344,17 @@ fn one_process_and_one_key_per_database_on_postgres() {
     one_process_and_one_key_per_database(Backend::Postgres);
 }
 
+fn serve(place: &Place, environment: &[(&'static str, String)]) -> Child {
+    let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, &**value)).collect();
+    place.serve(&environment)
+}
+
+async fn pause(ms: u64) {
+    let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
+}
+
 /// SIGTERM, and a clean end.
-fn terminate(child: &mut Child) {
+pub(crate) fn terminate(child: &mut Child) {
     assert!(
         Command::new("kill")
             .arg(child.id().to_string())
@@ -353,7 +378,8 @@ fn secrets_are_sealed_anew_with_a_new_key() {
                 json!({ "url": "http://127.0.0.1:9/", "event_types": ["*"] }),
             )
             .await;
-        let trunk = json!({ "name": "x", "host": "sip.example.com", "username": "x", "password": "canary" });
+        let trunk = json!({ "name": "x", "host": "sip.example.com", "username": "x", "password": "canary",
+            "inbound_auth": { "username": "y", "password": "canary" } });
         api.post("/v1/sip_trunks", trunk).await;
         let number = api
             .post("/v1/verified_numbers", json!({ "phone_number": "+12025550140" }))
@@ -433,7 +459,7 @@ fn assert_in_our_words(line: &str) {
 }
 
 /// Kills in one run; by hand with more: `CALLBOARD_TEST_KILLS=200`.
-fn kills() -> usize {
+pub(crate) fn kills() -> usize {
     std::env::var("CALLBOARD_TEST_KILLS")
         .ok()
         .and_then(|text| text.parse().ok())

@@ -1,7 +1,7 @@
 //! kill -9 over calls that are recorded, refused, handed over and opted out of; then over sounds that are being stored and
 //! erased. What was written down by service, carrier, receiver and disk is put side by side, and nothing may contradict.
 use super::{
-    Calls, Place, on_disk, terminate,
+    Calls, Place, on_disk, pause, serve, terminate,
     the_law::{lines, millis, number},
 };
 use crate::{
@@ -17,7 +17,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
     process::Child,
-    time::Duration,
 };
 
 const LIMIT: usize = 40;
@@ -190,15 +189,6 @@ impl Stage {
         let missing = events.keys().filter(|id| !arrived.contains(**id)).count();
         assert_eq!(missing, 0, "events never arrived");
     }
-}
-
-fn serve(place: &Place, environment: &[(&'static str, String)]) -> Child {
-    let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, &**value)).collect();
-    place.serve(&environment)
-}
-
-async fn pause(ms: u64) {
-    let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
 }
 
 /// Is there nothing to be done about it any more? A recording may still be kept until its purge.

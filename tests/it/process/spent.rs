@@ -2,7 +2,7 @@
 //! with nothing left again and again. What was written down by service, carrier, provider, mail server and client is put side
 //! by side, and nothing may contradict.
 use super::{
-    Calls, Place, on_disk, terminate,
+    Calls, Place, on_disk, pause, serve, terminate,
     the_law::{lines, millis, number},
 };
 use crate::{
@@ -232,15 +232,6 @@ impl Shop {
         figures(self.killed.len(), &evidence);
         evidence.dump
     }
-}
-
-fn serve(place: &Place, environment: &[(&'static str, String)]) -> Child {
-    let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, &**value)).collect();
-    place.serve(&environment)
-}
-
-async fn pause(ms: u64) {
-    let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
 }
 
 /// A request that may be cut off by a kill.

@@ -115,6 +115,18 @@ fn a_plan_without_clones(backend: Backend) {
             (&json!("DE"), &json!("Europe/Berlin"), &json!(true))
         );
         assert_eq!(add().await, 201);
+
+        // Where its live calls may ring: in its own country, until the operator says more.
+        assert_eq!(moved["countries"], json!(["DE"]));
+        for (asked, expected) in [("DE, AT", json!(["AT", "DE"])), ("own", json!(["DE"]))] {
+            assert_eq!(json_of(&set(&["--countries", asked]))["countries"], expected, "{asked}");
+        }
+        let nowhere = set(&["--countries", "Germany"]);
+        assert!(
+            !nowhere.status.success() && stderr(&nowhere).contains("ISO 3166-1"),
+            "{}",
+            stderr(&nowhere)
+        );
         let unknown = set(&["--country", "Germany"]);
         assert!(
             !unknown.status.success() && stderr(&unknown).contains("ISO 3166-1"),

@@ -2,16 +2,25 @@
 //!
 //! The service's time stands still while sound is played, and the line's goes on by what is played and said: frames are taken as fast
 //! as they come, each at its own moment.
-use super::the_call::{agent, call, said, session, told};
+mod dropped;
+mod hearers;
+
+use super::{
+    the_call::{agent, call, said, session, told},
+    voices,
+};
 use crate::{
     on_both,
     world::{
         Tenant, World,
+        cartesia_server::{CartesiaServer, Say},
         chat_server::{self, ChatServer},
-        realtime_server::{self, RealtimeServer, Turn},
+        elevenlabs_server::{self, ElevenlabsServer},
+        front::Front,
         seconds,
         speech_server::{self, SpeechServer},
         transcription_server::{Answer, TranscriptionServer},
+        voice_server::VoiceServer,
     },
 };
 use actors::room::conversation::RoomConversation;
@@ -19,7 +28,7 @@ use adapters::sound::Pcm;
 use entities::{
     ids::{SessionId, TenantScoped},
     session::AnsweredBy,
-    values::Env,
+    values::{Env, Scopes},
 };
 use media::{
     bridge::{MediaBridge, Note},
@@ -35,7 +44,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    sync::{mpsc, watch},
+    sync::mpsc,
     task::{JoinHandle, yield_now},
 };
 
@@ -237,17 +246,6 @@ fn speech() -> Pcm {
     Pcm::new(8_000, wave)
 }
 
-/// In a room whose agent hears by itself: the yes is given, and the next thing is said.
-async fn asked_and_answered(world: &mut World, tenant: &Tenant) -> Page {
-    let agent = hearer(tenant).await;
-    let mut page = Page::join(world, tenant, &agent).await;
-    page.play_until(1).await;
-    page.speak().await;
-    page.play_until(3).await;
-    page.speak().await;
-    page
-}
-
 async fn greeter(tenant: &Tenant, consent: &str) -> String {
     let replies = json!([{ "say": "Wonderful." }, { "say": "Very well." }]);
     let settings = json!({
@@ -261,37 +259,6 @@ async fn understand(world: &mut World, words: &[&str]) -> TranscriptionServer {
     let server = TranscriptionServer::understanding(words).await;
     world.change_setting("transcription_url", json!(server.url())).await;
     server
-}
-
-/// Understands these, the second one only when it is let.
-async fn understand_late(world: &mut World, words: [&'static str; 3]) -> (TranscriptionServer, watch::Sender<bool>) {
-    let (open, gate) = watch::channel(false);
-    let server = TranscriptionServer::start_with(move |_, before| match before {
-        1 => Answer::Gated(gate.clone(), words[1].into()),
-        nth => Answer::Words(words[nth.min(2)].into()),
-    })
-    .await;
-    world.change_setting("transcription_url", json!(server.url())).await;
-    (server, open)
-}
-
-/// Agents that hear and speak by themselves: they greet, and then each does what the number of the turn says.
-async fn hear_itself(world: &mut World, does: fn(usize) -> realtime_server::Answer) -> RealtimeServer {
-    let server = RealtimeServer::start_with(move |_: &Turn, nth| match nth {
-        0 => realtime_server::Answer::Say("Good day!".into()),
-        nth => does(nth),
-    });
-    world.change_setting("realtime_url", json!(server.url)).await;
-    server
-}
-
-async fn hearer(tenant: &Tenant) -> String {
-    let settings = json!({ "recording": { "enabled": true, "consent": "verbal" }, "brain": { "mode": "realtime" } });
-    agent(tenant, settings).await
-}
-
-fn says_good_bye() -> realtime_server::Answer {
-    realtime_server::Answer::SayAndCalls("Goodbye.".into(), vec![("end_call".into(), "{}".into())])
 }
 
 async fn transcript(tenant: &Tenant, id: &str) -> Vec<Value> {
@@ -449,114 +416,6 @@ on_both! {
         assert_eq!(session(&tenant, &id).await["status"], "completed");
     }
 
-    /// Its question is answered before anybody else has understood it; what was said stands where it was said.
-    async fn a_model_that_hears_does_not_wait_for_the_words_and_they_follow(world: &mut World) {
-        let (ears, open) = understand_late(world, ["Yes, sure.", "What time is it?", "Thank you."]).await;
-        let server = hear_itself(world, |nth| match nth {
-            1 => realtime_server::Answer::Say("It is noon.".into()),
-            _ => says_good_bye(),
-        })
-        .await;
-        let tenant = world.tenant().await;
-        let agent = hearer(&tenant).await;
-        let mut page = Page::join(world, &tenant, &agent).await;
-        page.play_until(1).await;
-        world.advance(seconds(1)).await;
-        page.speak().await;
-        assert_eq!(page.play_until(3).await, "agent: Good day!");
-        assert_eq!(page.captions[1], "user: Yes, sure.", "a yes must be understood");
-        assert_eq!(server.events_of("input_audio_buffer.commit").len(), 0, "it is no question to the model");
-        world.advance(seconds(1)).await;
-        let path = format!("/v1/sessions/{}/stream", page.id);
-        let mut stream = tenant.api.request(reqwest::Method::GET, &path).send().await.unwrap();
-        page.speak().await;
-        assert_eq!(page.play_until(5).await, "agent: It is noon.");
-        assert_eq!(page.captions[3], "user: [speech]");
-        open.send(true).unwrap();
-        page.look_for("user: What time is it?").await;
-        let told = "event: words\ndata: {\"content\":\"What time is it?\",\"place\":3}\n\n";
-        let mut streamed = String::new();
-        while !streamed.contains(told) {
-            streamed.push_str(std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap());
-        }
-        world.advance(seconds(1)).await;
-        page.speak().await;
-        let id = page.id.clone();
-        let shown = page.end().await;
-        assert_eq!(shown, [
-            QUESTION, "user: Yes, sure.", "agent: Good day!", "user: What time is it?", "agent: It is noon.", "user: Thank you.",
-            "agent: Goodbye.",
-        ]);
-        world.settle().await;
-        let turns = transcript(&tenant, &id).await;
-        assert_eq!(said(&json!(turns)), shown);
-        assert!(turns.windows(2).all(|pair| pair[0]["t"].as_f64() <= pair[1]["t"].as_f64()), "{turns:?}");
-        assert_eq!(session(&tenant, &id).await["end_reason"], "completed");
-        assert_eq!((ears.asked().len(), server.errors()), (3, Vec::new()));
-        world.advance(seconds(10)).await;
-        let [_, theirs] = recorded(&tenant).await;
-        let loud = theirs.iter().filter(|sample| sample.abs() > 32_000).count();
-        assert_eq!(loud, 16_000, "both of theirs since the yes, and not the yes");
-    }
-
-    /// The answer that it has begun meanwhile is cut, and the wish is obeyed as ever.
-    async fn a_wish_in_words_that_follow_ends_the_answer_that_was_begun(world: &mut World) {
-        for (wish, reason, farewell) in [
-            ("Please stop calling me.", "opt_out", "agent: I understand. You will not be called again. Goodbye."),
-            ("Stop recording.", "consent_refused", "agent: I understand. Then this call ends here. Goodbye."),
-        ] {
-            let (_ears, open) = understand_late(world, ["Yes, sure.", wish, "Hm."]).await;
-            let long = |_: usize| realtime_server::Answer::Say("It takes exactly four weeks, and then some more days.".into());
-            let _server = hear_itself(world, long).await;
-            let tenant = world.tenant().await;
-            let mut page = asked_and_answered(world, &tenant).await;
-            page.look_until(5).await;
-            page.play(20).await;
-            open.send(true).unwrap();
-            // Its words are the last but one; nothing of the long answer is played meanwhile.
-            page.look_until(6).await;
-            let id = page.id.clone();
-            let shown = page.end().await;
-            assert_eq!((shown[3].as_str(), shown[5].as_str(), shown.len()), (format!("user: {wish}").as_str(), farewell, 6));
-            world.settle().await;
-            let row = session(&tenant, &id).await;
-            assert_eq!((&row["status"], &row["end_reason"]), (&json!("completed"), &json!(reason)));
-            assert_eq!(told(&tenant, "session.opt_out_detected").await.len(), usize::from(reason == "opt_out"));
-            let cut = transcript(&tenant, &id).await[4]["content"].as_str().unwrap().to_owned();
-            assert!("It takes exactly four weeks".starts_with(&cut), "what was heard of it: {cut}");
-            assert!(world.spooled_files().is_empty(), "{reason}: {:?}", world.spooled_files());
-            if reason == "consent_refused" {
-                assert_eq!(told(&tenant, "session.recording_completed").await.len(), 0);
-            }
-        }
-    }
-
-    /// The talk is ended before it is known whether they go on: then they have said all.
-    async fn words_that_are_open_when_a_talk_is_dropped_are_screened(world: &mut World) {
-        let _ears = understand(world, &["Please stop calling me."]).await;
-        let chat = ChatServer::start_with(|_, _| chat_server::Answer::Hang).await;
-        world.change_setting("chat_url", json!(chat.url())).await;
-        let tenant = world.tenant().await;
-        let settings = json!({
-            "first_message": "Hello.", "recording": { "enabled": false }, "brain": { "mode": "chat" },
-        });
-        let agent = agent(&tenant, settings).await;
-        let mut page = Page::join(world, &tenant, &agent).await;
-        assert_eq!(page.play_until(1).await, "agent: Hello.");
-        page.speak_and_pause().await;
-        // It is thought about already.
-        while chat.requests().is_empty() {
-            page.next_moment().await;
-        }
-        let id = page.id.clone();
-        tenant.api.post(&format!("/v1/sessions/{id}/end"), json!({})).await.ok();
-        page.talk.abort();
-        let _ = page.talk.await;
-        world.settle().await;
-        assert_eq!(session(&tenant, &id).await["status"], "completed");
-        assert_eq!(told(&tenant, "session.opt_out_detected").await.len(), 1);
-    }
-
     /// It costs the recording, and not a word of the talk.
     async fn a_disk_that_is_full_fails_the_recording_and_never_the_talk(world: &mut World) {
         world.change_setting("recordings_spool_max_mb", json!(1)).await;
@@ -583,52 +442,6 @@ on_both! {
         let recording = &recordings["data"][0];
         assert_eq!((&recording["status"], &recording["error"]), (&json!("failed"), &failed[0]));
         assert_eq!(told(&tenant, "session.recording_completed").await.len(), 0);
-    }
-
-    /// It may speak on sound that nobody else has understood, but nothing is done: it might have been the wish to be left alone.
-    async fn what_a_model_wants_done_waits_for_the_words(world: &mut World) {
-        let (_ears, open) = understand_late(world, ["Yes, sure.", "Please stop calling me.", "Hm."]).await;
-        let _server = hear_itself(world, |_| says_good_bye()).await;
-        let tenant = world.tenant().await;
-        let mut page = asked_and_answered(world, &tenant).await;
-        assert_eq!(page.play_until(5).await, "agent: Goodbye.");
-        for _ in 0..50 {
-            page.next_moment().await;
-        }
-        assert!(!page.talk.is_finished(), "it has not hung up");
-        open.send(true).unwrap();
-        let id = page.id.clone();
-        let shown = page.end().await;
-        assert_eq!(shown[5..], ["agent: I understand. You will not be called again. Goodbye."]);
-        world.settle().await;
-        assert_eq!(session(&tenant, &id).await["end_reason"], "opt_out");
-    }
-
-    /// Its provider writes down what it hears: the words need no second one.
-    async fn a_model_that_hears_may_tell_the_words_itself(world: &mut World) {
-        let kind = "conversation.item.input_audio_transcription.completed";
-        let server = hear_itself(world, |_| realtime_server::Answer::Say("It is noon.".into()))
-            .await
-            .understand(move |_, item| vec![json!({ "type": kind, "item_id": item, "transcript": "Please stop calling me." })]);
-        let model = json!("gpt-live-transcribe");
-        world.change_setting("realtime_transcription_model", model.clone()).await;
-        let tenant = world.tenant().await;
-        let agent = agent(&tenant, json!({ "brain": { "mode": "realtime" } })).await;
-        let mut page = Page::join(world, &tenant, &agent).await;
-        page.play_until(1).await;
-        world.advance(seconds(1)).await;
-        page.speak().await;
-        let id = page.id.clone();
-        let shown = page.end().await;
-        assert_eq!(shown[..2], ["agent: Good day!", "user: Please stop calling me."]);
-        assert_eq!(shown.last().unwrap(), "agent: I understand. You will not be called again. Goodbye.");
-        world.settle().await;
-        assert_eq!(session(&tenant, &id).await["end_reason"], "opt_out");
-        assert_eq!(transcript(&tenant, &id).await[1]["content"], "Please stop calling me.");
-        let session = server.events_of("session.update").remove(0);
-        assert_eq!(session["session"]["audio"]["input"]["transcription"], json!({ "model": model, "language": "en" }));
-        // The answer that the wish cut may have been whole by then.
-        assert!(server.errors().iter().all(|error| error["error"]["code"] == "response_cancel_not_active"), "{:?}", server.errors());
     }
 
     /// A clause before its sentence, and what follows while nothing of it has been played yet; the transcript has sentences, as the
@@ -675,5 +488,114 @@ on_both! {
             "agent: Good morning!", "user: [speech]", "agent: I can certainly do that today, if you tell me *your* name.",
             "agent: Who is it?", "user: [speech]", "agent: Goodbye.",
         ]);
+    }
+
+    /// What was heard of words that were cut is what their provider says, not their share of the sound: its first words take 200 ms
+    /// each, and the third takes 1,200.
+    async fn who_cuts_in_has_heard_exactly_the_words_that_the_provider_times(world: &mut World) {
+        let _ears = understand(world, &["Can you do that?", "Wait a moment!"]).await;
+        let server = CartesiaServer::start_with(|ask, _| slow_third(ask)).await;
+        let chat = ChatServer::start_with(|_, before| match before {
+            0 => chat_server::Answer::Words("I can certainly do that today, if you tell me your name.".into()),
+            _ => chat_server::Answer::WordsAndCalls("Goodbye.".into(), chat_server::calls([("end_call", "{}")])),
+        })
+        .await;
+        world.change_settings(&[
+            ("speech_provider", json!("cartesia")), ("speech_url", json!(server.url)), ("speech_api_key", json!("k")),
+            ("speech_voices", json!("bella")), ("chat_url", json!(chat.url())),
+        ]).await;
+        let tenant = world.tenant().await;
+        let settings = json!({ "first_message": "Good morning!", "recording": { "enabled": false }, "brain": { "mode": "chat" } });
+        let agent = agent(&tenant, settings).await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        page.play_out().await;
+        page.speak().await;
+        // 800 ms: "I" and "can" have been said, and a part of "certainly".
+        page.play(40).await;
+        page.speak().await;
+        page.look_until(4).await;
+        let id = page.id.clone();
+        page.end().await;
+        world.settle().await;
+        let turns = transcript(&tenant, &id).await;
+        assert_eq!(turns[2]["content"], "I can", "{turns:?}");
+        let asked = chat.requests().into_iter().flat_map(|asked| asked["messages"].as_array().unwrap().clone());
+        let said: Vec<_> = asked.filter(|message| message["role"] == "assistant").map(|message| message["content"].clone()).collect();
+        assert!(said.contains(&json!("I can—")), "the model knows it too: {said:?}");
+
+        let asks = server.with("transcript");
+        let of = |text: &str| {
+            let is_it = |ask: &&Value| ask["transcript"].as_str().unwrap().trim() == text;
+            let found = asks.iter().find(is_it);
+            found.unwrap_or_else(|| panic!("{text} in {asks:?}"))["context_id"].clone()
+        };
+        let turn = of("I can certainly do that today,");
+        assert_ne!(of("Good morning!"), turn, "each turn has a context of its own");
+    }
+
+    async fn a_trained_clone_is_heard_through_one_socket_a_turn(world: &mut World) {
+        let cloner = VoiceServer::start();
+        let speaker = ElevenlabsServer::start_with(|text, _| vec![elevenlabs_server::spoken(text, 20)]).await;
+        let front = Front::before(&cloner.url, &speaker.url, "stream-input");
+        let chat = ChatServer::start_with(|_, before| match before {
+            0 => chat_server::Answer::Words("I can certainly do that today, if you tell me *your* name. Who is it?".into()),
+            _ => chat_server::Answer::WordsAndCalls("Goodbye.".into(), chat_server::calls([("end_call", "{}")])),
+        })
+        .await;
+        world.change_settings(&[
+            ("voice_provider_url", json!(front.url)), ("voice_provider_api_key", json!("xi-key")), ("chat_url", json!(chat.url())),
+        ]).await;
+        let tenant = world.tenant().await;
+        let live = world.api(tenant.id, Env::Live, Scopes::all()).await;
+        let voice = voices::clone(&live, [voices::good(), voices::good(), voices::good()]).await;
+        world.settle().await;
+        let settings = json!({
+            "first_message": "Good morning!", "recording": { "enabled": false }, "brain": { "mode": "chat" }, "voice_id": voice,
+        });
+        let agent = agent(&tenant, settings).await;
+        let mut page = Page::join(world, &tenant, &agent).await;
+        page.play_out().await;
+        assert!(page.played > 5, "it is heard: {} frames", page.played);
+        page.speak().await;
+        page.play_until(4).await;
+        page.speak().await;
+        assert_eq!(page.end().await, [
+            "agent: Good morning!", "user: [speech]", "agent: I can certainly do that today, if you tell me *your* name.",
+            "agent: Who is it?", "user: [speech]", "agent: Goodbye.",
+        ]);
+        let sockets = speaker.with("connected");
+        let at_clone = |socket: &Value| socket["connected"].as_str().unwrap().starts_with("/v1/text-to-speech/voice-1/stream-input?");
+        assert!(sockets.iter().all(|socket| at_clone(socket) && socket["key"] == "xi-key"), "{sockets:?}");
+        // A blank begins a turn, and nothing ends it.
+        assert_eq!(speaker.texts(11).await, [
+            " ", "Good morning! ", "", " ", "I can certainly do that today, ", "if you tell me your name. ", "Who is it? ", "",
+            " ", "Goodbye. ", "",
+        ]);
+    }
+}
+
+/// Says what Cartesia is asked: the first two words of it take 200 ms each, the third 1,200, and each other one 200. That a
+/// sentence which asks for a name is over it does not tell.
+fn slow_third(ask: &Value) -> Vec<Say> {
+    let text = ask["transcript"].as_str().unwrap().trim();
+    let (mut words, mut starts, mut ends, mut at) = (Vec::new(), Vec::new(), Vec::new(), 0.0);
+    for (place, word) in text.split_whitespace().enumerate() {
+        words.push(word);
+        starts.push(at);
+        at += if place == 2 { 1.2 } else { 0.2 };
+        ends.push(at);
+    }
+    let timed = json!({ "words": words, "start": starts, "end": ends });
+    let sound = Say::Sound(700_i16.to_le_bytes().repeat((at * 24_000.0) as usize));
+    let says = vec![
+        Say::Event(json!({ "type": "timestamps", "word_timestamps": timed })),
+        sound,
+    ];
+    match ask["continue"] == true {
+        // A flush, or the end.
+        _ if text.is_empty() => Vec::new(),
+        _ if text.ends_with("name.") => says,
+        true => [says, vec![Say::Event(json!({ "type": "flush_done" }))]].concat(),
+        false => [says, vec![Say::Done]].concat(),
     }
 }

@@ -195,6 +195,7 @@ on_both! {
             name: entities::values::Text::parse("short").unwrap(),
             env: Env::Test,
             scopes: entities::values::Scopes::all(),
+            limits: Default::default(),
             expires_at: Some(expires_at),
         };
         let (key, plaintext) = callboard::access::new_key(world.deps().ids.next(), tenant.id, asked, world.clock.now());

@@ -96,6 +96,8 @@ on_both! {
         world.advance(seconds(60)).await;
         let delivery = attempts(&tenant, &event).await;
         assert_eq!((delivery["status"].as_str(), delivery["attempts"][0]["error_code"].as_str()), (Some("retrying"), Some("connect_failed")));
+        let words = delivery["attempts"][0]["error_message"].as_str().unwrap();
+        assert!(words.starts_with("nothing listens on ") && words.ends_with(" (connection refused)"), "{words}");
         let back = Receiver::start();
         tenant.api.patch(&format!("/v1/webhook_endpoints/{}", delivery["endpoint_id"].as_str().unwrap()), json!({ "url": back.url })).await.ok();
         assert_ne!(back.url, url);

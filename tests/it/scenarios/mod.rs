@@ -15,6 +15,7 @@ mod credits;
 mod dispatch_is_paused;
 mod faults;
 mod foreseen;
+mod limits_of_keys;
 mod mended;
 mod messages;
 mod neighbours;

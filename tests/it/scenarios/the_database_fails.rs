@@ -139,13 +139,13 @@ async fn until_ready(world: &World) {
 }
 
 /// A transaction of the writer that hangs until it is told to go on.
-struct Stall {
+pub struct Stall {
     release: Arc<Notify>,
     task: tokio::task::JoinHandle<entities::Result<()>>,
 }
 
 impl Stall {
-    async fn begin(world: &World) -> Self {
+    pub async fn begin(world: &World) -> Self {
         let (held, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (writer, begun, goes_on) = (world.deps().writer.clone(), held.clone(), release.clone());
         let task = tokio::spawn(async move {
@@ -163,7 +163,7 @@ impl Stall {
         Stall { release, task }
     }
 
-    async fn end(self) {
+    pub async fn end(self) {
         self.release.notify_one();
         self.task.await.unwrap().unwrap();
     }

@@ -60,7 +60,7 @@ async fn send(api: &Api, path: &str, form: Form) -> Answer {
 }
 
 /// Clones a voice from these files; answers its id.
-async fn clone(api: &Api, files: impl IntoIterator<Item = Vec<u8>>) -> String {
+pub async fn clone(api: &Api, files: impl IntoIterator<Item = Vec<u8>>) -> String {
     let answer = send(api, "/v1/voices/clones", form(files)).await;
     assert_eq!(answer.status.as_u16(), 202, "{}", answer.body);
     answer.body["id"].as_str().unwrap().to_owned()

@@ -1,20 +1,32 @@
 //! A world: the real app with its own database and a clock that stands still until it is advanced.
 pub mod browser;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
+pub mod cartesia_server;
+#[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod chat_server;
 mod database;
+#[expect(dead_code, reason = "the protocol's own tests need all of it")]
+pub mod elevenlabs_server;
+pub mod front;
 pub mod functions;
+#[expect(dead_code, reason = "the protocol's own tests need all of it")]
+pub mod hearing_server;
 mod http_head;
 mod http_server;
 mod local_listener;
+pub mod name_server;
+pub mod phone;
 mod proxy;
+pub mod real_speech;
 pub mod realtime_answers;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod realtime_server;
 pub mod realtime_session;
 mod receiver;
+pub mod registrar;
 pub mod s3_server;
 pub mod smtp;
+mod socket_server;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod speech_server;
 pub mod stripe_server;
@@ -128,6 +140,8 @@ impl World {
             &[
                 ("dev", "true".into()),
                 ("bind", bind.clone()),
+                // Each reads all routes' patterns when it starts.
+                ("http_threads", "2".into()),
                 ("base_url", String::new()),
                 ("database_url", database.url.clone()),
                 ("mail_folder", database.mail_folder()),
@@ -425,6 +439,7 @@ impl World {
             name: Text::parse("test").unwrap(),
             env,
             scopes,
+            limits: Default::default(),
             expires_at: None,
         };
         let (key, plaintext) = access::new_key(deps.ids.next(), tenant, asked, deps.clock.now());

@@ -81,7 +81,9 @@ impl SocketServer {
 async fn welcome(stream: TcpStream, log: &Log, admitted: Result<(), u16>) -> Option<Socket> {
     let look = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
         let header = |name: &str| request.headers().get(name).map(|key| key.to_str().unwrap().to_owned());
-        let key = header("x-api-key").or_else(|| header("authorization"));
+        let key = header("x-api-key")
+            .or_else(|| header("xi-api-key"))
+            .or_else(|| header("authorization"));
         if let Err(status) = admitted {
             log.note(json!({ "refused": status }));
             let mut refused = ErrorResponse::new(Some("no".into()));

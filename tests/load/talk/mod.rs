@@ -1,9 +1,14 @@
 //! How soon an agent answers: from a person's last loud 10 ms to the first packet in which there is sound.
 //!
 //! The service is a process of its own, the people are threads of this one that speak WebRTC over UDP, and the providers the
-//! servers of the tests, as slow as is wanted. Beside what the people measure stands what the service says of itself.
+//! servers of the tests, as slow as is wanted. Beside what the people measure stands what the service says of itself, and what is
+//! heard in a real browser, where that is asked for.
+mod beside;
+mod heard;
+mod hearing;
 mod relay;
 mod report;
+mod scenarios;
 mod servers;
 
 use super::{
@@ -12,12 +17,15 @@ use super::{
     rooms::{pause, row},
     service::{Api, client, name_of},
 };
+use beside::Crowd;
 use bytes::Bytes;
 use futures_util::future::join_all;
+use heard::Chromium;
 use media::webrtc::{Codec, peer::Peer};
 use report::Measured;
+pub use scenarios::{Delays, Ears, Scenario};
 use serde_json::{Value, json};
-use servers::Servers;
+pub use servers::Servers;
 use std::time::{Duration, Instant};
 
 /// Nobody speaks before the agent was silent for so long.
@@ -30,6 +38,7 @@ const LONGEST_TURN: Duration = Duration::from_secs(90);
 const MOST_MS: usize = 10_000;
 const MOST_TURNS: usize = 500;
 const MOST_ROOMS: usize = 50;
+const MOST_BESIDE: usize = 100;
 
 pub struct Plan {
     pub database: String,
@@ -48,29 +57,10 @@ pub struct Plan {
     pub brain: Option<String>,
     /// One of the scenarios, by its name.
     pub only: Option<String>,
-}
-
-/// How long the providers take.
-#[derive(Clone, Copy, Default)]
-pub struct Delays {
-    pub stt: Duration,
-    pub llm: Duration,
-    pub token: Duration,
-    pub tts: Duration,
-    /// Of speech to speech.
-    pub first_delta: Duration,
-    /// The model calls a function, and that takes so long.
-    pub function: Option<Duration>,
-}
-
-pub struct Scenario {
-    pub name: &'static str,
-    pub what: String,
-    brain: &'static str,
-    delays: Delays,
-    /// Milliseconds, as measured before part C was built, and what it is to be. Source: issue 16.
-    pub before: &'static str,
-    pub goal: &'static str,
+    /// Each talk is held a second time by a person with Chromium: `desktop` or `phone`.
+    pub browser: Option<String>,
+    /// The same beside so many rooms of another workspace, in which everybody talks.
+    pub beside: usize,
 }
 
 impl Plan {
@@ -84,23 +74,43 @@ impl Plan {
         );
         println!("{}", std::path::Path::new(&binary()).display());
         let servers = Servers::start().await;
+        let chromium = match &self.browser {
+            Some(screen) => Some(Chromium::start(screen).await),
+            None => None,
+        };
+        let scenarios = self.scenarios();
+        let mut ears = scenarios[0].ears;
         let mut more = servers.settings();
+        more.extend(servers.transcription(ears));
         more.extend([
-            ("CALLBOARD_MAX_CONCURRENCY", self.rooms.to_string()),
+            ("CALLBOARD_MAX_CONCURRENCY", (self.rooms + self.beside).to_string()),
             ("CALLBOARD_CALL_PRICE_CENTS_PER_MINUTE", "0".into()),
             ("CALLBOARD_VOICE", "tones".into()),
             ("CALLBOARD_LOG", "warn,callboard=info".into()),
         ]);
-        let service = Process::start(&self.database, &more);
+        let mut service = Process::start_with(&self.database, &more, &[1, 1]);
         let api = service.api();
         api.patch("/v1/concurrency", json!({ "limit": self.rooms })).await;
-        for scenario in self.scenarios() {
+        for scenario in scenarios {
+            if scenario.ears != ears {
+                ears = scenario.ears;
+                service.restart_with(&servers.transcription(ears)).await;
+            }
             servers.pace.set(scenario.delays);
             let turns = u32::try_from(self.turns).expect("some turns");
-            let whole = self.measure(&api, &servers, &scenario);
-            let measured = tokio::time::timeout(LONGEST_TURN * (turns + 1), whole).await;
+            let whole = async {
+                let mut measured = self.measure(&api, &servers, &scenario, chromium.as_ref()).await;
+                if self.beside > 0 {
+                    let crowd = Crowd::join(&service.api_of(1, 0), self.beside).await;
+                    measured.beside = self.measure_beside(&crowd, &api, &servers, &scenario).await;
+                    crowd.leave().await;
+                }
+                measured
+            };
+            let measured = tokio::time::timeout(LONGEST_TURN * (3 * turns + 1), whole).await;
             let measured = measured.unwrap_or_else(|_| panic!("`{}` did not come to its end", scenario.name));
             measured.print(&scenario);
+            measured.assert_unhurt(&scenario);
             let due = self.rooms * self.turns;
             assert_eq!(measured.turns.len(), due, "`{}`: turns got no answer", scenario.name);
         }
@@ -115,6 +125,7 @@ impl Plan {
         let most = [
             ("--turns", self.turns, MOST_TURNS),
             ("--rooms", self.rooms, MOST_ROOMS),
+            ("--beside", self.beside, MOST_BESIDE),
             ("--stt-ms", self.stt_ms, MOST_MS),
             ("--llm-ms", self.llm_ms.unwrap_or(0), MOST_MS),
             ("--token-ms", self.token_ms, MOST_MS),
@@ -128,86 +139,18 @@ impl Plan {
         assert!(brains.contains(&self.brain.as_deref()), "--brain: chat or realtime");
         assert!(
             !self.scenarios().is_empty(),
-            "--only: own, usual, function, realtime-own or realtime, of the brain that is asked for"
+            "--only: {}, of the brain that is asked for",
+            scenarios::NAMES
         );
     }
 
-    /// Those that are asked for.
-    fn scenarios(&self) -> Vec<Scenario> {
-        let ms = |ms: usize| Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX));
-        let llm = |usual: usize| self.llm_ms.unwrap_or(usual);
-        let usual = Delays {
-            stt: ms(self.stt_ms),
-            llm: ms(llm(350)),
-            token: ms(self.token_ms),
-            tts: ms(self.tts_ms),
-            ..Delays::default()
-        };
-        let speaks = Delays {
-            first_delta: ms(llm(300)),
-            ..Delays::default()
-        };
-        let function = Delays {
-            function: Some(Duration::from_secs(2)),
-            ..Delays::default()
-        };
-        let none = Delays::default();
-        let (stt, first, token, tts) = (self.stt_ms, llm(350), self.token_ms, self.tts_ms);
-        let usually = format!("chat, STT {stt} ms, LLM {first} + {token} a token, TTS {tts}");
-        let spoken = format!("realtime, first delta after {} ms, 3 times real time", llm(300));
-        let all = [
-            (
-                "own",
-                "chat",
-                "chat, providers at 0 ms".into(),
-                none,
-                ["711–802 ms", "120 ms without endpointing"],
-            ),
-            (
-                "usual",
-                "chat",
-                usually,
-                usual,
-                ["1,354–1,465 ms", "p50 700, p95 950 ms"],
-            ),
-            (
-                "function",
-                "chat",
-                "chat, a function of 2 s".into(),
-                function,
-                ["3,745 ms", "a filler by 1,200 ms"],
-            ),
-            (
-                "realtime-own",
-                "realtime",
-                "realtime, provider at 0 ms".into(),
-                none,
-                ["not measured", "none"],
-            ),
-            (
-                "realtime",
-                "realtime",
-                spoken,
-                speaks,
-                ["3,216–3,846 ms", "first delta + 60 ms"],
-            ),
-        ];
-        let all = all.map(|(name, brain, what, delays, [before, goal])| Scenario {
-            name,
-            what,
-            brain,
-            delays,
-            before,
-            goal,
-        });
-        let is_wanted = |scenario: &Scenario| {
-            let fits = |asked: &Option<String>, own: &str| asked.as_deref().is_none_or(|asked| asked == own);
-            fits(&self.only, scenario.name) && fits(&self.brain, scenario.brain)
-        };
-        all.into_iter().filter(is_wanted).collect()
-    }
-
-    async fn measure(&self, api: &Api, servers: &Servers, scenario: &Scenario) -> Measured {
+    async fn measure(
+        &self,
+        api: &Api,
+        servers: &Servers,
+        scenario: &Scenario,
+        chromium: Option<&Chromium>,
+    ) -> Measured {
         let agent = agent(api, servers, scenario).await;
         let client = client();
         let mut guests = Vec::new();
@@ -222,17 +165,49 @@ impl Plan {
             ..Measured::default()
         };
         for guest in &guests {
-            let path = format!("/v1/sessions/{}", guest.session);
-            measured.told.push(api.get(&path).await["latency"].clone());
-            let timeline = api.get(&format!("{path}/timeline")).await;
-            let entries = timeline["entries"].as_array().into_iter().flatten();
-            let marks = entries.filter(|entry| entry["kind"] == "turn_latency");
-            let details = marks.filter_map(|entry| entry["detail"].as_str().map(str::to_owned));
-            measured.marks.extend(details);
+            measured.told.push(latency(api, &guest.session).await);
+            measured.marks.extend(marks(api, &guest.session).await);
         }
         leave(&guests).await;
+        if let Some(chromium) = chromium {
+            let room = api.post("/v1/rooms", json!({ "agent_id": agent })).await;
+            measured.heard = chromium.talk(&room, self.turns).await;
+            let session = room["session_id"].as_str().expect("an id");
+            measured.heard_marks = marks(api, session).await;
+        }
         measured
     }
+
+    /// One room more, while all of the crowd's talk; what it took in milliseconds.
+    async fn measure_beside(&self, crowd: &Crowd, api: &Api, servers: &Servers, scenario: &Scenario) -> Vec<f64> {
+        let agent = agent(api, servers, scenario).await;
+        let room = api.post("/v1/rooms", json!({ "agent_id": agent })).await;
+        let (peer, offer) = Peer::offer(Codec::Opus);
+        let guest = [Guest::join(&client(), room, peer, offer).await];
+        let turns = tokio::select! {
+            turns = talk(&guest[0].peer, self.turns) => turns,
+            () = crowd.talk(LONGEST_TURN * u32::try_from(self.turns).expect("some turns")) => {
+                panic!("`{}`: its turns did not come to their end", scenario.name)
+            }
+        };
+        leave(&guest).await;
+        turns
+    }
+}
+
+/// As the service tells it.
+async fn latency(api: &Api, session: &str) -> Value {
+    api.get(&format!("/v1/sessions/{session}")).await["latency"].clone()
+}
+
+/// `detail` of its `turn_latency`, turn by turn.
+pub async fn marks(api: &Api, session: &str) -> Vec<String> {
+    let timeline = api.get(&format!("/v1/sessions/{session}/timeline")).await;
+    let entries = timeline["entries"].as_array().into_iter().flatten();
+    let marks = entries.filter(|entry| entry["kind"] == "turn_latency");
+    marks
+        .filter_map(|entry| entry["detail"].as_str().map(str::to_owned))
+        .collect()
 }
 
 async fn agent(api: &Api, servers: &Servers, scenario: &Scenario) -> Value {
@@ -246,11 +221,16 @@ async fn agent(api: &Api, servers: &Servers, scenario: &Scenario) -> Value {
         });
         functions.push(api.post("/v1/functions", function).await["id"].clone());
     }
+    let ends_turns = match scenario.ears {
+        Ears::Batch | Ears::Listen => "vad",
+        Ears::Flux => "provider",
+    };
     let agent = json!({
         "name": "Ann",
         "prompt": "x",
         "first_message": "Hello, this is Ann. How can I help you?",
         "brain": { "mode": scenario.brain },
+        "turn_detection": { "mode": ends_turns },
         "function_ids": functions,
         "recording": { "enabled": false },
         "silence": { "hangup_after_seconds": 120 },
@@ -261,7 +241,7 @@ async fn agent(api: &Api, servers: &Servers, scenario: &Scenario) -> Value {
 
 /// Says the sentence so often, each time when the agent is silent again; answers how long it took until the agent was heard,
 /// in milliseconds.
-async fn talk(peer: &Peer, turns: usize) -> Vec<f64> {
+pub async fn talk(peer: &Peer, turns: usize) -> Vec<f64> {
     peer.until("the agent says hello", |view| view.heard_at.is_some()).await;
     let spoken = Duration::from_millis(SENTENCE.len() as u64 / 8);
     let mut took = Vec::new();

@@ -12,7 +12,15 @@ pub struct Measured {
     pub told: Vec<Value>,
     /// `detail` of its sessions' `turn_latency`, turn by turn.
     pub marks: Vec<String>,
+    /// From the last loud 10 ms to the first that is heard, as a page in Chromium has both; and what the service says of these turns.
+    pub heard: Vec<f64>,
+    pub heard_marks: Vec<String>,
+    /// The first again, beside the rooms of another workspace.
+    pub beside: Vec<f64>,
 }
+
+/// What the others' rooms may cost, in milliseconds at the 95th percentile.
+const MOST_LATER: f64 = 100.0;
 
 /// As the service names them, in their order.
 const STAGES: [&str; 6] = ["endpoint", "text", "token", "clause", "sound", "packet"];
@@ -26,6 +34,14 @@ impl Measured {
             "last loud 10 ms to packet, p50, p95, max",
             format!("{p50:.0}, {p95:.0}, {max:.0} ms"),
         );
+        self.print_heard();
+        if !self.beside.is_empty() {
+            let [p50, p95, max] = spread(self.beside.clone());
+            row(
+                "… beside another workspace's rooms",
+                format!("p50 {p50:.0}, p95 {p95:.0}, max {max:.0} ms"),
+            );
+        }
         row("before; goal", format!("{}; {}", scenario.before, scenario.goal));
         let of = |field: &str| {
             self.told
@@ -58,6 +74,36 @@ impl Measured {
         row(
             "… endpoint to packet, p50, p95, max",
             format!("{p50:.0}, {p95:.0}, {max:.0} ms"),
+        );
+    }
+
+    /// Beside another workspace's rooms the answer comes about as soon.
+    pub fn assert_unhurt(&self, scenario: &Scenario) {
+        if self.beside.is_empty() {
+            return;
+        }
+        let ([_, alone, _], [_, beside, _]) = (spread(self.turns.clone()), spread(self.beside.clone()));
+        assert!(
+            beside <= alone + MOST_LATER,
+            "`{}`: p95 {beside:.0} ms beside another workspace's rooms, {alone:.0} ms alone",
+            scenario.name
+        );
+    }
+
+    fn print_heard(&self) {
+        if self.heard.is_empty() {
+            return;
+        }
+        let [p50, p95, max] = spread(self.heard.clone());
+        row(
+            "… to what Chromium plays, p50, p95, max",
+            format!("{p50:.0}, {p95:.0}, {max:.0} ms"),
+        );
+        let ends = self.heard_marks.iter().filter_map(|marks| mark(marks, "endpoint"));
+        let [endpoint, ..] = spread(ends.collect());
+        row(
+            "… the same without its endpointing, p50",
+            format!("{:.0} ms (endpointing {endpoint:.0})", p50 - endpoint),
         );
     }
 }

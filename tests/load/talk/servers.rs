@@ -1,12 +1,16 @@
 //! Who listens, thinks and speaks in a load run of talks: the servers of the tests of the whole service, each as slow as is wanted.
-use super::{Delays, relay::Relay};
+use super::{
+    Delays, Ears,
+    hearing::{HearingServer, Protocol},
+    relay::Relay,
+};
 use crate::{guests::SENTENCE, rooms::pause};
 use chat_server::{ChatServer, calls};
 use realtime_server::RealtimeServer;
 use speech_server::{SpeechServer, Step};
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::watch;
 use transcription_server::TranscriptionServer;
@@ -19,7 +23,7 @@ mod chat_server;
 mod http_head;
 #[expect(clippy::unwrap_used, reason = "a server that cannot go on has failed")]
 #[path = "../../it/world/local_listener.rs"]
-mod local_listener;
+pub mod local_listener;
 #[expect(clippy::unwrap_used, reason = "a server that cannot go on has failed")]
 #[path = "../../it/world/realtime_answers.rs"]
 mod realtime_answers;
@@ -65,8 +69,11 @@ impl Pace {
 pub struct Servers {
     pub pace: Pace,
     transcription: TranscriptionServer,
+    listen: HearingServer,
+    flux: HearingServer,
     chat: ChatServer,
     speech: SpeechServer,
+    spoken: Arc<Mutex<Vec<Instant>>>,
     relay: Relay,
     function: SpeechServer,
     _realtime: RealtimeServer,
@@ -96,13 +103,22 @@ impl Servers {
             }
         });
         let (its, sound) = (pace.clone(), tone());
-        let speech = SpeechServer::start_with(move |asked, _| match asked.line.starts_with("POST") {
-            true => speech_server::Answer {
-                before: vec![Step::Gate(after(its.get().tts))],
-                ..speech_server::Answer::samples(&sound, RATE / 50 * 2)
-            },
+        let spoken = Arc::<Mutex<Vec<Instant>>>::default();
+        let given = spoken.clone();
+        let speech = SpeechServer::start_with(move |asked, _| {
             // Whoever only opens a connection.
-            false => speech_server::Answer::status(200, "{}"),
+            if !asked.line.starts_with("POST") {
+                return speech_server::Answer::status(200, "{}");
+            }
+            let delay = its.get().tts;
+            given
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Instant::now() + delay);
+            speech_server::Answer {
+                before: vec![Step::Gate(after(delay))],
+                ..speech_server::Answer::samples(&sound, RATE / 50 * 2)
+            }
         });
         let its = pace.clone();
         // Functions are HTTP with JSON, too.
@@ -112,11 +128,16 @@ impl Servers {
         });
         let realtime = RealtimeServer::start_with(|_, _| realtime_server::Answer::Say(ANSWER.into()));
         let relay = Relay::start(&realtime.url, pace.clone());
+        let hearing = |protocol| HearingServer::start(protocol, HEARD, pace.clone());
+        let (listen, flux) = (hearing(Protocol::Listen), hearing(Protocol::Flux));
         Servers {
             pace,
             transcription: transcription.await,
+            listen,
+            flux,
             chat: chat.await,
             speech: speech.await,
+            spoken,
             relay,
             function: function.await,
             _realtime: realtime,
@@ -126,11 +147,33 @@ impl Servers {
     /// What the service is told of them.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("CALLBOARD_TRANSCRIPTION_URL", self.transcription.url()),
             ("CALLBOARD_CHAT_URL", self.chat.url()),
             ("CALLBOARD_SPEECH_PROVIDER", "openai".into()),
             ("CALLBOARD_SPEECH_URL", format!("{}/v1", self.speech.url())),
             ("CALLBOARD_REALTIME_URL", self.relay.url.clone()),
+        ]
+    }
+
+    /// When each 10 ms with a voice came to Deepgram's `/v1/listen`.
+    pub fn voices(&self) -> Vec<Instant> {
+        self.listen.voices()
+    }
+
+    /// When each sound began to be given.
+    pub fn spoken(&self) -> Vec<Instant> {
+        self.spoken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same of who transcribes.
+    pub fn transcription(&self, ears: Ears) -> [(&'static str, String); 2] {
+        let (provider, url) = match ears {
+            Ears::Batch => ("openai", self.transcription.url()),
+            Ears::Listen => ("deepgram", self.listen.url.clone()),
+            Ears::Flux => ("deepgram_flux", self.flux.url.clone()),
+        };
+        [
+            ("CALLBOARD_TRANSCRIPTION_PROVIDER", provider.to_owned()),
+            ("CALLBOARD_TRANSCRIPTION_URL", url),
         ]
     }
 

@@ -1,5 +1,6 @@
 //! One talk with the mail server, step by step, so that it is known how far it came: what was refused before the message's end
 //! can be said again, what was cut off after it cannot.
+use crate::outbound::trouble;
 use entities::boxed;
 use lettre::{
     Message,
@@ -209,7 +210,7 @@ fn takes_nothing_of_ours(said: &str) -> bool {
 /// our name, a server that is closed): the operator's to mend, and no mail's fault.
 fn judge(step: Step, error: &Error) -> Failure {
     let login = error.status().is_some_and(|code| LOGIN.contains(&u16::from(code)));
-    let said = error.to_string();
+    let said = trouble::of_system(error).map_or_else(|| error.to_string(), trouble::unnamed);
     match (error.is_permanent(), error.is_transient()) {
         (true, _) if login => Failure::Passing(said),
         (true, _) => match step {

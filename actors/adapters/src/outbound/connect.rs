@@ -2,7 +2,7 @@
 //!
 //! The check sits between look-up and connect, so that a name which changes its answer between two look-ups gains nothing.
 //! What the stages took travels with the connection and is read from the answer that came over it.
-use super::policy::Policy;
+use super::{policy::Policy, trouble};
 use futures_util::future::BoxFuture;
 use hyper::{
     Uri,
@@ -85,10 +85,11 @@ impl Guarded {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let io = tcp
-            .call(uri)
-            .await
-            .map_err(|error| ConnectFailure::Tcp(super::words(&error)))?;
+        let whom = format!("{}:{}", uri.host().unwrap_or_default(), port(&uri));
+        let io = tcp.call(uri).await.map_err(|error| {
+            let in_words = |error| trouble::unreachable(&whom, error);
+            ConnectFailure::Tcp(trouble::of_system(&error).map_or_else(|| trouble::words(&error), in_words))
+        })?;
         let stamp = Opened {
             started,
             looked_up,
@@ -100,10 +101,7 @@ impl Guarded {
     /// Where this may connect to. One bad address among good ones is an attack or a mistake: refused as a whole.
     async fn addresses(&self, uri: &Uri) -> Result<(Vec<IpAddr>, Option<Instant>), ConnectFailure> {
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_lowercase();
-        let port = uri
-            .port_u16()
-            .unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
-        let named = self.policy.names(&host, port);
+        let named = self.policy.names(&host, port(uri));
         self.resolve(&host, named).await
     }
 
@@ -113,7 +111,7 @@ impl Guarded {
             Ok(ip) => (vec![ip], None),
             Err(_) => {
                 let found = self.lookup.lookup(host).await;
-                let found = found.map_err(|error| ConnectFailure::Dns(format!("{host}: {error}")))?;
+                let found = found.map_err(|error| ConnectFailure::Dns(trouble::unknown(host, &error)))?;
                 (found, Some(Instant::now()))
             }
         };
@@ -128,6 +126,11 @@ impl Guarded {
             None => Ok((found, looked_up)),
         }
     }
+}
+
+fn port(uri: &Uri) -> u16 {
+    let usual = if uri.scheme_str() == Some("http") { 80 } else { 443 };
+    uri.port_u16().unwrap_or(usual)
 }
 
 impl Service<Uri> for Guarded {

@@ -5,12 +5,14 @@
 //! client, because only there the stages of a connection can be timed and its address be known.
 mod connect;
 mod policy;
+pub mod trouble;
 
 pub use connect::{Lookup, SystemLookup};
 use entities::boxed;
 pub use policy::{AllowedTarget, Blocked, Policy};
 use rules::delivery::failure::{Failure, Timings};
 
+use crate::trunk::names::Names;
 use bytes::Bytes;
 use connect::{ConnectFailure, Connector, Guarded, Opened, Secured};
 use futures_util::future::BoxFuture;
@@ -47,12 +49,15 @@ pub struct Outbound {
     client: Client<Connector, Full<Bytes>>,
     policy: Arc<Policy>,
     guarded: Guarded,
+    names: Names,
     tls: Arc<ClientConfig>,
 }
 
 /// What it is made of, beside the policy.
 pub struct Options {
     pub lookup: Arc<dyn Lookup>,
+    /// Who tells where the servers of SIP domains are.
+    pub names: Names,
     /// Certificate authorities beside the system's, PEM.
     pub extra_roots: Option<Vec<u8>>,
     /// Where its connections live, whoever posts.
@@ -63,6 +68,7 @@ impl Options {
     pub fn on(runtime: tokio::runtime::Handle) -> Self {
         Options {
             lookup: Arc::new(SystemLookup),
+            names: Names::none(),
             extra_roots: None,
             runtime,
         }
@@ -139,6 +145,7 @@ impl Outbound {
             client,
             policy,
             guarded,
+            names: options.names,
             tls,
         })
     }
@@ -164,6 +171,11 @@ impl Outbound {
             .map_err(|blocked| Failure::BlockedTarget(blocked.0))?;
         let (found, _) = self.guarded.resolve(host, named).await.map_err(Failure::from)?;
         Ok(found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+
+    /// Whom to ask for the servers of a SIP domain. What they name is a user's word: see [`addresses`](Outbound::addresses).
+    pub fn names(&self) -> &Names {
+        &self.names
     }
 
     /// How the other side of a TLS connection is checked.
@@ -289,26 +301,15 @@ fn failure(error: &(dyn StdError + 'static), connecting: bool) -> Failure {
         }
     }
     // Look-up and TCP name themselves: what is left of a connect is TLS.
-    let words = error.source().map_or_else(|| error.to_string(), words);
+    let words = match trouble::of_system(error) {
+        Some(error) => trouble::lost(error),
+        None => error.source().map_or_else(|| error.to_string(), trouble::words),
+    };
     if connecting {
         Failure::Tls(words)
     } else {
         Failure::BadAnswer(words)
     }
-}
-
-/// An error with its causes.
-fn words(error: &dyn StdError) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let text = next.to_string();
-        if !words.contains(&text) {
-            words = format!("{words}: {text}");
-        }
-        cause = next.source();
-    }
-    words
 }
 
 fn micros(duration: Duration) -> u64 {

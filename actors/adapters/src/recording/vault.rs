@@ -11,6 +11,7 @@ pub use place::S3Options;
 pub use range::{RangeAsked, range};
 pub use seal::Plain;
 
+use crate::outbound::trouble;
 use bytes::Bytes;
 use entities::boxed;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, path::Path as ObjectPath};
@@ -230,7 +231,9 @@ impl Vault {
         let shown = self
             .hidden
             .iter()
-            .fold(error.to_string(), |text, secret| text.replace(secret.as_str(), "***"));
+            .fold(trouble::plain(error.to_string()), |text, secret| {
+                text.replace(secret.as_str(), "***")
+            });
         Failure::Store(shown.chars().take(MESSAGE_LIMIT).collect())
     }
 }

@@ -4,9 +4,11 @@
 //! where a protocol wants it, and in what is kept for a recording that is made of words: a second of it is 8 KB, of 24 kHz 48 KB.
 pub mod mu_law;
 mod resample;
+mod timings;
 mod wav;
 
 pub use resample::Resampler;
+pub use timings::{SaidBy, Timings, WordEnd};
 pub use wav::wav;
 
 use bytes::Bytes;
@@ -101,6 +103,8 @@ pub struct PcmStream {
     pub lead: Arc<AtomicU64>,
     /// It ended, and not all of it had come. Known when it has ended.
     pub broke_off: Arc<AtomicBool>,
+    /// When its words have been heard, counted from the first of them, where whoever makes the sound tells that.
+    pub timings: Timings,
 }
 
 impl PcmStream {
@@ -110,6 +114,7 @@ impl PcmStream {
             chunks,
             lead: Arc::default(),
             broke_off: Arc::default(),
+            timings: Timings::default(),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Who speaks in a talk: the voice that was chosen, the one that takes over where it fails, and the one that needs nobody.
-use super::{Provider, SpeechStream, Synthesizer, Utterance, local::Local};
+use super::{InTurn, Places, Provider, SpeechStream, Synthesizer, Utterance, local::Local};
 use crate::recording::voice::{LONGEST_TEXT, Voice};
 use futures_util::future::BoxFuture;
 use rules::conversation::spoken::spoken;
@@ -70,19 +70,27 @@ impl Tongue {
     }
 
     pub fn warm(&self) -> BoxFuture<'_, ()> {
-        self.synthesizer.warm()
+        self.synthesizer.warm(&self.voice, &self.language)
     }
 
-    /// Says it, as far as it can be said: without markdown, emoji and addresses. Nobody is asked about a text without a word.
+    /// Says it by itself, as far as it can be said: without markdown, emoji and addresses. Nobody is asked about a text without a
+    /// word.
     pub fn speak(&self, text: &str) -> SpeechStream {
-        let text: String = spoken(text).chars().take(LONGEST_TEXT).collect();
+        self.speak_in(text, InTurn::default())
+    }
+
+    /// The same of a piece of a turn. Timings are those of the text as it is given here.
+    pub fn speak_in(&self, shown: &str, turn: InTurn) -> SpeechStream {
+        let text: String = spoken(shown).chars().take(LONGEST_TEXT).collect();
         if !text.chars().any(char::is_alphanumeric) {
             return SpeechStream::nothing();
         }
         self.synthesizer.speak(Utterance {
+            places: Places::of(shown, &text),
             text,
             language: self.language.to_string(),
             voice: self.voice.to_string(),
+            turn,
         })
     }
 }

@@ -30,7 +30,7 @@ impl Synthesizer for Local {
         SpeechStream::new(rate, sounds.map(Ok))
     }
 
-    fn warm(&self) -> BoxFuture<'_, ()> {
+    fn warm(&self, _: &str, _: &str) -> BoxFuture<'_, ()> {
         ready(()).boxed()
     }
 }

@@ -71,7 +71,7 @@ impl Synthesizer for Openai {
         http::streamed(RATE, request, self.limits)
     }
 
-    fn warm(&self) -> BoxFuture<'_, ()> {
+    fn warm(&self, _: &str, _: &str) -> BoxFuture<'_, ()> {
         http::warm(self.with_key(self.http.get(self.models.clone()))).boxed()
     }
 }

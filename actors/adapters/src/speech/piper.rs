@@ -95,7 +95,7 @@ impl Synthesizer for Piper {
         SpeechStream::new(RATE, stream::once(self.clone().sound(body)))
     }
 
-    fn warm(&self) -> BoxFuture<'_, ()> {
+    fn warm(&self, _: &str, _: &str) -> BoxFuture<'_, ()> {
         let mut url = self.base.clone();
         url.set_path("/info");
         http::warm(self.with_key(self.http.get(url))).boxed()

@@ -2,7 +2,7 @@
 use super::{
     LIMITS, Synthesizer,
     cartesia::{Cartesia, Endpoint},
-    elevenlabs::Elevenlabs,
+    elevenlabs::{self, Elevenlabs},
     openai::Openai,
     piper::Piper,
 };
@@ -96,7 +96,7 @@ pub struct Provider {
 #[derive(Clone, Debug)]
 enum Adapter {
     Openai(Arc<Openai>),
-    Elevenlabs(Arc<Elevenlabs>),
+    Elevenlabs(Arc<elevenlabs::Endpoint>),
     Cartesia(Endpoint),
     Piper(Arc<Piper>),
 }
@@ -112,7 +112,7 @@ impl Provider {
         let key = ApiKey::of(api_key)?;
         let adapter = match kind {
             Kind::Openai => Adapter::Openai(Arc::new(Openai::new(&url, key, &model, LIMITS)?)),
-            Kind::Elevenlabs => Adapter::Elevenlabs(Arc::new(Elevenlabs::new(&url, key, &model, LIMITS)?)),
+            Kind::Elevenlabs => Adapter::Elevenlabs(Arc::new(elevenlabs::Endpoint::new(&url, key, &model, LIMITS)?)),
             Kind::Cartesia => Adapter::Cartesia(Endpoint::new(&url, key, &model, LIMITS)?),
             Kind::Piper => Adapter::Piper(Arc::new(Piper::new(&url, key, LIMITS)?)),
         };
@@ -148,7 +148,7 @@ impl Provider {
     pub(super) fn synthesizer(&self) -> Arc<dyn Synthesizer> {
         match &self.adapter {
             Adapter::Openai(openai) => openai.clone(),
-            Adapter::Elevenlabs(elevenlabs) => elevenlabs.clone(),
+            Adapter::Elevenlabs(endpoint) => Arc::new(Elevenlabs::new(endpoint.clone())),
             Adapter::Cartesia(endpoint) => Arc::new(Cartesia::new(endpoint.clone())),
             Adapter::Piper(piper) => piper.clone(),
         }

@@ -1,17 +1,40 @@
 //! Sound on its way.
-use super::{RATE, SpeechError};
-use crate::sound;
+use super::{RATE, SpeechError, piece::ItsTurn};
+use crate::sound::{self, Timings};
 use futures_util::{
     StreamExt,
     stream::{self, BoxStream, Stream},
 };
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Why sound comes by another way than the usual one. Cloning is cheap: clones are the same.
+#[derive(Clone, Default)]
+pub struct Detour(Arc<Mutex<Option<(&'static str, SpeechError)>>>);
+
+impl Detour {
+    /// By this way it could not come.
+    pub fn around(&self, way: &'static str, error: SpeechError) {
+        *self.lock() = Some((way, error));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(&'static str, SpeechError)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Sound as it comes: 16 bits, mono, at the voice's own rate. After an error nothing more comes. Dropping it cancels the request
 /// at once.
 pub struct SpeechStream {
     /// Samples per second.
     pub rate: u32,
+    /// When its words are heard, where the provider tells that.
+    pub timings: Timings,
+    /// When it is asked for, where other pieces are said before it; `None`: at once.
+    pub its_turn: Option<ItsTurn>,
+    detour: Detour,
     chunks: BoxStream<'static, Result<Vec<i16>, SpeechError>>,
 }
 
@@ -19,8 +42,26 @@ impl SpeechStream {
     pub fn new(rate: u32, chunks: impl Stream<Item = Result<Vec<i16>, SpeechError>> + Send + 'static) -> Self {
         SpeechStream {
             rate,
+            timings: Timings::default(),
+            its_turn: None,
+            detour: Detour::default(),
             chunks: chunks.fuse().boxed(),
         }
+    }
+
+    /// Of a piece of a turn.
+    pub fn in_turn(self, timings: Timings, its_turn: ItsTurn, detour: Detour) -> Self {
+        SpeechStream {
+            timings,
+            its_turn: Some(its_turn),
+            detour,
+            ..self
+        }
+    }
+
+    /// The way by which it did not come, and why; told once.
+    pub fn detour(&self) -> Option<(&'static str, SpeechError)> {
+        self.detour.lock().take()
     }
 
     /// Of a text without a word.

@@ -2,7 +2,7 @@
 //! wanted, and anew when more was said.
 //!
 //! Source: platform.openai.com, "Create transcription": a multipart form with a file, a model and a language.
-use super::{Ask, Failure, Hear, LONGEST_SECONDS, MOST_TURNS, MOST_WAITING, Transcribed, outbox::Outbox};
+use super::{Ask, Failure, Hear, LONGEST_SECONDS, MOST_TURNS, MOST_WAITING, Transcribed, outbox::Outbox, talk::Talk};
 use crate::{
     provider_http::{self, ApiKey, Limits},
     sound::{HEARING, wav},
@@ -162,26 +162,20 @@ pub fn start(batch: Arc<Batch>, ask: &Ask, input: mpsc::Receiver<Hear>, events: 
         turns: VecDeque::new(),
         is_open: false,
     };
-    tokio::spawn(session.run(input, events));
+    tokio::spawn(session.run(Talk::new(input, events)));
 }
 
 impl Session {
     /// Until one of the talk's ends is dropped.
-    async fn run(mut self, mut input: mpsc::Receiver<Hear>, events: mpsc::Sender<Transcribed>) {
+    async fn run(mut self, mut talk: Talk) {
         loop {
             self.settle();
             let waiting: usize = self.turns.iter().map(|turn| turn.asked).sum();
-            let takes_in = self.outbox.has_room() && waiting < MOST_WAITING;
             tokio::select! {
-                hear = input.recv(), if takes_in => match hear {
+                hear = talk.next(&mut self.outbox, waiting < MOST_WAITING) => match hear {
                     Some(hear) => self.take(hear),
                     None => return,
                 },
-                permit = events.reserve(), if !self.outbox.is_empty() => match (permit, self.outbox.pop()) {
-                    (Ok(permit), Some(event)) => permit.send(event),
-                    _ => return,
-                },
-                () = events.closed() => return,
                 () = understood(&mut self.turns) => {}
             }
         }

@@ -2,17 +2,17 @@
 //!
 //! The talk sees one provider: each question has one answer, in their order, and a failure only where both have failed. Where the
 //! first cannot be used at all, what comes later is heard by the second from its beginning.
-use super::{Failure, Hear, INPUTS, LONGEST_SECONDS, MOST_WAITING, Transcribed, Transcript, outbox::Outbox};
+use super::{
+    Failure, Hear, INPUTS, LONGEST_SECONDS, MOST_WAITING, Transcribed, Transcript, outbox::Outbox, talk::Talk,
+};
 use crate::{
+    pause::until,
     sound::{HEARING, Pcm},
     speech::SpeechError,
 };
 use futures_util::future::pending;
 use std::{collections::VecDeque, time::Duration};
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout_at},
-};
+use tokio::{sync::mpsc, time::Instant};
 
 /// Samples of a turn's sound that are kept; of all turns together it is three times that.
 const LONGEST: usize = LONGEST_SECONDS * HEARING as usize;
@@ -159,27 +159,21 @@ pub fn start(
         last: None,
         is_given_up: false,
     };
-    tokio::spawn(session.run(input, events));
+    tokio::spawn(session.run(Talk::new(input, events)));
 }
 
 impl Session {
     /// Until one of the talk's ends is dropped.
-    async fn run(mut self, mut input: mpsc::Receiver<Hear>, events: mpsc::Sender<Transcribed>) {
+    async fn run(mut self, mut talk: Talk) {
         loop {
             self.settle(Instant::now());
             let is_behind = self.line.to_give.len() >= INPUTS || self.questions.len() >= MOST_WAITING;
-            let takes_in = self.outbox.has_room() && !is_behind;
             let wake = self.wake();
             tokio::select! {
-                hear = input.recv(), if takes_in => match hear {
+                hear = talk.next(&mut self.outbox, !is_behind) => match hear {
                     Some(hear) => self.take(hear),
                     None => return,
                 },
-                permit = events.reserve(), if !self.outbox.is_empty() => match (permit, self.outbox.pop()) {
-                    (Ok(permit), Some(event)) => permit.send(event),
-                    _ => return,
-                },
-                () = events.closed() => return,
                 told = self.line.next() => match told {
                     Some(told) => self.told(told),
                     None => return,
@@ -419,17 +413,6 @@ fn count(provider: &'static str, failure: Failure) {
 async fn next(line: &mut Option<Line>) -> Option<Transcribed> {
     match line {
         Some(line) => line.next().await,
-        None => pending().await,
-    }
-}
-
-/// Never, if there is no such moment.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => {
-            // What stands behind never comes: this is a pause.
-            let _ = timeout_at(moment, pending::<()>()).await;
-        }
         None => pending().await,
     }
 }

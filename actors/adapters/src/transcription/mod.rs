@@ -3,7 +3,8 @@
 //! A [`Transcript`] is one talk's: the talk says where a turn of the speaker begins, gives its sound, and asks for its words. Behind
 //! it a task of its own keeps the connection (`session`), which speaks one of three protocols (`realtime`, `deepgram`, `flux`); what
 //! the answers mean for which turn is worked out without it (`book`). OpenAI's `/audio/transcriptions` gets each turn as a whole
-//! (`batch`). What one provider does not understand another may (`fallback`).
+//! (`batch`). What one provider does not understand another may (`fallback`). All of them take from the talk, and tell it, by the same
+//! few lines (`talk`, `outbox`).
 //!
 //! Nothing of a provider is believed: when it answers, how much it says and which times it names is limited here. What it
 //! says of its failures goes nowhere, for it may repeat what was said: a [`Failure`] has a name, and that is all.
@@ -21,6 +22,7 @@ mod outbox;
 mod provider;
 mod realtime;
 mod session;
+mod talk;
 #[cfg(test)]
 mod tests;
 mod turn;

@@ -8,19 +8,17 @@ use super::{
     book::Book,
     dialect::{Dialect, Heard},
     outbox::Outbox,
+    talk::Talk,
     turn::Piece,
     way::{Retry, SOON, Step, Way, Wire},
 };
 use crate::{
+    pause::until,
     sound::{HEARING, Pcm},
     speech::SpeechError,
 };
-use futures_util::future::pending;
 use std::mem;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout_at},
-};
+use tokio::{sync::mpsc, time::Instant};
 use tokio_tungstenite::tungstenite::Message;
 
 /// Samples in one message: 100 ms.
@@ -29,8 +27,7 @@ const MOST_AT_ONCE: usize = 1_600;
 pub struct Session {
     wire: Wire,
     patience: Patience,
-    input: mpsc::Receiver<Hear>,
-    events: mpsc::Sender<Transcribed>,
+    talk: Talk,
     book: Book,
     outbox: Outbox,
     way: Way,
@@ -56,8 +53,7 @@ impl Session {
             dialect: (wire.dialect)(),
             wire,
             patience,
-            input,
-            events,
+            talk: Talk::new(input, events),
             book: Book::new(patience),
             outbox: Outbox::default(),
             way: Way::Closed,
@@ -76,19 +72,12 @@ impl Session {
         self.open();
         loop {
             while self.settle() {}
-            let takes_in = self.outbox.has_room() && self.book.has_room();
-            let wake = self.wake();
-            let events = self.events.clone();
+            let (has_room, wake) = (self.book.has_room(), self.wake());
             tokio::select! {
-                hear = self.input.recv(), if takes_in => match hear {
+                hear = self.talk.next(&mut self.outbox, has_room) => match hear {
                     Some(hear) => self.take(hear),
                     None => break,
                 },
-                permit = events.reserve(), if !self.outbox.is_empty() => match (permit, self.outbox.pop()) {
-                    (Ok(permit), Some(event)) => permit.send(event),
-                    _ => break,
-                },
-                () = events.closed() => break,
                 step = self.way.next() => self.step(step),
                 () = until(wake) => {}
             }
@@ -370,17 +359,6 @@ impl Session {
         };
         self.sent_at = Instant::now();
         link.send(message)
-    }
-}
-
-/// Never, if there is no such moment.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => {
-            // What stands behind never comes: this is a pause.
-            let _ = timeout_at(moment, pending::<()>()).await;
-        }
-        None => pending().await,
     }
 }
 

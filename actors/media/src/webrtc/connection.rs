@@ -9,7 +9,7 @@ use super::{
     mux::{Datagram, Seat, dropped},
     speech::Speech,
 };
-use crate::bridge::MediaBridge;
+use crate::{bridge::MediaBridge, threads::until};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -94,6 +94,8 @@ pub struct Link {
     path: Option<SocketAddr>,
     /// When sound came, while it comes.
     heard_at: Option<Instant>,
+    /// When the protocols want to be asked again.
+    wanted_at: Instant,
 }
 
 impl Link {
@@ -119,6 +121,7 @@ impl Link {
             came_at: Instant::now(),
             path: None,
             heard_at: None,
+            wanted_at: Instant::now(),
         }
     }
 
@@ -127,14 +130,15 @@ impl Link {
         let bridge = self.bridge.clone();
         let mut notes = bridge.notes();
         while self.rtc.is_alive() {
-            let due = self.drain();
+            self.drain();
             let now = Instant::now();
             if self.data.tell(&mut self.rtc, &self.bridge, now) {
                 self.hang_up();
                 break;
             }
             // Telling may have left packets to send.
-            let due = due.min(self.drain()).min(self.next(now));
+            self.drain();
+            let due = self.wanted_at.min(self.next(now));
             tokio::select! {
                 biased;
                 _ = &mut dropped => {
@@ -148,7 +152,8 @@ impl Link {
                         self.take(&datagram);
                     }
                 }
-                Ok(()) = notes.changed() => {}
+                // What is written next is timed by when they looked last.
+                Ok(()) = notes.changed() => self.wanted_at = Instant::now(),
                 () = bridge.begun() => {}
                 () = until(due) => {}
             }
@@ -186,8 +191,10 @@ impl Link {
 
     /// Whatever is due.
     fn pass(&mut self, now: Instant) {
-        self.forward(Input::Timeout(now));
-        self.drain();
+        if now >= self.wanted_at {
+            self.forward(Input::Timeout(now));
+            self.drain();
+        }
         if self.herald.state != Presence::Here {
             return;
         }
@@ -202,7 +209,8 @@ impl Link {
             if let Some(mid) = self.mid {
                 self.speech.write(&mut self.rtc, mid, frame);
             }
-            // A second frame before the first went out would be refused.
+            // It becomes a packet when they look at the time. A second frame before the first went out would be refused.
+            self.forward(Input::Timeout(now));
             self.drain();
         }
     }
@@ -248,11 +256,14 @@ impl Link {
         outcome.is_ok()
     }
 
-    /// Sends and handles all that the protocols have ready. Returns when they want to be asked again.
-    fn drain(&mut self) -> Instant {
+    /// Sends and handles all that the protocols have ready.
+    fn drain(&mut self) {
         loop {
             match self.rtc.poll_output() {
-                Ok(Output::Timeout(due)) => return due,
+                Ok(Output::Timeout(due)) => {
+                    self.wanted_at = due;
+                    return;
+                }
                 Ok(Output::Transmit(packet)) => {
                     let path = self.path.filter(|_| !is_stun(&packet.contents));
                     self.seat.mux.send(&packet.contents, path.unwrap_or(packet.destination));
@@ -261,7 +272,8 @@ impl Link {
                 Err(error) => {
                     tracing::debug!(%error, "a room's connection stumbled");
                     // If it lives on, then not by asking it again at once.
-                    return Instant::now() + STUMBLED;
+                    self.wanted_at = Instant::now() + STUMBLED;
+                    return;
                 }
             }
         }
@@ -324,13 +336,4 @@ impl Link {
 /// Source: RFC 7983, section 7.
 fn is_stun(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|first| *first < 4)
-}
-
-/// The time of sound is the machine's, whatever the service's clock says.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "sound and the protocols that carry it run in real time"
-)]
-async fn until(due: Instant) {
-    tokio::time::sleep_until(due.into()).await;
 }

@@ -74,6 +74,7 @@ impl Data {
         if bridge.is_over() {
             self.over_at.get_or_insert(now);
         }
+        let is_over = self.over_at.is_some();
         let channel = self.channel.and_then(|id| rtc.channel(id));
         let told = channel.is_some_and(|mut channel| {
             // To the bridge's end: what was waiting is not the last of it.
@@ -87,7 +88,8 @@ impl Data {
                 }
                 self.queue.pop_front();
             }
-            channel.buffered_amount() == 0
+            // To ask makes the protocols look at everything anew, so it is asked only where it matters.
+            is_over && channel.buffered_amount() == 0
         });
         self.end_at().is_some_and(|end_at| told || now >= end_at)
     }

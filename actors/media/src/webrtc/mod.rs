@@ -3,7 +3,7 @@
 //! A page offers, [`Media::offer`] answers, [`Offered::connect`] ties the connection to a [`Wire`](super::bridge::MediaBridge). We are ICE-lite with host
 //! candidates: the browser does the checks, and what it sends comes to the one socket. The mux gives each datagram to the
 //! connection it belongs to; each connection is a task (see `connection`). Sound and data go over DTLS-SRTP only.
-mod codec;
+pub(crate) mod codec;
 mod connection;
 mod data;
 mod mux;
@@ -15,21 +15,14 @@ mod speech;
 pub use codec::Codec;
 pub use offer::{BadOffer, Offered};
 
+use crate::threads::MediaThreads;
 use mux::Mux;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread::available_parallelism,
+    sync::Arc,
 };
 use str0m::Candidate;
-use tokio::{
-    runtime::{Builder, Handle, Runtime},
-    sync::oneshot,
-};
-
-/// Threads for media at most; one core carries dozens of rooms, and a thread more than needed is woken by every packet to find
-/// that there is nothing to do.
-const MOST_THREADS: usize = 4;
+use tokio::{runtime::Handle, sync::oneshot};
 
 /// Where the browsers' packets come in.
 #[derive(Clone, Debug)]
@@ -69,8 +62,7 @@ impl Connection {
 /// All of the process; dropping it ends every connection without a word to the browsers.
 pub struct Media {
     mux: Arc<Mux>,
-    /// There until it is stopped.
-    runtime: Mutex<Option<Runtime>>,
+    threads: Arc<MediaThreads>,
 }
 
 impl Media {
@@ -83,42 +75,34 @@ impl Media {
         let bound = socket.local_addr().map_err(|error| error.to_string())?;
         socket.set_nonblocking(true).map_err(|error| error.to_string())?;
         let announced = announced(&settings.addresses, bound)?;
-        let threads = available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, MOST_THREADS));
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("media")
-            .enable_all()
-            .build()
-            .map_err(|error| format!("the threads for media cannot be started: {error}"))?;
+        let threads = MediaThreads::start()?;
+        let runtime = threads.handle().ok_or("the threads for media have stopped")?;
         let socket = {
             let _inside = runtime.enter();
             tokio::net::UdpSocket::from_std(socket).map_err(|error| error.to_string())?
         };
         let mux = Arc::new(Mux::new(socket, bound, announced));
         runtime.spawn(mux.clone().receive());
-        Ok(Media {
-            mux,
-            runtime: Mutex::new(Some(runtime)),
-        })
+        Ok(Media { mux, threads })
     }
 
     /// Answers a page's offer; nothing remains of the answer unless it is connected.
     pub fn offer(&self, sdp: &str) -> Result<Offered, BadOffer> {
-        let runtime = self.runtime().as_ref().map(Runtime::handle).cloned();
-        let runtime: Handle = runtime.ok_or_else(|| BadOffer("media is shutting down; try again".into()))?;
+        let runtime: Handle = self
+            .threads
+            .handle()
+            .ok_or_else(|| BadOffer("media is shutting down; try again".into()))?;
         Offered::read(sdp, self.mux.clone(), runtime)
     }
 
-    fn runtime(&self) -> MutexGuard<'_, Option<Runtime>> {
-        self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+    /// On which phones' sound lives too.
+    pub fn threads(&self) -> &Arc<MediaThreads> {
+        &self.threads
     }
 
     /// Ends every connection without a word to the browsers, and lets the port and the threads go.
     pub fn stop(&self) {
-        if let Some(runtime) = self.runtime().take() {
-            // It may be called on a thread that must not wait.
-            runtime.shutdown_background();
-        }
+        self.threads.stop();
     }
 
     /// With the port that was chosen.

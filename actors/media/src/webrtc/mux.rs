@@ -2,15 +2,17 @@
 //!
 //! A STUN request names its connection (the ufrag before the colon of USERNAME, which we gave out in the answer). The
 //! connection checks it, and only a good one makes the sender's address known; everything else is given by address.
+use crate::threads::until;
 use bytes::Bytes;
 use std::{
     collections::HashMap,
+    io::ErrorKind,
     net::{IpAddr, SocketAddr},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::{net::UdpSocket, sync::mpsc};
 
@@ -18,6 +20,11 @@ use tokio::{net::UdpSocket, sync::mpsc};
 const INBOX: usize = 100;
 /// Addresses that a connection may be reached from; a new one takes the place of the oldest.
 const ADDRESSES: usize = 8;
+/// Between two looks at the socket while packets come: each costs a thread's waking, which with many rooms is once for each packet. A
+/// tenth of what a packet of sound lasts.
+const REST: Duration = Duration::from_millis(2);
+/// Datagrams that are given out before another task of the thread has its turn.
+const BURST: usize = 64;
 /// Bytes of the longest datagram; str0m takes no more, and browsers send 1500 at most.
 const LONGEST: usize = 2_000;
 
@@ -77,15 +84,27 @@ impl Mux {
     pub async fn receive(self: Arc<Self>) {
         let mut buffer = [0; LONGEST];
         loop {
-            match self.socket.recv_from(&mut buffer).await {
-                Ok((size, source)) => self.give(&buffer[..size], canonical(source)),
-                // Of a packet that we sent to somebody who is gone. Nobody may keep this thread busy with errors.
-                Err(_) => {
-                    dropped("socket");
-                    tokio::task::yield_now().await;
-                }
+            // An error that is lasting must not keep this thread busy: it rests behind that too.
+            let is_more = self.socket.readable().await.is_ok() && self.take(&mut buffer);
+            if is_more {
+                tokio::task::yield_now().await;
+            } else {
+                until(Instant::now() + REST).await;
             }
         }
+    }
+
+    /// Gives what there is to whom it is for; `true`: there may be more.
+    fn take(&self, buffer: &mut [u8]) -> bool {
+        for _ in 0..BURST {
+            match self.socket.try_recv_from(buffer) {
+                Ok((size, source)) => self.give(&buffer[..size], canonical(source)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                // Of a packet that we sent to somebody who is gone.
+                Err(_) => dropped("socket"),
+            }
+        }
+        true
     }
 
     fn give(&self, bytes: &[u8], source: SocketAddr) {

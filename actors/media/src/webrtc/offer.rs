@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use str0m::{Candidate, Rtc, change::SdpOffer, crypto};
+use str0m::{Candidate, Rtc, change::SdpOffer, crypto, rtp::Extension};
 use tokio::{runtime::Handle, sync::oneshot};
 
 /// Bytes of an offer; browsers write 2 to 8 KB for sound and data.
@@ -132,6 +132,10 @@ fn answer(sdp: &str, codec: Codec, mux: &Mux) -> Result<(Rtc, String), BadOffer>
     let offer = SdpOffer::from_sdp_string(sdp).map_err(|error| understand(error.to_string()))?;
     // Lost sound is not waited for longer than a person would notice.
     let config = Rtc::builder()
+        // Only what tells streams apart. With transport-wide-cc a browser reports when each packet came, up to twenty times a
+        // second; that is for pacing pictures, and nobody here reads it.
+        .clear_extension_map()
+        .set_extension(4, Extension::RtpMid)
         .set_crypto_provider(Arc::new(crypto::from_feature_flags()))
         .set_ice_lite(true)
         .set_reordering_size_audio(5)

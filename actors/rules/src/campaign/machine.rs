@@ -16,7 +16,7 @@ use crate::{effect::Effect, event::CampaignCreated, machine::Machine};
 use entities::{
     Error, Result,
     campaign::{AgentSnapshot, CompletedReason, Plan},
-    ids::{CampaignId, TenantScoped},
+    ids::{ApiKeyId, CampaignId, TenantScoped},
     tally::Model as Tally,
     values::Moment,
 };
@@ -34,6 +34,8 @@ pub struct Campaign {
     pub rules_version: i32,
     /// The version whose change of rules not everybody who waits was judged by yet.
     pub review_of: Option<i32>,
+    /// The API key that started it, if its calls count for that one's limits.
+    pub api_key_id: Option<ApiKeyId>,
     /// It is gone for its users.
     pub deleted_at: Option<Moment>,
     pub created_at: Moment,
@@ -84,6 +86,8 @@ pub enum Command {
         /// Who calls; `None` for a campaign that writes.
         agent: Option<Box<AgentSnapshot>>,
         contacts: i64,
+        /// The key that asks for it, if that one has limits.
+        api_key_id: Option<ApiKeyId>,
     },
     /// Other settings.
     Change(Box<Patch>),
@@ -129,6 +133,7 @@ impl Campaign {
             phase: Phase::Draft,
             rules_version: 0,
             review_of: None,
+            api_key_id: None,
             deleted_at: None,
             created_at: now,
             version: 1,

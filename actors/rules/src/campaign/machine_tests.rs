@@ -104,6 +104,7 @@ fn start_with(contacts: i64) -> Command {
     Command::Start {
         agent: Some(Box::new(agent())),
         contacts,
+        api_key_id: None,
     }
 }
 

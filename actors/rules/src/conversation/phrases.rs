@@ -190,6 +190,25 @@ pub fn wants_human(text: &str, language: &str) -> bool {
     any_has("human", text, language)
 }
 
+/// What a machine says that has picked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Greeting {
+    /// A spoken menu: keys lead on, and somebody may be behind it.
+    Menu,
+    /// Something is recorded, or nobody is there.
+    Mailbox,
+}
+
+/// Who has picked up, by the first words; `None`: they do not tell. Only of a greeting: in a talk people say such things too.
+pub fn greeting(text: &str, language: &str) -> Option<Greeting> {
+    // A mailbox may end with its own menu.
+    match (any_has("mailbox", text, language), any_has("menu", text, language)) {
+        (true, _) => Some(Greeting::Mailbox),
+        (false, true) => Some(Greeting::Menu),
+        (false, false) => None,
+    }
+}
+
 /// A goodbye, near the end of what was said.
 pub fn is_goodbye(text: &str, language: &str) -> bool {
     let speech = Speech::of(text);

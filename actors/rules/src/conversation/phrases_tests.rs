@@ -12,7 +12,7 @@ const CASES: [(&str, &str); 9] = [
     ("tr", include_str!("phrases/cases/tr.txt")),
 ];
 
-const QUESTIONS: [&str; 5] = ["opt_out", "consent", "recording", "human", "goodbye"];
+const QUESTIONS: [&str; 7] = ["opt_out", "consent", "recording", "human", "goodbye", "menu", "mailbox"];
 
 /// What was made of a sentence: `+`, `-`, or `?` for a consent that is not clear.
 fn judge(question: &str, sentence: &str, language: &str) -> &'static str {
@@ -23,6 +23,8 @@ fn judge(question: &str, sentence: &str, language: &str) -> &'static str {
         "recording" => sign(objects_to_recording(sentence, language)),
         "human" => sign(wants_human(sentence, language)),
         "goodbye" => sign(is_goodbye(sentence, language)),
+        "menu" => sign(greeting(sentence, language) == Some(Greeting::Menu)),
+        "mailbox" => sign(greeting(sentence, language) == Some(Greeting::Mailbox)),
         other => panic!("{other} is no question"),
     }
 }
@@ -164,6 +166,8 @@ fn the_lists_are_whole() {
                 "human",
                 "keyword",
                 "keyword_alone",
+                "mailbox",
+                "menu",
                 "no",
                 "opt_out",
                 "plain",

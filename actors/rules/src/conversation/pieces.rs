@@ -3,8 +3,9 @@
 
 /// Characters of one sentence; a longer one is cut at a space.
 const MAX_SENTENCE: usize = 400;
-/// Characters of the shortest first clause: one that is shorter is over before the voice has the next piece.
-const MIN_CLAUSE: usize = 20;
+/// Characters of the shortest first clause, such as `Certainly,`: it is heard for 0.6 s, in which a model writes the rest of the
+/// sentence and a voice begins it. One that is shorter is over before that. A sentence is said whatever its length.
+const MIN_CLAUSE: usize = 10;
 /// Characters of one answer; the rest is cut off.
 const MAX_ANSWER: usize = 8_000;
 /// A full stop after one of these ends no sentence. What ends in single letters (`e.g.`, `z.B.`) needs no entry.
@@ -242,7 +243,7 @@ mod tests {
             ),
             (
                 "Yes, of course, I can do it: now.",
-                vec!["Yes, of course, I can do it:", "now."],
+                vec!["Yes, of course,", "I can do it: now."],
             ),
             (
                 "Sure. I can do that for you today, Ann.",
@@ -269,6 +270,16 @@ mod tests {
                 vec!["At nine o'clock tomorrow,", "if I may."],
             ),
             ("Yes, no, well", vec!["Yes, no, well"]),
+            (
+                "Certainly, I can move that for you. Wednesday it is.",
+                vec!["Certainly,", "I can move that for you.", "Wednesday it is."],
+            ),
+            (
+                "No, never, I can do that for you.",
+                vec!["No, never,", "I can do that for you."],
+            ),
+            ("Yes, well, I can.", vec!["Yes, well,", "I can."]),
+            ("Sure, I can.", vec!["Sure, I can."]),
             (
                 "Please see [our page, the new one](https://a.example/b), and (if you like, of course) the old one.",
                 vec![

@@ -1,6 +1,8 @@
 //! What the service itself lets an agent say: around consent, opt-out and functions. In the agent's language where there is
 //! one, else in English.
 
+use entities::values::Country;
+
 pub struct StockPhrases {
     pub consent_question: &'static str,
     pub consent_notice: &'static str,
@@ -21,6 +23,22 @@ pub fn of(language: &str) -> &'static StockPhrases {
     let primary = language.split(['-', '_']).next().unwrap_or_default().to_lowercase();
     let found = ALL.iter().find(|(code, _)| *code == primary);
     found.map_or(&ENGLISH, |(_, stock_phrases)| stock_phrases)
+}
+
+/// What is spoken in a country, of the languages here; where several are, English.
+pub fn language_of(country: Country) -> &'static str {
+    match country.to_string().as_str() {
+        "DE" | "AT" | "LI" => "de",
+        "FR" | "MC" => "fr",
+        "AR" | "BO" | "CL" | "CO" | "CR" | "CU" | "DO" | "EC" | "ES" | "GT" | "HN" | "MX" | "NI" | "PA" | "PE"
+        | "PY" | "SV" | "UY" | "VE" => "es",
+        "IT" | "SM" | "VA" => "it",
+        "BR" | "PT" => "pt",
+        "NL" => "nl",
+        "PL" => "pl",
+        "TR" => "tr",
+        _ => "en",
+    }
 }
 
 const ENGLISH: StockPhrases = StockPhrases {

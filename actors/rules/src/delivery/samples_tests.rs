@@ -40,6 +40,7 @@ pub(super) fn limits(suspend_after: i32) -> Limits {
         email_price_cents: 0,
         credits: Terms::default(),
         allow_costly_numbers: false,
+        blocked_prefixes: Default::default(),
         opt_out_purge_grace: Duration::ZERO,
     }
 }

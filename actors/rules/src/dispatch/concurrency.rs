@@ -1,7 +1,7 @@
 //! How many calls a tenant may have at once, in each env, and how many of them it may place itself.
 use crate::{limits::Limits, session::machine::Session};
 use entities::{
-    ids::CampaignId,
+    ids::{CampaignId, TrunkId},
     session::{Direction, Live},
     tenant,
     values::Env,
@@ -50,6 +50,8 @@ pub struct Slot {
     pub env: Env,
     pub campaign_id: Option<CampaignId>,
     pub direction: Direction,
+    /// It takes one of that trunk's channels, too.
+    pub trunk_id: Option<TrunkId>,
 }
 
 impl Slot {
@@ -58,13 +60,15 @@ impl Slot {
             env: session.call.env,
             campaign_id: session.call.campaign_id,
             direction: session.call.direction,
+            trunk_id: session.call.trunk_id,
         }
     }
-    pub fn outbound(env: Env, campaign_id: Option<CampaignId>) -> Self {
+    pub fn outbound(env: Env, campaign_id: Option<CampaignId>, trunk_id: Option<TrunkId>) -> Self {
         Slot {
             env,
             campaign_id,
             direction: Direction::Outbound,
+            trunk_id,
         }
     }
 }
@@ -75,6 +79,7 @@ impl From<Live> for Slot {
             env: live.env,
             campaign_id: live.campaign_id,
             direction: live.direction,
+            trunk_id: live.trunk_id,
         }
     }
 }

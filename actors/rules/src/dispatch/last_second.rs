@@ -1,7 +1,10 @@
 //! The last look before a call leaves: whatever stalled between its plan and this moment, no second holds more calls than the
-//! rate and the burst, of the tenant and of each campaign. What is late comes later; it does not come at once.
+//! rate and the burst, of the tenant, of each campaign and of each trunk. What is late comes later; it does not come at once.
 use super::pace::burst;
-use entities::{ids::CampaignId, values::Moment};
+use entities::{
+    ids::{CampaignId, TrunkId},
+    values::Moment,
+};
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
@@ -64,7 +67,14 @@ pub struct LastSecondLimiter {
 
 struct Windows {
     tenant: Window,
-    campaigns: HashMap<CampaignId, Window>,
+    others: HashMap<Paced, Window>,
+}
+
+/// What has a rate beside the tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Paced {
+    Campaign(CampaignId),
+    Trunk(TrunkId),
 }
 
 impl LastSecondLimiter {
@@ -72,7 +82,7 @@ impl LastSecondLimiter {
         LastSecondLimiter {
             windows: Mutex::new(Windows {
                 tenant: Window::new(rate),
-                campaigns: HashMap::new(),
+                others: HashMap::new(),
             }),
             waiting: AtomicUsize::new(0),
         }
@@ -82,30 +92,32 @@ impl LastSecondLimiter {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a call go, or says when to ask again. `campaign` is its campaign and that one's rate.
-    pub fn pass(&self, campaign: Option<(CampaignId, f64)>, now: Moment) -> Result<(), Moment> {
+    /// Lets a call go, or says when to ask again. `others`: its campaign and its trunk, with their rates.
+    pub fn pass(&self, others: &[(Paced, f64)], now: Moment) -> Result<(), Moment> {
         let mut windows = self.lock();
         let mut free_at = windows.tenant.free_at();
-        if let Some((id, rate)) = campaign {
-            let window = windows.campaigns.entry(id).or_insert_with(|| Window::new(rate));
+        for (id, rate) in others {
+            let window = windows.others.entry(*id).or_insert_with(|| Window::new(*rate));
             // Calls made at another rate count at this one.
-            window.most = most_in_a_second(rate);
+            window.most = most_in_a_second(*rate);
             free_at = free_at.max(window.free_at());
         }
         if let Some(at) = free_at.filter(|at| *at > now) {
             return Err(at);
         }
         windows.tenant.note(now);
-        if let Some(window) = campaign.and_then(|(id, _)| windows.campaigns.get_mut(&id)) {
-            window.note(now);
+        for (id, _) in others {
+            if let Some(window) = windows.others.get_mut(id) {
+                window.note(now);
+            }
         }
         Ok(())
     }
 
-    /// Only these campaigns are left. One that was paused a moment ago may be resumed within the second.
-    pub fn keep(&self, is_left: impl Fn(&CampaignId) -> bool, now: Moment) {
-        let is_kept = |id: &CampaignId, window: &mut Window| is_left(id) || window.is_recent(now);
-        self.lock().campaigns.retain(is_kept);
+    /// Only these are left. A campaign that was paused a moment ago may be resumed within the second.
+    pub fn keep(&self, is_left: impl Fn(&Paced) -> bool, now: Moment) {
+        let is_kept = |id: &Paced, window: &mut Window| is_left(id) || window.is_recent(now);
+        self.lock().others.retain(is_kept);
     }
 
     pub fn begin_to_wait(&self) {
@@ -125,18 +137,31 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How many of the campaign's calls pass at that moment.
-    fn passing(limiter: &LastSecondLimiter, campaign: CampaignId, rate: f64, now: Moment) -> usize {
+    /// How many of its calls pass at that moment.
+    fn passing(limiter: &LastSecondLimiter, its: Paced, rate: f64, now: Moment) -> usize {
         (0..100)
-            .take_while(|_| limiter.pass(Some((campaign, rate)), now).is_ok())
+            .take_while(|_| limiter.pass(&[(its, rate)], now).is_ok())
             .count()
+    }
+
+    #[test]
+    fn a_call_needs_room_in_each_of_its_windows_and_takes_it_in_all_or_none() {
+        let limiter = LastSecondLimiter::new(100.0);
+        let campaign = |n| Paced::Campaign(CampaignId(uuid::Uuid::from_u128(n)));
+        let trunk = Paced::Trunk(TrunkId(uuid::Uuid::from_u128(9)));
+        let now = Moment::from_millis(0);
+        // Two calls and the burst of the trunk, whichever campaigns they are of.
+        let passes = |n: u128| limiter.pass(&[(campaign(n), 50.0), (trunk, 2.0)], now).is_ok();
+        assert_eq!([passes(1), passes(2), passes(1), passes(2)], [true, true, true, false]);
+        // Over another trunk it goes, and what was refused has taken nothing.
+        assert_eq!(passing(&limiter, campaign(2), 50.0, now), 50);
     }
 
     #[test]
     fn neither_a_pause_nor_another_rate_begins_the_second_anew() {
         let (limiter, campaign) = (
             LastSecondLimiter::new(100.0),
-            CampaignId::from(uuid::Uuid::from_u128(1)),
+            Paced::Campaign(CampaignId::from(uuid::Uuid::from_u128(1))),
         );
         let at = Moment::from_millis;
         assert_eq!(passing(&limiter, campaign, 2.0, at(0)), 3);
@@ -150,7 +175,7 @@ mod tests {
         assert_eq!(passing(&limiter, campaign, 2.0, at(1_000)), 0);
         assert_eq!(passing(&limiter, campaign, 2.0, at(1_510)), 3);
         limiter.keep(|_| false, at(10_000));
-        assert!(limiter.lock().campaigns.is_empty());
+        assert!(limiter.lock().others.is_empty());
     }
 
     proptest! {
@@ -160,7 +185,7 @@ mod tests {
             let (limiter, mut now, mut passed) = (LastSecondLimiter::new(rate), Moment::from_millis(0), Vec::new());
             for gap in gaps {
                 now = now.plus_millis(gap);
-                while let Err(at) = limiter.pass(None, now) {
+                while let Err(at) = limiter.pass(&[], now) {
                     prop_assert!(at > now);
                     now = at;
                 }

@@ -10,7 +10,7 @@ pub enum LimitingFactor {
     Rate,
     /// The workspace's calls per second.
     WorkspaceRate,
-    /// The trunk takes fewer calls than it should.
+    /// The trunk takes fewer calls than it should, or none: it is down, paused, or all its channels are in use.
     Trunk,
     /// The workspace's limit of concurrent calls.
     Concurrency,
@@ -26,6 +26,8 @@ pub enum LimitingFactor {
     DailyCap,
     /// Its `caps.budget_cents`.
     Budget,
+    /// The `max_spend_cents_per_day` or `max_calls_per_minute` of the API key that started it.
+    ApiKey,
     Credits,
     Suspension,
     /// The operator has paused all dispatch.

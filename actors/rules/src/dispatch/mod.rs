@@ -4,6 +4,7 @@ pub mod concurrency;
 pub mod fair;
 pub mod funds;
 mod group;
+pub mod key_limits;
 pub mod last_second;
 pub mod limiting;
 pub mod pace;
@@ -11,6 +12,7 @@ pub mod per_env;
 pub mod plan;
 pub mod queue;
 pub mod round;
+pub mod route;
 #[cfg(test)]
 mod samples;
 pub mod slots;

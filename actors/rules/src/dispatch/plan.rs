@@ -9,6 +9,7 @@ use super::{
     per_env::PerEnv,
     queue::Queue,
     round::{ROUND, WakeAt},
+    route::Route,
     slots::Slots,
     snapshot::Snapshot,
     usage::Allowance,
@@ -19,7 +20,7 @@ use entities::{
     campaign::Channel,
     contact::{Address, Model as Contact, SkipReason},
     dispatch_block::Reason,
-    ids::CampaignId,
+    ids::{CampaignId, TrunkId},
     values::{Cents, E164, Env, Moment},
 };
 use std::collections::HashMap;
@@ -52,6 +53,8 @@ pub struct PlannedCall {
     pub at: Moment,
     pub hold: Cents,
     pub from_number: Option<E164>,
+    /// What a live call goes over.
+    pub trunk_id: Option<TrunkId>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -97,7 +100,9 @@ impl Doors {
 /// Chooses the campaigns' next calls and messages: as many as tokens, slots and contacts allow, a round at most. What they need is
 /// taken from the snapshot. `late`: calls that are late at their last gate.
 pub fn plan(snapshot: &mut Snapshot, begun: Begun, doors: Doors, late: usize, now: Moment) -> Plan {
-    let Begun { slots, turns, wake_at } = begun;
+    let Begun {
+        slots, turns, wake_at, ..
+    } = begun;
     let plan = Plan {
         wake_at,
         ..Plan::default()
@@ -180,15 +185,24 @@ impl Planner<'_> {
         }
         let mut at = now;
         while self.len() < ROUND {
-            let gates = PerEnv::new(|env| self.snapshot.earliest(env, now));
             let Snapshot {
-                campaigns, funds, ring, ..
+                campaigns,
+                funds,
+                keys,
+                ring,
+                pace,
+                trunks,
+                ..
             } = &mut *self.snapshot;
+            let (tenant, slots) = (pace.earliest(now), &self.slots);
             let starts = |id: &CampaignId| {
+                let has_room = |queue: &&Queue| queue.is_covered(funds) && queue.key_full_until(keys, now).is_none();
                 let queue = campaigns
                     .get(id)
-                    .filter(|queue| queue.is_covered(funds) && queue.has_slot(&self.slots))?;
-                Some((*gates.get(queue.env)).max(*ready.get(id)?))
+                    .filter(has_room)
+                    .filter(|queue| queue.has_slot(slots))?;
+                let opens = queue.opens_at(trunks, slots, now)?;
+                Some(tenant.max(opens).max(*ready.get(id)?))
             };
             let Some(next) = ready.keys().filter_map(starts).min() else {
                 break;
@@ -207,13 +221,14 @@ impl Planner<'_> {
             let can = |id: &CampaignId| starts(id).is_some_and(|starts| starts <= soon);
             let weight = |id: &CampaignId| campaigns.get(id).map_or(1, Queue::weight);
             let Some(id) = ring.next(can, weight) else { break };
-            let Some(env) = campaigns.get(&id).map(|queue| queue.env) else {
+            let is_open = |route: Route| trunks.opens_at(route, slots, now).is_some_and(|opens| opens <= soon);
+            let Some(route) = campaigns.get(&id).map(|queue| queue.route(is_open)) else {
                 break;
             };
-            if !self.snapshot.spend(env, at) {
+            if !self.snapshot.spend(route, at) {
                 continue;
             }
-            self.dispatch(id, at);
+            self.dispatch(id, route, at);
             match self.snapshot.campaigns.get(&id) {
                 Some(queue) if may_go_on(queue, at) => ready.insert(id, queue.pace.earliest(now)),
                 Some(_) | None => ready.remove(&id),
@@ -221,11 +236,12 @@ impl Planner<'_> {
         }
     }
 
-    /// The next of that campaign, at that moment.
-    fn dispatch(&mut self, campaign: CampaignId, at: Moment) {
+    /// The next of that campaign, at that moment. `route`: what a call goes over.
+    fn dispatch(&mut self, campaign: CampaignId, route: Option<Route>, at: Moment) {
         let Snapshot {
             campaigns,
             funds,
+            keys,
             terms,
             ..
         } = &mut *self.snapshot;
@@ -241,15 +257,17 @@ impl Planner<'_> {
         let Some(hold) = funds.for_call(terms, queue.env, queue.hold) else {
             return queue.put_back(turn);
         };
-        self.slots.take(Slot::outbound(queue.env, Some(campaign)));
+        let trunk_id = route.and_then(Route::trunk);
+        self.slots.take(Slot::outbound(queue.env, Some(campaign), trunk_id));
         funds.take(queue.env, hold);
-        queue.one_called(at);
+        queue.one_called(keys, at);
         self.plan.calls.push(PlannedCall {
             campaign,
             turn,
             at,
             hold,
-            from_number: queue.next_from_number(),
+            from_number: queue.next_from_number(route),
+            trunk_id,
         });
     }
 
@@ -290,7 +308,7 @@ impl Planner<'_> {
         funds.take(queue.env, price);
         queue.one_written(price, at);
         let from_number = match text {
-            Filled::Sms(_) => queue.next_from_number(),
+            Filled::Sms(_) => queue.next_from_number(None),
             Filled::Email { .. } => None,
         };
         self.plan.messages.push(PlannedMessage {
@@ -325,11 +343,14 @@ impl Planner<'_> {
                 }
             });
         }
-        let gates = (
-            self.snapshot.pace.earliest(now),
-            self.snapshot.trunks.get(env).pace.earliest(now),
-        );
-        let Snapshot { campaigns, funds, .. } = &mut *self.snapshot;
+        let Snapshot {
+            campaigns,
+            funds,
+            keys,
+            pace,
+            trunks,
+            ..
+        } = &mut *self.snapshot;
         let (queue, plan) = (campaigns.get_mut(&id)?, &mut self.plan);
         if !queue.has_turn(now) {
             return Some(nobody_has_a_turn(queue, plan, now));
@@ -341,8 +362,13 @@ impl Planner<'_> {
                 plan.wake_at.no_later_than(at);
                 return Some(LimitingFactor::DailyCap);
             }
-            Allowance::Yes => funds.want(env, queue.least_needed()),
+            Allowance::Yes => {}
         }
+        if let Some(until) = queue.key_full_until(keys, now) {
+            plan.wake_at.no_later_than(until);
+            return Some(LimitingFactor::ApiKey);
+        }
+        funds.want(env, queue.least_needed());
         if !queue.is_covered(funds) {
             // Woken by a call that ends cheaper than it might have, and by what is paid in. A message that is sent off by itself
             // wakes nobody.
@@ -362,7 +388,11 @@ impl Planner<'_> {
                 None => LimitingFactor::CampaignConcurrency,
             });
         }
-        let (tenant, trunk) = gates;
+        let tenant = pace.earliest(now);
+        // Down, paused or with all its channels in use: woken when that changes.
+        let Some(trunk) = queue.opens_at(trunks, &self.slots, now) else {
+            return Some(LimitingFactor::Trunk);
+        };
         Some(if trunk > own && trunk > tenant {
             LimitingFactor::Trunk
         } else if tenant > own {

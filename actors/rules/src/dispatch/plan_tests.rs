@@ -2,6 +2,8 @@
 //! two envs share, what a queue hands on to the next, and what holds for every tenant, whatever its campaigns want.
 #[path = "plan_tests/envs.rs"]
 mod envs;
+#[path = "plan_tests/keys.rs"]
+mod keys;
 #[path = "plan_tests/messages.rs"]
 mod messages;
 #[path = "plan_tests/order.rs"]
@@ -16,6 +18,8 @@ mod rows;
 mod successors;
 #[path = "plan_tests/tenant.rs"]
 mod tenant;
+#[path = "plan_tests/trunks.rs"]
+mod trunks;
 #[path = "plan_tests/wall.rs"]
 mod wall;
 #[path = "plan_tests/wishes.rs"]
@@ -83,17 +87,17 @@ fn a_trunk_that_has_no_room_is_named_until_it_has_grown_back() {
         tenant.go_to(tenant.now.plus_seconds(1));
         tenant
             .snapshot
-            .hinted(DispatchHint::TrunkCongested(Env::Test), tenant.now);
+            .hinted(DispatchHint::TrunkCongested(Route::Sandbox), tenant.now);
     }
     let mut wake_at = WakeAt::default();
-    tenant.snapshot.grow_trunks(tenant.now, &mut wake_at);
+    tenant.snapshot.trunks.grow(tenant.now, &mut wake_at);
     assert_eq!(wake_at.0, Some(tenant.now.plus_seconds(5)));
     tenant.round();
     let plan = tenant.round();
     assert_eq!(plan.limits, [(campaign_id(0), LimitingFactor::Trunk)]);
     for _ in 0..60 {
         tenant.go_to(tenant.now.plus_seconds(5));
-        tenant.snapshot.grow_trunks(tenant.now, &mut wake_at);
+        tenant.snapshot.trunks.grow(tenant.now, &mut wake_at);
     }
     tenant.round();
     let plan = tenant.round();

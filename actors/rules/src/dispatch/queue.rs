@@ -10,8 +10,11 @@ use super::{
     candidate::{Candidate, Turn},
     funds::Funds,
     group::Group,
+    key_limits::KeyLimits,
     pace::Pace,
+    route::{Callers, Route},
     slots::Slots,
+    trunk::Trunks,
     usage::{Allowance, Usage},
 };
 use crate::{
@@ -25,13 +28,13 @@ use crate::{
 };
 use entities::{
     Error, Result,
-    campaign::{AgentSnapshot, Model as Campaign, Plan},
-    ids::{CampaignId, ContactId},
+    campaign::{AgentSnapshot, Channel, Model as Campaign, Plan},
+    ids::{ApiKeyId, CampaignId, ContactId, TrunkId},
     session,
-    values::{Cents, Env, Moment},
+    values::{Cents, E164, Env, Moment},
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
 };
 
@@ -54,6 +57,8 @@ pub struct Queue {
     pub agent: Option<Arc<AgentSnapshot>>,
     /// What it writes; `None`: it calls.
     pub template: Option<Arc<MessageTemplate>>,
+    /// Whose limits its calls count for.
+    pub api_key_id: Option<ApiKeyId>,
     /// How its calls are handled.
     pub options: session::Options,
     pub rules: Rules,
@@ -89,7 +94,7 @@ pub struct Queue {
     look_for_costs: bool,
     /// The hours that those keep who wait for a time, if everybody else is in their quiet hours.
     waiting_zones: Option<Vec<String>>,
-    next_from: usize,
+    callers: Callers,
 }
 
 /// What the rows say of a running campaign.
@@ -99,6 +104,8 @@ pub struct Rows {
     pub usage: Usage,
     /// The hours that its fresh contacts keep.
     pub zones: Vec<String>,
+    /// What its numbers go over, of those that live calls may show.
+    pub trunks: HashMap<E164, TrunkId>,
 }
 
 /// What must be read before a turn can be decided.
@@ -123,7 +130,12 @@ pub struct Circumstances {
 impl Queue {
     /// `old` is the same campaign's queue before: its pace runs on.
     pub fn new(rows: Rows, rules: Rules, old: Option<Queue>, limits: &Limits, behind_ms: i64) -> Result<Self> {
-        let Rows { campaign, usage, zones } = rows;
+        let Rows {
+            campaign,
+            usage,
+            zones,
+            trunks,
+        } = rows;
         let plan = campaign.plan;
         let template = MessageTemplate::read(&plan)?;
         if template.is_none() && campaign.agent.is_none() {
@@ -134,18 +146,18 @@ impl Queue {
             });
         }
         let rate = plan.pacing.calls_per_second.get();
-        let (pace, next_from, turn_since, dearest_yet) = match old {
+        let (pace, callers, turn_since, dearest_yet) = match old {
             Some(Queue {
                 mut pace,
-                next_from,
+                callers,
                 turn_since,
                 dearest,
                 ..
             }) => {
                 pace.set_rate(rate);
-                (pace, next_from, turn_since, dearest)
+                (pace, Some(callers), turn_since, dearest)
             }
-            None => (Pace::new(rate), 0, None, Cents(0)),
+            None => (Pace::new(rate), None, None, Cents(0)),
         };
         let asked = CallOverrides {
             voicemail: plan.voicemail.clone(),
@@ -181,7 +193,9 @@ impl Queue {
             id: campaign.id,
             version: campaign.version,
             env: campaign.env,
+            api_key_id: campaign.api_key_id.filter(|_| template.is_none()),
             groups: groups.collect(),
+            callers: Callers::new(numbers(campaign.env, &plan, &trunks), callers),
             plan,
             agent: agent.map(Arc::new),
             template: template.map(Arc::new),
@@ -204,13 +218,12 @@ impl Queue {
             look_for_due: true,
             look_for_costs: false,
             waiting_zones: None,
-            next_from,
         })
     }
 
     /// A live campaign whose last number with a trunk is gone: there is nobody to call as.
     pub fn lacks_caller(&self) -> bool {
-        self.template.is_none() && self.plan.from_numbers.is_empty()
+        self.template.is_none() && self.callers.is_empty()
     }
 
     pub fn weight(&self) -> i64 {
@@ -260,8 +273,36 @@ impl Queue {
         slots.campaign_has_one(self.env, self.id, max)
     }
 
+    /// When what its calls go over takes the next one; `None`: not before something changes. A message goes over no trunk.
+    pub(super) fn opens_at(&self, trunks: &Trunks, slots: &Slots, now: Moment) -> Option<Moment> {
+        match self.template {
+            Some(_) => Some(now),
+            None => {
+                let openings = self
+                    .callers
+                    .routes()
+                    .filter_map(|route| trunks.opens_at(route, slots, now));
+                openings.min()
+            }
+        }
+    }
+
+    /// What its next call goes over, among what is open; `None`: it writes.
+    pub(super) fn route(&self, is_open: impl Fn(Route) -> bool) -> Option<Route> {
+        match self.template {
+            Some(_) => None,
+            None => self.callers.next(is_open).map(|caller| caller.route),
+        }
+    }
+
+    /// Until when the limits of its API key leave no room for one more call, if they do not at that moment.
+    pub(super) fn key_full_until(&self, keys: &KeyLimits, at: Moment) -> Option<Moment> {
+        keys.full_until(self.api_key_id, self.dearest, at)
+    }
+
     /// A call leaves at that moment.
-    pub(super) fn one_called(&mut self, at: Moment) {
+    pub(super) fn one_called(&mut self, keys: &mut KeyLimits, at: Moment) {
+        keys.take(self.api_key_id, self.dearest, at);
         self.usage.one_more(self.dearest, self.rules.zone, at);
     }
 
@@ -287,4 +328,13 @@ impl Queue {
     pub(super) fn allowance(&self, at: Moment) -> Allowance {
         self.usage.allowance(&self.plan.caps, self.dearest, at)
     }
+}
+
+/// What its calls, or texts, show. Of live calls those numbers alone that have a trunk.
+fn numbers(env: Env, plan: &Plan, trunks: &HashMap<E164, TrunkId>) -> impl Iterator<Item = (E164, Route)> {
+    let calls = plan.channel == Channel::Phone;
+    plan.from_numbers.iter().filter_map(move |number| {
+        let route = Route::of(env, trunks.get(number).copied());
+        (!calls || route != Route::Nowhere).then(|| (number.clone(), route))
+    })
 }

@@ -1,9 +1,10 @@
 //! What the tests of this folder have in common.
 use entities::{
+    api_key::Model as Key,
     campaign::Channel,
     contact::{Model as Contact, Status},
-    ids::{CampaignId, ContactId, TenantId},
-    values::{Env, Moment, Variables},
+    ids::{ApiKeyId, CampaignId, ContactId, TenantId},
+    values::{Env, Moment, Scopes, Variables},
 };
 use uuid::Uuid;
 
@@ -34,5 +35,15 @@ pub fn contact(campaign: usize, n: usize, zone: &str) -> Contact {
         timezone: None, zone: zone.into(), not_before: None, priority: 0,
         status: Status::Pending, wait_reason: None, attempts: 0, last_row_id: None, attempt_limit: None,
         next_attempt_at: None, skip_reason: None, disposition_code: None, version: 1, created_at: noon(),
+    }
+}
+
+/// An API key whose calls may cost so much in a day, and of which so many may be dialled in a minute.
+#[rustfmt::skip]
+pub fn key(spend: Option<i32>, calls: Option<i32>) -> Key {
+    Key {
+        id: ApiKeyId(Uuid::from_u128(80)), tenant_id: TENANT, name: "k".into(), key_prefix: String::new(), key_hash: String::new(),
+        env: Env::Test, scopes: Scopes::all(), max_spend_cents_per_day: spend, max_calls_per_minute: calls, expires_at: None,
+        created_at: noon(), last_used_at: None, revoked_at: None,
     }
 }

@@ -1,6 +1,10 @@
 //! Slots in use, and who may have one more.
 use super::concurrency::{Concurrency, Slot};
-use entities::{ids::CampaignId, session::Direction, values::Env};
+use entities::{
+    ids::{CampaignId, TrunkId},
+    session::Direction,
+    values::Env,
+};
 use std::collections::HashMap;
 
 #[derive(Clone, Debug)]
@@ -8,6 +12,7 @@ pub struct Slots {
     concurrency: Concurrency,
     in_use: HashMap<(Env, Option<CampaignId>), i64>,
     outbound: HashMap<Env, i64>,
+    of_trunk: HashMap<TrunkId, i64>,
 }
 
 impl Slots {
@@ -16,6 +21,7 @@ impl Slots {
             concurrency,
             in_use: HashMap::new(),
             outbound: HashMap::new(),
+            of_trunk: HashMap::new(),
         };
         live.for_each(|slot| slots.take(slot));
         slots
@@ -29,11 +35,19 @@ impl Slots {
         if slot.direction == Direction::Outbound {
             *self.outbound.entry(slot.env).or_default() += 1;
         }
+        if let Some(trunk) = slot.trunk_id {
+            *self.of_trunk.entry(trunk).or_default() += 1;
+        }
     }
 
     /// By the tenant, or by one of its campaigns.
     pub fn used(&self, env: Env, campaign: Option<CampaignId>) -> i64 {
         self.in_use.get(&(env, campaign)).copied().unwrap_or(0)
+    }
+
+    /// Calls on that trunk.
+    pub fn used_of_trunk(&self, trunk: TrunkId) -> i64 {
+        self.of_trunk.get(&trunk).copied().unwrap_or(0)
     }
 
     /// For a call that we place.

@@ -3,12 +3,12 @@ use super::{
     concurrency::{Concurrency, Slot},
     fair::RoundRobin,
     funds::Funds,
+    key_limits::KeyLimits,
     pace::Pace,
-    per_env::PerEnv,
     queue::{Circumstances, Queue},
-    round::WakeAt,
+    route::Route,
     slots::Slots,
-    trunk::Trunk,
+    trunk::Trunks,
 };
 use crate::{credits::terms::Terms, effect::DispatchHint, eligibility::PATIENCE_SECONDS};
 use entities::{
@@ -22,9 +22,10 @@ pub struct Snapshot {
     pub concurrency: Concurrency,
     pub terms: Terms,
     pub pace: Pace,
-    pub trunks: PerEnv<Trunk>,
+    pub trunks: Trunks,
     pub blocks: Vec<Block>,
     pub funds: Funds,
+    pub keys: KeyLimits,
     pub campaigns: BTreeMap<CampaignId, Queue>,
     pub ring: RoundRobin<CampaignId>,
     /// The calls that take a slot.
@@ -37,25 +38,18 @@ impl Snapshot {
         let ended = match hint {
             DispatchHint::SlotFreed(session) => self.live.remove(&session).and_then(|slot| slot.campaign_id),
             DispatchHint::MessageEnded(campaign) => Some(campaign),
-            DispatchHint::TrunkCongested(env) => {
-                self.trunks.get_mut(env).congested(now);
+            DispatchHint::TrunkCongested(route) => {
+                self.trunks.congested(route, now);
+                None
+            }
+            DispatchHint::NoRoom => {
+                self.trunks.no_room(now);
                 None
             }
             DispatchHint::CampaignsChanged | DispatchHint::SessionQueued => None,
         };
         if let Some(queue) = ended.and_then(|campaign| self.campaigns.get_mut(&campaign)) {
             queue.one_ended();
-        }
-    }
-
-    /// Time has passed without a refusal.
-    pub fn grow_trunks(&mut self, now: Moment, wake_at: &mut WakeAt) {
-        for env in [Env::Live, Env::Test] {
-            let trunk = self.trunks.get_mut(env);
-            trunk.grow(now);
-            if let Some(at) = trunk.grows_at() {
-                wake_at.no_later_than(at);
-            }
         }
     }
 
@@ -88,14 +82,8 @@ impl Snapshot {
         Slots::new(self.concurrency, self.live.values().copied())
     }
 
-    /// When the tenant's next call of that env may start.
-    pub(super) fn earliest(&self, env: Env, now: Moment) -> Moment {
-        let trunk = self.trunks.get(env).pace.earliest(now);
-        self.pace.earliest(now).max(trunk)
-    }
-
-    /// Takes the tenant's and the trunk's token.
-    pub(super) fn spend(&mut self, env: Env, at: Moment) -> bool {
-        self.pace.spend(at) && self.trunks.get_mut(env).pace.spend(at)
+    /// Takes the tenant's token and the route's; a message has none. `false`: one of them is not due.
+    pub(super) fn spend(&mut self, route: Option<Route>, at: Moment) -> bool {
+        self.pace.spend(at) && route.is_none_or(|route| self.trunks.spend(route, at))
     }
 }

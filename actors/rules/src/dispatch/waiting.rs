@@ -6,19 +6,23 @@ use super::{
     pace::{self, LEAD},
     queue::Queue,
     round::{ROUND, WakeAt},
+    route::{Closed, Route},
     slots::Slots,
     snapshot::Snapshot,
 };
 use crate::{
     eligibility::{self, ContactRecord, Rule, Terms, Verdict, ring_ms},
     hours::{self, CallingHours, Rules},
-    session::command::{Command, RejectReason},
+    session::{
+        command::{Command, RejectReason},
+        machine::cost,
+    },
 };
 use entities::{
     Result,
     campaign::Caps,
     session::{Direction, Model as Row},
-    values::{Cents, Moment, Zone},
+    values::{Cents, Env, Moment, Zone},
 };
 
 /// A round, as far as it has come.
@@ -27,6 +31,8 @@ pub struct Begun {
     /// Sessions that have their turn in it.
     pub turns: usize,
     pub wake_at: WakeAt,
+    /// What takes none of the sessions that wait.
+    pub closed: Closed,
 }
 
 impl Begun {
@@ -35,6 +41,7 @@ impl Begun {
             slots: snapshot.slots(),
             turns: 0,
             wake_at,
+            closed: Closed::default(),
         }
     }
 }
@@ -48,6 +55,12 @@ pub enum Admission {
     WithItsCampaign,
     /// A slot, credits, or its own end must come first.
     Stays,
+    /// What it goes over takes no call now; those behind it may go over something else.
+    NoTrunk,
+    /// The limits of its API key leave no room now; those behind it may be somebody else's.
+    KeyIsFull,
+    /// The number that it shows has no trunk any more: it is told so.
+    Nowhere,
     /// Neither it nor anybody behind it has a token now.
     NoToken,
 }
@@ -65,6 +78,26 @@ pub fn admit(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, is_in_hand: 
     if campaign_is_full || is_in_hand || snapshot.live.contains_key(&row.id) {
         return Admission::Stays;
     }
+    if let Some(key) = row.api_key_id
+        && let Some(until) = snapshot.keys.full_until(Some(key), most(row), now)
+    {
+        begun.closed.note_key(key);
+        begun.wake_at.no_later_than(until);
+        return Admission::KeyIsFull;
+    }
+    // Others may go over another one.
+    let route = Route::of(env, row.trunk_id);
+    if route == Route::Nowhere {
+        return Admission::Nowhere;
+    }
+    let opens_at = snapshot.trunks.opens_at(route, &begun.slots, now);
+    let Some(opens_at) = opens_at.filter(|at| *at <= now.plus(LEAD)) else {
+        begun.closed.note(route);
+        if let Some(at) = opens_at {
+            begun.wake_at.no_later_than(pace::planned_from(at));
+        }
+        return Admission::NoTrunk;
+    };
     // One that a trunk sent back has its hold.
     let wanted = match row.hold_cents {
         Cents(0) => snapshot
@@ -83,17 +116,25 @@ pub fn admit(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, is_in_hand: 
     let Some(hold) = hold.filter(|_| may) else {
         return Admission::Stays;
     };
-    let at = snapshot.earliest(env, now);
+    let at = snapshot.pace.earliest(now);
     if at > now.plus(LEAD) {
         begun.wake_at.no_later_than(pace::planned_from(at));
         return Admission::NoToken;
     }
-    Admission::Turn { at, hold }
+    Admission::Turn {
+        at: at.max(opens_at),
+        hold,
+    }
+}
+
+/// What it can cost.
+fn most(row: &Row) -> Cents {
+    cost(row.price_cents_per_minute, row.max_duration_seconds)
 }
 
 /// It may be called: takes what its call needs. False: the token is not due, after all.
 pub fn take(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, (at, hold): (Moment, Cents)) -> bool {
-    if !snapshot.spend(row.env, at) {
+    if !snapshot.spend(Some(Route::of(row.env, row.trunk_id)), at) {
         return false;
     }
     begun.turns += 1;
@@ -101,8 +142,10 @@ pub fn take(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, (at, hold): (
         env: row.env,
         campaign_id: row.campaign_id,
         direction: Direction::Outbound,
+        trunk_id: row.trunk_id,
     });
     snapshot.funds.take(row.env, hold);
+    snapshot.keys.take(row.api_key_id, most(row), at);
     true
 }
 
@@ -176,7 +219,10 @@ pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment
         Some((Rule::Hours, Verdict::Wait(Some(until)))) if row.scheduled_at.is_some() || guards.queue.is_some() => {
             Command::Postpone { until }
         }
-        Some((Rule::Number, _)) if !record.has_number => Command::Reject(RejectReason::NotVerified),
+        Some((Rule::Number, _)) if !record.has_number => Command::Reject(match row.env {
+            Env::Test => RejectReason::NotVerified,
+            Env::Live => RejectReason::OutOfReach,
+        }),
         Some((Rule::Dnc, _)) => Command::Reject(RejectReason::OnDnc),
         Some((Rule::Caps, _)) => Command::Reject(RejectReason::CapReached),
         Some(_) => Command::Reject(RejectReason::OutsideHours),

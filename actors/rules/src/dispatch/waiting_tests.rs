@@ -6,15 +6,17 @@ use crate::{
         concurrency::Concurrency,
         fair::RoundRobin,
         funds::{Funds, LOOK_SECONDS, Purse},
+        key_limits::KeyLimits,
         pace::{Pace, planned_from},
-        per_env::PerEnv,
-        samples::{TENANT, noon},
-        trunk::Trunk,
+        route::Route,
+        samples::{TENANT, key, noon},
+        trunk::{Trunk, Trunks},
     },
 };
 use entities::{
     dispatch_block::{Model as Block, Reason},
-    ids::{AgentId, CampaignId, SessionId},
+    ids::{AgentId, CampaignId, SessionId, TrunkId},
+    session::KeyUse,
     values::{Bounded, Env},
 };
 use std::collections::{BTreeMap, HashMap};
@@ -38,18 +40,27 @@ fn snapshot() -> Snapshot {
         concurrency: Concurrency { limit: 2, reserve: 0 },
         terms: Credits::default(),
         pace: Pace::new(1.0),
-        trunks: PerEnv::new(|_| Trunk::new(100.0)),
+        trunks: trunks(),
         blocks: Vec::new(),
         funds: Funds::new(|_| purse),
+        keys: KeyLimits::default(),
         campaigns: BTreeMap::new(),
         ring: RoundRobin::default(),
         live: HashMap::new(),
     }
 }
 
+const TRUNK: TrunkId = TrunkId(Uuid::from_u128(70));
+
+fn trunks() -> Trunks {
+    let mut trunks = Trunks::new(100.0);
+    trunks.live.insert(TRUNK, Trunk::new(100.0));
+    trunks
+}
+
 fn live(snapshot: &mut Snapshot, n: u128, env: Env) {
     let id = SessionId(Uuid::from_u128(n));
-    snapshot.live.insert(id, Slot::outbound(env, None));
+    snapshot.live.insert(id, Slot::outbound(env, None, None));
 }
 
 #[test]
@@ -84,8 +95,8 @@ fn a_turn_needs_a_slot_a_token_and_credits() {
         (
             "no slot",
             |_, begun, _| {
-                begun.slots.take(Slot::outbound(Env::Test, None));
-                begun.slots.take(Slot::outbound(Env::Test, None));
+                begun.slots.take(Slot::outbound(Env::Test, None, None));
+                begun.slots.take(Slot::outbound(Env::Test, None, None));
             },
             Admission::Stays,
             None,
@@ -93,8 +104,8 @@ fn a_turn_needs_a_slot_a_token_and_credits() {
         (
             "the other env's slots",
             |_, begun, _| {
-                begun.slots.take(Slot::outbound(Env::Live, None));
-                begun.slots.take(Slot::outbound(Env::Live, None));
+                begun.slots.take(Slot::outbound(Env::Live, None, None));
+                begun.slots.take(Slot::outbound(Env::Live, None, None));
             },
             turn(6),
             None,
@@ -139,7 +150,7 @@ fn a_turn_needs_a_slot_a_token_and_credits() {
         ),
         (
             "no token for a second",
-            |snapshot, _, _| assert!(snapshot.spend(Env::Test, noon())),
+            |snapshot, _, _| assert!(snapshot.spend(Some(Route::Sandbox), noon())),
             Admission::NoToken,
             Some(planned_from(noon().plus_seconds(1))),
         ),
@@ -147,7 +158,7 @@ fn a_turn_needs_a_slot_a_token_and_credits() {
             "a token soon enough to plan for",
             |snapshot, _, _| {
                 snapshot.pace = Pace::new(20.0);
-                assert!(snapshot.spend(Env::Test, noon()));
+                assert!(snapshot.spend(Some(Route::Sandbox), noon()));
             },
             Admission::Turn {
                 at: noon().plus_millis(50),
@@ -167,6 +178,95 @@ fn a_turn_needs_a_slot_a_token_and_credits() {
     let mut begun = Begun::new(&snapshot, WakeAt::default());
     let found = admit(&mut snapshot, &mut begun, &row(), true, noon());
     assert_eq!(found, Admission::Stays, "it was sent back a moment ago");
+}
+
+/// What one trunk does not take keeps nobody behind it who goes over another.
+#[test]
+fn a_turn_needs_a_trunk_that_takes_it() {
+    type Made = fn(&mut Snapshot, &mut Begun);
+    let over = |route: Route| Row {
+        env: if route == Route::Sandbox { Env::Test } else { Env::Live },
+        trunk_id: route.trunk(),
+        ..row()
+    };
+    let turn = |millis| Admission::Turn {
+        at: noon().plus_millis(millis),
+        hold: Cents(6),
+    };
+    let (ours, other) = (Route::Trunk(TRUNK), Route::Trunk(TrunkId(Uuid::from_u128(71))));
+    // What is so, what the call goes over: what is answered, and when to look again.
+    let table: [(&str, Made, Route, Admission, Option<Moment>); 9] = [
+        ("nothing in its way", |_, _| {}, ours, turn(0), None),
+        ("a trunk that is gone", |_, _| {}, other, Admission::NoTrunk, None),
+        ("no trunk", |_, _| {}, Route::Nowhere, Admission::Nowhere, None),
+        (
+            "the sandbox needs none",
+            |snapshot, _| snapshot.trunks.live.clear(),
+            Route::Sandbox,
+            turn(0),
+            None,
+        ),
+        (
+            "it is down",
+            |snapshot, _| snapshot.trunks.live.values_mut().for_each(|trunk| trunk.is_up = false),
+            ours,
+            Admission::NoTrunk,
+            None,
+        ),
+        (
+            "its one channel is taken",
+            |snapshot, begun| {
+                snapshot
+                    .trunks
+                    .live
+                    .values_mut()
+                    .for_each(|trunk| trunk.set(100.0, Some(1), 1));
+                // By a call that came in, which takes none of the outbound slots.
+                begun.slots.take(Slot {
+                    direction: Direction::Inbound,
+                    ..Slot::outbound(Env::Live, None, Some(TRUNK))
+                });
+            },
+            ours,
+            Admission::NoTrunk,
+            None,
+        ),
+        (
+            "it rests for a second",
+            |snapshot, _| {
+                let rests = |trunk: &mut Trunk| trunk.paused_until = Some(noon().plus_seconds(1));
+                snapshot.trunks.live.values_mut().for_each(rests);
+            },
+            ours,
+            Admission::NoTrunk,
+            Some(planned_from(noon().plus_seconds(1))),
+        ),
+        (
+            "it rests for a moment that can be planned for",
+            |snapshot, _| {
+                let rests = |trunk: &mut Trunk| trunk.paused_until = Some(noon().plus_millis(50));
+                snapshot.trunks.live.values_mut().for_each(rests);
+            },
+            ours,
+            turn(50),
+            None,
+        ),
+        (
+            "the tenant has no token",
+            |snapshot, _| assert!(snapshot.pace.spend(noon())),
+            ours,
+            Admission::NoToken,
+            Some(planned_from(noon().plus_seconds(1))),
+        ),
+    ];
+    for (what, made, route, expected, wake_at) in table {
+        let mut snapshot = snapshot();
+        let mut begun = Begun::new(&snapshot, WakeAt::default());
+        made(&mut snapshot, &mut begun);
+        let found = admit(&mut snapshot, &mut begun, &over(route), false, noon());
+        assert_eq!((found, begun.wake_at.0), (expected, wake_at), "{what}");
+        assert_eq!(begun.closed.has(route), found == Admission::NoTrunk, "{what}");
+    }
 }
 
 #[test]
@@ -201,7 +301,7 @@ fn the_rules_are_asked_once_more() {
             "+41443456789",
             record(false, false, &[]),
             None,
-            Some(Command::Reject(RejectReason::NotVerified)),
+            Some(Command::Reject(RejectReason::OutOfReach)),
         ),
         (
             "+41443456789",
@@ -261,5 +361,42 @@ fn the_rules_are_asked_once_more() {
             }
             (found, expected) => panic!("{number}: {found:?} instead of {expected:?}"),
         }
+    }
+}
+
+#[test]
+fn a_call_whose_key_has_no_room_lets_those_of_others_pass() {
+    // Spend a day, calls a minute, of 60 cents at most each: may it leave?
+    for (spend, calls, may) in [
+        (Some(60), Some(1), true),
+        (Some(59), None, false),
+        (None, Some(1), true),
+    ] {
+        let (mut snapshot, key) = (snapshot(), key(spend, calls));
+        let row = Row {
+            api_key_id: Some(key.id),
+            ..row()
+        };
+        snapshot.keys.learn(key, KeyUse::none(noon()));
+        let mut begun = Begun::new(&snapshot, WakeAt::default());
+        let first = admit(&mut snapshot, &mut begun, &row, false, noon());
+        assert_eq!(
+            matches!(first, Admission::Turn { .. }),
+            may,
+            "{spend:?} {calls:?}: {first:?}"
+        );
+        if let Admission::Turn { at, hold } = first {
+            assert!(take(&mut snapshot, &mut begun, &row, (at, hold)));
+        }
+        let next = admit(&mut snapshot, &mut begun, &row, false, noon());
+        assert_eq!(next, Admission::KeyIsFull);
+        assert!(begun.wake_at.0 > Some(noon()));
+        assert_eq!(begun.closed.passed().api_keys, [row.api_key_id.unwrap()]);
+        let of_nobody = Row {
+            api_key_id: None,
+            ..row
+        };
+        let other = admit(&mut snapshot, &mut begun, &of_nobody, false, noon());
+        assert_ne!(other, Admission::KeyIsFull);
     }
 }

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use entities::{
     evaluation,
     ids::{FunctionId, RecordingId},
-    session::{AnsweredBy, EndReason, EndedBy, Evaluator, Status},
+    session::{AnsweredBy, EndReason, EndedBy, Evaluator, Quality, Status},
     transcript::{Invocation, ToolCall},
     values::{Cents, E164, Metadata, Moment},
 };
+use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -28,10 +29,12 @@ pub enum Command {
     Reject(RejectReason),
     /// The other side's phone rings.
     Ring,
-    /// Picked up, by a person or by a machine. If it is recorded, the recording gets that id.
+    /// Picked up, and it is not known yet by whom: the carrier bills from now on.
+    PickUp,
+    /// It is known who has picked up; without a `PickUp` before it, at this moment. If it is recorded, the recording gets that id.
     Answer { by: AnsweredBy, recording_id: RecordingId },
-    /// The call was not connected.
-    Refuse(Refusal),
+    /// The call was not connected; `sip`: what its carrier has answered.
+    Refuse { refusal: Refusal, sip: Option<SipAnswer> },
     /// Somebody begins to say something.
     Utter(Utterance),
     /// More of the agent's words in the turn of that place is known, which are still being said: all of them so far.
@@ -62,8 +65,12 @@ pub enum Command {
     Return(Return),
     /// Hand the call over.
     Transfer { to: E164 },
-    /// The other one has taken over.
+    /// The other one has taken over, and nothing of the call is ours any more.
     Transferred,
+    /// The other one has picked up, and we carry both.
+    Bridge { to: E164 },
+    /// The one who had taken over has hung up.
+    BridgeEnded,
     /// The other one could not be reached.
     TransferFailed { why: String },
     /// The agent says how the call went.
@@ -75,8 +82,15 @@ pub enum Command {
     Requeue { dialed_at: Moment },
     /// Something for the timeline.
     Note { kind: &'static str, detail: String },
+    /// The other side has put us on hold, or is back.
+    Hold(bool),
     /// The other side was answered so soon.
     Measure(TurnMarks),
+    /// The first sound of ours was sent so many milliseconds after the other side's greeting had ended; where it has not `greeted`,
+    /// after the pick-up. Source: 16 CFR 310.4(b)(4)(iii), which gives two seconds for it.
+    FirstSound { ms: u32, greeted: bool },
+    /// How well the other side can be heard, over the call so far.
+    Quality(Quality),
     /// The message has been said to the machine.
     MessageLeft,
     /// What the agent thinks with has failed.
@@ -153,10 +167,48 @@ pub enum Refusal {
     NoAnswer,
     /// Turned down by hand: SIP 603, 607, 608. Never tried over another gateway.
     Declined,
+    /// Turned down by what somebody has set up against such calls: SIP 608, and 603 of a network. The number that called is known
+    /// for them, or will be.
+    Blocked(String),
     InvalidNumber(String),
     Rejected(String),
+    /// No carrier answered at all.
+    Unreachable(String),
     /// The trunk has no room and never accepted the call: SIP 503 and 429.
     Congested,
+    /// Nothing was sent: this service had no port or no room for it, could not store its leg, or was too late. The trunk is not to
+    /// blame.
+    NotPlaced,
+}
+
+/// A carrier's final answer to an INVITE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SipAnswer {
+    /// 300 to 699.
+    pub code: u16,
+    /// Its phrase, in the carrier's words.
+    pub reason: String,
+    /// The cause that its `Reason` names, 1 to 127. Source: ITU-T Q.850; RFC 3326.
+    pub q850: Option<u8>,
+}
+
+/// Characters that are kept of what a carrier says.
+const MAX_PHRASE: usize = 200;
+
+impl fmt::Display for SipAnswer {
+    /// On one line: `486 Busy Here (Q.850 17)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.code)?;
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        let phrase: String = self.reason.trim().chars().take(MAX_PHRASE).map(plain).collect();
+        if !phrase.is_empty() {
+            write!(f, " {phrase}")?;
+        }
+        match self.q850 {
+            Some(cause) => write!(f, " (Q.850 {cause})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Why a call that waited is not placed.
@@ -164,8 +216,12 @@ pub enum Refusal {
 pub enum RejectReason {
     /// A test key may call it no longer.
     NotVerified,
+    /// It lies where the workspace may not call.
+    OutOfReach,
     OnDnc,
     CapReached,
     OutsideHours,
     CampaignOver,
+    /// The number that it shows has no trunk any more.
+    NoTrunk,
 }

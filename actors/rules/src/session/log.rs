@@ -3,7 +3,7 @@ use super::latency::{TurnMarks, summary};
 use bytes::Bytes;
 use entities::{
     ids::SessionId,
-    session::Latency,
+    session::{Latency, Quality},
     transcript::{self, Entry, Invocation, InvocationStatus, Invocations, Speaker, Timeline, ToolCall, Turn, Turns},
     values::Moment,
 };
@@ -29,6 +29,10 @@ pub struct Log {
     pub sounds: Vec<(usize, Bytes)>,
     /// How soon the other side was answered, turn by turn: the first packet, milliseconds after the end of speech.
     pub latencies: Vec<u32>,
+    /// How well the other side can be heard; the last word counts.
+    pub quality: Option<Quality>,
+    /// How long after the greeting the first sound of ours was sent, in milliseconds.
+    pub first_sound_ms: Option<u32>,
     /// Functions whose answers are awaited: call, name, since when.
     awaited: Vec<(String, String, Moment)>,
 }
@@ -225,6 +229,15 @@ impl Log {
             self.note("turn_latency", Some(marks.to_string()), at);
         }
         self.latencies.push(marks.packet_ms());
+    }
+
+    /// The first sound of ours was sent so long after the greeting, or after the pick-up; what is said later is no first sound.
+    pub fn first_sound(&mut self, ms: u32, greeted: bool, at: Moment) {
+        if self.first_sound_ms.is_none() {
+            self.first_sound_ms = Some(ms);
+            let since = if greeted { "greeting" } else { "pick-up" };
+            self.note("first_sound", Some(format!("{ms} ms after the {since}")), at);
+        }
     }
 
     pub fn latency(&self) -> Option<Latency> {

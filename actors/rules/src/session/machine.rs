@@ -10,8 +10,12 @@
 //!
 //! `completed` if and only if a human conversation ran to its end. Source: specification, "Session"; CONTRACT §4.
 //!
-//! A talk takes one of four courses: it is talked, a message is left to a machine, somebody else is called to take over, or
-//! the agent is saying good-bye because the other side wants no more calls or no recording.
+//! Who picks up is not always known at once: until then the call is still Dialing, though the carrier bills it. A talk that comes
+//! of it has begun when it was picked up.
+//!
+//! A talk takes one of five courses: it is talked, a message is left to a machine, somebody else is called to take over, somebody
+//! else has taken over while we carry both sides, or the agent is saying good-bye because the other side wants no more calls or no
+//! recording.
 mod aftermath;
 mod ending;
 mod evaluating;
@@ -23,12 +27,13 @@ mod waiting;
 mod wishes;
 
 pub use ending::code;
-pub use hold::hold_ends_at;
+pub use hold::{bridged_until, hold_ends_at};
 pub use state::{ActiveCall, CallMode, End, Phase, Session, UserSpeech};
+pub use waiting::known_by;
 pub use wishes::leaving;
 
 use super::{
-    command::{Abandoned, Command, Disposition, Evaluated, Refusal, RejectReason, Return, TimedOut},
+    command::{Abandoned, Command, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
     latency::TurnMarks,
     log::{Answered, Log, Utterance},
 };
@@ -53,9 +58,9 @@ use entities::{
     inbound_call,
     ledger::Movement,
     recording::{self, PurgeReason},
-    session::{AnsweredBy, Consent, EndReason, EndedBy, Evaluator, Model as Row, Status, VoicemailAction},
+    session::{AnsweredBy, Consent, EndReason, EndedBy, Evaluator, Model as Row, Quality, Status, VoicemailAction},
     transcript::{ToolCall, Turn},
-    values::{Cents, E164, Metadata, Moment},
+    values::{Cents, E164, Env, Metadata, Moment},
 };
 use evaluating::*;
 use hold::*;
@@ -70,8 +75,7 @@ pub const PLACED_WITHIN_MS: i64 = 2_000;
 
 /// Whole cents for begun ones; nothing for a call that nobody answered.
 pub fn cost(price_cents_per_minute: i32, duration_seconds: i32) -> Cents {
-    let sixtieths = i64::from(price_cents_per_minute.max(0)) * i64::from(duration_seconds.max(0));
-    Cents((sixtieths + 59) / 60)
+    Cents::of_talk(price_cents_per_minute, duration_seconds)
 }
 
 /// The whole life of a session. Pure: no clock, database, network or randomness.
@@ -140,9 +144,12 @@ impl Machine for Session {
     fn next_deadline(&self) -> Option<Moment> {
         next_deadline(self)
     }
-    /// Ringing and what is being said go with the next step of the call; a crash ends the call anyway.
+    /// What is being said goes with the next step of the call; a crash ends the call anyway. So does ringing where it is only
+    /// played: a real phone rings for long, and whoever looks wants to see it.
     fn differs(&self, before: &Self) -> bool {
-        self.mode() != before.mode() || self.call != before.call
+        let rings = |session: &Self| matches!(session.phase, Phase::Dialing { ringing: true, .. });
+        let is_real = self.call.env == Env::Live;
+        self.mode() != before.mode() || self.call != before.call || (is_real && rings(self) != rings(before))
     }
     fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Awaiting | Phase::Ended(_))
@@ -151,11 +158,14 @@ impl Machine for Session {
     fn carry_over(&mut self, before: &Self) {
         if let (Phase::Conversing(talk), Phase::Conversing(known)) = (&mut self.phase, &before.phase) {
             self.log.clone_from(&before.log);
-            let mode = std::mem::replace(&mut talk.mode, CallMode::Talking);
-            *talk = known.clone();
+            let stored = std::mem::replace(talk, known.clone());
             // A wish that was committed after all is not told again.
-            if matches!(mode, CallMode::Leaving { .. } | CallMode::Transferring { .. }) {
-                talk.mode = mode;
+            if !matches!(stored.mode, CallMode::Talking | CallMode::LeavingMessage) {
+                (talk.mode, talk.end_by) = (stored.mode, stored.end_by);
+            }
+            // Two legs use up what is set aside twice as fast.
+            if matches!(talk.mode, CallMode::Bridged { .. }) {
+                talk.hold_ends_at = stored.hold_ends_at;
             }
             if self.call.consent == Consent::Granted {
                 talk.recorded_from.get_or_insert(known.quiet_from);

@@ -36,11 +36,11 @@ fn call() -> Row {
         end_reason: None, ended_by: None, answered_by: None,
         agent_id: AgentId(Uuid::from_u128(3)), agent_version: 1, voice_id: None,
         from_number: None, to_number: Some(number("+15002345670")), email: None, first_name: Some("Ada".into()), last_name: None,
-        campaign_id: Some(CampaignId(Uuid::from_u128(4))), contact_id: Some(ContactId(Uuid::from_u128(5))), room_id: None, attempt: 2,
+        campaign_id: Some(CampaignId(Uuid::from_u128(4))), contact_id: Some(ContactId(Uuid::from_u128(5))), room_id: None, trunk_id: None, api_key_id: None, attempt: 2,
         client_reference_id: None, variables: Variables::default(), metadata: Metadata::default(),
         ring_timeout_seconds: 30, max_duration_seconds: 600, scheduled_at: None, queue_ttl_seconds: 300,
-        timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None, dialed_at: None, started_at: None,
-        ended_at: None, duration_seconds: 0, latency: None, actual_cost_cents: Cents(0), error_code: None, error_message: None,
+        timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None, dialed_at: None, picked_up_at: None, started_at: None, bridged_at: None,
+        ended_at: None, duration_seconds: 0, latency: None, quality: None, actual_cost_cents: Cents(0), error_code: None, error_message: None, sip_code: None, q850: None,
         consent: Consent::NotRequired, options: Options { silence_seconds: 30, ..Options::default() },
         disposition_code: None, disposition_note: None, disposition_by: None, recording_id: None, opted_out_at: None,
         purge_after: None, deleted_at: None,
@@ -60,6 +60,7 @@ fn recorded(consent: ConsentMode) -> Row {
             channels: Channels::Dual,
             consent,
             retention_days: None,
+            transfers: false,
         });
     })
 }
@@ -138,10 +139,10 @@ fn talk_of(row: Row) -> Session {
 /// 610. Who is silent is hung up on 30 s after the last word, which in most samples is the answer itself. How the ended one
 /// went is still to be found out.
 #[rustfmt::skip]
-const STATES: [&str; 24] = [
-    "scheduled", "put off", "awaiting", "joining", "in a room", "queued", "dialing", "ringing", "to leave a message", "to talk to a machine", "incoming",
+const STATES: [&str; 26] = [
+    "scheduled", "put off", "awaiting", "joining", "in a room", "queued", "dialing", "ringing", "picked up", "to leave a message", "to talk to a machine", "incoming",
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
-    "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
+    "leaving a message", "transferring", "bridged", "opting out", "opting out, recorded", "refusing",
     "ended",
 ];
 
@@ -155,6 +156,7 @@ fn state(name: &str) -> Session {
         "queued" => Session::queued(call(), url(), at(0)).0,
         "dialing" => Session::dialed(call(), url(), at(0)).0,
         "ringing" => after(state("dialing"), Command::Ring, 5),
+        "picked up" => after(state("dialing"), Command::PickUp, 6),
         "to leave a message" => Session::dialed(for_machines(VoicemailAction::LeaveMessage), url(), at(0)).0,
         "to talk to a machine" => Session::dialed(for_machines(VoicemailAction::Continue), url(), at(0)).0,
         "incoming" => Session::received(incoming(), url(), at(0)).0,
@@ -167,6 +169,7 @@ fn state(name: &str) -> Session {
         "taken in" => after(state("incoming"), answer_by(AnsweredBy::Human), 10),
         "leaving a message" => answered(for_machines(VoicemailAction::LeaveMessage), AnsweredBy::Voicemail),
         "transferring" => after(state("answered"), transfer_to_sales(), 15),
+        "bridged" => after(state("transferring"), bridge_to_sales(), 15),
         "opting out" => after(state("answered"), opt_out(), 15),
         "opting out, recorded" => after(state("recorded"), opt_out(), 15),
         "refusing" => after(state("asked"), Command::Consent(false), 15),
@@ -291,6 +294,27 @@ fn transfer_to_sales() -> Command {
     let to = number("+14155550199");
     Command::Transfer { to }
 }
+/// Sales has picked up.
+fn bridge_to_sales() -> Command {
+    let to = number("+14155550199");
+    Command::Bridge { to }
+}
+/// By the sandbox, behind which no carrier's answer stands.
+fn refuse(refusal: Refusal) -> Command {
+    Command::Refuse { refusal, sip: None }
+}
+/// By a carrier.
+fn refuse_with(refusal: Refusal, (code, reason, q850): (u16, &str, Option<u8>)) -> Command {
+    let reason = reason.to_owned();
+    let sip = Some(SipAnswer { code, reason, q850 });
+    Command::Refuse { refusal, sip }
+}
+fn first_sound() -> Command {
+    Command::FirstSound { ms: 740, greeted: true }
+}
+fn heard_well() -> Command {
+    Command::Quality(Quality::of((1, 400), 12, Some(80)))
+}
 fn nobody_there() -> Command {
     Command::TransferFailed { why: "busy".into() }
 }
@@ -361,17 +385,21 @@ fn commands() -> Vec<Command> {
     let next = |command: &Command| Some(match command {
         Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Reject(OnDnc),
         Reject(OnDnc) => Reject(NotVerified), Reject(NotVerified) => Reject(CapReached), Reject(CapReached) => Reject(OutsideHours), Reject(OutsideHours) => Reject(CampaignOver),
-        Reject(CampaignOver) => Ring, Ring => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
-        Answer { by: Voicemail, .. } => Refuse(Busy), Refuse(Busy) => Refuse(NoAnswer), Refuse(NoAnswer) => Refuse(Declined),
-        Refuse(Declined) => Refuse(InvalidNumber("not assigned".into())),
-        Refuse(InvalidNumber(_)) => Refuse(Rejected("trunk refused".into())), Refuse(Rejected(_)) => Refuse(Congested),
-        Refuse(Congested) => requeue_of(0), Requeue { .. } => said(), Utter(_) => saying(0), Saying { .. } => spoken(0, 900, None), Spoken { .. } => interrupt(), Interrupt { .. } => understood(),
+        Reject(CampaignOver) => Reject(OutOfReach), Reject(OutOfReach) => Reject(NoTrunk), Reject(NoTrunk) => Ring, Ring => PickUp, PickUp => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
+        Answer { by: Voicemail, .. } => answer_by(Ivr), Answer { by: Ivr, .. } => answer_by(Fax), Answer { by: Fax, .. } => answer_by(Unknown),
+        Answer { by: Unknown, .. } => refuse(Busy),
+        Refuse { refusal, .. } => match refusal {
+            Busy => refuse(NoAnswer), NoAnswer => refuse(Declined), Declined => refuse(Blocked("blocked".into())),
+            Blocked(_) => refuse(InvalidNumber("not assigned".into())), InvalidNumber(_) => refuse(Rejected("trunk refused".into())),
+            Rejected(_) => refuse(Unreachable("no carrier".into())), Unreachable(_) => refuse(Congested), Congested => refuse(NotPlaced), NotPlaced => requeue_of(0),
+        }, Requeue { .. } => said(), Utter(_) => saying(0), Saying { .. } => spoken(0, 900, None), Spoken { .. } => interrupt(), Interrupt { .. } => understood(),
         Understood { .. } => user_speaking(61), UserSpeaking { .. } => Consent(true),
         Consent(true) => Consent(false),
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
-        Transfer { .. } => Transferred, Transferred => nobody_there(), TransferFailed { .. } => dispose("sold"),
-        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => answered_after(700), Measure(_) => MessageLeft, MessageLeft => fault(),
+        Transfer { .. } => Transferred, Transferred => bridge_to_sales(), Bridge { .. } => BridgeEnded, BridgeEnded => nobody_there(), TransferFailed { .. } => dispose("sold"),
+        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
+        Measure(_) => first_sound(), FirstSound { .. } => heard_well(), Quality(_) => MessageLeft, MessageLeft => fault(),
         Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
         Abandon(_) => lose_at(20), Lose { .. } => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
     });
@@ -395,6 +423,7 @@ use Expected::{Over, Refused, Same, To, Unchanged};
 const DIALED: &[&str] = &[
     "dialing",
     "ringing",
+    "picked up",
     "to leave a message",
     "to talk to a machine",
     "incoming",
@@ -405,30 +434,38 @@ const LEAVING: &[&str] = &["opting out", "opting out, recorded", "refusing"];
 #[rustfmt::skip]
 const CONVERSING: &[&str] = &[
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
-    "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
+    "leaving a message", "transferring", "bridged", "opting out", "opting out, recorded", "refusing",
 ];
 /// In a talk, and nobody has said anything.
 #[rustfmt::skip]
 const SPEECHLESS: &[&str] = &[
     "answered", "asked", "granted", "recorded", "with a machine", "taken in", "in a room",
-    "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
+    "leaving a message", "transferring", "bridged", "opting out", "opting out, recorded", "refusing",
 ];
 /// In a talk, but its course is another.
 #[rustfmt::skip]
 const NO_MORE_TALKED: &[&str] =
-    &["leaving a message", "transferring", "opting out", "opting out, recorded", "refusing"];
+    &["leaving a message", "transferring", "bridged", "opting out", "opting out, recorded", "refusing"];
 /// What the other side wants is not listened to any more.
 #[rustfmt::skip]
-const NOT_HEARD: &[&str] = &["leaving a message", "opting out", "opting out, recorded", "refusing"];
+const NOT_HEARD: &[&str] = &["leaving a message", "bridged", "opting out", "opting out, recorded", "refusing"];
+/// Not even what was said before.
+#[rustfmt::skip]
+const DEAF: &[&str] = &["leaving a message", "opting out", "opting out, recorded", "refusing"];
 #[rustfmt::skip]
 const NOT_TRANSFERRING: &[&str] = &[
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
-    "leaving a message", "opting out", "opting out, recorded", "refusing",
+    "leaving a message", "bridged", "opting out", "opting out, recorded", "refusing",
+];
+#[rustfmt::skip]
+const NOT_BRIDGED: &[&str] = &[
+    "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
+    "leaving a message", "transferring", "opting out", "opting out, recorded", "refusing",
 ];
 #[rustfmt::skip]
 const NOT_LEAVING_A_MESSAGE: &[&str] = &[
     "answered", "talking", "asked", "granted", "recorded", "with a machine", "taken in",
-    "transferring", "opting out", "opting out, recorded", "refusing",
+    "transferring", "bridged", "opting out", "opting out, recorded", "refusing",
 ];
 
 /// An end's effects in the documented order: facts (the call's count, what was said, how it ended, what it cost, the contact's
@@ -436,6 +473,8 @@ const NOT_LEAVING_A_MESSAGE: &[&str] = &[
 /// that very moment.
 const UNDIALLED: &str = "session.failed, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
 const UNANSWERED: &str = "session.failed, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const NOTED_UNANSWERED: &str =
+    "SaveTranscript, session.failed, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const SILENT: &str = "session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
 const SPOKEN: &str = "SaveTranscript, session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
 const RECORDED: &str =
@@ -450,6 +489,7 @@ const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str = "CountInbound, InboundCounted, session.failed, HangUp, SlotFreed, OverheardEnd";
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
 const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
+const NOT_PLACED: &str = "HangUp, NoRoom, SlotFreed, SessionQueued";
 const REQUEUED: &str = "HangUp, SlotFreed, SessionQueued";
 const ROOM_MISSED: &str = "session.failed, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd";
 const OPTED_OUT: &str = "AddToDnc, session.opt_out_detected";
@@ -519,12 +559,15 @@ fn before_the_talk() -> Vec<Line> {
         (&["queued"], Reject(CapReached), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], Reject(OutsideHours), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], Reject(CampaignOver), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Reject(OutOfReach), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["queued"], Reject(NoTrunk), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], End, 20, To("Failed, Canceled by Api", UNDIALLED)),
         (&["queued"], Shutdown, 20, Unchanged),
         (&["queued"], lose_at(20), 20, Unchanged),
         (&["queued"], Ring, 20, Unchanged), // of a call that the trunk has sent back since
-        (&["queued"], Refuse(Congested), 20, Unchanged),
-        (&["queued"], Refuse(Busy), 20, Refused),
+        (&["queued"], refuse(Congested), 20, Unchanged),
+        (&["queued"], refuse(NotPlaced), 20, Unchanged),
+        (&["queued"], refuse(Busy), 20, Refused),
 
         // dialled -> answered by a person
         (&["dialing"], Ring, 5, To("ringing", "")),
@@ -538,8 +581,42 @@ fn before_the_talk() -> Vec<Line> {
         (&["to leave a message"], answer_by(Voicemail), 10, To("leaving a message", "session.started")),
         (&["to talk to a machine"], answer_by(Voicemail), 10, To("talking", "session.started")),
 
+        // a menu is talked to, a fax is not, whatever the call's settings; in doubt it is a person
+        (&["dialing", "ringing", "to leave a message"], answer_by(Ivr), 10, To("talking", "session.started")),
+        (&["dialing", "ringing", "to leave a message"], answer_by(Unknown), 10, To("talking", "session.started")),
+        (&["dialing", "to leave a message", "to talk to a machine"], answer_by(Fax), 10, To("Voicemail, Voicemail by System", UNANSWERED)),
+
+        // dialled -> picked up, and it is not known yet by whom
+        (&["dialing", "ringing", "to leave a message", "incoming"], PickUp, 6, To("picked up", "")),
+        (&["picked up"], PickUp, 7, Unchanged), // a carrier repeats itself
+        (&["picked up"], Ring, 7, Unchanged),
+        (&["picked up"], press(), 7, Same("")),
+        (DIALED, heard_well(), 16, Same("")),
+        (DIALED, Hold(true), 16, Unchanged),
+        (DIALED, Hold(false), 16, Unchanged),
+        (&["picked up"], answer_by(Human), 10, To("talking", "session.started")),
+        (&["picked up"], answer_by(Unknown), 10, To("talking", "session.started")),
+        (&["picked up"], answer_by(Voicemail), 10, To("Voicemail, Voicemail by System", UNANSWERED)),
+        (&["picked up"], answer_by(Fax), 10, To("Voicemail, Voicemail by System", UNANSWERED)),
+        // nobody was talked with: whoever hung up, and whatever broke; and it is never placed again
+        (&["picked up"], HangUp(EndedBy::Caller), 8, To("NoAnswer, NoAnswer by Caller", UNANSWERED)),
+        (&["picked up"], Tick, 35, Unchanged),
+        (&["picked up"], Tick, 36, To("Failed, MediaTimeout by System", UNANSWERED)),
+        (&["picked up"], fault(), 8, To("Failed, ProviderError by System", UNANSWERED)),
+        (&["dialing", "ringing", "incoming"], fault(), 8, Refused),
+        (&["picked up"], refuse(Congested), 8, To("Failed, CarrierRejected by System", UNANSWERED)),
+        (&["picked up"], refuse(NotPlaced), 8, To("Failed, CarrierRejected by System", UNANSWERED)),
+        (&["picked up"], refuse(Rejected("no common codec".into())), 8, To("Failed, CarrierRejected by System", UNANSWERED)),
+        (&["picked up"], requeue_of(0), 20, Unchanged),
+        (&["picked up"], End, 8, To("Failed, Canceled by Api", UNANSWERED)),
+        (&["picked up"], Shutdown, 8, To("Failed, Canceled by System", UNANSWERED)),
+        (&["picked up"], lose_at(8), 8, To("Failed, NodeLost by System", UNANSWERED)),
+
         // dialled -> queued: the trunk never took the call
-        (&["dialing", "ringing"], Refuse(Congested), 2, To("queued", SENT_BACK)),
+        (&["dialing", "ringing"], refuse(Congested), 2, To("queued", SENT_BACK)),
+
+        // dialled -> queued: nothing was sent, for want of something of ours
+        (&["dialing", "ringing"], refuse(NotPlaced), 2, To("queued", NOT_PLACED)),
 
         // dialled -> queued: it was committed, and too late to be placed
         (&["dialing"], requeue_of(0), 20, To("queued", REQUEUED)),
@@ -548,11 +625,15 @@ fn before_the_talk() -> Vec<Line> {
         (CONVERSING, requeue_of(0), 20, Unchanged),
 
         // dialled -> ended without a conversation
-        (&["dialing"], Refuse(Busy), 2, To("Busy, Busy by System", UNANSWERED)),
-        (&["dialing"], Refuse(NoAnswer), 2, To("NoAnswer, NoAnswer by System", UNANSWERED)),
-        (&["ringing"], Refuse(Declined), 6, To("NoAnswer, Declined by System", UNANSWERED)),
-        (&["dialing"], Refuse(InvalidNumber("not assigned".into())), 2, To("Failed, InvalidNumber by System", UNANSWERED)),
-        (&["dialing"], Refuse(Rejected("trunk refused".into())), 2, To("Failed, CarrierRejected by System", UNANSWERED)),
+        (&["dialing"], refuse(Busy), 2, To("Busy, Busy by System", UNANSWERED)),
+        (&["dialing"], refuse(NoAnswer), 2, To("NoAnswer, NoAnswer by System", UNANSWERED)),
+        (&["ringing"], refuse(Declined), 6, To("NoAnswer, Declined by System", UNANSWERED)),
+        (&["ringing"], refuse(Blocked("blocked".into())), 6, To("NoAnswer, Declined by System", NOTED_UNANSWERED)),
+        (&["dialing"], refuse(Unreachable("no carrier".into())), 2, To("Failed, Unreachable by System", UNANSWERED)),
+        (&["dialing"], refuse_with(Busy, (486, "Busy Here", Some(17))), 2, To("Busy, Busy by System", NOTED_UNANSWERED)),
+        (&["dialing"], refuse_with(Congested, (503, "CPS limit", None)), 2, To("queued", SENT_BACK)),
+        (&["dialing"], refuse(InvalidNumber("not assigned".into())), 2, To("Failed, InvalidNumber by System", UNANSWERED)),
+        (&["dialing"], refuse(Rejected("trunk refused".into())), 2, To("Failed, CarrierRejected by System", UNANSWERED)),
         (DIALED, Tick, 29, Unchanged),
         (&["dialing", "ringing"], Tick, 30, To("NoAnswer, NoAnswer by System", UNANSWERED)),
         (&["dialing"], End, 2, To("Failed, Canceled by Api", UNANSWERED)),
@@ -574,6 +655,8 @@ fn before_the_talk() -> Vec<Line> {
         (CONVERSING, Reject(CapReached), 16, Unchanged),
         // a carrier repeats itself
         (CONVERSING, Ring, 16, Unchanged),
+        (CONVERSING, PickUp, 16, Unchanged),
+        (CONVERSING, answer_by(Fax), 16, Unchanged),
         (CONVERSING, answer_by(Human), 16, Unchanged),
         (CONVERSING, answer_by(Voicemail), 16, Unchanged),
     ]
@@ -600,6 +683,10 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, note_answer("seats"), 16, Same("")),
         (CONVERSING, press(), 16, Same("")),
         (CONVERSING, answered_after(700), 16, Same("")),
+        (CONVERSING, first_sound(), 16, Same("")),
+        (CONVERSING, heard_well(), 16, Same("")),
+        (CONVERSING, Hold(true), 16, Same("")),
+        (CONVERSING, Hold(false), 16, Unchanged),
 
         // more is set aside while it lasts; once for each time that it was asked for
         (CONVERSING, extend_by(5), 16, Same("Hold")),
@@ -614,14 +701,17 @@ fn in_the_talk() -> Vec<Line> {
         (&["transferring"], Consent(true), 16, Unchanged),
         (&["transferring"], Consent(false), 16, To("leaving for ConsentRefused", "session.consent_refused, TransferEnded")),
         (NOT_HEARD, Consent(true), 16, Unchanged),
-        (NOT_HEARD, Consent(false), 16, Unchanged),
+        (DEAF, Consent(false), 16, Unchanged),
+        // said to the agent, and understood when somebody else had taken over: obeyed, and the call goes on
+        (&["bridged"], Consent(false), 16, Same("session.consent_refused")),
 
         // no more calls; the purge is announced only of what was recorded
         (&["answered", "talking", "asked", "taken in"], opt_out(), 16, To("leaving for OptOut", OPTED_OUT)),
         (&["granted", "recorded"], opt_out(), 16, To("leaving for OptOut", OPTED_OUT_RECORDED)),
         // also while somebody else is called to take over: nobody does then
         (&["transferring"], opt_out(), 16, To("leaving for OptOut", OPTED_OUT_AND_CALLED_OFF)),
-        (NOT_HEARD, opt_out(), 16, Unchanged),
+        (DEAF, opt_out(), 16, Unchanged),
+        (&["bridged"], opt_out(), 16, Same(OPTED_OUT)),
 
         // handed over, and taken back
         (TALKED, transfer_to_sales(), 16, To("transferring", "session.transfer_initiated, Transfer")),
@@ -632,6 +722,10 @@ fn in_the_talk() -> Vec<Line> {
         (&["transferring"], Tick, 60, To("talking", "TransferEnded")), // nobody answered in time
         (NOT_TRANSFERRING, nobody_there(), 16, Unchanged),
         (NOT_TRANSFERRING, Transferred, 16, Unchanged),
+        // taken over, while we carry both
+        (&["transferring"], bridge_to_sales(), 20, To("bridged", "")),
+        (NOT_TRANSFERRING, bridge_to_sales(), 16, Unchanged),
+        (NOT_BRIDGED, BridgeEnded, 16, Unchanged),
 
         (NOT_LEAVING_A_MESSAGE, MessageLeft, 16, Unchanged),
     ]
@@ -656,6 +750,15 @@ fn out_of_the_talk() -> Vec<Line> {
 
         // somebody else has taken over; the message has been said
         (&["transferring"], Transferred, 20, To("Completed, Transferred by Agent", SPOKEN)),
+        // whoever ends a call that was taken over, it was transferred; both legs cost, so what is left is halved
+        (&["bridged"], BridgeEnded, 20, To("Completed, Transferred by Agent", SPOKEN)),
+        (&["bridged"], HangUp(Caller), 20, To("Completed, Transferred by Caller", SPOKEN)),
+        (&["bridged"], End, 20, To("Completed, Transferred by Api", SPOKEN)),
+        (&["bridged"], Shutdown, 20, To("Completed, Transferred by System", SPOKEN)),
+        (&["bridged"], fault(), 20, To("Completed, Transferred by System", SPOKEN)),
+        (&["bridged"], Tick, 312, Unchanged),
+        (&["bridged"], Tick, 313, To("Completed, Transferred by System", SPOKEN)),
+        (&["bridged"], lose_at(20), 20, To("Failed, NodeLost by System", CUT_OFF)),
         (&["leaving a message"], MessageLeft, 20, To("Voicemail, VoicemailLeft by Agent", UNHEARD)),
 
         // the API ends it
@@ -700,8 +803,9 @@ fn after_the_end() -> Vec<Line> {
     use Command::*;
     use crate::session::command::RejectReason::*;
     let late = [
+        PickUp, bridge_to_sales(), BridgeEnded, Hold(true), first_sound(), heard_well(),
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
-        answer_by(AnsweredBy::Voicemail), Refuse(Refusal::Busy), Refuse(Refusal::Congested), requeue_of(0), said(), saying(0), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
+        answer_by(AnsweredBy::Voicemail), refuse(Refusal::Busy), refuse(Refusal::Congested), refuse(Refusal::NotPlaced), requeue_of(0), said(), saying(0), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
         dispose("sold"), note_answer("seats"), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
@@ -726,12 +830,14 @@ fn describe(session: &Session) -> String {
         Phase::Scheduled { .. } => "scheduled".into(),
         Phase::Awaiting => "awaiting".into(),
         Phase::Queued { .. } => "queued".into(),
+        Phase::Dialing { .. } if session.call.picked_up_at.is_some() => "picked up".into(),
         Phase::Dialing { ringing: false, .. } => "dialing".into(),
         Phase::Dialing { ringing: true, .. } => "ringing".into(),
         Phase::Conversing(talk) => match &talk.mode {
             CallMode::Talking => "talking".into(),
             CallMode::LeavingMessage => "leaving a message".into(),
             CallMode::Transferring { .. } => "transferring".into(),
+            CallMode::Bridged { .. } => "bridged".into(),
             CallMode::Leaving { reason, .. } => format!("leaving for {reason:?}"),
         },
         Phase::Ended(End { status, reason, by, .. }) => format!("{status:?}, {reason:?} by {by:?}"),

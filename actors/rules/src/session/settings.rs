@@ -21,6 +21,8 @@ pub struct RecordingOverride {
     pub consent: Option<ConsentMode>,
     #[serde(default)]
     pub retention_days: Option<Bounded<1, 3650>>,
+    #[serde(default)]
+    pub transfers: Option<bool>,
 }
 
 /// What is asked for instead of the agent's own settings.
@@ -42,6 +44,7 @@ pub fn options(agent: &Definition, asked: CallOverrides<'_>) -> Options {
             .retention_days
             .or(own.retention_days)
             .map(|days| days.get()),
+        transfers: asked.recording.transfers.unwrap_or(own.transfers),
     });
     Options {
         recording,

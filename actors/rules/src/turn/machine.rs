@@ -62,6 +62,11 @@ impl Machine {
         }
     }
 
+    /// What is known of the turn that is under way; empty if nothing is.
+    pub fn so_far(&self) -> &str {
+        self.turn.as_ref().map_or("", |turn| turn.text.as_str())
+    }
+
     /// What follows, in its order.
     pub fn step(&mut self, input: Input) -> Vec<Output> {
         let mut out = Vec::new();

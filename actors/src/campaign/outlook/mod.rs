@@ -11,8 +11,8 @@ use entities::{
     campaign::{Channel, Model as Row, OnCap},
     campaign_hour,
     contact::{self, Address, Model as Contact, SkipReason, Status, UNCALLABLE, WaitReason},
-    tenant,
-    values::Moment,
+    number, sip_trunk, tenant,
+    values::{Env, Moment},
 };
 use forecast::{Forecast, Group, Run, foresee};
 use rules::{
@@ -404,7 +404,37 @@ async fn rate(deps: &Deps, row: &Row, concurrency: Concurrency) -> Result<f64> {
         // A message takes no slot.
         return Ok(most);
     }
-    Ok(most.min(f64::from(slots) / per_call))
+    let (trunks, channels) = trunks(deps, row).await?;
+    let slots = channels.map_or(slots, |channels| channels.min(slots));
+    Ok(most.min(trunks).min(f64::from(slots) / per_call))
+}
+
+/// What the trunks of a live campaign's numbers take: calls a second, and at once where all of them have a limit.
+async fn trunks(deps: &Deps, row: &Row) -> Result<(f64, Option<i32>)> {
+    if row.env == Env::Test {
+        return Ok((f64::INFINITY, None));
+    }
+    let db = &deps.db.read;
+    let numbers = match &row.plan.from_numbers[..] {
+        [] => number::default_on_trunk(db, row.tenant_id).await?.into_iter().collect(),
+        named => named.to_vec(),
+    };
+    let used = number::trunks_of(db, row.tenant_id, &numbers).await?;
+    let (mut rate, mut channels) = (0.0, Some(0));
+    for trunk in sip_trunk::all_of(db, row.tenant_id).await? {
+        let definition = &trunk.definition;
+        if used.iter().any(|(_, id)| *id == trunk.id) {
+            rate += definition.max_calls_per_second.get();
+            let most = definition.max_concurrency.map(|most| most.get());
+            channels = channels.zip(most).map(|(all, its): (i32, i32)| all.saturating_add(its));
+        }
+    }
+    // One that has none is held up by that, not slowed.
+    Ok(if rate > 0.0 {
+        (rate, channels)
+    } else {
+        (f64::INFINITY, None)
+    })
 }
 
 /// Contacts that are counted by zones for every look at the statistics.

@@ -6,12 +6,10 @@ use super::{Calls, Place, on, terminate};
 use crate::world::{
     Backend,
     browser::{Browser, Microphone, Page},
+    phone::sound::{SENTENCE, Sound},
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::Child};
-
-/// A sentence and a word, as the ear's own tests have them: G.711 mu-law, 8 kHz.
-const SPEECH: &[u8] = include_bytes!("../../../../actors/media/src/speech/sentence.ulaw");
 
 const HELLO: &str = "Hello, this is Ann from Northwind. Is this a good time for you?";
 const ANSWER: &str = "Wonderful, then I will write that down. Is there anything else that I can do for you?";
@@ -63,29 +61,9 @@ fn on_stage(environment: &[(&str, &str)], test: impl AsyncFnOnce(&mut Stage)) {
 
 /// Somebody who says a sentence every few seconds.
 fn record(file: &Path) {
-    let format = hound::WavSpec {
-        channels: 1,
-        sample_rate: 8_000,
-        bits_per_sample: 16,
-        sample_format: hound::SampleFormat::Int,
-    };
-    let mut wav = hound::WavWriter::create(file, format).unwrap();
-    let pause = |seconds: usize| std::iter::repeat_n(0, seconds * 8_000);
-    let samples = pause(8).chain(SPEECH.iter().map(|byte| linear(*byte))).chain(pause(7));
-    samples.for_each(|sample| wav.write_sample(sample).unwrap());
-    wav.finalize().unwrap();
-}
-
-/// G.711 mu-law to 16 bits.
-fn linear(byte: u8) -> i16 {
-    let byte = !byte;
-    let magnitude = ((i32::from(byte & 0x0f) << 3) + 0x84) << ((byte >> 4) & 7);
-    let sample = if byte & 0x80 == 0 {
-        magnitude - 0x84
-    } else {
-        0x84 - magnitude
-    };
-    i16::try_from(sample).unwrap()
+    let speech = Sound::of_mu_law(SENTENCE);
+    let sound = Sound::silence(8_000).then(speech).then(Sound::silence(7_000));
+    sound.write(file);
 }
 
 impl Stage {

@@ -7,7 +7,11 @@ use crate::{
         zoo::{TlsFault, authority},
     },
 };
-use entities::values::{Env, Scopes};
+use actors::trunk::board::{Refused, Target, TrunkState};
+use entities::{
+    sip_trunk::Transport,
+    values::{Env, Scopes},
+};
 use serde_json::{Value, json};
 
 async fn trunk(tenant: &Tenant, more: Value) -> Value {
@@ -97,6 +101,34 @@ on_both! {
             (json!({ "max_concurrency": 0 }), "max_concurrency"),
             (json!({ "passwrod": "x" }), "passwrod"),
             (json!({ "status": "reachable" }), "status"),
+            (json!({ "state": { "up": true } }), "state"),
+            (json!({ "auth_username": "a" }), "auth_username"),
+            (json!({ "auth_username": "a\tb", "username": "a", "password": "x" }), "auth_username"),
+            (json!({ "outbound_proxy": "10.0.0.1" }), "outbound_proxy"),
+            (json!({ "outbound_proxy": "a.example:25" }), "outbound_proxy"),
+            (json!({ "register": true }), "register"),
+            (json!({ "register": { "enabled": true } }), "username"),
+            (json!({ "register": { "expires_seconds": 59 } }), "register.expires_seconds"),
+            (json!({ "register": { "contact_user": "a;b" } }), "register.contact_user"),
+            (json!({ "register": { "realm": "x" } }), "register.realm"),
+            (json!({ "inbound_addresses": ["0.0.0.0/0"] }), "inbound_addresses[0]"),
+            (json!({ "inbound_addresses": vec!["192.0.2.1"; 65] }), "inbound_addresses"),
+            (json!({ "media_addresses": ["sip.example.com"] }), "media_addresses[0]"),
+            (json!({ "inbound_auth": { "username": "peer" } }), "inbound_auth.password"),
+            (json!({ "inbound_auth": { "password": "x" } }), "inbound_auth.username"),
+            (json!({ "inbound_auth": { "username": "a\nb", "password": "x" } }), "inbound_auth.username"),
+            (json!({ "inbound_auth": { "username": "a", "password": "a\nb" } }), "inbound_auth.password"),
+            (json!({ "codecs": [] }), "codecs"),
+            (json!({ "codecs": ["pcmu", "g729"] }), "codecs[1]"),
+            (json!({ "codecs": ["pcmu", "pcmu"] }), "codecs"),
+            (json!({ "dtmf": "loud" }), "dtmf"),
+            (json!({ "srtp": "optional" }), "srtp"),
+            (json!({ "number_format": "e123" }), "number_format"),
+            (json!({ "caller_id": "rpid" }), "caller_id"),
+            (json!({ "transfer": "attended" }), "transfer"),
+            (json!({ "options_interval_seconds": 9 }), "options_interval_seconds"),
+            (json!({ "session_expires_seconds": 89 }), "session_expires_seconds"),
+            (json!({ "paused": "yes" }), "paused"),
         ] {
             let mut body = json!({ "name": "x", "host": "sip.example.com" });
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -104,6 +136,90 @@ on_both! {
         }
         assert_eq!(tenant.api.post("/v1/sip_trunks", json!({ "name": "x" })).await.error(), (422, "validation_failed", Some("host")));
         assert_eq!(tenant.api.get("/v1/sip_trunks").await.ok()["data"], json!([]));
+    }
+
+    /// What the peer proves itself with is kept like the trunk's own password.
+    async fn what_a_peer_proves_itself_with_is_not_shown(world: &mut World) {
+        let tenant = world.tenant().await;
+        let asked = json!({
+            "register": { "enabled": true }, "username": "acme", "password": "canary-1", "auth_username": "4711",
+            "inbound_addresses": ["198.51.100.0/24", "2001:db8::1"], "codecs": ["g722", "pcma"], "transfer": "refer",
+            "inbound_auth": { "username": "peer", "password": "canary-2" },
+        });
+        let made = trunk(&tenant, asked).await;
+        let path = format!("/v1/sip_trunks/{}", made["id"].as_str().unwrap());
+        for (field, value) in [
+            ("register", json!({ "enabled": true, "expires_seconds": 300, "contact_user": null })),
+            ("inbound_addresses", json!(["198.51.100.0/24", "2001:db8::1"])), ("inbound_auth", json!({ "username": "peer" })),
+            ("codecs", json!(["g722", "pcma"])), ("inbound_password_set", json!(true)), ("password_set", json!(true)), ("paused", json!(false)),
+        ] {
+            assert_eq!(made[field], value, "{field}");
+        }
+        let state = json!({
+            "up": null, "registered_until": null, "refused": null, "paused_until": null, "targets": [], "in_use": 0, "calls_per_second": 1.0,
+        });
+        assert_eq!(made["state"], state, "nobody has heard of it yet");
+        assert!(!tenant.api.get("/v1/sip_trunks").await.ok().to_string().contains("canary"));
+        let id = made["id"].as_str().unwrap().parse().unwrap();
+        let sealed = async || entities::sip_trunk::load(&world.deps().db.read, tenant.id, id).await.unwrap().sealed_inbound_password;
+        let purpose = runtime::keyring::purpose::TRUNK_INBOUND_PASSWORD;
+        let first = sealed().await.unwrap();
+        assert_eq!(world.deps().keyring.open(purpose, &first).unwrap().as_str(), "canary-2");
+        // Another name keeps the password; null takes it away, which a name alone does not allow.
+        let renamed = tenant.api.patch(&path, json!({ "inbound_auth": { "username": "other" } })).await.ok();
+        assert_eq!((&renamed["inbound_auth"]["username"], &renamed["inbound_password_set"]), (&json!("other"), &json!(true)));
+        assert_eq!(sealed().await.unwrap(), first);
+        let refused = tenant.api.patch(&path, json!({ "inbound_auth": { "password": null } })).await;
+        assert_eq!(refused.error(), (422, "validation_failed", Some("inbound_auth.password")));
+        assert_eq!(tenant.api.patch(&path, json!({ "password": null })).await.error().2, Some("auth_username"));
+        let without = tenant.api.patch(&path, json!({ "inbound_auth": null })).await.ok();
+        assert_eq!((&without["inbound_auth"], &without["inbound_password_set"]), (&Value::Null, &json!(false)));
+        assert_eq!(sealed().await, None);
+        // Its own password was named by none of them.
+        assert_eq!(without["password_set"], json!(true));
+    }
+
+    /// The keys of the sound travel with the signalling.
+    async fn sound_is_encrypted_over_tls_only(world: &mut World) {
+        let tenant = world.tenant().await;
+        let asked = |transport: &str| json!({ "name": "x", "host": "sip.example.com", "srtp": "required", "transport": transport });
+        tenant.api.post("/v1/sip_trunks", asked("udp")).await.ok();
+        world.change_setting("dev", false.into()).await;
+        for transport in ["udp", "tcp"] {
+            assert_eq!(tenant.api.post("/v1/sip_trunks", asked(transport)).await.error(), (422, "validation_failed", Some("srtp")));
+        }
+        tenant.api.post("/v1/sip_trunks", asked("tls")).await.ok();
+    }
+
+    /// What those who speak with the peer have noted is what is shown.
+    async fn a_trunk_shows_how_it_stands(world: &mut World) {
+        let tenant = world.tenant().await;
+        let made = trunk(&tenant, json!({ "max_calls_per_second": 8.0 })).await;
+        let id = made["id"].as_str().unwrap();
+        // Whoever dials has looked at it, and notes nothing of it meanwhile.
+        world.settle().await;
+        let (board, now) = (&world.deps().trunks, world.clock.now());
+        let state = TrunkState {
+            up: false,
+            paused_until: Some(now.plus_seconds(30)),
+            registered: None,
+            refused: Some(Refused { sip_code: 403, reason: "Forbidden".into() }),
+            targets: vec![Target { address: "192.0.2.1:5060".parse().unwrap(), transport: Transport::Udp, up: true }],
+        };
+        assert!(board.set(id.parse().unwrap(), state));
+        board.paced(id.parse().unwrap(), 4.0);
+        let second_leg = board.second_leg(id.parse().unwrap());
+        let shown = tenant.api.get(&format!("/v1/sip_trunks/{id}")).await.ok()["state"].clone();
+        let expected = json!({
+            "up": false, "registered_until": null, "refused": { "sip_code": 403, "reason": "Forbidden" },
+            "paused_until": now.plus_seconds(30), "targets": [{ "address": "192.0.2.1:5060", "transport": "udp", "up": true }],
+            "in_use": 1, "calls_per_second": 4.0,
+        });
+        assert_eq!(shown, expected);
+        drop(second_leg);
+        world.advance(minutes(1)).await;
+        let shown = tenant.api.get("/v1/sip_trunks").await.ok()["data"][0]["state"].clone();
+        assert_eq!((&shown["paused_until"], &shown["in_use"]), (&Value::Null, &json!(0)));
     }
 
     async fn a_trunk_that_numbers_use_is_not_deleted(world: &mut World) {
@@ -167,6 +283,15 @@ on_both! {
         assert_eq!(test(&tenant, "udp", peer.address).await["status_code"], 200);
         let heard = peer.heard();
         assert!(heard.len() == 3 && heard.iter().all(|request| *request == heard[0]), "the same request, three times");
+        // By way of a proxy the host is not looked up.
+        world.advance(minutes(1)).await;
+        let peer = Peer::udp(Manner::Says(200, "OK")).await;
+        let made = trunk(&tenant, json!({ "host": "sip.example.com", "outbound_proxy": peer.address.to_string() })).await;
+        let found = tenant.api.post(&format!("/v1/sip_trunks/{}/test", made["id"].as_str().unwrap()), json!({})).await.ok();
+        assert_eq!(code(&found), (true, "none"));
+        let heard = peer.heard();
+        assert!(heard[0].starts_with("OPTIONS sip:sip.example.com SIP/2.0\r\n"), "{}", heard[0]);
+        assert!(heard[0].contains(&format!("\r\nRoute: <sip:{};lr>\r\n", peer.address)), "{}", heard[0]);
     }
 
     async fn a_peer_that_does_not_answer_is_told_of_with_the_cause(world: &mut World) {

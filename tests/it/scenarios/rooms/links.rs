@@ -49,6 +49,7 @@ on_both! {
             (json!({ "agent_id": agent, "participant": { "name": "Bo" } }), "participant.name"),
             (json!({ "agent_id": agent, "participant": { "email": "Bo" } }), "participant.email"),
             (json!({ "agent_id": agent, "voice_id": "" }), "voice_id"),
+            (json!({ "agent_id": agent, "recording": { "enabled": true, "transfers": true } }), "recording.transfers"),
             (json!({ "agent_id": agent, "to_number": "+15002340000" }), "to_number"),
         ] {
             let answer = tenant.api.post("/v1/rooms", body.clone()).await;

@@ -2,7 +2,9 @@
 mod ends;
 mod latency;
 mod links;
+mod outside;
 mod talks;
+mod words;
 
 use super::the_call;
 use crate::world::{Answer, Tenant, World};

@@ -87,6 +87,28 @@ on_both! {
         assert_eq!((stats["answered"].as_i64(), stats["no_agent"].as_i64(), stats["no_slot"].as_i64()), (Some(1), Some(1), Some(1)));
     }
 
+    async fn a_message_is_spoken_in_the_language_of_its_number(world: &mut World) {
+        let tenant = world.tenant().await;
+        let german = agent(&tenant, json!({ "language": "de-AT" })).await;
+        let inbound = |language: Option<&str>| json!({ "without_agent": "play_message", "without_slot": "play_message", "message": "Hallo.", "language": language });
+        let id = number(&tenant, json!({ "inbound": inbound(None) })).await;
+        let path = format!("/v1/numbers/{id}");
+        let said = async || ring(&tenant, json!({})).await["language"].as_str().unwrap().to_owned();
+        assert_eq!(said().await, "en", "of the United States, where the workspace is");
+        tenant.api.patch(&path, json!({ "inbound": inbound(Some("tr")) })).await.ok();
+        assert_eq!(said().await, "tr");
+        tenant.api.patch(&path, json!({ "agent_id": german, "inbound": inbound(None) })).await.ok();
+        tenant.api.patch("/v1/concurrency", json!({ "limit": 1 })).await.ok();
+        call(&tenant, &german, "+15002345600", json!({})).await;
+        world.advance(std::time::Duration::from_secs(2)).await;
+        assert_eq!(said().await, "de-AT", "its agent's");
+        tenant.api.patch(&path, json!({ "inbound": inbound(Some("fr-FR")) })).await.ok();
+        assert_eq!(said().await, "fr-FR");
+        let refused = tenant.api.patch(&path, json!({ "inbound": { "language": "d" } })).await;
+        assert_eq!(refused.error().0, 422);
+        world.advance(minutes(2)).await;
+    }
+
     async fn the_alarm_rings_once_when_too_few_are_answered(world: &mut World) {
         let tenant = world.tenant().await;
         let id = number(&tenant, json!({})).await;

@@ -206,6 +206,38 @@ on_both! {
         assert_eq!(tenant.campaign(&campaign).await["counts"]["skipped"], 1);
     }
 
+    async fn a_key_opts_out_where_the_agent_has_one(world: &mut World) {
+        let tenant = world.tenant().await;
+        let replies = json!({ "mode": "scripted", "replies": [{ "say": "Aha." }, { "say": "Good." }] });
+        let offers = agent(&tenant, json!({ "brain": replies, "opt_out": { "key": "9" }, "recording": { "enabled": true, "consent": "verbal" } })).await;
+        let off = agent(&tenant, json!({ "brain": replies, "opt_out": { "key": "9", "enabled": false } })).await;
+        let none = agent(&tenant, json!({ "brain": replies })).await;
+        let cases = [
+            (&offers, json!([{ "press": "9" }]), "opt_out"),
+            (&offers, json!([{ "press": "1" }, { "say": "Hm." }, { "press": "9" }]), "opt_out"),
+            (&offers, json!([{ "press": "1" }, { "press": "990" }, { "press": "0" }]), "completed"),
+            (&off, json!([{ "press": "9" }]), "completed"),
+            (&none, json!([{ "press": "9" }]), "completed"),
+        ];
+        let mut calls = Vec::new();
+        for (n, (agent, script, _)) in cases.iter().enumerate() {
+            calls.push(call(&tenant, agent, &format!("+150023461{n}0"), json!({ "sandbox": { "script": script } })).await);
+        }
+        world.advance(minutes(2)).await;
+        for (n, (id, (_, script, reason))) in calls.iter().zip(&cases).enumerate() {
+            assert_eq!(session(&tenant, id).await["end_reason"], *reason, "{script}");
+            let listed = tenant.api.get(&format!("/v1/dnc/check?phone_number=%2B150023461{n}0")).await.ok();
+            assert_eq!(listed["listed"], *reason == "opt_out", "{script}");
+        }
+        assert_eq!(told(&tenant, "session.opt_out_detected").await.len(), 2);
+        for key in ["1", "2", "99", "", "a"] {
+            let refused = tenant.api.post("/v1/agents", json!({ "name": "x", "prompt": "x", "opt_out": { "key": key } })).await;
+            let (status, code, field) = refused.error();
+            assert_eq!((status, code), (422, "validation_failed"), "{key}");
+            assert!(field.is_some_and(|field| field.starts_with("opt_out")), "{key}: {field:?}");
+        }
+    }
+
     async fn an_agents_own_phrases_and_languages_are_heard_and_it_can_be_switched_off(world: &mut World) {
         let tenant = world.tenant().await;
         let replies = json!({ "mode": "scripted", "replies": [{ "say": "Aha." }, { "say": "Gut." }] });

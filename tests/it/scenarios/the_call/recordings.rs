@@ -154,6 +154,33 @@ on_both! {
         assert_eq!(transcript["turns"][0]["content"], "This call is recorded.");
     }
 
+    async fn keys_answer_the_question_of_consent(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = recorded_agent(&tenant, json!({ "enabled": true, "consent": "verbal" })).await;
+        let cases = [
+            (json!([{ "press": "1" }, { "say": "Go on." }]), "granted", "completed", 1),
+            (json!([{ "press": "2" }]), "refused", "consent_refused", 0),
+            (json!([{ "press": "5" }, { "press": "1" }]), "granted", "completed", 1),
+            (json!([{ "press": "12" }, { "press": "#" }]), "refused", "consent_refused", 0),
+            (json!([{ "say": "Pardon?" }, { "press": "2" }]), "refused", "consent_refused", 0),
+        ];
+        let mut calls = Vec::new();
+        for (n, (script, ..)) in cases.iter().enumerate() {
+            calls.push(call(&tenant, &agent, &format!("+150023460{n}0"), json!({ "sandbox": { "script": script } })).await);
+        }
+        world.advance(minutes(2)).await;
+        for (id, (script, consent, reason, recordings)) in calls.iter().zip(&cases) {
+            let row = session(&tenant, id).await;
+            assert_eq!((row["consent"].as_str(), row["end_reason"].as_str()), (Some(*consent), Some(*reason)), "{script}");
+            let list = tenant.api.get(&format!("/v1/sessions/{id}/recordings")).await.ok();
+            assert_eq!(list["data"].as_array().unwrap().len(), *recordings, "{script}");
+        }
+        let transcript = tenant.api.get(&format!("/v1/sessions/{}/transcript.json", calls[2])).await.ok();
+        let turns: Vec<_> = transcript["turns"].as_array().unwrap().iter().map(|turn| turn["content"].as_str().unwrap()).collect();
+        assert_eq!(turns[0], "Before we begin: may I record this call?");
+        assert!(turns[1].ends_with("Press 1 for yes or 2 for no."), "{turns:?}");
+    }
+
     async fn after_an_opt_out_a_recording_is_purged_in_time_and_left_out_of_exports(world: &mut World) {
         let tenant = world.tenant().await;
         let agent = recorded_agent(&tenant, json!({ "enabled": true })).await;

@@ -50,6 +50,14 @@ impl Authority {
             issuer: Issuer::new(params, key),
         }
     }
+
+    /// A certificate for that name or address, and its key, as PEM.
+    pub fn certify(&self, name: &str) -> (String, String) {
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
 }
 
 /// The one that signs for the zoo, made anew in each run.

@@ -11,7 +11,7 @@ use super::{
     sound::Format,
     writer::{Job, Live, PutIn, Speech, Writer},
 };
-use crate::sound::Pcm;
+use crate::{outbound::trouble, sound::Pcm};
 use entities::boxed;
 use futures_util::{SinkExt, StreamExt, stream::SplitStream};
 use std::{
@@ -26,7 +26,9 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
     time::timeout,
 };
-use tokio_tungstenite::tungstenite::{Bytes, Error, Message, protocol::CloseFrame};
+use tokio_tungstenite::tungstenite::{
+    Bytes, Error, Message, error::ProtocolError::ResetWithoutClosingHandshake, protocol::CloseFrame,
+};
 
 /// Asks and events that wait; past that the one or the other side waits.
 const QUEUE: usize = 256;
@@ -227,7 +229,10 @@ fn closed(frame: Option<CloseFrame>) -> String {
 fn broken(error: &Error) -> String {
     match error {
         Error::Capacity(error) => format!("it sent too much at once: {error}"),
-        Error::ConnectionClosed | Error::AlreadyClosed => "it closed the connection".into(),
+        Error::ConnectionClosed | Error::AlreadyClosed | Error::Protocol(ResetWithoutClosingHandshake) => {
+            "it closed the connection".into()
+        }
+        Error::Io(error) => trouble::lost(error),
         error => format!("the connection broke: {error}"),
     }
 }

@@ -6,8 +6,7 @@ use super::{
     items::Commits,
     protocol::{Event, is_of_a_commit},
 };
-use crate::brain::OwnWords;
-use futures_util::future::pending;
+use crate::{brain::OwnWords, pause::until};
 use rules::conversation::guard;
 use std::{
     collections::VecDeque,
@@ -15,7 +14,7 @@ use std::{
 };
 use tokio::{
     sync::{Notify, mpsc},
-    time::{Instant, timeout_at},
+    time::Instant,
 };
 
 /// Items whose words are remembered.
@@ -234,16 +233,5 @@ async fn hand_out(ear: Ear, handed_out: mpsc::Sender<OwnWords>) {
             () = until(next) => {}
             () = handed_out.closed() => return,
         }
-    }
-}
-
-/// Never, if there is no such moment.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => {
-            // What stands behind never comes: this is a pause.
-            let _ = timeout_at(moment, pending::<()>()).await;
-        }
-        None => pending().await,
     }
 }

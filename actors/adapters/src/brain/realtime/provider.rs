@@ -4,7 +4,10 @@ use super::{
     protocol::{self, Problem},
 };
 pub use crate::provider_socket::Socket;
-use crate::provider_socket::{self, tls};
+use crate::{
+    provider_http::with_cause,
+    provider_socket::{self, tls},
+};
 use rustls::ClientConfig;
 use serde::Deserialize;
 use serde_json::Value;
@@ -130,8 +133,9 @@ impl Provider {
             Ok(socket) => Ok(socket),
             Err(Error::Http(refusal)) => Err(refused(&refusal, model)),
             Err(error) => Err(format!(
-                "no connection to {}: {error}",
-                self.url.host_str().unwrap_or_default()
+                "no connection to {}: {}",
+                self.url.host_str().unwrap_or_default(),
+                with_cause(&error)
             )),
         }
     }

@@ -1,18 +1,14 @@
 //! An open socket, in a task of its own, and what is spoken over it: several contexts at once, each with its listener.
 use crate::{
-    provider_http::{Limits, Patience},
     provider_socket::Socket,
-    speech::{RATE, SpeechError, pcm::Pcm},
+    speech::{SpeechError, generation::Word},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::{SinkExt, StreamExt, stream::SplitSink};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::HashMap, time::Duration};
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout},
-};
+use tokio::{sync::mpsc, time::timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// What is spoken and fetched ahead at once; a talk has two.
@@ -22,21 +18,30 @@ const QUEUE: usize = 64;
 /// A message of a few words is sent by then, or nobody reads it.
 const SENDING: Duration = Duration::from_secs(5);
 
-type Sounds = mpsc::UnboundedSender<Result<Vec<i16>, SpeechError>>;
+/// What came of a context.
+pub enum Heard {
+    Sound(Vec<u8>),
+    Words(Vec<Word>),
+    /// What was asked so far has been said.
+    Flushed,
+    /// Nothing more comes.
+    Done,
+}
+
+type Listener = mpsc::UnboundedSender<Result<Heard, SpeechError>>;
 
 /// Cloning is cheap. The socket is closed when there is no clone and no context any more.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Link(mpsc::Sender<Ask>);
 
-#[derive(Debug)]
 enum Ask {
-    Speak {
+    /// From now on this context has a listener, who takes what comes at once.
+    Open(String, Listener),
+    Send(Value),
+    Close {
         context: String,
-        message: Value,
-        /// Holds no more than an utterance may have.
-        sounds: Sounds,
+        is_called_off: bool,
     },
-    Cancel(String),
 }
 
 impl Link {
@@ -50,76 +55,47 @@ impl Link {
         !self.0.is_closed()
     }
 
-    pub fn speak(&self, name: String, message: Value, limits: Limits) -> Result<Context, SpeechError> {
-        let (sounds, heard) = mpsc::unbounded_channel();
-        let ask = Ask::Speak {
-            context: name.clone(),
-            message,
-            sounds,
-        };
-        // Full: it is not read any more.
-        self.0.try_send(ask).map_err(|_| SpeechError::Closed)?;
-        Ok(Context {
-            name,
+    pub fn context(&self, name: String) -> Result<Context, SpeechError> {
+        let (listener, heard) = mpsc::unbounded_channel();
+        let context = Context {
+            name: name.clone(),
             heard,
             asks: self.0.clone(),
-            is_over: false,
-            patience: Patience::new(limits),
-            begun: None,
-        })
+        };
+        context.ask(Ask::Open(name, listener)).map(|()| context)
     }
 }
 
-/// Something that is being said. Dropping it calls it off.
-#[derive(Debug)]
+/// Something that is being said.
 pub struct Context {
     name: String,
-    heard: mpsc::UnboundedReceiver<Result<Vec<i16>, SpeechError>>,
+    heard: mpsc::UnboundedReceiver<Result<Heard, SpeechError>>,
     asks: mpsc::Sender<Ask>,
-    is_over: bool,
-    patience: Patience,
-    /// When its first sound came.
-    begun: Option<Instant>,
 }
 
 impl Context {
-    /// The next samples; none when all was said.
-    pub async fn next(&mut self) -> Result<Option<Vec<i16>>, SpeechError> {
-        let Limits {
-            first_byte, silence, ..
-        } = self.patience.limits;
-        let (limit, error) = match self.begun {
-            None => (first_byte, SpeechError::Timeout),
-            Some(_) => (silence, SpeechError::Stalled),
-        };
-        let piece = self.patience.wait(limit, self.heard.recv()).await.ok_or(error)?;
-        match piece {
-            Some(Ok(samples)) => {
-                self.begun.get_or_insert_with(Instant::now);
-                Ok(Some(samples))
-            }
-            Some(Err(error)) => {
-                self.is_over = true;
-                Err(error)
-            }
-            None => {
-                self.is_over = true;
-                Ok(None)
-            }
-        }
+    fn ask(&self, ask: Ask) -> Result<(), SpeechError> {
+        // Full: it is not read any more.
+        self.asks.try_send(ask).map_err(|_| SpeechError::Closed)
+    }
+
+    pub fn send(&self, message: Value) -> Result<(), SpeechError> {
+        self.ask(Ask::Send(message))
+    }
+
+    /// May be dropped and called again.
+    pub async fn next(&mut self) -> Result<Heard, SpeechError> {
+        self.heard.recv().await.unwrap_or(Err(SpeechError::Closed))
+    }
+
+    pub fn close(mut self, is_called_off: bool) {
+        let context = std::mem::take(&mut self.name);
+        // Where there is no room, the task sees with the next sound that nobody listens.
+        let _ = self.ask(Ask::Close { context, is_called_off });
     }
 }
 
-impl Drop for Context {
-    fn drop(&mut self) {
-        if !self.is_over {
-            // Where there is no room, the task sees with the next sound that nobody listens.
-            let _ = self.asks.try_send(Ask::Cancel(std::mem::take(&mut self.name)));
-        }
-    }
-}
-
-/// What it sends. Timestamps and whatever else there is are passed over.
+/// What it sends.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]
@@ -127,24 +103,28 @@ struct Event {
     context_id: Option<String>,
     data: Option<String>,
     status_code: Option<u16>,
+    /// Sound is not lost for what is wrong in it.
+    word_timestamps: Option<Value>,
 }
 
-/// One that is spoken.
-struct Voice {
-    sounds: Sounds,
-    pcm: Pcm,
+/// In seconds.
+#[derive(Deserialize)]
+struct WordTimestamps {
+    words: Vec<String>,
+    start: Vec<f64>,
+    end: Vec<f64>,
 }
 
 struct Running {
     sink: SplitSink<Socket, Message>,
-    voices: HashMap<String, Voice>,
+    listeners: HashMap<String, Listener>,
 }
 
 async fn run(socket: Socket, mut asks: mpsc::Receiver<Ask>) {
     let (sink, mut stream) = socket.split();
     let mut running = Running {
         sink,
-        voices: HashMap::new(),
+        listeners: HashMap::new(),
     };
     let end = loop {
         let step = tokio::select! {
@@ -166,12 +146,12 @@ async fn run(socket: Socket, mut asks: mpsc::Receiver<Ask>) {
     // Nothing is asked on this socket from here on: whoever comes opens another.
     asks.close();
     let waiting = std::iter::from_fn(|| asks.try_recv().ok()).filter_map(|ask| match ask {
-        Ask::Speak { sounds, .. } => Some(sounds),
-        Ask::Cancel(_) => None,
+        Ask::Open(_, listener) => Some(listener),
+        Ask::Send(_) | Ask::Close { .. } => None,
     });
-    for sounds in running.voices.into_values().map(|voice| voice.sounds).chain(waiting) {
+    for listener in running.listeners.into_values().chain(waiting) {
         // Nobody may listen any more.
-        let _ = sounds.send(Err(end));
+        let _ = listener.send(Err(end));
     }
     let _ = timeout(SENDING, running.sink.close()).await;
 }
@@ -179,26 +159,33 @@ async fn run(socket: Socket, mut asks: mpsc::Receiver<Ask>) {
 impl Running {
     async fn ask(&mut self, ask: Ask) -> Result<(), SpeechError> {
         match ask {
-            Ask::Speak { sounds, .. } if self.voices.len() >= MAX_CONTEXTS => {
-                let _ = sounds.send(Err(SpeechError::Limited { retry_after: None }));
+            Ask::Open(_, listener) if self.listeners.len() >= MAX_CONTEXTS => {
+                let _ = listener.send(Err(SpeechError::Limited { retry_after: None }));
                 Ok(())
             }
-            Ask::Speak {
-                context,
-                message,
-                sounds,
-            } => {
-                let pcm = Pcm::at(RATE);
-                self.voices.insert(context, Voice { sounds, pcm });
-                self.send(&message).await
+            Ask::Open(context, listener) => {
+                self.listeners.insert(context, listener);
+                Ok(())
             }
-            Ask::Cancel(context) => self.cancel(&context).await,
+            // Of one that is over nothing is asked.
+            Ask::Send(message) => match message["context_id"].as_str() {
+                Some(context) if self.listeners.contains_key(context) => self.send(&message).await,
+                _ => Ok(()),
+            },
+            Ask::Close {
+                context,
+                is_called_off: true,
+            } => self.cancel(&context).await,
+            Ask::Close { context, .. } => {
+                self.listeners.remove(&context);
+                Ok(())
+            }
         }
     }
 
     /// Not of one that is over.
     async fn cancel(&mut self, context: &str) -> Result<(), SpeechError> {
-        match self.voices.remove(context) {
+        match self.listeners.remove(context) {
             Some(_) => self.send(&json!({ "context_id": context, "cancel": true })).await,
             None => Ok(()),
         }
@@ -223,37 +210,47 @@ impl Running {
             return error.map_or(Ok(()), Err);
         };
         // What was called off may still send what was on its way.
-        let Some(voice) = self.voices.get_mut(&context) else {
+        let Some(listener) = self.listeners.get(&context) else {
             return Ok(());
         };
-        let sound = match (event.kind.as_str(), error) {
+        let heard = match (event.kind.as_str(), error) {
             (_, Some(error)) => Err(error),
-            ("chunk", None) => voice.sound(event.data.as_deref()),
-            ("done", None) => {
-                if let Err(error) = voice.pcm.end() {
-                    let _ = voice.sounds.send(Err(error));
-                }
-                self.voices.remove(&context);
-                return Ok(());
-            }
+            ("chunk", None) => sound(event.data.as_deref()),
+            ("timestamps", None) => Ok(Heard::Words(words(event.word_timestamps))),
+            ("flush_done", None) => Ok(Heard::Flushed),
+            ("done", None) => Ok(Heard::Done),
             (_, None) => return Ok(()),
         };
-        let is_broken = sound.is_err();
-        let is_refused = error.is_some();
-        let is_empty = sound.as_ref().is_ok_and(Vec::is_empty);
-        let is_heard = is_empty || voice.sounds.send(sound).is_ok();
-        if is_refused {
-            self.voices.remove(&context);
-        } else if is_broken || !is_heard {
+        let is_over = error.is_some() || matches!(heard, Ok(Heard::Done));
+        let is_heard = listener.send(heard).is_ok();
+        if is_over {
+            self.listeners.remove(&context);
+        } else if !is_heard {
             return self.cancel(&context).await;
         }
         Ok(())
     }
 }
 
-impl Voice {
-    fn sound(&mut self, data: Option<&str>) -> Result<Vec<i16>, SpeechError> {
-        let bytes = data.and_then(|data| STANDARD.decode(data).ok());
-        self.pcm.take(&bytes.ok_or(SpeechError::Garbage)?)
-    }
+fn sound(data: Option<&str>) -> Result<Heard, SpeechError> {
+    let bytes = data.and_then(|data| STANDARD.decode(data).ok());
+    bytes.map(Heard::Sound).ok_or(SpeechError::Garbage)
+}
+
+fn words(timestamps: Option<Value>) -> Vec<Word> {
+    let Some(Ok(timestamps)) = timestamps.map(serde_json::from_value::<WordTimestamps>) else {
+        return Vec::new();
+    };
+    let WordTimestamps { words, start, end } = timestamps;
+    // What is negative is the beginning.
+    let ms = |seconds: f64| (seconds * 1_000.0) as u64;
+    let times = start.into_iter().map(ms).zip(end.into_iter().map(ms));
+    let words = words.into_iter().zip(times);
+    words
+        .map(|(text, (begins_ms, ends_ms))| Word {
+            text,
+            begins_ms,
+            ends_ms,
+        })
+        .collect()
 }

@@ -98,7 +98,7 @@ async fn a_limit_says_until_when() {
 async fn who_is_not_there_is_absent() {
     key();
     let nobody = openai::Openai::new("http://127.0.0.1:1/v1", None, "m", LIMITS).unwrap();
-    nobody.warm().await;
+    nobody.warm("ann", "de").await;
     assert_eq!(heard(nobody.speak(asked("Hello"))).await, Err((SpeechError::Absent, 0)));
 }
 

@@ -2,11 +2,13 @@
 mod cast;
 mod faults;
 mod socket;
+mod stream_input;
+mod turns;
 mod wire;
 
 use super::*;
 use crate::{
-    local_servers::{cartesia_server, speech_server},
+    local_servers::{cartesia_server, elevenlabs_server, speech_server},
     provider_http::ApiKey,
 };
 use speech_server::{Answer, SpeechServer, Step};
@@ -34,6 +36,15 @@ fn asked(text: &str) -> Utterance {
         text: text.into(),
         language: "de-AT".into(),
         voice: "ann".into(),
+        ..Utterance::default()
+    }
+}
+
+/// A piece of that turn.
+fn asked_in(turn: &Turn, text: &str) -> Utterance {
+    Utterance {
+        turn: turn.piece(),
+        ..asked(text)
     }
 }
 

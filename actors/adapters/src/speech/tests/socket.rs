@@ -26,7 +26,7 @@ async fn a_talk_has_one_socket_and_each_turn_a_context() {
     })
     .await;
     let talk = cartesia(&server, LIMITS);
-    talk.warm().await;
+    talk.warm("ann", "de").await;
     for text in ["One.", "Two."] {
         let stream = talk.speak(asked(text));
         assert_eq!(stream.rate, 24_000);
@@ -46,6 +46,8 @@ async fn a_talk_has_one_socket_and_each_turn_a_context() {
             "voice": { "mode": "id", "id": "ann" },
             "context_id": "turn-1",
             "continue": false,
+            "add_timestamps": true,
+            "max_buffer_delay_ms": 0,
             "output_format": { "container": "raw", "encoding": "pcm_s16le", "sample_rate": 24_000 },
             "language": "de",
         })

@@ -1,6 +1,7 @@
 //! What goes over the wire when all is well.
 use super::*;
 use serde_json::json;
+use std::sync::Arc;
 
 #[tokio::test]
 async fn openai_is_asked_for_pcm_and_heard_as_it_comes() {
@@ -40,7 +41,7 @@ async fn a_server_of_ones_own_needs_no_key_and_its_address_no_version() {
 async fn the_first_words_go_over_the_connection_that_was_warmed() {
     let server = SpeechServer::answering(Answer::samples(&[1, 2], 4)).await;
     let openai = openai(&server, LIMITS);
-    openai.warm().await;
+    openai.warm("ann", "de").await;
     for _ in 0..2 {
         assert_eq!(heard(openai.speak(asked("Hello"))).await, Ok(vec![1, 2]));
     }
@@ -54,9 +55,16 @@ async fn the_first_words_go_over_the_connection_that_was_warmed() {
 }
 
 #[tokio::test]
-async fn elevenlabs_speaks_with_a_clone() {
-    let server = SpeechServer::answering(Answer::samples(&[5, 6, 7], 3)).await;
-    let model = |model: &str| elevenlabs::Elevenlabs::new(&server.url(), key(), model, LIMITS).unwrap();
+async fn elevenlabs_speaks_with_a_clone_where_it_has_no_websocket() {
+    let server = SpeechServer::start_with(|asked, _| match asked.line.starts_with("POST") {
+        true => Answer::samples(&[5, 6, 7], 3),
+        false => Answer::status(404, "no"),
+    })
+    .await;
+    let model = |model: &str| {
+        let endpoint = elevenlabs::Endpoint::new(&server.url(), key(), model, LIMITS).unwrap();
+        elevenlabs::Elevenlabs::new(Arc::new(endpoint))
+    };
     assert_eq!(
         heard(model("eleven_flash_v2_5").speak(asked("Servus"))).await,
         Ok(vec![5, 6, 7])
@@ -69,7 +77,11 @@ async fn elevenlabs_speaks_with_a_clone() {
     heard(model("eleven_multilingual_v2").speak(asked("Servus")))
         .await
         .unwrap();
-    let all = server.asked();
+    let all: Vec<_> = server
+        .asked()
+        .into_iter()
+        .filter(|asked| asked.line.starts_with("POST"))
+        .collect();
     assert_eq!(
         all[0].line,
         "POST /v1/text-to-speech/ann/stream?output_format=pcm_24000"

@@ -23,6 +23,18 @@ async fn a_page_that_vanishes_is_lost_and_comes_back() {
     assert_eq!(call.pressed().await, "3");
 }
 
+/// What is sent says nothing of who is there.
+#[tokio::test]
+async fn a_page_that_vanishes_while_the_agent_speaks_is_lost_too() {
+    let media = media();
+    let mut call = Call::new(&media, Codec::Opus).await;
+    let mut played = call.play(&tone(600.0, 8_000));
+    call.peer.until("it hears the agent", |view| view.packets >= 10).await;
+    call.peer.vanish();
+    assert_eq!(call.change().await, Some(Change::Lost));
+    assert!(played.try_recv().is_err(), "the rest waits for it");
+}
+
 #[tokio::test]
 async fn a_page_that_closes_is_lost_at_once_and_for_good() {
     let media = media();

@@ -93,6 +93,7 @@ async fn the_answer_is_encrypted_light_and_names_the_port() {
         "a=setup:passive",
         "opus/48000/2",
         "a=maxptime:20",
+        "urn:ietf:params:rtp-hdrext:sdes:mid",
         "m=application 9",
     ] {
         assert!(answer.contains(part), "{part}: {answer}");
@@ -106,6 +107,10 @@ async fn the_answer_is_encrypted_light_and_names_the_port() {
     );
     assert!(!candidates.is_empty());
     assert!(!answer.contains("PCMU"), "one codec is enough: {answer}");
+    assert!(
+        !answer.contains("transport-wide-cc"),
+        "a browser would number each packet: {answer}"
+    );
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ pub(super) fn while_draft(campaign: Campaign, command: Command, now: Moment) -> 
     match command {
         Start { contacts: 0, .. } => Err(refused("draft", "start", "it has no contacts: add some first")),
         Start { .. } if is_over(&campaign, now) => Err(refused("draft", "start", "its `schedule.ends_at` has passed")),
-        Start { agent, .. } => start_or_arm(campaign, agent.map(|agent| *agent), now),
+        Start { agent, api_key_id, .. } => start_or_arm(campaign, (agent.map(|agent| *agent), api_key_id), now),
         Change(patch) => change_draft(campaign, &patch),
         Cancel => close(None, CompletedReason::Canceled, campaign, now),
         Delete => delete(campaign, now),

@@ -8,6 +8,7 @@ use entities::{
     Error, Result,
     campaign::{AgentSnapshot, CompletedReason, PauseReason, Plan},
     changes::Guard,
+    ids::ApiKeyId,
     tally::Model as Tally,
     values::Moment,
 };
@@ -15,10 +16,11 @@ use std::sync::Arc;
 
 pub(super) fn start_or_arm(
     mut campaign: Campaign,
-    agent: Option<AgentSnapshot>,
+    (agent, api_key_id): (Option<AgentSnapshot>, Option<ApiKeyId>),
     now: Moment,
 ) -> Result<(Campaign, Vec<Effect>)> {
     campaign.agent = agent.map(Arc::new);
+    campaign.api_key_id = api_key_id;
     if campaign.plan.schedule.starts_at.is_some_and(|at| at > now) {
         campaign.phase = Phase::Armed { armed_at: now };
         return Ok((campaign, Vec::new()));

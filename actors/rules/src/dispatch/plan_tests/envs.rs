@@ -32,7 +32,7 @@ fn what_holds_one_env_up_leaves_the_other_alone() {
             |tenant, env| {
                 for n in 900..902 {
                     let id = SessionId(Uuid::from_u128(n));
-                    tenant.snapshot.live.insert(id, Slot::outbound(env, None));
+                    tenant.snapshot.live.insert(id, Slot::outbound(env, None, None));
                 }
             },
             LimitingFactor::Concurrency,
@@ -66,7 +66,8 @@ fn what_holds_one_env_up_leaves_the_other_alone() {
             |tenant, env| {
                 for second in 0..20 {
                     let at = noon().plus_seconds(second);
-                    tenant.snapshot.hinted(DispatchHint::TrunkCongested(env), at);
+                    let route = tenant.route(env);
+                    tenant.snapshot.hinted(DispatchHint::TrunkCongested(route), at);
                 }
             },
             LimitingFactor::Trunk,

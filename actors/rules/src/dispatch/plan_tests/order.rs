@@ -80,7 +80,10 @@ fn nobody_is_skipped_for_the_time_that_another_one_waited() {
     let fields = json!({ "pacing": { "calls_per_second": 50.0, "max_wait_seconds": 10 } });
     let mut tenant = Tenant::new(room(1, 0), 100.0, 60).with(0, fields, 2, "UTC");
     let taken = SessionId(Uuid::from_u128(999));
-    tenant.snapshot.live.insert(taken, Slot::outbound(Env::Test, None));
+    tenant
+        .snapshot
+        .live
+        .insert(taken, Slot::outbound(Env::Test, None, None));
     // It takes the turn of the one who has waited 8 seconds by then, and is looked at 2 seconds later.
     tenant.retries(0, 1, noon().plus_seconds(8));
     let mut skipped: Vec<(Moment, ContactId)> = Vec::new();

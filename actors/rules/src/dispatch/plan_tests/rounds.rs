@@ -1,6 +1,6 @@
 //! How much one round holds: what is settled, and what leaves.
 use super::*;
-use crate::dispatch::trunk::Trunk;
+use crate::dispatch::trunk::Trunks;
 
 /// A campaign of so many who have no number.
 fn with_nobodies(tenant: Tenant, n: usize, contacts: usize) -> Tenant {
@@ -53,7 +53,7 @@ fn sessions_that_had_their_turn_count_in_their_round() {
 fn no_more_leave_in_a_round_than_are_committed_together() {
     let fields = || json!({ "pacing": { "calls_per_second": 5_000.0 } });
     let mut tenant = Tenant::new(room(900, 0), 10_000.0, 60);
-    tenant.snapshot.trunks = PerEnv::new(|_| Trunk::new(10_000.0));
+    tenant.snapshot.trunks = Trunks::new(10_000.0);
     tenant = (0..3).fold(tenant, |tenant, n| tenant.with(n, fields(), 100, "UTC"));
     assert_eq!(tenant.round().calls.len(), ROUND);
     tenant.live_on(|_, _| {});

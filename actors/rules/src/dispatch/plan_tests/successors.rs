@@ -58,7 +58,10 @@ fn the_wait_for_a_slot_goes_on_and_begins_anew_after_a_hold() {
         let fields = json!({ "pacing": { "max_wait_seconds": 5 } });
         let mut tenant = Tenant::new(room(1, 0), 100.0, 60).with(0, fields, 1, "UTC");
         let taken = SessionId(Uuid::from_u128(999));
-        tenant.snapshot.live.insert(taken, Slot::outbound(Env::Test, None));
+        tenant
+            .snapshot
+            .live
+            .insert(taken, Slot::outbound(Env::Test, None, None));
         tenant.round();
         tenant.go_to(noon().plus_seconds(3));
         happens(&mut tenant);

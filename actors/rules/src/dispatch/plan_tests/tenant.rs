@@ -7,19 +7,30 @@ use super::{
 use crate::{
     contact::machine::{self, Attempt, Command, Ending},
     credits::terms::Terms,
-    dispatch::{concurrency::Concurrency, fair::RoundRobin, pace::Pace, queue::Rows, trunk::Trunk, usage::Usage},
+    dispatch::{
+        concurrency::Concurrency,
+        fair::RoundRobin,
+        key_limits::KeyLimits,
+        pace::Pace,
+        queue::Rows,
+        trunk::{Trunk, Trunks},
+        usage::Usage,
+    },
     hours::{self, Rules},
 };
 use entities::{
     campaign::{Model as Campaign, Retry},
     contact::{Status, WaitReason},
-    ids::{ContactId, DeliveryRowId, SessionId},
+    ids::{ContactId, DeliveryRowId, SessionId, TrunkId},
     session::{EndReason, Status as SessionStatus},
-    values::Zone,
+    values::{E164, Zone},
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
+
+/// What live calls go over unless a test says otherwise.
+pub const TRUNK: TrunkId = TrunkId(Uuid::from_u128(70));
 
 /// A call under way.
 struct Live {
@@ -40,6 +51,8 @@ pub struct Tenant {
     live: Vec<Live>,
     /// When which campaign called whom.
     pub calls: Vec<(Moment, CampaignId, ContactId)>,
+    /// When which trunk took a call.
+    pub over: Vec<(Moment, Option<TrunkId>)>,
     pub written: Vec<(CampaignId, ContactId)>,
     /// Places for texts that are left; whoever takes one keeps it.
     pub doors: PerEnv<usize>,
@@ -49,20 +62,25 @@ pub struct Tenant {
     pub turns: usize,
     /// All queues are made anew before every nth round; 0: never.
     pub reopens: usize,
+    /// What live calls go over that show these numbers; all others go over `TRUNK`.
+    pub trunks_of: HashMap<E164, TrunkId>,
 }
 
 impl Tenant {
     /// `seconds`: how long each call takes.
     pub fn new(concurrency: Concurrency, rate: f64, seconds: i64) -> Self {
         let purse = Purse::new(Cents(1_000_000_000), Cents(1_000_000_000));
+        let mut trunks = Trunks::new(1_000.0);
+        trunks.live.insert(TRUNK, Trunk::new(1_000.0));
         Tenant {
             snapshot: Snapshot {
                 concurrency,
                 terms: Terms::default(),
                 pace: Pace::new(rate),
-                trunks: PerEnv::new(|_| Trunk::new(1_000.0)),
+                trunks,
                 blocks: Vec::new(),
                 funds: Funds::new(|_| purse),
+                keys: KeyLimits::default(),
                 campaigns: BTreeMap::new(),
                 ring: RoundRobin::default(),
                 live: HashMap::new(),
@@ -74,12 +92,14 @@ impl Tenant {
             seconds,
             live: Vec::new(),
             calls: Vec::new(),
+            over: Vec::new(),
             written: Vec::new(),
             doors: PerEnv::new(|_| 0),
             settled: Vec::new(),
             late: 0,
             turns: 0,
             reopens: 0,
+            trunks_of: HashMap::new(),
         }
     }
 
@@ -117,7 +137,10 @@ impl Tenant {
             },
         };
         let zones: BTreeSet<String> = fresh(&self.rows[&id]).map(|contact| contact.zone.clone()).collect();
+        let trunk_of = |number: &E164| self.trunks_of.get(number).copied().unwrap_or(TRUNK);
+        let numbers = campaign.plan.from_numbers.iter();
         let rows = Rows {
+            trunks: numbers.map(|number| (number.clone(), trunk_of(number))).collect(),
             campaign,
             usage,
             zones: zones.into_iter().collect(),
@@ -245,9 +268,10 @@ impl Tenant {
             let id = SessionId(Uuid::from_u128(self.calls.len() as u128));
             let row_id = DeliveryRowId(id.0);
             let contact = self.moves(row, Command::Dispatch { row: row_id }, self.now);
-            let slot = Slot::outbound(contact.env, Some(call.campaign));
+            let slot = Slot::outbound(contact.env, Some(call.campaign), call.trunk_id);
             self.snapshot.live.insert(id, slot);
             self.calls.push((call.at, call.campaign, contact.id));
+            self.over.push((call.at, call.trunk_id));
             self.live.push(Live {
                 id,
                 ends_at: call.at.plus_seconds(self.seconds),
@@ -351,14 +375,27 @@ impl Tenant {
         of_campaign.map(|(.., contact)| place(contact)).collect()
     }
 
+    /// What calls of that env go over.
+    pub fn route(&self, env: Env) -> Route {
+        Route::of(env, Some(TRUNK))
+    }
+
     pub fn most_in_a_second(&self, of: impl Fn(CampaignId) -> bool) -> usize {
         let calls = self.calls.iter().filter(|(_, id, _)| of(*id));
-        let mut moments: Vec<Moment> = calls.map(|(at, ..)| *at).collect();
-        moments.sort();
-        let within = |(n, first): (usize, &Moment)| {
-            let second = first.plus_millis(1000);
-            moments[n..].iter().take_while(|at| **at < second).count()
-        };
-        moments.iter().enumerate().map(within).max().unwrap_or(0)
+        most_at_once(calls.map(|(at, ..)| *at).collect())
     }
+
+    pub fn most_in_a_second_over(&self, trunk: TrunkId) -> usize {
+        let calls = self.over.iter().filter(|(_, over)| *over == Some(trunk));
+        most_at_once(calls.map(|(at, _)| *at).collect())
+    }
+}
+
+fn most_at_once(mut moments: Vec<Moment>) -> usize {
+    moments.sort();
+    let within = |(n, first): (usize, &Moment)| {
+        let second = first.plus_millis(1000);
+        moments[n..].iter().take_while(|at| **at < second).count()
+    };
+    moments.iter().enumerate().map(within).max().unwrap_or(0)
 }

@@ -30,6 +30,7 @@ pub fn limits() -> Limits {
         sms_price_cents_per_segment: 2,
         email_price_cents: 1,
         allow_costly_numbers: false,
+        blocked_prefixes: Default::default(),
         opt_out_purge_grace: Duration::ZERO,
     }
 }
@@ -84,6 +85,7 @@ pub fn campaign(env: Env, n: usize, plan: CampaignPlan) -> Campaign {
         paused_at: None,
         completed_at: None,
         completed_reason: None,
+        api_key_id: None,
         deleted_at: None,
         rules_version: 0,
         review_of: None,

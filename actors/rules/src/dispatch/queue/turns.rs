@@ -4,6 +4,7 @@ use crate::{
     dispatch::{
         candidate::{Candidate, Turn, Within},
         group::Group,
+        route::Route,
         usage::Allowance,
     },
     eligibility::{RING_MS, Verdict},
@@ -181,17 +182,12 @@ impl Queue {
         opens
     }
 
-    /// The caller ids take turns, from the first on.
-    pub(in crate::dispatch) fn next_from_number(&mut self) -> Option<E164> {
-        let numbers = &self.plan.from_numbers;
-        // There may be fewer than a moment ago.
-        let at = if self.next_from < numbers.len() {
-            self.next_from
-        } else {
-            0
-        };
-        self.next_from = at + 1;
-        numbers.get(at).cloned()
+    /// The caller ids take turns, those of each route for themselves. `None`: whichever route.
+    pub(in crate::dispatch) fn next_from_number(&mut self, route: Option<Route>) -> Option<E164> {
+        let is_meant = |its: Route| route.is_none_or(|route| its == route);
+        let number = self.callers.next(is_meant)?.number.clone();
+        self.callers.called(&number);
+        Some(number)
     }
 
     /// It cannot be written to yet, and stays the next: where it came from, for what is due is read anew without the fresh ones.

@@ -20,7 +20,7 @@ pub(super) fn last_event(session: &Session, end: &End, log: &Log) -> Effect {
         started_at: end.started_at.unwrap_or(end.at),
         ended_at: end.at,
         duration_seconds: end.duration_seconds(),
-        actual_cost_cents: cost(call.price_cents_per_minute, end.duration_seconds()),
+        actual_cost_cents: cost(call.price_cents_per_minute, end.billed_seconds(call)),
         transcript: log.turns.clone(),
         transcript_url: (!log.turns.is_empty())
             .then(|| format!("{}/v1/sessions/{}/transcript.json", session.base_url, call.id)),
@@ -50,7 +50,7 @@ pub(super) fn attempt(call: &Row, end: &End) -> Attempt {
             || end.reason == EndReason::VoicemailLeft && call.options.voicemail.counts_as_reached,
         disposition_code: call.disposition_code.clone(),
         duration_seconds: end.duration_seconds(),
-        actual_cost_cents: cost(call.price_cents_per_minute, end.duration_seconds()),
+        actual_cost_cents: cost(call.price_cents_per_minute, end.billed_seconds(call)),
     }
 }
 

@@ -1,20 +1,37 @@
 //! How a session ends, whoever ends it.
 use super::*;
 
-pub(super) fn refuse(session: Session, refusal: Refusal, now: Moment) -> Result<(Session, Vec<Effect>)> {
+pub(super) fn refuse(
+    mut session: Session,
+    refusal: Refusal,
+    sip: Option<SipAnswer>,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    let answered = sip.as_ref().map(SipAnswer::to_string);
+    if let Some(SipAnswer { code, q850, .. }) = sip {
+        let call = Arc::make_mut(&mut session.call);
+        (call.sip_code, call.q850) = (Some(code.into()), q850.map(i32::from));
+        session.log.note("carrier_answered", answered.clone(), now);
+    }
     let (status, reason, error) = match refusal {
         Refusal::Busy => (Status::Busy, EndReason::Busy, None),
         Refusal::NoAnswer => (Status::NoAnswer, EndReason::NoAnswer, None),
         Refusal::Declined => (Status::NoAnswer, EndReason::Declined, None),
+        Refusal::Blocked(why) => {
+            session.log.note("blocked", Some(why.clone()), now);
+            (Status::NoAnswer, EndReason::Declined, Some(why))
+        }
+        Refusal::Unreachable(why) => (Status::Failed, EndReason::Unreachable, Some(why)),
         Refusal::InvalidNumber(why) => (Status::Failed, EndReason::InvalidNumber, Some(why)),
         Refusal::Rejected(why) => (Status::Failed, EndReason::CarrierRejected, Some(why)),
-        Refusal::Congested => (
+        // Of a call that was picked up, which is never placed again.
+        Refusal::Congested | Refusal::NotPlaced => (
             Status::Failed,
             EndReason::CarrierRejected,
             Some("the trunk has no room".into()),
         ),
     };
-    finish(session, (status, reason), EndedBy::System, error, now)
+    finish(session, (status, reason), EndedBy::System, error.or(answered), now)
 }
 
 pub(super) fn abandon(session: Session, abandoned: Abandoned, now: Moment) -> Result<(Session, Vec<Effect>)> {
@@ -30,16 +47,17 @@ pub(super) fn abandon(session: Session, abandoned: Abandoned, now: Moment) -> Re
 /// It ends when it was last known to be carried: nobody pays for the time in which the service was down.
 pub(super) fn lose(session: Session, last_seen: Moment, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let since = match &session.phase {
-        Phase::Dialing { dialed_at, .. } => *dialed_at,
+        Phase::Dialing { dialed_at, .. } => session.call.picked_up_at.unwrap_or(*dialed_at),
         Phase::Conversing(talk) => talk.started_at,
         Phase::Scheduled { .. } | Phase::Awaiting | Phase::Queued { .. } | Phase::Ended(_) => now,
     };
     let end = (Status::Failed, EndReason::NodeLost);
-    // It was decided for a moment that may lie before its birth; a wish that stands in the row was heard. Whoever has its words has
-    // carried it until now.
+    // It was decided for a moment that may lie before its birth; a wish or a take-over that stands in the row has
+    // happened. Whoever has its words has carried it until now.
     let at = if session.log.is_empty() {
         let call = &session.call;
-        let stored = since.max(call.created_at).max(call.opted_out_at.unwrap_or(since));
+        let [opted_out, bridged] = [call.opted_out_at, call.bridged_at].map(|at| at.unwrap_or(since));
+        let stored = since.max(call.created_at).max(opted_out).max(bridged);
         last_seen.max(stored).min(now)
     } else {
         now
@@ -90,6 +108,10 @@ pub(super) fn finish(
     // The id was for a recording that nobody agreed to.
     if recording.is_none() && session.call.recording_id.is_some() {
         Arc::make_mut(&mut session.call).recording_id = None;
+    }
+    if let Some(quality) = session.log.quality {
+        Arc::make_mut(&mut session.call).quality = Some(quality);
+        session.log.note("quality", Some(quality.to_string()), now);
     }
     if let Some(latency) = session.log.latency() {
         Arc::make_mut(&mut session.call).latency = Some(latency);
@@ -167,6 +189,7 @@ pub(super) fn ended(
         reason,
         by,
         dialed_at,
+        picked_up_at: session.call.picked_up_at,
         started_at,
         answered_by,
         error,

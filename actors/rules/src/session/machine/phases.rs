@@ -22,7 +22,11 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         End => canceled(session, EndedBy::Api, None, now),
         Label(metadata) => label(session, metadata),
 
-        Ring | Refuse(Refusal::Congested) if is_queued => Ok((session, Vec::new())),
+        Ring
+        | Refuse {
+            refusal: Refusal::Congested | Refusal::NotPlaced,
+            ..
+        } if is_queued => Ok((session, Vec::new())),
         // Its room is on its way to its end; or it was extended already, or the trunk has sent it back; or it was never placed.
         Dispatch { .. }
         | Postpone { .. }
@@ -36,8 +40,9 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
 
         Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Ring
+        | PickUp
         | Answer { .. }
-        | Refuse(_)
+        | Refuse { .. }
         | Utter(_)
         | Saying { .. }
         | Spoken { .. }
@@ -50,18 +55,23 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Return(_)
         | Transfer { .. }
         | Transferred
+        | Bridge { .. }
+        | BridgeEnded
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
         | Note { .. }
+        | Hold(_)
         | Measure(_)
+        | FirstSound { .. }
+        | Quality(_)
         | MessageLeft
         | Break { .. }
         | HangUp(_) => Err(refused("queued", "talk", "it has not been dialled")),
     }
 }
 
-/// The call is on its way, and nobody has answered.
+/// The call is on its way, and nobody has answered; or it was picked up, and it is not known yet by whom.
 pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> Result<(Session, Vec<Effect>)> {
     use Command::*;
     let Phase::Dialing {
@@ -72,29 +82,35 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
     else {
         return Ok((session, Vec::new()));
     };
+    let is_picked_up = session.call.picked_up_at.is_some();
     match command {
         Ring => ring(session),
+        PickUp if !is_picked_up => pick_up(session, now),
         Answer { by, recording_id } => answer(session, by, recording_id, now),
-        Refuse(Refusal::Congested) => send_back(session),
+        // A call that was picked up is never placed again.
+        Refuse { refusal, sip } if !is_picked_up && refusal == Refusal::Congested => send_back(session, sip, now),
+        Refuse { refusal, .. } if !is_picked_up && refusal == Refusal::NotPlaced => not_placed(session),
         // Only what was never placed goes back.
         Requeue { dialed_at: of } if of == dialed_at && !ringing => requeue(session, now),
-        Refuse(refusal) => refuse(session, refusal, now),
-        Tick if now >= give_up_at => {
-            let end = (Status::NoAnswer, EndReason::NoAnswer);
-            finish(session, end, EndedBy::System, None, now)
-        }
+        Refuse { refusal, sip } => refuse(session, refusal, sip, now),
+        Tick if now >= give_up_at => give_up(session, now),
         Abandon(abandoned) => abandon(session, abandoned, now),
         // As if the room had been ended.
         End if session.call.room_id.is_some() => expire(session, now),
         End => canceled(session, EndedBy::Api, None, now),
         Shutdown => canceled(session, EndedBy::System, Some(STOPPED), now),
-        // A caller who gave up while it rang here.
-        HangUp(by) => canceled(session, by, None, now),
+        HangUp(by) => hang_up_early(session, by, now),
+        Break { reason, why } if is_picked_up => {
+            finish(session, (Status::Failed, reason), EndedBy::System, Some(why), now)
+        }
+        Quality(quality) => heard_so_well(session, quality),
         Note { kind, detail } => note(session, kind, detail, now),
         Lose { last_seen } => lose(session, last_seen, now),
         Label(metadata) => label(session, metadata),
 
-        Tick | Dispatch { .. } | Postpone { .. } | Reject(_) | Release | Extend { .. } | Requeue { .. } => {
+        // On hold nobody's silence counts, and nobody's does here.
+        Hold(_) => Ok((session, Vec::new())),
+        Tick | Dispatch { .. } | Postpone { .. } | Reject(_) | Release | Extend { .. } | Requeue { .. } | PickUp => {
             Ok((session, Vec::new()))
         }
 
@@ -111,10 +127,13 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         | Return(_)
         | Transfer { .. }
         | Transferred
+        | Bridge { .. }
+        | BridgeEnded
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
         | Measure(_)
+        | FirstSound { .. }
         | MessageLeft
         | Break { .. } => Err(refused("dialing", "talk", "nobody has answered")),
     }
@@ -127,6 +146,9 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         return Ok((session, Vec::new()));
     };
     let is_transferring = matches!(talk.mode, CallMode::Transferring { .. });
+    let is_bridged = matches!(talk.mode, CallMode::Bridged { .. });
+    // Said to the agent, and understood when somebody else had taken over: obeyed as after the end, once.
+    let is_late_wish = is_bridged && session.call.opted_out_at.is_none();
     match command {
         Extend { held, by } if held == session.call.hold_cents && by.0 > 0 => extend(session, by, now),
         Utter(utterance) => utter(session, utterance, now),
@@ -141,29 +163,31 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Understood { place, words } => understood(session, place, words),
         UserSpeaking { until } => user_speaking(session, until, now),
         Consent(granted) if talk.is_heard() => consent(session, granted, now),
-        OptOut { purge_after } if talk.is_heard() => opt_out(session, purge_after, now),
+        OptOut { purge_after } if talk.is_heard() || is_late_wish => opt_out(session, purge_after, now),
+        Consent(false) if is_late_wish && session.call.consent != super::Consent::Refused => {
+            consent(session, false, now)
+        }
         Call { call, own, until } => call_tool(session, (call, own), until, now),
         Return(answer) => take_answer(session, answer, now),
         Transfer { to } => hand_over(session, to, now),
-        Transferred if is_transferring => {
-            let end = (talk.status(), EndReason::Transferred);
-            finish(session, end, EndedBy::Agent, None, now)
-        }
+        Transferred if is_transferring => end_talk(session, EndReason::Transferred, EndedBy::Agent, None, now),
+        Bridge { to } if is_transferring => bridge(session, to, now),
+        // By whoever has taken over, as the agent would.
+        BridgeEnded if is_bridged => hang_up(session, EndedBy::Agent, now),
         TransferFailed { why } if is_transferring => take_back(session, &why, now),
         Dispose { code, note } => dispose(session, code, note, now),
         NoteAnswer(answered) => note_answer(session, answered, now),
         Note { kind, detail } => note(session, kind, detail, now),
+        Hold(is_held) => put_on_hold(session, is_held, now),
         Measure(marks) => measure(session, &marks, now),
+        FirstSound { ms, greeted } => first_sound(session, (ms, greeted), now),
+        Quality(quality) => heard_so_well(session, quality),
         MessageLeft if talk.mode == CallMode::LeavingMessage => {
-            let end = (Status::Voicemail, EndReason::VoicemailLeft);
-            finish(session, end, EndedBy::Agent, None, now)
+            end_talk(session, EndReason::VoicemailLeft, EndedBy::Agent, None, now)
         }
         Break { .. } | Shutdown if talk.farewell().is_some() => hang_up(session, EndedBy::System, now),
         Break { reason, why } => finish(session, (Status::Failed, reason), EndedBy::System, Some(why), now),
-        Shutdown => {
-            let end = (talk.status(), EndReason::Canceled);
-            finish(session, end, EndedBy::System, Some(STOPPED.into()), now)
-        }
+        Shutdown => end_talk(session, EndReason::Canceled, EndedBy::System, Some(STOPPED), now),
         HangUp(by) => hang_up(session, by, now),
         End => hang_up(session, EndedBy::Api, now),
         Tick => look_at_the_time(session, now),
@@ -171,7 +195,13 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Label(metadata) => label(session, metadata),
 
         // What is on its way while the call takes another course comes too late.
-        Consent(_) | OptOut { .. } | Transferred | TransferFailed { .. } | MessageLeft => Ok((session, Vec::new())),
+        Consent(_)
+        | OptOut { .. }
+        | Transferred
+        | Bridge { .. }
+        | BridgeEnded
+        | TransferFailed { .. }
+        | MessageLeft => Ok((session, Vec::new())),
         Abandon(_)
         | Dispatch { .. }
         | Postpone { .. }
@@ -180,9 +210,10 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         | Extend { .. }
         | Requeue { .. }
         | Ring
+        | PickUp
         | Answer { .. } => Ok((session, Vec::new())),
 
-        Refuse(_) => Err(refused("conversing", "be refused", "it was answered")),
+        Refuse { .. } => Err(refused("conversing", "be refused", "it was answered")),
         Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
     }
 }
@@ -215,8 +246,9 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | Release
         | Reject(_)
         | Ring
+        | PickUp
         | Answer { .. }
-        | Refuse(_)
+        | Refuse { .. }
         | Utter(_)
         | Saying { .. }
         | Spoken { .. }
@@ -227,12 +259,17 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | Call { .. }
         | Return(_)
         | Transferred
+        | Bridge { .. }
+        | BridgeEnded
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
         | Requeue { .. }
         | Note { .. }
+        | Hold(_)
         | Measure(_)
+        | FirstSound { .. }
+        | Quality(_)
         | MessageLeft
         | Break { .. }
         | HangUp(_)

@@ -28,9 +28,10 @@ pub enum Phase {
         until: Moment,
     },
     /// The intent to call is committed; the call may have left. Of a call that comes in: it rings here. Of a room: its browser
-    /// is being connected.
+    /// is being connected. Picked up or not, it is not known by whom: when it was is in the row.
     Dialing {
         dialed_at: Moment,
+        /// When ringing is given up; or, picked up, when it must be known by whom.
         give_up_at: Moment,
         ringing: bool,
     },
@@ -50,6 +51,8 @@ pub struct ActiveCall {
     pub quiet_from: Moment,
     /// The other side is listened to, whatever becomes of the agent's words meanwhile.
     pub user_speech: Option<UserSpeech>,
+    /// The other side has put us on hold: nobody's silence counts.
+    pub on_hold: bool,
     /// Since when it is recorded.
     pub recorded_from: Option<Moment>,
     /// When what is set aside for it is used up, or is to be looked at again; `None`: that covers all that it can cost.
@@ -73,6 +76,11 @@ pub enum CallMode {
         to: E164,
         until: Moment,
     },
+    /// Somebody else has taken over, and we carry both sides: no agent, no words, no recording. Both legs cost.
+    Bridged {
+        to: E164,
+        since: Moment,
+    },
     /// The agent says good-bye; the call ends for that reason, by then at the latest.
     Leaving {
         reason: EndReason,
@@ -87,6 +95,7 @@ pub struct End {
     pub reason: EndReason,
     pub by: EndedBy,
     pub dialed_at: Option<Moment>,
+    pub picked_up_at: Option<Moment>,
     pub started_at: Option<Moment>,
     pub answered_by: Option<AnsweredBy>,
     /// What went wrong, in the carrier's or our words.
@@ -209,13 +218,24 @@ impl End {
     pub fn is_given_back(&self) -> bool {
         (self.reason, self.by) == (EndReason::Canceled, EndedBy::System)
             && self.dialed_at.is_some()
+            && self.picked_up_at.is_none()
             && self.started_at.is_none()
     }
 
     /// Whole seconds of conversation.
     pub fn duration_seconds(&self) -> i32 {
-        self.started_at.map_or(0, |started_at| {
-            i32::try_from(self.at.since(started_at).as_secs()).unwrap_or(i32::MAX)
+        self.seconds_since(self.started_at)
+    }
+
+    /// Whole seconds that are paid for: those of the conversation, and those in which a second leg was carried once more.
+    pub fn billed_seconds(&self, call: &Row) -> i32 {
+        self.duration_seconds()
+            .saturating_add(self.seconds_since(call.bridged_at))
+    }
+
+    fn seconds_since(&self, began: Option<Moment>) -> i32 {
+        began.map_or(0, |began| {
+            i32::try_from(self.at.since(began).as_secs()).unwrap_or(i32::MAX)
         })
     }
 }

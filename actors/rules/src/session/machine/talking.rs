@@ -10,16 +10,18 @@ impl ActiveCall {
 
     /// `completed` is for talks with people.
     pub(super) fn status(&self) -> Status {
-        match self.answered_by {
-            AnsweredBy::Human => Status::Completed,
-            AnsweredBy::Voicemail => Status::Voicemail,
+        if self.answered_by.is_talked_to() {
+            Status::Completed
+        } else {
+            Status::Voicemail
         }
     }
 
-    /// Why the agent is saying good-bye: whatever ends the call then, that is its reason.
+    /// Why the agent is saying good-bye, or has gone: whatever ends the call then, that is its reason.
     pub(super) fn farewell(&self) -> Option<EndReason> {
         match &self.mode {
             CallMode::Leaving { reason, .. } => Some(*reason),
+            CallMode::Bridged { .. } => Some(EndReason::Transferred),
             CallMode::Talking | CallMode::LeavingMessage | CallMode::Transferring { .. } => None,
         }
     }
@@ -33,7 +35,7 @@ impl ActiveCall {
     fn ends_at(&self, call: &Row) -> Moment {
         match &self.mode {
             CallMode::Talking => self.silent_at(call).map_or(self.end_by, |at| at.min(self.end_by)),
-            CallMode::LeavingMessage => self.end_by,
+            CallMode::LeavingMessage | CallMode::Bridged { .. } => self.end_by,
             CallMode::Transferring { until, .. } => (*until).min(self.end_by),
             CallMode::Leaving { by, .. } => (*by).min(self.end_by),
         }
@@ -43,7 +45,7 @@ impl ActiveCall {
     pub(super) fn silent_at(&self, call: &Row) -> Option<Moment> {
         let seconds = call.options.silence_seconds;
         let heard_until = self.user_speech.map_or(self.quiet_from, |speech| speech.until);
-        (seconds > 0).then(|| self.quiet_from.max(heard_until).plus_seconds(seconds.into()))
+        (seconds > 0 && !self.on_hold).then(|| self.quiet_from.max(heard_until).plus_seconds(seconds.into()))
     }
 }
 
@@ -57,6 +59,7 @@ pub(super) fn look_at_the_time(session: Session, now: Moment) -> Result<(Session
     let status = talk.status();
     let reason = match &talk.mode {
         CallMode::Leaving { reason, .. } => *reason,
+        CallMode::Bridged { .. } => EndReason::Transferred,
         _ if now >= talk.end_by => EndReason::MaxDuration,
         CallMode::Transferring { .. } => {
             let (session, mut effects) = take_back(session, "nobody answered in time", now)?;
@@ -75,15 +78,27 @@ pub(super) fn hang_up(session: Session, by: EndedBy, now: Moment) -> Result<(Ses
     let Phase::Conversing(talk) = &session.phase else {
         return Ok((session, Vec::new()));
     };
-    let reason = match (&talk.mode, talk.answered_by) {
-        (CallMode::Leaving { reason, .. }, _) => *reason,
-        (_, AnsweredBy::Voicemail) => EndReason::Voicemail,
-        (CallMode::Talking | CallMode::LeavingMessage | CallMode::Transferring { .. }, AnsweredBy::Human) => {
-            EndReason::Completed
-        }
+    let reason = match talk.farewell() {
+        Some(reason) => reason,
+        None if talk.answered_by.is_talked_to() => EndReason::Completed,
+        None => EndReason::Voicemail,
     };
-    let status = talk.status();
-    finish(session, (status, reason), by, None, now)
+    end_talk(session, reason, by, None, now)
+}
+
+/// Ends a talk for that reason, whoever it was with.
+pub(super) fn end_talk(
+    session: Session,
+    reason: EndReason,
+    by: EndedBy,
+    why: Option<&str>,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    let Phase::Conversing(talk) = &session.phase else {
+        return Ok((session, Vec::new()));
+    };
+    let end = (talk.status(), reason);
+    finish(session, end, by, why.map(str::to_owned), now)
 }
 
 pub(super) fn utter(mut session: Session, mut utterance: Utterance, now: Moment) -> Result<(Session, Vec<Effect>)> {
@@ -280,6 +295,35 @@ pub(super) fn take_back(mut session: Session, why: &str, now: Moment) -> Result<
     Ok((session, Vec::new()))
 }
 
+/// The other one has picked up: the agent is gone, and both legs cost from now on.
+pub(super) fn bridge(mut session: Session, to: E164, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    session.log.note("bridged", Some(to.to_string()), now);
+    let call = Arc::make_mut(&mut session.call);
+    if let Phase::Conversing(talk) = &mut session.phase {
+        // The tick of the longest talk may be late.
+        let since = now.min(talk.end_by);
+        talk.mode = CallMode::Bridged { to, since };
+        talk.end_by = bridged_until(since, talk.end_by);
+        talk.user_speech = None;
+        call.bridged_at = Some(since);
+        talk.hold_ends_at = hold_ends_again(call, talk.started_at, now);
+    }
+    Ok((session, Vec::new()))
+}
+
+/// Nobody is silent who cannot be heard.
+pub(super) fn put_on_hold(mut session: Session, is_held: bool, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Conversing(talk) = &mut session.phase
+        && talk.on_hold != is_held
+    {
+        talk.on_hold = is_held;
+        talk.quiet_from = talk.quiet_from.max(now);
+        let kind = if is_held { "held" } else { "resumed" };
+        session.log.note(kind, None, now);
+    }
+    Ok((session, Vec::new()))
+}
+
 /// The last one counts: an agent may change its mind during the talk.
 pub(super) fn dispose(
     mut session: Session,
@@ -313,6 +357,20 @@ pub(super) fn note(
 
 pub(super) fn measure(mut session: Session, marks: &TurnMarks, now: Moment) -> Result<(Session, Vec<Effect>)> {
     session.log.measured(marks, now);
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn first_sound(
+    mut session: Session,
+    (ms, greeted): (u32, bool),
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    session.log.first_sound(ms, greeted, now);
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn heard_so_well(mut session: Session, quality: Quality) -> Result<(Session, Vec<Effect>)> {
+    session.log.quality = Some(quality);
     Ok((session, Vec::new()))
 }
 

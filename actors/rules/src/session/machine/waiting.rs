@@ -1,5 +1,6 @@
 //! From the queue to the answer.
 use super::*;
+use crate::dispatch::route::Route;
 
 /// A call that finds a free slot gets this long to take it, even if it does not want to wait.
 const AT_ONCE_SECONDS: i64 = 5;
@@ -49,15 +50,27 @@ pub(super) fn postpone(mut session: Session, until: Moment) -> Result<(Session, 
 }
 
 /// The trunk never took the call: it waits for its turn again, and the attempt is still the same.
-pub(super) fn send_back(session: Session) -> Result<(Session, Vec<Effect>)> {
+pub(super) fn send_back(mut session: Session, sip: Option<SipAnswer>, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Some(answer) = sip {
+        session.log.note("carrier_answered", Some(answer.to_string()), now);
+    }
     let congested = Hint::TrunkCongested {
         tenant_id: session.call.tenant_id,
-        env: session.call.env,
+        route: Route::of(session.call.env, session.call.trunk_id),
     }
     .into();
     // Who paces the trunk hears that it has no room before it hears of a free slot.
     let (session, mut effects) = let_go(session);
     effects.insert(1, congested);
+    Ok((session, effects))
+}
+
+/// Nothing of it was sent, for want of something of our own: the trunk keeps its rate, and the call waits for its turn again.
+pub(super) fn not_placed(session: Session) -> Result<(Session, Vec<Effect>)> {
+    let short = Hint::NoRoom(session.call.tenant_id).into();
+    // Who paces hears of it before it hears of a free slot.
+    let (session, mut effects) = let_go(session);
+    effects.insert(1, short);
     Ok((session, effects))
 }
 
@@ -85,9 +98,11 @@ fn let_go(mut session: Session) -> (Session, Vec<Effect>) {
 pub(super) fn why_rejected(reason: RejectReason) -> &'static str {
     match reason {
         RejectReason::NotVerified => "the number was no longer verified when a slot became free",
+        RejectReason::OutOfReach => "the operator does not allow calls to the number's country, or to its prefix",
         RejectReason::OnDnc => "the number was put on the do-not-call list while the call waited",
         RejectReason::CapReached => "the number was called too often while the call waited",
         RejectReason::CampaignOver => "its campaign was over before the trunk had room for it",
+        RejectReason::NoTrunk => "the number that it calls from has no trunk any more",
         RejectReason::OutsideHours => "the calling hours were over before a slot became free",
     }
 }
@@ -97,6 +112,46 @@ pub(super) fn ring(mut session: Session) -> Result<(Session, Vec<Effect>)> {
         *ringing = true;
     }
     Ok((session, Vec::new()))
+}
+
+/// Whoever carries a call says within 10 s of its pick-up who it was: the line of one that does not is broken.
+const VERDICT_SECONDS: i64 = 30;
+
+/// When it must be known who has picked up.
+pub fn known_by(picked_up_at: Moment) -> Moment {
+    picked_up_at.plus_seconds(VERDICT_SECONDS)
+}
+
+/// From now on it is a call that somebody pays for, and that is never placed again.
+pub(super) fn pick_up(mut session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if let Phase::Dialing {
+        give_up_at, ringing, ..
+    } = &mut session.phase
+    {
+        (*give_up_at, *ringing) = (known_by(now), true);
+        Arc::make_mut(&mut session.call).picked_up_at = Some(now);
+    }
+    Ok((session, Vec::new()))
+}
+
+/// Nobody has picked up in time; or somebody has, and it never became known who.
+pub(super) fn give_up(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let (end, why) = match session.call.picked_up_at {
+        None => ((Status::NoAnswer, EndReason::NoAnswer), None),
+        Some(_) => (
+            (Status::Failed, EndReason::MediaTimeout),
+            Some("it was picked up, and the line said nothing of who it was".to_owned()),
+        ),
+    };
+    finish(session, end, EndedBy::System, why, now)
+}
+
+/// Hung up before it was known who is there: a caller gives up, and who was called was not talked with.
+pub(super) fn hang_up_early(session: Session, by: EndedBy, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    match session.call.picked_up_at {
+        None => canceled(session, by, None, now),
+        Some(_) => finish(session, (Status::NoAnswer, EndReason::NoAnswer), by, None, now),
+    }
 }
 
 /// What a machine is told, or whether it is talked to, is up to the call's settings.
@@ -109,24 +164,30 @@ pub(super) fn answer(
     let Phase::Dialing { dialed_at, .. } = session.phase else {
         return Ok((session, Vec::new()));
     };
+    let started_at = session.call.picked_up_at.unwrap_or(now);
+    if session.call.room_id.is_none() && session.call.picked_up_at.is_none() {
+        Arc::make_mut(&mut session.call).picked_up_at = Some(now);
+    }
     let mode = match (answered_by, session.call.options.voicemail.action) {
-        (AnsweredBy::Human, _) | (AnsweredBy::Voicemail, VoicemailAction::Continue) => CallMode::Talking,
+        (AnsweredBy::Human | AnsweredBy::Ivr | AnsweredBy::Unknown, _)
+        | (AnsweredBy::Voicemail, VoicemailAction::Continue) => CallMode::Talking,
         (AnsweredBy::Voicemail, VoicemailAction::LeaveMessage) => CallMode::LeavingMessage,
-        (AnsweredBy::Voicemail, VoicemailAction::Hangup) => {
-            let end = (Status::Voicemail, EndReason::Voicemail);
-            return finish(session, end, EndedBy::System, None, now);
+        (AnsweredBy::Voicemail, VoicemailAction::Hangup) | (AnsweredBy::Fax, _) => {
+            return leave_machine(session, answered_by, now);
         }
     };
+    let end_by = started_at.plus_seconds(session.call.max_duration_seconds.into());
     let mut talk = ActiveCall {
         dialed_at,
-        started_at: now,
-        end_by: now.plus_seconds(session.call.max_duration_seconds.into()),
+        started_at,
+        end_by,
         answered_by,
         mode,
         quiet_from: now,
         user_speech: None,
+        on_hold: false,
         recorded_from: None,
-        hold_ends_at: hold_ends_at(&session.call, now),
+        hold_ends_at: hold_ends_at(&session.call, started_at),
     };
     // Nothing is recorded of machines, and nothing before a yes where one is asked for.
     let recorded = session
@@ -134,26 +195,36 @@ pub(super) fn answer(
         .options
         .recording
         .clone()
-        .filter(|_| answered_by == AnsweredBy::Human);
+        .filter(|_| answered_by.is_talked_to());
     let call = Arc::make_mut(&mut session.call);
     if let Some(recorded) = recorded {
         call.recording_id = Some(recording_id);
         match recorded.consent {
             ConsentMode::Verbal => call.consent = Consent::Pending,
-            ConsentMode::None | ConsentMode::Notice => talk.recorded_from = Some(now),
+            ConsentMode::None | ConsentMode::Notice => talk.recorded_from = Some(now).filter(|at| *at < end_by),
         }
     }
     let is_recorded = talk.recorded_from.is_some();
     session.phase = Phase::Conversing(talk);
     let started = SessionStarted {
         session_id: session.call.id,
-        started_at: now,
+        started_at,
     };
     let mut effects = vec![Effect::emit(started)];
     if is_recorded {
         effects.push(Work::BeginRecording(session.call.clone()).into());
     }
     effects.extend(inbound(&session, inbound_call::InboundOutcome::Answered));
+    Ok((session, effects))
+}
+
+/// Nothing is said to it.
+fn leave_machine(session: Session, machine: AnsweredBy, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    let end = (Status::Voicemail, EndReason::Voicemail);
+    let (mut session, effects) = finish(session, end, EndedBy::System, None, now)?;
+    if let Phase::Ended(end) = &mut session.phase {
+        end.answered_by = Some(machine);
+    }
     Ok((session, effects))
 }
 

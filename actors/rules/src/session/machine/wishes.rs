@@ -25,7 +25,7 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
     // What was recorded before the objection is not kept either.
     let was_recorded = talk.recorded_from.is_some();
     (talk.recorded_from, call.recording_id) = (None, None);
-    let was = std::mem::replace(&mut talk.mode, leaving(EndReason::ConsentRefused, now));
+    let was = talk.take_leave(EndReason::ConsentRefused, now);
     session.log.note("consent_refused", None, now);
     let refused = SessionConsentRefused {
         session_id: session.call.id,
@@ -42,6 +42,17 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
 /// Nobody takes over a call whose other side wants none.
 pub(super) fn called_off(session: &Session, was: &CallMode) -> Option<Effect> {
     matches!(was, CallMode::Transferring { .. }).then(|| Effect::Work(Work::TransferEnded { session: session.key() }))
+}
+
+impl ActiveCall {
+    /// The agent says good-bye; answers the course before. Whoever talks with somebody else by now has said it before that, and
+    /// talks on.
+    fn take_leave(&mut self, reason: EndReason, now: Moment) -> CallMode {
+        if matches!(self.mode, CallMode::Bridged { .. }) {
+            return self.mode.clone();
+        }
+        std::mem::replace(&mut self.mode, leaving(reason, now))
+    }
 }
 
 /// Long enough for a sentence.
@@ -71,7 +82,7 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
     let Phase::Conversing(talk) = &mut session.phase else {
         return Ok((session, Vec::new()));
     };
-    let was = std::mem::replace(&mut talk.mode, leaving(EndReason::OptOut, now));
+    let was = talk.take_leave(EndReason::OptOut, now);
     let is_recorded = talk.recorded_from.is_some();
     let call = Arc::make_mut(&mut session.call);
     call.opted_out_at = Some(now);
@@ -97,9 +108,9 @@ fn talked_until(session: &Session) -> Option<Moment> {
         Phase::Ended(End {
             at,
             started_at: Some(_),
-            answered_by: Some(AnsweredBy::Human),
+            answered_by: Some(by),
             ..
-        }) => Some(*at),
+        }) if by.is_talked_to() => Some(*at),
         Phase::Scheduled { .. }
         | Phase::Awaiting
         | Phase::Queued { .. }

@@ -107,7 +107,7 @@ fn event_contact_and_transcript_tell_how_it_went() {
 
 #[test]
 fn a_call_in_which_nothing_was_said_has_no_transcript_to_read() {
-    let (_, effects) = transition(state("ringing"), Command::Refuse(Refusal::Busy), at(8)).unwrap();
+    let (_, effects) = transition(state("ringing"), refuse(Refusal::Busy), at(8)).unwrap();
     let Effect::Fact(Fact::Emit(Event::SessionFailed(told))) = &effects[0] else {
         panic!("{effects:?}")
     };
@@ -165,11 +165,14 @@ fn a_call_cut_off_while_it_rang_gives_its_attempt_back() {
         ("dialing", Command::Shutdown, true),
         ("ringing", Command::Shutdown, true),
         ("ringing", Command::End, false),
+        // Somebody had picked up: it was an attempt.
+        ("picked up", Command::Shutdown, false),
         ("ringing", lose_at(20), false),
-        ("ringing", Command::Refuse(Refusal::NoAnswer), false),
-        ("ringing", Command::Refuse(Refusal::Declined), false),
+        ("ringing", refuse(Refusal::NoAnswer), false),
+        ("ringing", refuse(Refusal::Declined), false),
         ("answered", Command::Shutdown, false),
         ("talking", Command::Shutdown, false),
+        ("bridged", Command::Shutdown, false),
     ] {
         let (_, effects) = transition(state(sample), command.clone(), at(20)).unwrap();
         let ending = attempt_of(&effects).ending;
@@ -366,6 +369,14 @@ fn who_was_talked_with_is_reached_and_whom_a_message_was_left_if_that_counts() {
         ),
         ("no recording", state("refusing"), Command::HangUp(EndedBy::Agent), true),
         ("handed over", state("transferring"), Command::Transferred, true),
+        ("taken over", state("bridged"), Command::BridgeEnded, true),
+        ("a fax", state("ringing"), answer_by(AnsweredBy::Fax), false),
+        (
+            "nobody knows whom",
+            state("picked up"),
+            Command::HangUp(EndedBy::Caller),
+            false,
+        ),
         ("a message", leave_message(false), Command::MessageLeft, false),
         ("a message that counts", leave_message(true), Command::MessageLeft, true),
         (
@@ -375,7 +386,7 @@ fn who_was_talked_with_is_reached_and_whom_a_message_was_left_if_that_counts() {
             false,
         ),
         ("a machine", state("ringing"), answer_by(AnsweredBy::Voicemail), false),
-        ("busy", state("ringing"), Command::Refuse(Refusal::Busy), false),
+        ("busy", state("ringing"), refuse(Refusal::Busy), false),
         ("lost", state("talking"), lose_at(20), false),
     ] {
         let (_, effects) = transition(session, command, at(20)).unwrap();
@@ -392,12 +403,188 @@ fn a_machine_that_picks_up_is_an_answer_and_no_talk() {
 }
 
 #[test]
+fn a_fax_is_a_machine_that_nothing_is_said_to() {
+    for action in [
+        VoicemailAction::Hangup,
+        VoicemailAction::LeaveMessage,
+        VoicemailAction::Continue,
+    ] {
+        let picked_up = after(
+            Session::dialed(for_machines(action), url(), at(0)).0,
+            Command::PickUp,
+            8,
+        );
+        let row = after(picked_up, answer_by(AnsweredBy::Fax), 10).row();
+        assert_eq!(
+            (row.status, row.end_reason),
+            (Status::Voicemail, Some(EndReason::Voicemail)),
+            "{action:?}"
+        );
+        let who = (row.answered_by, row.picked_up_at, row.started_at, row.actual_cost_cents);
+        assert_eq!(who, (Some(AnsweredBy::Fax), Some(at(8)), None, Cents(0)), "{action:?}");
+    }
+}
+
+/// The carrier bills from its 200, so the talk is told, and paid for, from then on; what is said and recorded begins later.
+#[test]
+fn a_talk_has_begun_when_it_was_picked_up() {
+    let dialed = Session::dialed(recorded(ConsentMode::Notice), url(), at(0)).0;
+    let picked_up = after(dialed, Command::PickUp, 10);
+    assert_eq!(picked_up.row().picked_up_at, Some(at(10)));
+    let (talk, effects) = transition(picked_up, answer_by(AnsweredBy::Unknown), at(14)).unwrap();
+    let started = SessionStarted {
+        session_id: call().id,
+        started_at: at(10),
+    };
+    assert_eq!(effects[0], Effect::Fact(Fact::Emit(started.into())));
+    assert_eq!(
+        next_deadline(&talk),
+        Some(at(44)),
+        "who has just been asked is not silent yet"
+    );
+    let (ended, effects) = hung_up(after(talk, said(), 15), 40);
+    let row = ended.row();
+    assert_eq!(
+        (row.started_at, row.duration_seconds, row.actual_cost_cents),
+        (Some(at(10)), 30, Cents(5))
+    );
+    assert_eq!(
+        (row.status, row.answered_by),
+        (Status::Completed, Some(AnsweredBy::Unknown))
+    );
+    assert_eq!(recording_of(&effects).unwrap().from_ms, 4_000);
+}
+
+#[test]
+fn who_answers_at_once_has_been_picked_up_then_and_nobody_picks_up_in_a_room() {
+    assert_eq!(state("answered").row().picked_up_at, Some(at(10)));
+    assert_eq!(state("in a room").row().picked_up_at, None);
+}
+
+/// Ten cents a minute, from 10 on; from 15 on twice as much.
+#[test]
+fn both_legs_of_a_bridge_cost_and_what_is_left_of_the_call_is_halved() {
+    let (ended, effects) = transition(state("bridged"), Command::BridgeEnded, at(45)).unwrap();
+    let row = ended.row();
+    assert_eq!(
+        (row.duration_seconds, row.bridged_at, row.actual_cost_cents),
+        (35, Some(at(15)), Cents(11))
+    );
+    assert_eq!(attempt_of(&effects).actual_cost_cents, Cents(11));
+    assert!(effects.contains(&ended.settled(Cents(11)).unwrap()), "{effects:?}");
+    // Read anew it costs the same.
+    let read = Session::from_row(row.clone(), url()).unwrap();
+    assert_eq!(after(read, label(), 50).row().actual_cost_cents, Cents(11));
+    // At its longest it costs what its longest duration does.
+    let longest = after(state("bridged"), Command::Tick, 9_999).row();
+    assert_eq!(longest.ended_at, Some(Moment::from_millis(312_500)));
+    assert_eq!(
+        (longest.status, longest.end_reason),
+        (Status::Completed, Some(EndReason::Transferred))
+    );
+    let most = cost(call().price_cents_per_minute, call().max_duration_seconds);
+    assert!(longest.actual_cost_cents <= most && longest.actual_cost_cents >= Cents(most.0 - 1));
+}
+
+#[test]
+fn what_is_set_aside_is_used_up_twice_as_fast_by_two_legs() {
+    let held = |cents| Row {
+        hold_cents: Cents(cents),
+        ..call()
+    };
+    let bridged = |cents, seconds| {
+        let transferring = after(talk_of(held(cents)), transfer_to_sales(), 15);
+        after(transferring, bridge_to_sales(), seconds)
+    };
+    // Ten cents last until 70: 60 s after the answer.
+    assert_eq!(next_deadline(&bridged(10, 20)), Some(at(45)));
+    // They were used up before, and more was asked for.
+    assert_eq!(next_deadline(&bridged(1, 20)), Some(at(50)));
+    // All that it can cost is set aside.
+    assert_eq!(next_deadline(&bridged(100, 20)), Some(at(315)));
+    // Never before it is used up: one cent of seven a minute lasts for 8,571 ms, of which 5,000 were one leg's.
+    let odd = Row {
+        price_cents_per_minute: 7,
+        ..held(1)
+    };
+    let transferring = after(talk_of(odd), transfer_to_sales(), 15);
+    let asks_at = next_deadline(&after(transferring, bridge_to_sales(), 15));
+    assert_eq!(asks_at, Some(Moment::from_millis(15_000 + 1_786)));
+}
+
+#[test]
+fn a_carriers_answer_stands_in_the_row_and_in_the_timeline() {
+    for (refusal, answer, message) in [
+        (Refusal::Busy, (486, "Busy Here", Some(17)), "486 Busy Here (Q.850 17)"),
+        (Refusal::NoAnswer, (480, "", None), "480"),
+        (
+            Refusal::Rejected("no such trunk".into()),
+            (403, "Forbidden", None),
+            "no such trunk",
+        ),
+        (
+            Refusal::Blocked("analytics".into()),
+            (608, "Rejected", Some(21)),
+            "analytics",
+        ),
+    ] {
+        let (code, _, q850) = answer;
+        let (ended, effects) = transition(state("ringing"), refuse_with(refusal.clone(), answer), at(8)).unwrap();
+        let row = ended.row();
+        assert_eq!(
+            (row.sip_code, row.q850),
+            (Some(i32::from(code)), q850.map(i32::from)),
+            "{refusal:?}"
+        );
+        assert_eq!(row.error_message.as_deref(), Some(message), "{refusal:?}");
+        let Effect::Fact(Fact::SaveTranscript(stored)) = &effects[0] else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(stored.timeline.0[0].kind, "carrier_answered");
+        let is_blocked = stored.timeline.0.iter().any(|entry| entry.kind == "blocked");
+        assert_eq!(is_blocked, matches!(refusal, Refusal::Blocked(_)));
+    }
+    // Of what was sent back no answer stands, for the call goes on.
+    let answer = (503, "CPS limit", None);
+    let sent_back = after(state("dialing"), refuse_with(Refusal::Congested, answer), 2);
+    assert_eq!((sent_back.row().sip_code, sent_back.log.timeline.len()), (None, 1));
+}
+
+#[test]
+fn how_well_somebody_was_heard_is_told_once_at_the_end() {
+    let better = Command::Quality(Quality::of((0, 800), 8, Some(70)));
+    let session = after(after(state("talking"), heard_well(), 20), better, 30);
+    assert_eq!(
+        session.row().quality.map(|heard| heard.jitter_ms),
+        Some(8),
+        "while it lasts too"
+    );
+    let (ended, effects) = hung_up(session, 40);
+    assert_eq!(ended.row().quality, Some(Quality::of((0, 800), 8, Some(70))));
+    let Effect::Fact(Fact::SaveTranscript(stored)) = &effects[0] else {
+        panic!("{effects:?}")
+    };
+    let told: Vec<_> = stored
+        .timeline
+        .0
+        .iter()
+        .filter(|entry| entry.kind == "quality")
+        .collect();
+    assert_eq!(told.len(), 1);
+    assert_eq!(
+        told[0].detail.as_deref(),
+        Some("loss 0 %, jitter 8 ms, round trip 70 ms")
+    );
+}
+
+#[test]
 fn who_waited_in_vain_is_told_why() {
     for (reason, why) in [
         (RejectReason::OnDnc, "do-not-call"),
         (RejectReason::CapReached, "too often"),
         (RejectReason::OutsideHours, "calling hours"),
         (RejectReason::CampaignOver, "campaign was over"),
+        (RejectReason::OutOfReach, "the number's country"),
     ] {
         let row = after(state("queued"), Command::Reject(reason), 20).row();
         assert_eq!((row.error_code.as_deref(), row.dialed_at), (Some("canceled"), None));

@@ -133,6 +133,7 @@ fn rows() -> impl Strategy<Value = Row> {
         channels: Channels::Dual,
         consent,
         retention_days,
+        transfers: false,
     });
     let action = prop::sample::select(vec![
         VoicemailAction::Hangup,
@@ -175,8 +176,15 @@ fn born() -> impl Strategy<Value = (Session, Vec<Effect>)> {
 
 /// Any command, those of a talk more often.
 fn steps() -> impl Strategy<Value = Vec<(Command, i64)>> {
-    use AnsweredBy::{Human, Voicemail};
-    let usual = prop::sample::select(vec![Command::Tick, dispatch_at(15), Command::Ring, answer_by(Human)]);
+    use AnsweredBy::{Fax, Human, Ivr, Unknown, Voicemail};
+    let usual = prop::sample::select(vec![
+        Command::Tick,
+        dispatch_at(15),
+        Command::Ring,
+        Command::PickUp,
+        answer_by(Human),
+        answer_by(Unknown),
+    ]);
     let talked = prop_oneof![
         (prop::sample::select(vec![Speaker::Agent, Speaker::User]), 0..20_000_u64).prop_map(|(role, ms)| utter(
             role,
@@ -191,7 +199,13 @@ fn steps() -> impl Strategy<Value = Vec<(Command, i64)>> {
             Command::Consent(true),
             transfer_to_sales(),
             nobody_there(),
+            bridge_to_sales(),
+            Command::Hold(true),
+            Command::Hold(false),
+            heard_well(),
             answer_by(Voicemail),
+            answer_by(Ivr),
+            answer_by(Fax),
         ]),
         (0..30_i64).prop_map(extend_by),
     ];
@@ -201,7 +215,7 @@ fn steps() -> impl Strategy<Value = Vec<(Command, i64)>> {
         6 => usual,
         8 => talked,
         2 => of_the_queue,
-        1 => Just(Command::Refuse(Refusal::Congested)),
+        1 => prop::sample::select(vec![refuse(Refusal::Congested), refuse(Refusal::NotPlaced)]),
         1 => prop::sample::select(vec![Command::Consent(false), opt_out(), Command::HangUp(EndedBy::Caller)]),
         1 => found_out.prop_map(|by| evaluated("sold", by)),
         2 => prop::sample::select(commands()),
@@ -286,8 +300,9 @@ proptest! {
         let left = life.steps.iter().position(|step| matches!(step.command, Command::OptOut { .. } | Command::Consent(false)) && step.before != step.after);
         for step in life.steps.iter().skip(left.unwrap_or(usize::MAX)) {
             let mode = match &step.after.phase { Phase::Conversing(talk) => Some(&talk.mode), _ => None };
-            let is_leaving = mode.is_none_or(|mode| matches!(mode, CallMode::Leaving { .. }));
-            prop_assert!(is_leaving, "{:?}", step.command);
+            // Or with somebody else, and the agent was gone already.
+            let is_left = mode.is_none_or(|mode| matches!(mode, CallMode::Leaving { .. } | CallMode::Bridged { .. }));
+            prop_assert!(is_left, "{:?}", step.command);
         }
     }
 
@@ -302,7 +317,7 @@ proptest! {
             let was_granted = life.states().any(|session| session.call.consent == Consent::Granted);
             wanted.consent != ConsentMode::Verbal || was_granted
         });
-        prop_assert!(!begun || (may_be && row.answered_by == Some(AnsweredBy::Human)));
+        prop_assert!(!begun || (may_be && row.answered_by.is_some_and(AnsweredBy::is_talked_to)));
         let announced = life.effects().find_map(|effect| match effect {
             Effect::Fact(Fact::Emit(Event::SessionOptOutRecordingPendingPurge(told))) => Some((told.recording_id, told.purge_after)),
             _ => None,
@@ -324,7 +339,7 @@ proptest! {
         prop_assert_eq!(life.count("HangUp"), life.moves(Session::is_live, |session| !session.is_live()));
         prop_assert_eq!(life.count("SlotFreed"), sent_back + 1);
         let requeued = life.steps.iter().filter(|step| matches!(step.command, Command::Requeue { .. }) && step.before != step.after).count();
-        prop_assert_eq!(life.count("TrunkCongested") + requeued, sent_back);
+        prop_assert_eq!(life.count("TrunkCongested") + life.count("NoRoom") + requeued, sent_back);
         prop_assert_eq!(life.count("OverheardEnd"), 1);
     }
 
@@ -375,9 +390,8 @@ proptest! {
         let end = life.end();
         prop_assert_eq!(life.count("session.ended") == 1, end.status == Status::Completed);
         let cut_off = matches!(end.reason, EndReason::NodeLost | EndReason::ProviderError | EndReason::AgentError);
-        let talked = end.started_at.is_some() && end.answered_by == Some(AnsweredBy::Human) && !cut_off;
-        // Nothing hands a machine over: that end is looked at by itself.
-        prop_assert_eq!(end.status == Status::Completed, talked || end.reason == EndReason::Transferred);
+        let talked = end.started_at.is_some() && end.answered_by.is_some_and(AnsweredBy::is_talked_to) && !cut_off;
+        prop_assert_eq!(end.status == Status::Completed, talked);
     }
 
     #[test]
@@ -410,7 +424,8 @@ proptest! {
                 continue;
             };
             let (held, price) = (step.before.call.hold_cents.0, i64::from(step.before.call.price_cents_per_minute));
-            let lasted = step.at.since(talk.started_at).as_millis();
+            let twice = step.before.call.bridged_at.map_or(0, |since| step.at.since(since).as_millis());
+            let lasted = step.at.since(talk.started_at).as_millis() + twice;
             prop_assert!(!asked || (held > 0 && price > 0 && lasted >= u128::try_from(held * 60_000 / price).unwrap()));
             prop_assert!(!asked || !is_over(&step.after));
         }
@@ -458,7 +473,8 @@ proptest! {
         for turn in &told.transcript {
             // After a leap of the clock something may have been said when the call had lasted longer than it may.
             let longest = f64::from(life.last().call.max_duration_seconds);
-            prop_assert!(turn.t >= 0.0 && (turn.t <= length || length >= longest));
+            let is_at_its_longest = length >= longest || life.last().call.bridged_at.is_some();
+            prop_assert!(turn.t >= 0.0 && (turn.t <= length || is_at_its_longest));
             prop_assert!(turn.end_t.is_none_or(|ends| ends >= turn.t));
         }
         let stored = life.effects().find_map(|effect| match effect { Effect::Fact(Fact::SaveTranscript(stored)) => Some(stored), _ => None });
@@ -503,6 +519,19 @@ proptest! {
         let row = life.last().row();
         prop_assert_eq!(row.disposition_by.is_some(), row.disposition_code.is_some());
         prop_assert!(life.count("Evaluate") == 0 || life.end().status == Status::Completed);
+    }
+
+    #[test]
+    fn a_call_that_was_picked_up_is_never_placed_again_and_costs_no_more_than_its_longest(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        for step in &life.steps {
+            prop_assert!(step.before.call.picked_up_at.is_none() || !is_queued(&step.after), "{:?}", step.command);
+            prop_assert!(step.before.call.picked_up_at.is_none() || step.before.call.picked_up_at == step.after.call.picked_up_at);
+        }
+        let (row, end) = (life.last().row(), life.end());
+        prop_assert!(end.started_at.is_none() || end.started_at == row.picked_up_at);
+        prop_assert!(row.actual_cost_cents <= cost(row.price_cents_per_minute, row.max_duration_seconds));
+        prop_assert!(!end.is_given_back() || row.picked_up_at.is_none());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How a session is born, waits, and stands in its row.
 use super::*;
+use crate::dispatch::route::Route;
 
 #[test]
 fn a_session_is_born_scheduled_queued_or_dialled_and_says_so_first() {
@@ -51,14 +52,14 @@ fn a_dispatched_call_rings_from_the_moment_it_is_placed() {
 
 #[test]
 fn a_congested_trunk_sends_the_call_back_for_the_same_attempt() {
-    let (sent_back, effects) = transition(state("ringing"), Command::Refuse(Refusal::Congested), at(7)).unwrap();
+    let (sent_back, effects) = transition(state("ringing"), refuse(Refusal::Congested), at(7)).unwrap();
     let (tenant_id, session_id, session) = (call().tenant_id, call().id, call().key());
-    let env = Env::Test;
+    let route = Route::Sandbox;
     assert_eq!(
         effects,
         [
             Effect::Work(Work::HangUp { session }),
-            Effect::Hint(Hint::TrunkCongested { tenant_id, env }),
+            Effect::Hint(Hint::TrunkCongested { tenant_id, route }),
             Effect::Hint(Hint::SlotFreed { tenant_id, session_id }),
             Effect::Hint(Hint::SessionQueued(tenant_id)),
         ]
@@ -109,10 +110,12 @@ fn each_state_stands_in_the_row_by_its_name() {
         ("dialing", Dialing, Status::Queued),
         ("ringing", Ringing, Status::Queued),
         ("incoming", Ringing, Status::Queued),
+        ("picked up", Answered, Status::Queued),
         ("talking", Conversing, Status::InProgress),
         ("with a machine", Conversing, Status::InProgress),
         ("leaving a message", Answered, Status::InProgress),
         ("transferring", Transferring, Status::InProgress),
+        ("bridged", Transferring, Status::InProgress),
         ("opting out", Conversing, Status::InProgress),
         ("ended", Ended, Status::Completed),
     ] {
@@ -134,7 +137,9 @@ fn a_row_that_lacks_its_states_columns_is_named_not_guessed() {
     lacking("queued", "queued_until", |row| row.queued_until = None);
     lacking("dialing", "dialed_at", |row| row.dialed_at = None);
     lacking("ringing", "dialed_at", |row| row.dialed_at = None);
-    for name in ["talking", "leaving a message", "transferring"] {
+    lacking("picked up", "dialed_at", |row| row.dialed_at = None);
+    lacking("picked up", "picked_up_at", |row| row.picked_up_at = None);
+    for name in ["talking", "leaving a message", "transferring", "bridged"] {
         lacking(name, "dialed_at", |row| row.dialed_at = None);
         lacking(name, "started_at", |row| row.started_at = None);
     }
@@ -151,6 +156,11 @@ fn a_call_that_a_crash_cut_off_ends_when_it_was_last_seen() {
         // It was answered after the last beat.
         ("talking", 4, 10, 0),
         ("dialing", 25, 25, 0),
+        ("picked up", 25, 25, 0),
+        ("picked up", 4, 6, 0),
+        // Somebody had taken over after the last beat.
+        ("bridged", 12, 15, 5),
+        ("bridged", 25, 25, 15),
         // The clock was ahead then: not longer than a call may last, and not in the future.
         ("talking", 9_999, 610, 600),
         ("dialing", 9_999, 3_610, 0),
@@ -172,6 +182,7 @@ fn a_talk_that_a_crash_cut_off_ends_as_lost_with_what_its_row_knows() {
         "with a machine",
         "leaving a message",
         "transferring",
+        "bridged",
         "opting out, recorded",
     ] {
         let before = state(name);

@@ -93,7 +93,7 @@ fn a_wish_that_is_understood_after_the_end_is_obeyed_once() {
     assert_eq!(kinds(&does(refused, opt_out(), 23))[0], "AddToDnc");
 
     // Whoever was never talked with has said nothing, and a machine wishes nothing.
-    let declined = after(state("ringing"), Command::Refuse(Refusal::Declined), 20);
+    let declined = after(state("ringing"), refuse(Refusal::Declined), 20);
     for nobody in [declined, ended("with a machine")] {
         for wish in [opt_out(), Command::Consent(false)] {
             assert!(does(nobody.clone(), wish, 22).is_empty());
@@ -318,6 +318,104 @@ fn a_hand_over_that_fails_gives_the_talk_back_to_its_agent() {
             talk(&after(session, transfer_to_sales(), seconds)).mode,
             CallMode::Transferring { .. }
         ));
+    }
+}
+
+#[test]
+fn nobody_on_hold_is_silent() {
+    let held = after(state("talking"), Command::Hold(true), 20);
+    assert_eq!(next_deadline(&held), Some(at(610)));
+    assert_eq!(
+        after(held.clone(), Command::Hold(true), 25),
+        held,
+        "held twice is held once"
+    );
+    let back = after(held, Command::Hold(false), 300);
+    assert_eq!(next_deadline(&back), Some(at(330)), "silence counts from there");
+    assert_eq!(timeline(&back), ["held", "resumed"]);
+}
+
+#[test]
+fn the_first_sound_after_the_greeting_is_told_once() {
+    let first = after(state("answered"), first_sound(), 11);
+    let again = after(
+        first.clone(),
+        Command::FirstSound {
+            ms: 9_000,
+            greeted: false,
+        },
+        12,
+    );
+    assert_eq!(again, first);
+    let told = first.log.timeline.last().unwrap();
+    assert_eq!(
+        (told.kind.as_str(), told.detail.as_deref()),
+        ("first_sound", Some("740 ms after the greeting"))
+    );
+    let nobody_greeted = after(state("answered"), Command::FirstSound { ms: 90, greeted: false }, 11);
+    let told = nobody_greeted.log.timeline.last().unwrap();
+    assert_eq!(told.detail.as_deref(), Some("90 ms after the pick-up"));
+}
+
+#[test]
+fn whoever_has_taken_over_is_in_the_row_and_the_agent_hears_no_more() {
+    let bridged = state("bridged");
+    let to = number("+14155550199");
+    assert_eq!(talk(&bridged).mode, CallMode::Bridged { to, since: at(15) });
+    assert_eq!(bridged.status(), Status::InProgress);
+    assert_eq!(timeline(&bridged), ["transfer_initiated", "bridged"]);
+    // Later than it may last at all: the next look at the time ends it.
+    let late = after(state("transferring"), bridge_to_sales(), 700);
+    assert_eq!(
+        (late.row().bridged_at, next_deadline(&late)),
+        (Some(at(610)), Some(at(610)))
+    );
+    // A commit in doubt stood: read anew, it is still bridged, and lasts no longer.
+    let mut read = Session::from_row(bridged.row(), url()).unwrap();
+    read.carry_over(&state("transferring"));
+    assert_eq!(
+        (next_deadline(&read), describe(&read)),
+        (next_deadline(&bridged), "bridged".to_owned())
+    );
+    // What is set aside for it is used up as soon as if nothing had been in doubt.
+    let held = Row {
+        hold_cents: Cents(10),
+        ..call()
+    };
+    let transferring = after(talk_of(held), transfer_to_sales(), 15);
+    let bridged = after(transferring.clone(), bridge_to_sales(), 20);
+    let mut read = Session::from_row(bridged.row(), url()).unwrap();
+    read.carry_over(&transferring);
+    assert_eq!(next_deadline(&read), Some(at(45)));
+    assert_eq!(next_deadline(&bridged), Some(at(45)));
+}
+
+/// Said to the agent, and understood when somebody else had taken over.
+#[test]
+fn a_wish_that_is_understood_after_a_take_over_is_obeyed_once_and_the_call_goes_on() {
+    let recorded = talk_of(recorded(ConsentMode::Notice));
+    let bridged = after(after(recorded, transfer_to_sales(), 15), bridge_to_sales(), 15);
+    let (barred, effects) = transition(bridged.clone(), opt_out(), at(16)).unwrap();
+    let told = [
+        "AddToDnc",
+        "session.opt_out_detected",
+        "session.opt_out_recording_pending_purge",
+    ];
+    assert_eq!(kinds(&effects), told);
+    let (objected, effects) = transition(bridged, Command::Consent(false), at(16)).unwrap();
+    assert_eq!(kinds(&effects), ["session.consent_refused", "EraseSpool"]);
+    for session in [barred, objected] {
+        assert_eq!(describe(&session), "bridged");
+        assert_eq!(describe(&Session::from_row(session.row(), url()).unwrap()), "bridged");
+        for again in [opt_out(), Command::Consent(false)] {
+            let is_other = session.call.opted_out_at.is_none() && matches!(again, Command::OptOut { .. });
+            let (_, effects) = transition(session.clone(), again.clone(), at(17)).unwrap();
+            assert_eq!(effects.is_empty(), !is_other, "{again:?}");
+        }
+        let (ended, effects) = transition(session, Command::BridgeEnded, at(30)).unwrap();
+        assert_eq!(ended.row().end_reason, Some(EndReason::Transferred));
+        let is_kept = kinds(&effects).contains(&"SaveRecording".to_owned());
+        assert_eq!(is_kept, ended.call.opted_out_at.is_some());
     }
 }
 

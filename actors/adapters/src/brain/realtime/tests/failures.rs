@@ -199,7 +199,8 @@ async fn a_wrong_address_is_named() {
             .port()
     );
     let words = why(turn(&mut brain_at(&gone, RealtimeSettings::default()), Heard::Opening).await);
-    assert!(words.starts_with("no connection to 127.0.0.1: "), "{words}");
+    let expected = "no connection to 127.0.0.1: nothing listens on its address (connection refused)";
+    assert!(words.starts_with(expected), "{words}");
 }
 
 #[test]

