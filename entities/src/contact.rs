@@ -205,7 +205,7 @@ pub async fn add(db: &Connection, rows: &[Model]) -> Result<u64> {
 #[boxed]
 pub async fn with_external_ids(db: &Connection, campaign: CampaignId, external_ids: &[String]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
-    for chunk in external_ids.chunks(500) {
+    for chunk in bulk::padded(external_ids) {
         let select = Entity::find()
             .filter(Column::CampaignId.eq(campaign))
             .filter(Column::ExternalId.is_in(chunk));

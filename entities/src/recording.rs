@@ -1,7 +1,7 @@
 //! Recordings: the sound of calls, and what became of it. The sound itself lies in the recordings' store.
 use crate::{
     agent::Channels,
-    boxed,
+    boxed, bulk,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -127,11 +127,11 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
 #[boxed]
 pub async fn opted_out(db: &Connection, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
-    for chunk in sessions.chunks(500) {
+    for chunk in bulk::padded(sessions) {
         let select = Entity::find()
             .select_only()
             .column(Column::SessionId)
-            .filter(Column::SessionId.is_in(chunk.iter().copied()))
+            .filter(Column::SessionId.is_in(chunk))
             .filter(Column::PurgeReason.eq(PurgeReason::OptOut));
         found.extend(select.into_tuple::<SessionId>().all(db).await?);
     }
@@ -142,12 +142,12 @@ pub async fn opted_out(db: &Connection, sessions: &[SessionId]) -> Result<Vec<Se
 #[boxed]
 pub async fn linked(db: &Connection, tenant: TenantId, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
-    for chunk in sessions.chunks(500) {
+    for chunk in bulk::padded(sessions) {
         let select = Entity::find()
             .select_only()
             .column(Column::SessionId)
             .filter(Column::TenantId.eq(tenant))
-            .filter(Column::SessionId.is_in(chunk.iter().copied()))
+            .filter(Column::SessionId.is_in(chunk))
             .filter(Column::Status.eq(Status::Completed));
         found.extend(select.into_tuple::<SessionId>().all(db).await?);
     }
@@ -158,11 +158,11 @@ pub async fn linked(db: &Connection, tenant: TenantId, sessions: &[SessionId]) -
 #[boxed]
 pub async fn waiting(db: &Connection, sessions: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
-    for chunk in sessions.chunks(500) {
+    for chunk in bulk::padded(sessions) {
         let select = Entity::find()
             .select_only()
             .column(Column::SessionId)
-            .filter(Column::SessionId.is_in(chunk.iter().copied()))
+            .filter(Column::SessionId.is_in(chunk))
             .filter(Column::Status.eq(Status::Processing));
         found.extend(select.into_tuple::<SessionId>().all(db).await?);
     }

@@ -163,12 +163,12 @@ pub async fn delete(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> 
 #[boxed]
 pub async fn among(db: &Connection, tenant: TenantId, numbers: &[E164]) -> Result<Vec<E164>> {
     let mut found = Vec::new();
-    for chunk in numbers.chunks(500) {
+    for chunk in bulk::padded(numbers) {
         let select = owned(tenant)
             .select_only()
             .column(Column::PhoneNumber)
             .filter(Column::Status.eq(Status::Verified))
-            .filter(Column::PhoneNumber.is_in(chunk.iter().cloned()));
+            .filter(Column::PhoneNumber.is_in(chunk));
         found.extend(select.into_tuple::<E164>().all(db).await?);
     }
     Ok(found)

@@ -1,6 +1,6 @@
 //! Webhook endpoints: where a tenant's events go.
 use crate::{
-    boxed,
+    boxed, bulk,
     connection::Connection,
     error::{Error, Result},
     ids::{EndpointId, TenantId, TenantScoped},
@@ -181,11 +181,8 @@ pub async fn active(db: &Connection, tenant: TenantId, env: Env) -> Result<Vec<M
 #[boxed]
 pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
     let mut keys = Vec::with_capacity(ids.len());
-    for ids in ids.chunks(1000) {
-        let rows = Entity::find()
-            .filter(Column::Id.is_in(ids.iter().copied()))
-            .all(db)
-            .await?;
+    for ids in bulk::padded(ids) {
+        let rows = Entity::find().filter(Column::Id.is_in(ids)).all(db).await?;
         keys.extend(rows.iter().map(Model::key));
     }
     Ok(keys)

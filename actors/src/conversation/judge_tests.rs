@@ -6,13 +6,18 @@ mod chat_server;
 use super::*;
 use chat_server::{Answer, ChatServer};
 
+/// One that waits for its answer.
 fn judge(server: &ChatServer) -> Judge {
+    judge_within(server, Duration::from_secs(60))
+}
+
+fn judge_within(server: &ChatServer, limit: Duration) -> Judge {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     Judge::new(Some(Asks {
         provider: chat::Provider::new(&server.url(), None, "small").unwrap(),
         runtime: Handle::current(),
         clock: Clock::wall(),
-        limit: Duration::from_millis(500),
+        limit,
         wanted: Wanted {
             calls: true,
             recording: true,
@@ -138,7 +143,7 @@ async fn a_model_that_fails_has_said_nothing() {
         Answer::Hang,
     ] {
         let server = ChatServer::start_with(move |_, _| answer.clone()).await;
-        let mut judge = judge(&server);
+        let mut judge = judge_within(&server, Duration::from_millis(500));
         judge.hear("", "Enough of this.");
         assert_eq!(judge.last().await, None);
         assert!(!server.requests().is_empty());

@@ -1,7 +1,7 @@
 //! Sessions as they are asked for: one, some, a list.
 use super::{Column, Direction, Entity, Model, Status, owned};
 use crate::{
-    boxed,
+    boxed, bulk,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -65,13 +65,8 @@ pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Pag
 #[boxed]
 pub async fn of_ids(db: &Connection, ids: &[SessionId]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
-    for chunk in ids.chunks(500) {
-        found.extend(
-            Entity::find()
-                .filter(Column::Id.is_in(chunk.iter().copied()))
-                .all(db)
-                .await?,
-        );
+    for chunk in bulk::padded(ids) {
+        found.extend(Entity::find().filter(Column::Id.is_in(chunk)).all(db).await?);
     }
     Ok(found)
 }

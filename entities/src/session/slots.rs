@@ -1,7 +1,7 @@
 //! Sessions that are not over: who takes a slot, who waits for one, and which should have an actor.
 use super::{Column, Direction, Entity, Model, Phase, owned};
 use crate::{
-    boxed,
+    boxed, bulk,
     connection::Connection,
     error::Result,
     ids::{ApiKeyId, CampaignId, SessionId, TenantId, TenantScoped, TrunkId},
@@ -250,11 +250,11 @@ pub async fn count_queued(db: &Connection, tenant: TenantId, env: Env) -> Result
 #[boxed]
 pub async fn phases(db: &Connection, ids: &[SessionId]) -> Result<Vec<(SessionId, Phase)>> {
     let mut found = Vec::new();
-    for chunk in ids.chunks(500) {
+    for chunk in bulk::padded(ids) {
         let select = Entity::find()
             .select_only()
             .columns([Column::Id, Column::Phase])
-            .filter(Column::Id.is_in(chunk.iter().copied()));
+            .filter(Column::Id.is_in(chunk));
         found.extend(select.into_tuple::<(SessionId, Phase)>().all(db).await?);
     }
     Ok(found)

@@ -136,7 +136,8 @@ on_the_phone! {
         assert!(peer.heard("INVITE").iter().any(|heard| heard.header("From").is_some_and(is_other)));
     }
 
-    /// Ctrl-C while it rings, and while somebody talks: no telephone is left alone with the call.
+    /// Ctrl-C while it rings, and while somebody talks: no telephone is left alone with the call. One that is late confirms that
+    /// when the check has ended.
     async fn a_trial_call_that_is_stopped_is_hung_up(stage: &mut Stage) needs [Pjsip] {
         let mut rings = stage.telephone(json!({ "ring_ms": 60_000 }), json!({})).await;
         let mut talks = stage.telephone(json!({ "ring_ms": 100 }), json!({})).await;
@@ -149,17 +150,17 @@ on_the_phone! {
         let check = begin_check(stage, &ringing, &call);
         rings.is("EARLY").await;
         let (words, report) = stopped(check, "-INT");
-        assert_eq!(words, "stopped before anybody picked up: cancelled");
+        assert!(words.starts_with("stopped before anybody picked up: cancelled"), "{words}");
         let (_, said) = call_of(&report);
-        assert!(has_in_order(&said, "INVITE, CANCEL, 487 INVITE, ACK"), "{said:?}");
+        assert!(has_in_order(&said, "INVITE, CANCEL"), "{said:?}");
         rings.is("DISCONNECTED").await;
 
         let check = begin_check(stage, &talking, &call);
         talks.is("CONFIRMED").await;
         let (words, report) = stopped(check, "-TERM");
-        assert_eq!(words, "stopped after the pick-up: hung up");
+        assert!(words.starts_with("stopped after the pick-up: hung up"), "{words}");
         let (_, said) = call_of(&report);
-        assert!(has_in_order(&said, "INVITE, 200 INVITE, ACK, BYE, 200 BYE"), "{said:?}");
+        assert!(has_in_order(&said, "INVITE, 200 INVITE, ACK, BYE"), "{said:?}");
         talks.is("DISCONNECTED").await;
     }
 
@@ -178,7 +179,7 @@ on_the_phone! {
         peer.hears("INVITE", 1).await;
         let (words, _) = stopped(check, "-INT");
         assert!(words.contains("did not confirm within 2 s: the phone may ring on"), "{words}");
-        assert!(!peer.heard("CANCEL").is_empty());
+        peer.hears("CANCEL", 1).await;
     }
 
     /// The law of the workspace's calls holds, and is asked before anything is said to the peer.

@@ -82,21 +82,24 @@ on_the_phone! {
     /// 8, with a real telephone.
     async fn a_telephone_with_early_sound_is_reached(stage: &mut Stage) needs [Pjsip] {
         let heard = stage.file("heard.wav");
-        let mut telephone = stage.telephone(json!({ "early": true, "ring_ms": 2_000, "record": heard, "hang_up_ms": 3_000 }), json!({})).await;
+        let mut telephone = stage.telephone(json!({ "early": true, "ring_ms": 2_000, "record": heard, "hang_up_ms": 4_000 }), json!({})).await;
         let agent = stage.line(telephone.port).await;
         let id = stage.call(&agent, CALLEE, json!({})).await;
+        // It picks up no sooner.
+        let picks_up = telephone.hears("incoming", |_| true).await["at_ms"].as_u64().unwrap() + 2_000;
         let began = telephone.hears("recording", |_| true).await["at_ms"].as_u64().unwrap();
-        let picked_up = telephone.is("CONFIRMED").await["at_ms"].as_u64().unwrap();
+        telephone.is("CONFIRMED").await;
         telephone.hears("gone", |_| true).await;
         let loud = Sound::read(&heard).loud_ms();
         let first = began + loud.first().copied().unwrap_or_else(|| panic!("the agent was never heard"));
-        assert!(first + 40 >= picked_up, "heard at {first}, picked up at {picked_up}");
+        // A recorder that stands still for a moment does not make up for it.
+        assert!(first + 1_000 >= picks_up, "heard at {first}, picked up at {picks_up}");
         assert_eq!(end(&stage.ended(&id).await), ("completed", "completed"));
     }
 
     /// 9. A telephone that wants its 180 acknowledged (RFC 3262).
     async fn a_provisional_answer_is_acknowledged(stage: &mut Stage) needs [Pjsip] {
-        let mut telephone = stage.telephone(json!({ "ring_ms": 1_500, "hang_up_ms": 1_000 }), json!({ "prack": "required" })).await;
+        let mut telephone = stage.telephone(json!({ "ring_ms": 1_500, "hang_up_ms": 4_000 }), json!({ "prack": "required" })).await;
         let agent = stage.line(telephone.port).await;
         let id = stage.call(&agent, CALLEE, json!({})).await;
         let incoming = telephone.hears("incoming", |_| true).await;
@@ -120,7 +123,7 @@ on_the_phone! {
         assert!(invites.iter().all(|invite| invite.text == first.text), "the same request again and again");
         // Timer B is 32 s: after 0.5, 1.5, 3.5, 7.5, 15.5 and 31.5 s; the last one comes too late on a machine that is busy.
         let last = invites[invites.len() - 1].at.duration_since(first.at);
-        let in_time = (Duration::from_secs(15)..Duration::from_secs(33)).contains(&last);
+        let in_time = (Duration::from_secs(13)..Duration::from_secs(33)).contains(&last);
         assert!((6..=7).contains(&invites.len()) && in_time, "{} in {last:?}", invites.len());
         assert!(peer.heard("CANCEL").is_empty());
         // Somebody picks up all the same: nobody is left waiting on the line.

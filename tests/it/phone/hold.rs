@@ -54,7 +54,10 @@ on_the_phone! {
         let agent = stage.line(at.port()).await;
         let mut sipp = Scenario::new(scenarios::REFUSES_OFFERS, at.port()).with("rtp", ear.port()).start().await;
         let id = stage.call(&agent, CALLEE, json!({})).await;
-        sipp.sees("ACK", 3).await;
+        until("it has answered our offer", || {
+            sipp.messages().iter().any(|message| message.is_sent && message.header("CSeq") == Some("12 ACK"))
+        })
+        .await;
         let before = ear.packets().len();
         until("sound still comes", || ear.packets().len() > before + 20).await;
         assert!(ear.packets().iter().any(Packet::is_loud));

@@ -8,6 +8,7 @@ use crate::{
     world::phone::{
         byte_peer::{BytePeer, Heard, request, response, sdp},
         ear::Packet,
+        pause,
         sipp::Scenario,
         sound::{SENTENCE, Sound},
         until,
@@ -15,6 +16,9 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
+
+/// So often a caller tries: a machine whose sound is late refuses calls (503) before it looks whose they are.
+const TRIES: usize = 5;
 
 on_the_phone! {
     /// 22. A number of ours is called, and its agent talks.
@@ -93,9 +97,19 @@ on_the_phone! {
         stage.api.limit_concurrency(1).await;
         telephone.tell(json!({ "do": "call", "to": stage.uri(OURS) }));
         telephone.is("CONFIRMED").await;
-        let scenario = Scenario::new(scenarios::IS_REFUSED, at.port()).with("code", 486);
-        let mut sipp = scenario.calling(stage.sip, "+12025551002").start().await;
-        sipp.succeeds().await;
+        let mut is_busy = false;
+        for _ in 0..TRIES {
+            let scenario = Scenario::new(scenarios::IS_REFUSED, at.port()).with("code", 486);
+            let mut sipp = scenario.calling(stage.sip, "+12025551002").start().await;
+            sipp.ends().await;
+            is_busy = !sipp.got("486").is_empty();
+            if is_busy {
+                break;
+            }
+            assert!(!sipp.got("503").is_empty(), "{:#?}", sipp.messages());
+            pause(2_000).await;
+        }
+        assert!(is_busy, "its caller is never told that the slot is taken");
         telephone.tell(json!({ "do": "hang_up" }));
         telephone.is("DISCONNECTED").await;
         stage.operator(&["tenant", "suspend", "--workspace", "acme", "--reason", "x"]);
@@ -171,9 +185,14 @@ on_the_phone! {
         ear.breathes(media_of(first.body()));
         assert!(first.body().contains("m=audio") && first.header("Require") == Some("100rel"), "{}", first.text);
         until("the agent is heard", || ear.packets().iter().any(Packet::is_loud)).await;
-        let answers = peer.heard("200");
-        let of = |method: &str| answers.iter().find(|answer| answer.header("CSeq").unwrap().ends_with(method)).unwrap();
-        assert_eq!((of("PRACK").body(), of("INVITE").body()), ("", ""), "what was agreed on is not offered again");
+        let answers = |method: &str| {
+            let mut all = peer.heard("200");
+            all.retain(|answer| answer.header("CSeq").unwrap().ends_with(method));
+            all
+        };
+        // It may be read later than the sound.
+        until("the call is accepted", || !answers("INVITE").is_empty()).await;
+        assert_eq!((answers("PRACK")[0].body(), answers("INVITE")[0].body()), ("", ""), "what was agreed on is not offered again");
         let id = stage.has_come_in().await;
         stage.is(&id, "in_progress").await;
         peer.send(&inside(&first, "BYE", 3, "", ""), stage.sip);
@@ -313,7 +332,7 @@ on_the_phone! {
         let talking = ear.says(Sound::tone(300.0, 34_000), media_of(answer.body()), |packets| packets);
         let (bye, ()) = tokio::join!(peer.hears("BYE", 1), talking);
         let waited = bye.at.duration_since(answer.at);
-        assert!((Duration::from_secs(31)..Duration::from_secs(36)).contains(&waited), "{waited:?}");
+        assert!((Duration::from_secs(29)..Duration::from_secs(45)).contains(&waited), "{waited:?}");
         let answers = peer.heard("200");
         assert!((9..=12).contains(&answers.len()), "at 0, 0.5, 1.5, 3.5 s, then every 4 s: {}", answers.len());
         assert!(answers.iter().all(|other| other.text == answer.text));

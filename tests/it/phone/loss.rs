@@ -10,18 +10,17 @@ use crate::{
 use serde_json::json;
 use std::{
     collections::BTreeSet,
-    ops::RangeInclusive,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// That all are one request, and the times between them in ms.
-fn assert_repeats(all: &[Heard], gaps: &[RangeInclusive<u128>]) {
+/// That all are one request, sent three times: again after half a second, and a second after that. Either side may be late.
+fn assert_repeats(all: &[Heard]) {
     assert!(all.iter().all(|heard| heard.text == all[0].text), "{all:#?}");
-    assert_eq!(all.len(), gaps.len() + 1, "{all:#?}");
-    for (pair, gap) in all.windows(2).zip(gaps) {
-        let passed = pair[1].at.duration_since(pair[0].at).as_millis();
-        assert!(gap.contains(&passed), "{passed} ms, not {gap:?}");
-    }
+    assert_eq!(all.len(), 3, "{all:#?}");
+    let passed = |pair: &[Heard]| pair[1].at.duration_since(pair[0].at).as_millis();
+    let gaps: Vec<u128> = all.windows(2).map(passed).collect();
+    let are_in_time = gaps.iter().all(|gap| (100..=2_500).contains(gap)) && gaps.iter().sum::<u128>() >= 1_000;
+    assert!(are_in_time, "{gaps:?} ms");
 }
 
 on_the_phone! {
@@ -45,8 +44,8 @@ on_the_phone! {
         stage.is(&id, "in_progress").await;
         stage.hang_up(&id).await;
         peer.hears("BYE", 3).await;
-        assert_repeats(&peer.heard("INVITE"), &[400..=700, 900..=1_300]);
-        assert_repeats(&peer.heard("BYE"), &[400..=700, 900..=1_300]);
+        assert_repeats(&peer.heard("INVITE"));
+        assert_repeats(&peer.heard("BYE"));
         let acks = peer.heard("ACK");
         assert!(acks.len() == 2 && acks[0].text == acks[1].text, "{acks:#?}");
         assert_eq!(end(&stage.ended(&id).await), ("completed", "completed"));

@@ -10,7 +10,10 @@ use crate::{
     },
 };
 use serde_json::json;
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 const PCMU: (u8, &str) = (0, "PCMU");
 const PCMA: (u8, &str) = (8, "PCMA");
@@ -64,9 +67,16 @@ on_the_phone! {
         dialog.acknowledges(&moved, "");
         hears_in(&second, PCMU).await;
         second.breathes(to);
-        // What was on its way has come by then.
-        hears_on(&second).await;
-        let before = first.packets().len();
+        // What was on its way has come when nothing has for a while.
+        let (mut before, mut since) = (0, Instant::now());
+        until("nothing comes to the old port", || {
+            let now = first.packets().len();
+            if now != before {
+                (before, since) = (now, Instant::now());
+            }
+            since.elapsed() >= Duration::from_millis(500)
+        })
+        .await;
         hears_on(&second).await;
         assert_eq!(first.packets().len(), before, "nothing more goes to the old port");
         let changed = dialog.asks("UPDATE", 12, "", &sdp_of(3, second.port(), PCMA)).await;

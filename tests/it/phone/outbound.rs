@@ -7,12 +7,19 @@ use crate::{
     on_the_phone,
     world::phone::{
         ear::Packet,
-        sipp::Scenario,
+        sipp::{Message, Scenario},
         sound::{SENTENCE, Sound},
         until,
     },
 };
 use serde_json::json;
+use std::collections::BTreeSet;
+
+/// What was sent twice counts once.
+fn different(all: &[Message], header: &str) -> usize {
+    let of_each = all.iter().map(|message| message.header(header));
+    of_each.collect::<BTreeSet<_>>().len()
+}
 
 on_the_phone! {
     /// 1. Answered, talked to, and hung up by us.
@@ -39,7 +46,7 @@ on_the_phone! {
 
     /// 1, with a telephone that speaks: each side hears the other.
     async fn a_telephone_is_talked_to(stage: &mut Stage) needs [Pjsip] {
-        let speech = Sound::silence(3_500).then(Sound::of_mu_law(SENTENCE)).then(Sound::silence(3_000));
+        let speech = Sound::silence(6_000).then(Sound::of_mu_law(SENTENCE)).then(Sound::silence(3_000));
         let (says, heard) = (stage.recorded("says.wav", &speech), stage.file("heard.wav"));
         let mut telephone = stage.telephone(json!({ "ring_ms": 300, "play": says, "record": heard }), json!({})).await;
         let agent = stage.line(telephone.port).await;
@@ -65,14 +72,14 @@ on_the_phone! {
     async fn they_hang_up(stage: &mut Stage) needs [Sipp, Pjsip] {
         let at = stage.address();
         let agent = stage.line(at.port()).await;
-        let mut sipp = Scenario::new(scenarios::HANGS_UP, at.port()).with("talk", 1_500).start().await;
+        let mut sipp = Scenario::new(scenarios::HANGS_UP, at.port()).with("talk", 4_000).start().await;
         let id = stage.call(&agent, CALLEE, json!({})).await;
         let ended = stage.ended(&id).await;
         assert_eq!((end(&ended), ended["ended_by"].as_str()), (("completed", "completed"), Some("caller")), "{ended}");
         sipp.succeeds().await;
         assert_eq!(sipp.got("BYE"), [], "they had hung up already");
 
-        let mut telephone = stage.telephone(json!({ "hang_up_ms": 1_500 }), json!({})).await;
+        let mut telephone = stage.telephone(json!({ "hang_up_ms": 4_000 }), json!({})).await;
         let trunk = stage.trunk(telephone.port, json!({})).await;
         stage.number("+12025551001", &trunk, json!({})).await;
         let id = stage.call(&agent, CALLEE, json!({ "from_number": "+12025551001" })).await;
@@ -134,7 +141,8 @@ on_the_phone! {
         let ended = stage.ended(&id).await;
         assert_eq!(end(&ended), ("failed", "canceled"), "{ended}");
         sipp.succeeds().await;
-        assert_eq!((sipp.got("ACK").len(), sipp.got("BYE").len()), (1, 1));
+        assert!(!sipp.got("ACK").is_empty());
+        assert_eq!(different(&sipp.got("BYE"), "Via"), 1);
     }
 
     /// 20. Both hang up at once.
@@ -148,6 +156,6 @@ on_the_phone! {
         sipp.succeeds().await;
         let ended = stage.ended(&id).await;
         assert_eq!((end(&ended), ended["ended_by"].as_str()), (("completed", "completed"), Some("api")), "{ended}");
-        assert_eq!(sipp.got("200").len(), 1, "their BYE is answered");
+        assert_eq!(different(&sipp.got("200"), "CSeq"), 1, "their BYE is answered");
     }
 }

@@ -179,7 +179,7 @@ on_the_phone! {
         talk.until(stage, "user", QUESTION).await;
         talk.until(stage, "agent", "You said:").await;
         // As long as some of its letters.
-        pause(1_000).await;
+        pause(3_000).await;
         let (ended, sound) = talk.hang_up(stage).await;
         assert_eq!(end(&ended), ("completed", "completed"), "{ended}");
         assert!(!ears.log.with("sound").is_empty(), "its ears have heard nothing");

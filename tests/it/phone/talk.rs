@@ -119,8 +119,7 @@ on_the_phone! {
 
     /// 50. A machine: the message begins after its beep, and is said to its end.
     async fn a_message_is_left_after_the_beep(stage: &mut Stage) needs [Pjsip] {
-        let speech = || Sound::of_mu_law(SENTENCE).then(Sound::silence(200));
-        let greeting = Sound::silence(700).then(speech()).then(speech()).then(speech()).then(Sound::silence(400));
+        let greeting = Sound::silence(200).then(Sound::greeting()).then(Sound::silence(400));
         let beep = Sound::tone(1_000.0, 500);
         let beeps_at = greeting.ms();
         assert!(beeps_at > 3_500, "a greeting is longer than a person's hello: {beeps_at} ms");
@@ -138,7 +137,7 @@ on_the_phone! {
         let first = loud[0];
         // Both began with the call's sound, within a beat or two of each other.
         assert!(first + 100 >= beeps_at + 500, "it spoke at {first} ms, into the greeting that beeps at {beeps_at} ms");
-        assert!(first < beeps_at + 500 + 1_500, "{first} ms");
+        assert!(first < beeps_at + 500 + 3_000, "{first} ms");
         let spoken = loud.last().unwrap() - first;
         assert!(spoken > 1_500, "the whole message, not {spoken} ms of it");
         let started = stage.api.all("/v1/events").await.iter().filter(|event| event["type"] == "session.started").count();
@@ -179,7 +178,7 @@ on_the_phone! {
             person.is("CONFIRMED").await;
             stage.api.until(&timeline, has("bridged")).await;
             caller.tell(json!({ "do": "tone", "hz": 440 }));
-            pause(2_000).await;
+            pause(4_000).await;
             caller.tell(json!({ "do": "hang_up" }));
             person.is("DISCONNECTED").await;
             let ended = stage.ended(&id).await;
@@ -286,6 +285,8 @@ on_the_phone! {
         let agent = stage.agent(json!({})).await;
         stage.number(OURS, &trunk, json!({ "agent_id": agent["id"] })).await;
         let callers = Scenario::new(scenarios::CALLS, from.port()).with("talk", 60_000).with("rtp", ear.port()).times(4);
+        // All at once: when somebody has talked for a second, a machine whose sound is late refuses whoever comes.
+        let callers = callers.and(&["-r", "100"]);
         let mut sipp = callers.calling(stage.sip, OURS).start().await;
         let talks = |list: &Value| list["data"].as_array().unwrap().iter().filter(|call| call["status"] == "in_progress").count();
         let calls = stage.api.until("/v1/sessions?direction=inbound", |list| talks(list) == 4).await;
@@ -320,7 +321,7 @@ on_the_phone! {
         let began = Instant::now();
         stage.hang_up(&waiting.id).await;
         waiting.uses(stage, 0).await;
-        assert!(began.elapsed() < Duration::from_secs(5), "its turn is after ten: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(8), "its turn is after ten: {:?}", began.elapsed());
         assert_eq!(end(&stage.ended(&waiting.id).await), ("completed", "completed"));
         waiting.assert_nobody_else_was_called();
     }
@@ -342,7 +343,7 @@ on_the_phone! {
     async fn who_took_over_hangs_up(stage: &mut Stage) needs [Kamailio, Pjsip] {
         let exchange = Exchange::open(stage).await;
         let mut caller = exchange.telephone(stage, CALLEE, json!({})).await;
-        let mut person = exchange.telephone(stage, PERSON, json!({ "hang_up_ms": 1_500 })).await;
+        let mut person = exchange.telephone(stage, PERSON, json!({ "hang_up_ms": 4_000 })).await;
         let (id, _) = exchange.hand_over(stage, &mut caller).await;
         person.is("DISCONNECTED").await;
         caller.is("DISCONNECTED").await;

@@ -5,7 +5,7 @@ use crate::{
     world::phone::{
         byte_peer::{BytePeer, response},
         kamailio::{Kamailio, Settings},
-        pause,
+        pause, until,
     },
 };
 use serde_json::{Value, json};
@@ -58,9 +58,14 @@ on_the_phone! {
     /// 32. A registrar that wants longer registrations (423).
     async fn a_registration_that_is_too_brief(stage: &mut Stage) needs [] {
         let at = stage.address();
-        let peer = BytePeer::start(at, |heard, before| match (heard.what(), before) {
-            ("REGISTER", 0) => vec![response(&heard.text, "423 Interval Too Brief", "Min-Expires: 120\r\n", "")],
-            ("REGISTER", _) => {
+        let mut brief = String::new();
+        let peer = BytePeer::start(at, move |heard, _| match heard.what() {
+            // One that is sent again is answered as before.
+            "REGISTER" if brief.is_empty() || brief == heard.branch() => {
+                brief = heard.branch().to_owned();
+                vec![response(&heard.text, "423 Interval Too Brief", "Min-Expires: 120\r\n", "")]
+            }
+            "REGISTER" => {
                 let contact = heard.header("Contact").unwrap_or_default().split(';').next().unwrap_or_default().to_owned();
                 vec![response(&heard.text, "200 OK", &format!("Contact: {contact};expires=120\r\nExpires: 120\r\n"), "")]
             }
@@ -70,7 +75,7 @@ on_the_phone! {
         stage.number(OURS, &trunk, json!({})).await;
         let shown = stage.api.until(&path(&trunk), |trunk| trunk["state"]["registered_until"].is_string()).await;
         assert_eq!(shown["state"]["up"], true, "{shown}");
-        let asked = peer.heard("REGISTER");
+        let asked = peer.different("REGISTER");
         let seconds = |n: usize| {
             let heard: &crate::world::phone::byte_peer::Heard = &asked[n];
             let contact = heard.header("Contact").unwrap_or_default().rsplit_once("expires=").map(|(_, seconds)| seconds.to_owned());
@@ -79,7 +84,8 @@ on_the_phone! {
         assert_eq!((asked.len(), seconds(0), seconds(1)), (2, Some(60), Some(120)), "{asked:#?}");
         assert_eq!(asked[0].header("Call-ID"), asked[1].header("Call-ID"));
         stage.stop();
-        let last = peer.hears("REGISTER", 3).await;
+        until("it registers once more", || peer.different("REGISTER").len() > 2).await;
+        let last = &peer.different("REGISTER")[2];
         assert!(last.text.contains("xpires: 0") || last.text.contains("expires=0"), "it takes itself off: {}", last.text);
         stage.serve_again();
     }
@@ -122,7 +128,7 @@ on_the_phone! {
         speaks.store(true, Relaxed);
         stage.api.until(&path(&trunk), |trunk| trunk["state"]["up"] == true).await;
         stage.api.until(&campaign, |campaign| campaign["status"] == "completed").await;
-        assert_eq!(peer.heard("INVITE").len(), 2);
+        assert_eq!(peer.different("INVITE").len(), 2);
         for session in stage.api.all("/v1/sessions").await {
             assert_eq!(end(&session), ("busy", "busy"));
         }

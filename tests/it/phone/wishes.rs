@@ -3,7 +3,7 @@ use super::stage::{CALLEE, HELLO, OURS, Stage, end};
 use crate::{
     on_the_phone,
     world::{
-        phone::sound::{SENTENCE, Sound},
+        phone::sound::Sound,
         transcription_server::{Answer, TranscriptionServer},
     },
 };
@@ -86,8 +86,7 @@ on_the_phone! {
         })
         .await;
         stage.restart_with(&[("CALLBOARD_TRANSCRIPTION_URL", &server.url())]);
-        let speech = || Sound::of_mu_law(SENTENCE).then(Sound::silence(200));
-        let greeting = (0..5).fold(Sound::silence(700), |all, _| all.then(speech())).then(Sound::silence(20_000));
+        let greeting = Sound::silence(200).then(Sound::greeting()).then(Sound::silence(20_000));
         let says = stage.recorded("says.wav", &greeting);
         let telephone = stage.telephone(json!({ "play": says }), json!({})).await;
         let agent = stage.line(telephone.port).await;

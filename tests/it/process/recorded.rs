@@ -123,7 +123,7 @@ impl Stage {
 
     /// Waits until nothing is under way any more, and answers the dump of then.
     async fn quiet(&self, done: impl Fn(&Value) -> bool) -> Vec<Value> {
-        for _ in 0..200 {
+        for _ in 0..1_800 {
             let dump = self.dump();
             if dump.iter().all(&done) {
                 return dump;

@@ -58,6 +58,8 @@ struct Page {
     captions: Vec<String>,
     /// Frames that it has played.
     played: usize,
+    /// The last of them was silence, in the place of sound that is late.
+    is_waiting: bool,
     /// The line's time.
     at: Instant,
 }
@@ -66,6 +68,8 @@ impl Page {
     /// A call that rings for long enough is picked up in a browser.
     async fn join(world: &World, tenant: &Tenant, agent: &str) -> Page {
         let id = call(tenant, agent, "+15002345602", json!({})).await;
+        // Nothing of its dialling is on its way.
+        world.settle().await;
         let deps = world.deps();
         // A room's, of which what was on its line is recorded. With its new version it is read again.
         let is_a_rooms = "UPDATE sessions SET room_id = id, version = version + 1 WHERE phase <> 'ended'";
@@ -94,6 +98,7 @@ impl Page {
             talk: deps.runtime.spawn(talk.hold()),
             captions: Vec::new(),
             played: 0,
+            is_waiting: false,
             at: Instant::now(),
         }
     }
@@ -107,12 +112,24 @@ impl Page {
     /// Plays the next 20 ms; `false`: the agent is silent.
     fn frame(&mut self) -> bool {
         let due = self.at.max(Instant::now());
-        let is_silent = self.bridge.next_frame_at(due).is_none();
-        if !is_silent {
+        let frame = self.bridge.next_frame_at(due);
+        self.is_waiting = frame
+            .as_ref()
+            .is_some_and(|frame| frame.samples.iter().all(|sample| *sample == 0));
+        if frame.is_some() {
             self.at = due + Duration::from_millis(20);
             self.played += 1;
         }
-        !is_silent
+        frame.is_some()
+    }
+
+    /// After a frame. A pause in sound that is still being made is played as well: whoever makes it is given time, or the line's
+    /// would run away.
+    async fn let_run(&self) {
+        match self.is_waiting {
+            true => self.next_moment().await,
+            false => yield_now().await,
+        }
     }
 
     /// The talk runs on other threads: they are let run.
@@ -135,14 +152,15 @@ impl Page {
     /// Plays until so many captions are shown and the agent is silent again; answers the last.
     async fn play_until(&mut self, captions: usize) -> &str {
         loop {
-            let is_silent = !self.frame();
+            // Before the frame: a caption comes with its sound, which is then still playing.
             self.look();
-            if !is_silent {
-                // A pause in sound that is still being made is played as well: whoever makes it must be let run.
-                yield_now().await;
+            let is_shown = self.captions.len() >= captions;
+            if self.frame() {
+                self.let_run().await;
                 continue;
             }
-            if self.captions.len() >= captions {
+            if is_shown && !self.bridge.is_playing() {
+                self.look();
                 return self.captions.last().unwrap();
             }
             self.next_moment().await;
@@ -170,7 +188,7 @@ impl Page {
         let until = self.played + frames;
         while self.played < until {
             match self.frame() {
-                true => yield_now().await,
+                true => self.let_run().await,
                 false => self.next_moment().await,
             }
         }
@@ -228,7 +246,7 @@ impl Page {
     async fn end(mut self) -> Vec<String> {
         while !self.talk.is_finished() {
             match self.frame() {
-                true => yield_now().await,
+                true => self.let_run().await,
                 false => self.next_moment().await,
             }
         }

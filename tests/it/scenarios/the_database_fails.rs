@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// On PostgreSQL, behind a proxy; a commit is given up after a second.
+/// On PostgreSQL, behind a proxy; a commit is given up after five seconds.
 fn behind_a_proxy(scenario: impl AsyncFnOnce(&mut World, Proxy)) {
     run(Backend::Postgres, async |world| {
         let proxy = Proxy::before(world.database_url()).await;
         let through = json!(proxy.url);
         world
-            .change_settings(&[("database_url", through), ("commit_timeout_seconds", json!(1))])
+            .change_settings(&[("database_url", through), ("commit_timeout_seconds", json!(5))])
             .await;
         scenario(world, proxy).await;
     });

@@ -226,8 +226,20 @@ impl World {
         self.app.take().unwrap().abandon().await;
     }
 
+    /// While nobody listened another test may have been given the port: it ends some time.
+    async fn listen_again(&self) -> TcpListener {
+        let (address, wall) = (self.url.trim_start_matches("http://"), runtime::clock::Clock::wall());
+        for _ in 0..1_200 {
+            if let Ok(listener) = TcpListener::bind(address) {
+                return listener;
+            }
+            let _busy = wall.sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{address} stays taken");
+    }
+
     async fn start_again(&mut self) {
-        let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
+        let listener = self.listen_again().await;
         self.build(listener).await;
     }
 
@@ -276,7 +288,7 @@ impl World {
             .unwrap();
         assert!(rotated.status.success(), "{}", String::from_utf8_lossy(&rotated.stderr));
         self.settings["secret_key"] = new.into();
-        let listener = TcpListener::bind(self.url.trim_start_matches("http://")).unwrap();
+        let listener = self.listen_again().await;
         self.build(listener).await;
     }
 

@@ -143,10 +143,10 @@ impl Zoo {
     pub fn bytes_sent(&self) -> usize {
         self.log.bytes_sent.load(SeqCst)
     }
-    /// Waits until every connection has ended; false when one is still there after two seconds.
+    /// Waits until every connection has ended; false when one is still there after twenty seconds.
     pub async fn is_left(&self) -> bool {
         let mut open = self.log.open.subscribe();
-        tokio::time::timeout(Duration::from_secs(2), open.wait_for(|open| *open == 0))
+        tokio::time::timeout(Duration::from_secs(20), open.wait_for(|open| *open == 0))
             .await
             .is_ok()
     }

@@ -24,7 +24,7 @@ use str0m::{
 use tokio::sync::watch;
 
 /// How long its owner waits for anything.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Samples of 16 kHz that it keeps of what it hears: a minute. What comes later is counted only.
 const KEPT: usize = 16_000 * 60;
 /// What counts as sound: the root of the mean square of its samples, of 10 ms; 40 dB below full scale.

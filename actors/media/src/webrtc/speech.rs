@@ -120,8 +120,12 @@ impl Speech {
     fn skip(&mut self, due: Instant, now: Instant) -> Instant {
         let late = (now - due).as_millis() / EVERY.as_millis();
         let late = u32::try_from(late).unwrap_or(u32::MAX);
-        // Behind a pause there is nothing to catch up with.
-        let caught_up = if self.is_resting() { 0 } else { CATCH_UP };
+        // Behind a pause there is nothing to catch up with; what a microphone has heard is all sent.
+        let caught_up = match (self.steady, self.is_resting()) {
+            (true, _) => late,
+            (false, true) => 0,
+            (false, false) => CATCH_UP,
+        };
         let skipped = late.saturating_sub(caught_up);
         if skipped > 0 {
             // What follows comes after a pause.

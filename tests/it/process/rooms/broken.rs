@@ -48,7 +48,11 @@ fn links_that_are_not_good_show_one_page_and_open_nothing() {
         pages.push(page.value("document.documentElement.outerHTML").await);
         pages.dedup();
         assert_eq!(pages.len(), 1, "they differ");
-        assert!(stage.session_of(&room).await["status"] == "no_answer");
+        let session = format!("/v1/sessions/{}", room["session_id"].as_str().unwrap());
+        stage
+            .api
+            .until(&session, |session| session["status"] == "no_answer")
+            .await;
     });
 }
 

@@ -5,7 +5,7 @@ use runtime::clock::Clock;
 
 const HOUR_MS: i64 = 3_600_000;
 /// After so long a silence the agent has said what it had to say.
-const SILENT: Duration = Duration::from_millis(700);
+const SILENT: Duration = Duration::from_millis(2_000);
 
 /// Whoever speaks sooner cuts in on it.
 pub async fn until_silent(peer: &Peer) {
@@ -89,7 +89,7 @@ on_both! {
         let call = session(&tenant, &room).await;
         let latency = &call["latency"];
         assert_eq!(latency["turns"], 2, "{latency}");
-        assert!(latency["p95_ms"].as_u64().is_some_and(|ms| ms < 5_000), "{latency}");
+        assert!(latency["p95_ms"].as_u64().is_some_and(|ms| ms < 15_000), "{latency}");
         assert_eq!(turns(&tenant, &room).await, [3, 2]);
     }
 }

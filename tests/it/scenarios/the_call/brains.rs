@@ -67,11 +67,10 @@ fn last(request: &Value) -> &Value {
     request["messages"].as_array().unwrap().last().unwrap()
 }
 
-async fn booking(tenant: &Tenant, url: &str, name: &str) -> Value {
+async fn booking(tenant: &Tenant, url: &str, name: &str, timeout_ms: u32) -> Value {
     let parameters =
         json!({ "type": "object", "required": ["day"], "properties": { "day": { "enum": ["monday", "tuesday"] } } });
-    let function =
-        json!({ "name": name, "description": "Books a day.", "parameters": parameters, "url": url, "timeout_ms": 150 });
+    let function = json!({ "name": name, "description": "Books a day.", "parameters": parameters, "url": url, "timeout_ms": timeout_ms });
     tenant.api.post("/v1/functions", function).await.ok()["id"].clone()
 }
 
@@ -217,7 +216,7 @@ on_both! {
         think_with(world, &server).await;
         let tenant = world.tenant().await;
         let (quick, slow, broken) = (FunctionServer::start(|_| Reply::Json(json!({ "booked": true }))), FunctionServer::start(|_| Reply::Hang), FunctionServer::start(|_| Reply::Raw(500, b"sorry".into())));
-        let functions = [booking(&tenant, &quick.url, "book").await, booking(&tenant, &slow.url, "slow").await, booking(&tenant, &broken.url, "broken").await];
+        let functions = [booking(&tenant, &quick.url, "book", 60_000).await, booking(&tenant, &slow.url, "slow", 2_000).await, booking(&tenant, &broken.url, "broken", 60_000).await];
         let agent = agent(&tenant, json!({ "function_ids": functions, "brain": { "mode": "chat" } })).await;
         let id = call(&tenant, &agent, "+15002345600", script(&["Book a day.", "Thank you."])).await;
         world.advance(minutes(2)).await;
@@ -418,7 +417,7 @@ on_both! {
         speak_with(world, &server).await;
         let tenant = world.tenant().await;
         let function = FunctionServer::start(|_| Reply::Json(json!({ "booked": true })));
-        let booking = booking(&tenant, &function.url, "book").await;
+        let booking = booking(&tenant, &function.url, "book", 60_000).await;
         let agent = agent(&tenant, json!({ "prompt": "You are Ann.", "function_ids": [booking], "recording": { "enabled": true }, "brain": { "mode": "realtime", "model": "loud" } })).await;
         let id = call(&tenant, &agent, "+15002345600", script(&["Book a day.", "Thank you."])).await;
         world.advance(minutes(2)).await;

@@ -74,12 +74,12 @@ on_both! {
     async fn one_that_takes_too_long_is_not_waited_for(world: &mut World) {
         let tenant = world.tenant().await;
         let server = FunctionServer::start(|_| Reply::Hang);
-        let function = function(&tenant, &server.url, json!({ "timeout_ms": 150 })).await;
+        let function = function(&tenant, &server.url, json!({ "timeout_ms": 2_000 })).await;
         let agent = booking_agent(&tenant, &function, json!({ "day": "monday" })).await;
         let id = call(&tenant, &agent, "+15002345600", script()).await;
         world.advance(minutes(2)).await;
         let timeouts = told(&tenant, "function.timeout").await;
-        assert_eq!(timeouts, [json!({ "session_id": id, "function_id": function["id"], "name": "book", "timeout_ms": 150 })]);
+        assert_eq!(timeouts, [json!({ "session_id": id, "function_id": function["id"], "name": "book", "timeout_ms": 2_000 })]);
         let ended = &told(&tenant, "session.ended").await[0];
         assert_eq!(ended["function_invocations"][0]["status"], "timed_out");
         let words = said(&ended["transcript"]);

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_tungstenite::{connect_async, tungstenite::Message};
 
 /// A browser that does not answer a command within this time never will.
-const ANSWER: Duration = Duration::from_secs(60);
+const ANSWER: Duration = Duration::from_secs(120);
 /// Commands that are on their way to the browser.
 const QUEUE: usize = 64;
 

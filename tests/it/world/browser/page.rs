@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Milliseconds that a page may take until what a test waits for is so, on a slow machine with many tests at once.
-const LIMIT_MS: u32 = 45_000;
+const LIMIT_MS: u32 = 90_000;
 
 /// What the page is looked at with.
 #[derive(Clone, Copy, Debug, PartialEq)]

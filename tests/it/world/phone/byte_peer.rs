@@ -3,6 +3,7 @@
 //! It knows SIP by its text alone, with nothing of the service's.
 use super::{PATIENCE, pause};
 use std::{
+    collections::BTreeSet,
     net::{SocketAddr, UdpSocket},
     sync::{
         Arc, Mutex,
@@ -95,6 +96,13 @@ impl BytePeer {
     pub fn heard(&self, what: &str) -> Vec<Heard> {
         let mut all = self.heard.lock().unwrap().clone();
         all.retain(|heard| heard.what() == what);
+        all
+    }
+
+    /// The same, each once: whoever is late is sent it again.
+    pub fn different(&self, what: &str) -> Vec<Heard> {
+        let (mut all, mut branches) = (self.heard(what), BTreeSet::new());
+        all.retain(|heard| branches.insert(heard.branch().to_owned()));
         all
     }
 

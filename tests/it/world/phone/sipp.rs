@@ -182,19 +182,6 @@ impl Sipp {
         }
     }
 
-    /// Waits until that many have come in or gone out.
-    pub async fn sees(&mut self, what: &str, times: usize) {
-        let began = std::time::Instant::now();
-        while self.messages().iter().filter(|message| message.is(what)).count() < times {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "no {what} was seen, but {:#?}",
-                self.messages()
-            );
-            pause(20).await;
-        }
-    }
-
     /// Waits until it has played to its end, and everything was as its scenario wants it.
     pub async fn succeeds(&mut self) {
         let status = self.process.end().await;

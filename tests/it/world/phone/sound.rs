@@ -39,6 +39,12 @@ impl Sound {
         Self::at_8_khz(bytes.iter().map(|byte| linear(*byte)).collect())
     }
 
+    /// What a machine says, in one run: who waits between two words is a person, and a sender that is late seems to wait.
+    pub fn greeting() -> Self {
+        // Without the silence before and behind the sentence.
+        Self::of_mu_law(&SENTENCE[180 * 8..2_900 * 8].repeat(3))
+    }
+
     fn at_8_khz(samples: Vec<i16>) -> Self {
         Sound { rate: 8_000, samples }
     }

@@ -18,8 +18,14 @@ const KEY: &str = "sk-secret-1234";
 /// So little patience that tests of it are short.
 const SHORT: Limits = Limits {
     first_byte: Duration::from_millis(200),
-    silence: Duration::from_millis(200),
+    silence: Duration::from_millis(800),
     whole: Duration::from_secs(10),
+};
+
+/// As little while something is said, and all the time for its beginning.
+const SHORT_PAUSES: Limits = Limits {
+    first_byte: Duration::from_secs(60),
+    ..SHORT
 };
 
 fn key() -> Option<ApiKey> {

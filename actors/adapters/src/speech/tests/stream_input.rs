@@ -246,12 +246,12 @@ async fn each_failure_has_its_name() {
 /// A piece of a turn, whose end is not asked for.
 #[tokio::test]
 async fn silence_has_its_name() {
-    for (says, expected) in [
-        (vec![], (SpeechError::Timeout, 0)),
-        (vec![spoken("He", 100)], (SpeechError::Stalled, 4_800)),
+    for (says, limits, expected) in [
+        (vec![], SHORT, (SpeechError::Timeout, 0)),
+        (vec![spoken("He", 100)], SHORT_PAUSES, (SpeechError::Stalled, 4_800)),
     ] {
         let server = ElevenlabsServer::start_with(move |_, _| says.clone()).await;
-        let (talk, turn) = (elevenlabs(&server.url, SHORT), Turn::default());
+        let (talk, turn) = (elevenlabs(&server.url, limits), Turn::default());
         assert_eq!(heard(talk.speak(asked_in(&turn, "Hello"))).await, Err(expected));
         server.until("closed", 1).await;
     }

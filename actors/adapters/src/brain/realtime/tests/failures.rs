@@ -122,7 +122,7 @@ async fn silence_has_an_end() {
 
     let server = hang().say_nothing();
     let mut dumb = brain(&server);
-    dumb.patience.connect = Duration::from_millis(500);
+    dumb.patience.connect = Duration::from_secs(3);
     assert_eq!(
         why(turn(&mut dumb, Heard::Opening).await),
         "it did not confirm the session in time"

@@ -81,7 +81,7 @@ async fn what_is_not_understood_has_no_words_and_nobody_waits_for_long() {
     turn(&mut brain, over(300)).await.unwrap();
     assert_eq!(next(&mut words).await, "");
     for expected in ["No more", ""] {
-        brain.patience.words = Duration::from_millis(600);
+        brain.patience.words = Duration::from_secs(3);
         turn(&mut brain, over(300)).await.unwrap();
         assert_eq!(next(&mut words).await, expected);
     }
