@@ -18,7 +18,7 @@ const KEY: &str = "sk-secret-1234";
 /// So little patience that tests of it are short.
 const SHORT: Limits = Limits {
     first_byte: Duration::from_millis(200),
-    silence: Duration::from_millis(800),
+    silence: Duration::from_millis(200),
     whole: Duration::from_secs(10),
 };
 

@@ -269,12 +269,7 @@ async fn a_piece_has_its_time_from_its_turn_on() {
         _ => speaks(ask),
     })
     .await;
-    let limits = Limits {
-        first_byte: Duration::from_millis(1_500),
-        silence: Duration::from_secs(3),
-        ..SHORT
-    };
-    let (talk, turn) = (cartesia(&server, limits), Turn::default());
+    let (talk, turn) = (cartesia(&server, SHORT), Turn::default());
     let [first, second] = ["One,", "two."].map(|text| talk.speak(asked_in(&turn, text)));
     let its_turn = second.its_turn.clone().unwrap();
     // The first is silent in the middle for longer than the second could wait.
