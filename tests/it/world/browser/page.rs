@@ -236,6 +236,12 @@ impl Page {
         }
     }
 
+    /// Writes into a field, which is empty or whose text is kept.
+    pub async fn write(&self, selector: &str, text: &str) {
+        self.click(selector).await;
+        self.send("Input.insertText", json!({ "text": text })).await;
+    }
+
     /// Presses a key: `Tab`, `Enter`, `Escape`, `Space`, or what one types.
     pub async fn key(&self, key: &str) {
         let (name, code, number, text) = match key {
@@ -262,7 +268,7 @@ impl Page {
             .unwrap()
             .join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join(format!("room-{}-{name}.png", self.screen.name));
+        let file = folder.join(format!("{name}-{}.png", self.screen.name));
         std::fs::write(&file, STANDARD.decode(answer["data"].as_str().unwrap()).unwrap()).unwrap();
         file
     }
