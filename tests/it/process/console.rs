@@ -63,13 +63,12 @@ impl Stage {
     /// A tab in which somebody has signed in, on the way to a page of the console.
     async fn visit(&self, who: &str, path: &str, screen: Screen) -> Page {
         let page = self.browser.open(screen).await;
-        page.go(&self.url(path)).await;
-        // Nobody is signed in: it is said where to.
-        page.until("location.pathname === '/login' && document.getElementById('email') !== null")
-            .await;
+        // Nobody is signed in.
+        page.go_on(&self.url(path)).await;
+        assert_eq!(page.value("location.pathname").await, "/login");
         page.write("#email", who).await;
         page.write("#password", PASSWORD).await;
-        page.click("#login > button").await;
+        page.leave_by("#login > button").await;
         page.until("document.querySelector('#console h1') !== null").await;
         page
     }
