@@ -22,7 +22,7 @@ use argon2::{
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use entities::{Error, Result, db::Db, login, meta, user, values::Moment};
+use entities::{Error, Result, db::Db, ids::TenantId, login, membership, meta, user, values::Moment};
 use rules::commit::Commit;
 use runtime::keyring::sha256_hex;
 use zeroize::Zeroizing;
@@ -120,11 +120,10 @@ pub async fn signed_in(state: &State, token: &str) -> Result<Option<(user::Model
     let Some((login, user)) = login::find(&state.deps.db.read, &hash).await? else {
         return Ok(None);
     };
-    let times = state.deps.clock.times();
-    let (now, later) = (times.ours, times.later());
-    if later.since(login.created_at) >= LOGIN_ABSOLUTE || later.since(login.last_seen_at) >= LOGIN_IDLE {
+    if has_timed_out(state, &login) {
         return Ok(None);
     }
+    let now = state.deps.clock.now();
     if now.since(login.last_seen_at) >= std::time::Duration::from_secs(60) {
         let seen = hash.clone();
         state
@@ -140,6 +139,20 @@ pub async fn signed_in(state: &State, token: &str) -> Result<Option<(user::Model
             .await?;
     }
     Ok(Some((user, login)))
+}
+
+/// Has a session of the dashboard not ended, and is its user still a member of the workspace?
+pub async fn is_still_in(state: &State, tenant: TenantId, login_hash: &str) -> Result<bool> {
+    let db = &state.deps.db.read;
+    let Some((login, user)) = login::find(db, login_hash).await? else {
+        return Ok(false);
+    };
+    Ok(!has_timed_out(state, &login) && membership::role_of(db, tenant, user.id).await?.is_some())
+}
+
+fn has_timed_out(state: &State, login: &login::Model) -> bool {
+    let now = state.deps.clock.times().later();
+    now.since(login.created_at) >= LOGIN_ABSOLUTE || now.since(login.last_seen_at) >= LOGIN_IDLE
 }
 
 pub async fn sign_out(deps: &Deps, login_hash: String) -> Result<()> {

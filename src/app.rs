@@ -77,7 +77,7 @@ impl App {
             settings,
         });
         keep_up(state.clone().into_inner());
-        streams::watch_keys(state.clone().into_inner());
+        streams::watch_passes(state.clone().into_inner());
         Ok(App {
             state,
             threads,

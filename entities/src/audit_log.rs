@@ -1,5 +1,6 @@
 //! Who changed whose access: passwords, members, roles, keys, a workspace's settings. Rows are added, in the transaction of
-//! the act that they tell of, and forgotten when their time is over; none is ever changed.
+//! the act that they tell of, and forgotten when their time is over; none is ever changed, but for
+//! the answer to a request.
 use crate::{
     boxed, bulk,
     bulk::OnConflict,
@@ -10,7 +11,11 @@ use crate::{
     values::Moment,
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*, sea_query::StringLen};
+use sea_orm::{
+    DeriveActiveEnum, EnumIter, FromJsonQueryResult,
+    entity::prelude::*,
+    sea_query::{Expr, StringLen},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -65,6 +70,8 @@ pub enum Action {
     KeyCreated,
     KeyRevoked,
     WorkspaceChanged,
+    /// Something that may change what the workspace has, or a recording, in the console.
+    Requested,
 }
 
 /// Further details of an act: names and values.
@@ -76,6 +83,16 @@ pub struct Details(pub BTreeMap<String, serde_json::Value>);
 #[boxed]
 pub async fn add(db: &Connection, rows: &[Model]) -> Result<()> {
     bulk::save(db, rows, OnConflict::Fail).await.map(drop)
+}
+
+/// What a request was answered stands in its details; a row is added before that is known.
+#[boxed]
+pub async fn answered(db: &Connection, id: AuditLogId, details: Details) -> Result<()> {
+    let update = Entity::update_many()
+        .col_expr(Column::Details, Expr::value(details))
+        .filter(Column::Id.eq(id));
+    update.exec(db).await?;
+    Ok(())
 }
 
 /// What was done in a workspace.

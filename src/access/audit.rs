@@ -4,7 +4,7 @@ use entities::{
     Error, Result,
     audit_log::{self, Action, Actor, Details},
     connection::Connection,
-    ids::{TenantId, UserId},
+    ids::{AuditLogId, TenantId, UserId},
     login, membership, user,
     values::{Moment, Role},
 };
@@ -79,8 +79,22 @@ impl Author {
         subject: &str,
         details: &[(&str, Value)],
     ) -> Result<()> {
+        self.note_as(db, self.ids.next(), tenant, action, subject, details)
+            .await
+    }
+
+    /// The same, in a row of that id.
+    pub async fn note_as(
+        &self,
+        db: &Connection,
+        id: AuditLogId,
+        tenant: TenantId,
+        action: Action,
+        subject: &str,
+        details: &[(&str, Value)],
+    ) -> Result<()> {
         let row = self.row(Some(tenant), action, subject, details);
-        audit_log::add(db, &[row]).await
+        audit_log::add(db, &[audit_log::Model { id, ..row }]).await
     }
 
     /// Notes an act on an account: in each workspace that it belongs to, for their owners; once if it belongs to none.

@@ -1,4 +1,5 @@
 //! The dashboard's pages, compiled into the binary.
+pub mod console;
 pub mod docs;
 pub mod room;
 

@@ -8,7 +8,10 @@ use entities::{
     values::{Env, Role, Scope},
 };
 use runtime::ids::Ids;
-use std::future::{Ready, ready};
+use std::{
+    future::{Ready, ready},
+    sync::Arc,
+};
 
 /// What a route asks of its caller. Part of the route's declaration: there is no route without one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,28 +32,71 @@ pub enum Access {
     Fresh(Role),
 }
 
-/// The key behind a request.
+/// By what a request is admitted to a workspace.
+#[derive(Clone)]
+pub enum By {
+    Key(Box<api_key::Model>),
+    /// A page of the console, in which a member is signed in.
+    Member {
+        user_id: UserId,
+        login_hash: Arc<str>,
+    },
+}
+
+/// Who is behind a request for a workspace's objects: a program with its key, or a member in the console.
 #[derive(Clone)]
 pub struct Caller {
-    pub key: api_key::Model,
+    tenant_id: TenantId,
+    env: Env,
+    by: By,
     /// The id that an object made by this request is to have; given by its `Idempotency-Key`.
     pub object_id: Option<uuid::Uuid>,
 }
 
 impl Caller {
+    pub fn with_key(key: api_key::Model) -> Self {
+        Caller {
+            tenant_id: key.tenant_id,
+            env: key.env,
+            by: By::Key(Box::new(key)),
+            object_id: None,
+        }
+    }
+    /// Somebody signed in to the console, in one environment of a workspace.
+    pub fn signed_in(tenant_id: TenantId, env: Env, user_id: UserId, login_hash: &str) -> Self {
+        Caller {
+            tenant_id,
+            env,
+            by: By::Member {
+                user_id,
+                login_hash: login_hash.into(),
+            },
+            object_id: None,
+        }
+    }
     pub fn tenant_id(&self) -> TenantId {
-        self.key.tenant_id
+        self.tenant_id
     }
     pub fn env(&self) -> Env {
-        self.key.env
+        self.env
+    }
+    pub fn by(&self) -> &By {
+        &self.by
+    }
+    /// `None`: a member, whom no key's limits hold.
+    pub fn key(&self) -> Option<&api_key::Model> {
+        match &self.by {
+            By::Key(key) => Some(key),
+            By::Member { .. } => None,
+        }
     }
     /// Whose objects are the caller's.
     pub fn owner(&self) -> (TenantId, Env) {
-        (self.key.tenant_id, self.key.env)
+        (self.tenant_id, self.env)
     }
     /// An object of the caller's.
     pub fn own<I>(&self, id: I) -> TenantScoped<I> {
-        TenantScoped::new(self.key.tenant_id, self.key.env, id)
+        TenantScoped::new(self.tenant_id, self.env, id)
     }
     /// The id for a new object: the same one when a request is repeated after a crash.
     pub fn new_id<I: From<uuid::Uuid>>(&self, ids: &Ids) -> I {

@@ -16,6 +16,7 @@ use actors::{
     contact::intake::Given,
 };
 use entities::{
+    api_key,
     campaign::{self as store, Plan},
     campaign_hour, dispatch_block, dispatch_pause,
     ids::CampaignId,
@@ -55,7 +56,7 @@ pub async fn run(
         id: claimed(&caller),
         plan,
         contacts,
-        api_key: caller.key.clone(),
+        api_key: caller.key().cloned(),
     };
     let (key, added) = campaign::run(&state.deps, caller.owner(), asked).await?;
     Ok(HttpResponse::Created().json(CampaignRunView {
@@ -116,7 +117,7 @@ pub async fn start(
 ) -> ApiResult<web::Json<CampaignView>> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     let agent = plan::check_start(&state.deps, &row).await?;
-    plan::check_key(&state.deps, agent.as_ref(), &caller.key)?;
+    plan::check_key(&state.deps, agent.as_ref(), caller.key())?;
     check_list(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
     command(
@@ -126,7 +127,7 @@ pub async fn start(
         Command::Start {
             agent: agent.map(Box::new),
             contacts,
-            api_key_id: caller.key.counted(),
+            api_key_id: caller.key().and_then(api_key::Model::counted),
         },
     )
     .await

@@ -166,7 +166,7 @@ pub async fn stream(
             None => event::last_id(&state.deps.db.read).await?,
         },
         beat: tokio::time::Instant::now() + HEARTBEAT,
-        key_ended: place.key_ended(),
+        pass_ended: place.pass_ended(),
         ready: VecDeque::from([Bytes::from_static(b": connected\n\n")]),
         state: state.clone(),
         _place: place,
@@ -187,7 +187,7 @@ struct Watching {
     tenant: TenantId,
     env: Env,
     beat: tokio::time::Instant,
-    key_ended: watch::Receiver<bool>,
+    pass_ended: watch::Receiver<bool>,
     /// The last event sent.
     last: Option<EventId>,
     /// There may be events in the database that were not sent.
@@ -205,7 +205,7 @@ impl Watching {
     /// The next piece of the stream; `None` ends it.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let ControlFlow::Break(chunk) = at_hand(&mut self.ready, &self.key_ended) {
+            if let ControlFlow::Break(chunk) = at_hand(&mut self.ready, &self.pass_ended) {
                 return chunk;
             }
             if self.behind {
@@ -214,7 +214,7 @@ impl Watching {
             }
             tokio::select! {
                 _ = self.ending.changed() => return None,
-                _ = self.key_ended.changed() => return None,
+                _ = self.pass_ended.changed() => return None,
                 () = heartbeat(self.beat) => {
                     self.beat = tokio::time::Instant::now() + HEARTBEAT;
                     return Some(Bytes::from_static(b": heartbeat\n\n"));

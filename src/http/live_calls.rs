@@ -267,7 +267,7 @@ pub async fn stream_turns(
         over: false,
         live,
         ending,
-        key_ended: place.key_ended(),
+        pass_ended: place.pass_ended(),
     };
     let (turns, over) = match look(&state, &caller, &row).await? {
         Look::Live(session) => (session.log.turns, false),
@@ -293,13 +293,13 @@ struct Hearing {
     over: bool,
     live: broadcast::Receiver<(usize, Turn)>,
     ending: watch::Receiver<bool>,
-    key_ended: watch::Receiver<bool>,
+    pass_ended: watch::Receiver<bool>,
 }
 
 impl Hearing {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let ControlFlow::Break(chunk) = at_hand(&mut self.ready, &self.key_ended) {
+            if let ControlFlow::Break(chunk) = at_hand(&mut self.ready, &self.pass_ended) {
                 return chunk;
             }
             if self.over {
@@ -308,7 +308,7 @@ impl Hearing {
             let beat = tokio::time::Instant::now() + HEARTBEAT;
             tokio::select! {
                 _ = self.ending.changed() => return None,
-                _ = self.key_ended.changed() => return None,
+                _ = self.pass_ended.changed() => return None,
                 () = heartbeat(beat) => return Some(Bytes::from_static(b": heartbeat\n\n")),
                 heard = self.live.recv() => match heard {
                     Ok((place, turn)) if place >= self.next => {

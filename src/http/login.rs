@@ -4,7 +4,7 @@ use super::{
     device,
     error::{ApiError, ApiResult},
     extract::{Json, SMALL},
-    middleware, transport,
+    signed_in, transport,
     views::{MembershipView, SignedInView, UserView},
 };
 use crate::{
@@ -52,7 +52,7 @@ pub async fn sign_up(
     request: HttpRequest,
     Json(asked): Json<SignUp, SMALL>,
 ) -> ApiResult<HttpResponse> {
-    middleware::same_origin(&request)?;
+    signed_in::same_origin(&request)?;
     transport::keeps_cookies(&state, &request)?;
     device::admit_new(&state, &request, &asked.email)?;
     let token = asked.token.clone().map(Zeroizing::new);
@@ -115,7 +115,7 @@ pub async fn log_in(
     request: HttpRequest,
     Json(asked): Json<LogIn, SMALL>,
 ) -> ApiResult<HttpResponse> {
-    middleware::same_origin(&request)?;
+    signed_in::same_origin(&request)?;
     transport::keeps_cookies(&state, &request)?;
     // Counted before the password is looked at, so that guessing in parallel gains nothing.
     let (found, is_known) = device::admit(&state, &request, &asked.email).await?;

@@ -1,11 +1,13 @@
 //! In front of every route: request id, who is calling, what the key may do, how often.
 use super::{
-    caller::{Access, Caller, Member},
+    caller::{Access, Caller},
+    console::{self, Noted, Place},
     error::{ApiError, ApiResult, REQUEST_ID},
     extract::header_text,
     idempotency,
     peer::{peer, state_of},
     rate_limits::Left,
+    signed_in::{self, Asks, Bodies},
     unread::Unread,
 };
 use crate::{access, state::State};
@@ -38,6 +40,7 @@ pub async fn frame(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    console::enter(&mut request);
     let state = state_of(request.request());
     let unread = Unread::watch(&mut request);
     let id = format!("req_{}", state.deps.ids.next::<uuid::Uuid>().simple());
@@ -123,22 +126,19 @@ pub async fn admit(
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let state = state_of(request.request());
     let mut left = None;
-    let admitted = match access {
-        Access::Public => Ok(()),
-        Access::AnyKey => admit_key(&state, &mut request, None, &mut left).await,
-        Access::Needs(scope) => admit_key(&state, &mut request, Some(scope), &mut left).await,
-        Access::NeedsOrLink(_) if request.query_string().contains("sig=") => Ok(()),
-        Access::NeedsOrLink(scope) => admit_key(&state, &mut request, Some(scope), &mut left).await,
-        Access::SignedIn => admit_user(&state, &request, None, false, &mut left).await,
-        Access::Member(role) => admit_user(&state, &request, Some(role), false, &mut left).await,
-        Access::Fresh(role) => admit_user(&state, &request, Some(role), true, &mut left).await,
+    let admitted = match console::place_of(request.request()) {
+        Some(place) => admit_console(&state, &request, access, &place, &mut left).await,
+        None => admit_here(&state, &mut request, access, &mut left).await.map(|()| None),
     };
-    if let Err(error) = admitted {
-        // Not `Err`: that would skip what the outer layers add.
-        let mut response = request.into_response(error.error_response());
-        show_rate(&mut response, left);
-        return Ok(response);
-    }
+    let noted = match admitted {
+        Ok(noted) => noted,
+        Err(error) => {
+            // Not `Err`: that would skip what the outer layers add.
+            let mut response = request.into_response(error.error_response());
+            show_rate(&mut response, left);
+            return Ok(response);
+        }
+    };
     let caller = request.extensions().get::<Caller>().cloned();
     let key = match idempotency_key(request.request()) {
         Ok(key) => key,
@@ -148,8 +148,52 @@ pub async fn admit(
         (&Method::POST, Some(caller), Some(key)) => idempotency::once(&state, caller, key, request, next).await?,
         _ => next.call(request).await?.map_into_boxed_body(),
     };
+    if let Some(noted) = noted {
+        console::answered(&state, noted, response.status()).await;
+    }
     show_rate(&mut response, left);
     Ok(response)
+}
+
+async fn admit_here(
+    state: &State,
+    request: &mut ServiceRequest,
+    access: Access,
+    left: &mut Option<Left>,
+) -> ApiResult<()> {
+    let slug = request.match_info().get("slug").unwrap_or_default().to_owned();
+    let user = |role: Option<Role>, fresh| Asks {
+        workspace: role.map(|role| (&*slug, role)),
+        fresh,
+        bodies: Bodies::Json,
+    };
+    let asks = match access {
+        Access::Public => return Ok(()),
+        Access::NeedsOrLink(_) if request.query_string().contains("sig=") => return Ok(()),
+        Access::AnyKey => return admit_key(state, request, None, left).await,
+        Access::Needs(scope) | Access::NeedsOrLink(scope) => return admit_key(state, request, Some(scope), left).await,
+        Access::SignedIn => user(None, false),
+        Access::Member(role) => user(Some(role), false),
+        Access::Fresh(role) => user(Some(role), true),
+    };
+    let member = signed_in::admit(state, request.request(), asks, left).await?;
+    request.extensions_mut().insert(member);
+    Ok(())
+}
+
+async fn admit_console(
+    state: &State,
+    request: &ServiceRequest,
+    access: Access,
+    place: &Place,
+    left: &mut Option<Left>,
+) -> ApiResult<Option<Noted>> {
+    match access {
+        Access::Needs(_) | Access::NeedsOrLink(_) => console::admit(state, request, place, left).await,
+        Access::Public | Access::AnyKey | Access::SignedIn | Access::Member(_) | Access::Fresh(_) => {
+            Err(console::no_such_route(request.path()))
+        }
+    }
 }
 
 fn idempotency_key(request: &HttpRequest) -> ApiResult<Option<String>> {
@@ -195,7 +239,7 @@ async fn admit_key(
         )));
     }
     state.keys_used.note(key.id, state.deps.clock.now());
-    request.extensions_mut().insert(Caller { key, object_id: None });
+    request.extensions_mut().insert(Caller::with_key(key));
     Ok(())
 }
 
@@ -231,67 +275,4 @@ async fn authenticate(state: &State, request: &HttpRequest) -> ApiResult<api_key
     } else {
         Err(invalid())
     }
-}
-
-async fn admit_user(
-    state: &State,
-    request: &ServiceRequest,
-    role: Option<Role>,
-    fresh: bool,
-    left: &mut Option<Left>,
-) -> ApiResult<()> {
-    let http = request.request();
-    if !http.method().is_safe() {
-        same_origin(http)?;
-    }
-    let signed_out = || ApiError::unauthenticated("you are not signed in");
-    let token = http.cookie(state.cookie_name()).ok_or_else(signed_out)?;
-    let (user, login) = access::signed_in(state, token.value()).await?.ok_or_else(signed_out)?;
-    state.limits.dashboard(&login.token_hash, left)?;
-    let mut workspace = None;
-    if let Some(role) = role {
-        let slug = http.match_info().get("slug").unwrap_or_default();
-        let memberships = entities::membership::of_user(&state.deps.db.read, user.id).await?;
-        let found = memberships.into_iter().find(|(tenant, _)| tenant.slug == slug);
-        let (tenant, has) = found.ok_or_else(|| ApiError::not_found("no such workspace"))?;
-        if has < role {
-            return Err(ApiError::forbidden(
-                "your role in this workspace does not allow this; ask an owner",
-            ));
-        }
-        workspace = Some((tenant, has));
-    }
-    // After the role: whoever may not do it at all is not asked for a password.
-    if fresh && !access::is_fresh(&login, state.deps.clock.now()) {
-        return Err(ApiError::password_wanted());
-    }
-    request.extensions_mut().insert(Member {
-        user,
-        login_hash: login.token_hash,
-        workspace,
-    });
-    Ok(())
-}
-
-/// Against requests that another site makes in a signed-in browser: JSON only, and from our own pages only.
-pub fn same_origin(request: &HttpRequest) -> ApiResult<()> {
-    let has_body = *request.method() != Method::DELETE;
-    if has_body && !request.content_type().eq_ignore_ascii_case("application/json") {
-        return Err(ApiError::unsupported_media_type("application/json"));
-    }
-    let foreign = || ApiError::forbidden("this request does not come from the dashboard's own pages");
-    if let Some(site) = header_text(request, "sec-fetch-site") {
-        return if matches!(&*site, "same-origin" | "none") {
-            Ok(())
-        } else {
-            Err(foreign())
-        };
-    }
-    // Without either header it is no browser: there is no session of somebody else's to ride on.
-    let Some(origin) = header_text(request, "origin") else {
-        return Ok(());
-    };
-    let host = header_text(request, "host").unwrap_or_default();
-    let same = origin.split_once("://").is_some_and(|(_, authority)| authority == host);
-    if same { Ok(()) } else { Err(foreign()) }
 }

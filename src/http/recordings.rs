@@ -177,7 +177,7 @@ pub async fn audio(
     let (row, key) = match caller {
         Some(caller) => (
             store::load(&state.deps.db.read, caller.own(id)).await?,
-            Some(caller.key.id),
+            caller.key().map(|key| key.id),
         ),
         None => {
             let owner = store::owner_of(&state.deps.db.read, id).await?.ok_or_else(no_such)?;

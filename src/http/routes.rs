@@ -243,7 +243,9 @@ table! {
     GET "/" Public, dashboard::home, "The dashboard.", 200;
     GET "/login" Public, dashboard::login, "The dashboard's sign-in page.", 200;
     GET "/setup" Public, dashboard::setup, "The set-up page that the first start links to.", 200;
+    GET "/t/{path:.*}" Public, dashboard::console::page, "The console: workspace, environment and page are in the path.", 200;
     GET "/assets/{name}" Public, dashboard::asset, "Style and script of the dashboard.", 200;
+    GET "/assets/{hash}/{path:.*}" Public, dashboard::console::asset, "Style and script of the console.", 200;
 }
 
 /// Puts them all into an app, each behind its gate.

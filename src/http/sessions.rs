@@ -12,7 +12,7 @@ use actix_web::{
 };
 use actors::session::{self, New, intake::IfClosed};
 use entities::{
-    Error, agent_version, api_key,
+    Error, agent_version,
     ids::{AgentId, SessionId, TenantScoped},
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail},
     values::{Bounded, E164, Metadata, Moment, Text, Variables, Zone},
@@ -120,7 +120,7 @@ impl Create {
             voicemail: self.voicemail,
             recording: self.recording,
             sandbox: self.sandbox,
-            api_key: Some(caller.key.clone()).filter(api_key::Model::has_limits),
+            api_key: caller.key().filter(|key| key.has_limits()).cloned(),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with their keys.
-use super::{caller::Caller, error::ApiResult};
+//! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with the key or the sign-in
+//! that they were admitted by.
+use super::{caller::Caller, error::ApiResult, open_streams::Pass};
 use crate::{access, state::State};
 use actix_web::{
     HttpResponse,
     web::{Bytes, Data},
 };
-use entities::{api_key, ids::ApiKeyId};
+use entities::{Result, api_key};
 use futures_util::Stream;
 use runtime::bulkhead::Permit;
 use std::{
@@ -16,34 +17,45 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How often the keys of open streams are looked at: another process may revoke them, too.
-const LOOK_AT_KEYS: Duration = Duration::from_secs(2);
+/// How often it is looked whether they are still valid: another process may revoke a key, too.
+const LOOK: Duration = Duration::from_secs(2);
 
-/// Ends streams whose keys are no longer valid. Sets no alarm while there are none.
-pub fn watch_keys(state: Arc<State>) {
+/// Ends streams of keys and sign-ins that are no longer valid. Sets no alarm while there are none.
+pub fn watch_passes(state: Arc<State>) {
     state.deps.runtime.clone().spawn(async move {
         let (streams, clock) = (&state.streams, &state.deps.clock);
         loop {
             streams.opened.notified().await;
             let mut busy = std::mem::take(&mut streams.lock().busy);
-            while let Some(keys) = streams.keys() {
-                let now = clock.times().later();
-                let valid = match api_key::of_ids(&state.deps.db.read, &keys).await {
-                    Ok(rows) => rows
-                        .into_iter()
-                        .filter(|row| access::is_valid(row, now))
-                        .map(|row| row.id)
-                        .collect(),
-                    Err(error) => {
-                        tracing::warn!(%error, "the keys of event streams could not be checked: the streams end, and their clients reconnect");
-                        HashSet::new()
-                    }
-                };
-                streams.end(&keys, &valid);
-                busy = clock.busy_until(clock.now().plus(LOOK_AT_KEYS), busy).await;
+            while let Some(passes) = streams.passes() {
+                let valid = valid(&state, &passes).await.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "it could not be checked who may have event streams: they end, and their clients reconnect");
+                    HashSet::new()
+                });
+                streams.end(&passes, &valid);
+                busy = clock.busy_until(clock.now().plus(LOOK), busy).await;
             }
         }
     });
+}
+
+async fn valid(state: &State, passes: &[Pass]) -> Result<HashSet<Pass>> {
+    let (db, now) = (&state.deps.db.read, state.deps.clock.times().later());
+    let keys = passes.iter().filter_map(|pass| match pass {
+        Pass::Key(id) => Some(*id),
+        Pass::Login(..) => None,
+    });
+    let keys = api_key::of_ids(db, &keys.collect::<Vec<_>>()).await?;
+    let keys = keys.into_iter().filter(|row| access::is_valid(row, now));
+    let mut valid: HashSet<Pass> = keys.map(|row| Pass::Key(row.id)).collect();
+    for pass in passes {
+        if let Pass::Login(tenant, login_hash) = pass
+            && access::is_still_in(state, *tenant, login_hash).await?
+        {
+            valid.insert(pass.clone());
+        }
+    }
+    Ok(valid)
 }
 
 /// The answer whose body is a stream of server-sent events. Nothing on the way may keep it, or hold it back.
@@ -55,9 +67,9 @@ pub fn server_sent(body: impl Stream<Item = Result<Bytes, actix_web::Error>> + '
         .streaming(body)
 }
 
-/// What an open stream does before it waits: it ends with its key, else it sends what is `ready`.
-pub fn at_hand(ready: &mut VecDeque<Bytes>, key_ended: &watch::Receiver<bool>) -> ControlFlow<Option<Bytes>> {
-    if *key_ended.borrow() {
+/// What an open stream does before it waits: it ends with what it was admitted by, else it sends what is `ready`.
+pub fn at_hand(ready: &mut VecDeque<Bytes>, pass_ended: &watch::Receiver<bool>) -> ControlFlow<Option<Bytes>> {
+    if *pass_ended.borrow() {
         return ControlFlow::Break(None);
     }
     match ready.pop_front() {
@@ -66,10 +78,10 @@ pub fn at_hand(ready: &mut VecDeque<Bytes>, key_ended: &watch::Receiver<bool>) -
     }
 }
 
-/// One open stream: counted for its workspace, and told when its key is no longer valid.
+/// One open stream: counted for its workspace, and told when what it was admitted by is no longer valid.
 pub struct StreamPlace {
     state: Data<State>,
-    key: ApiKeyId,
+    pass: Pass,
     ended: watch::Receiver<bool>,
     _permit: Permit,
 }
@@ -77,27 +89,30 @@ pub struct StreamPlace {
 impl StreamPlace {
     pub fn take(state: &Data<State>, caller: &Caller) -> ApiResult<Self> {
         let permit = state.bulkheads.stream(caller.tenant_id())?;
-        let key = caller.key.id;
+        let pass = Pass::of(caller.tenant_id(), caller.by());
         let mut open = state.streams.lock();
         if !open.watched {
             open.watched = true;
             open.busy = state.deps.clock.busy();
             state.streams.opened.notify_one();
         }
-        let (of_key, ended) = open.by_key.entry(key).or_insert_with(|| (0, watch::channel(false).0));
-        *of_key += 1;
+        let (count, ended) = open
+            .by_pass
+            .entry(pass.clone())
+            .or_insert_with(|| (0, watch::channel(false).0));
+        *count += 1;
         let ended = ended.subscribe();
         drop(open);
         Ok(StreamPlace {
             state: state.clone(),
-            key,
+            pass,
             ended,
             _permit: permit,
         })
     }
 
-    /// Turns true when the key is no longer valid.
-    pub fn key_ended(&self) -> watch::Receiver<bool> {
+    /// Turns true when it is no longer valid.
+    pub fn pass_ended(&self) -> watch::Receiver<bool> {
         self.ended.clone()
     }
 }
@@ -105,10 +120,10 @@ impl StreamPlace {
 impl Drop for StreamPlace {
     fn drop(&mut self) {
         let mut open = self.state.streams.lock();
-        if let Some((of_key, _)) = open.by_key.get_mut(&self.key) {
-            *of_key -= 1;
-            if *of_key == 0 {
-                open.by_key.remove(&self.key);
+        if let Some((count, _)) = open.by_pass.get_mut(&self.pass) {
+            *count -= 1;
+            if *count == 0 {
+                open.by_pass.remove(&self.pass);
             }
         }
     }

@@ -77,8 +77,8 @@ pub struct Run {
     pub plan: Plan,
     /// 1 to 10,000 of [`intake::Given`], each with its own errors.
     pub contacts: Vec<serde_json::Value>,
-    /// The key that asks for it.
-    pub api_key: api_key::Model,
+    /// The key that asks for it; `None`: a member does, in the console.
+    pub api_key: Option<api_key::Model>,
 }
 
 /// The most contacts of one request.
@@ -103,8 +103,8 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
     // It starts at once: it must have what it writes.
     MessageTemplate::check(&plan)?;
     let agent = plan::agent_of(deps, owner.0, &plan).await?;
-    plan::check_key(deps, agent.as_ref(), &api_key)?;
-    let api_key_id = api_key.counted();
+    plan::check_key(deps, agent.as_ref(), api_key.as_ref())?;
+    let api_key_id = api_key.and_then(|key| key.counted());
     let key = key(deps, owner, id);
     let reading = Reading::of(&plan, tenant::country(&deps.db.read, owner.0).await?)?;
     let sorted = intake::sort(deps, key, &reading, given);

@@ -138,8 +138,10 @@ pub async fn agent_of(deps: &Deps, tenant: TenantId, plan: &Plan) -> Result<Opti
 }
 
 /// Would none of its calls ever leave with the key that starts it, because one alone may cost more than all of a day?
-pub fn check_key(deps: &Deps, agent: Option<&AgentSnapshot>, key: &api_key::Model) -> Result<()> {
-    let Some(agent) = agent else { return Ok(()) };
+pub fn check_key(deps: &Deps, agent: Option<&AgentSnapshot>, key: Option<&api_key::Model>) -> Result<()> {
+    let (Some(agent), Some(key)) = (agent, key) else {
+        return Ok(());
+    };
     let seconds = agent.definition.max_duration_seconds.get();
     let most = cost(deps.limits.call_price_cents_per_minute, seconds);
     intake::fits_a_day(key, most, "of its agent ")

@@ -1,6 +1,7 @@
 //! The API's frame: who may come in, what is refused and how, streams.
 mod access;
 mod bad_input;
+mod console;
 mod dashboard;
 mod every_route;
 mod limits;

@@ -1,6 +1,7 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
 mod access;
 mod calls;
+mod console;
 mod held;
 mod kills;
 mod migrations;

@@ -134,24 +134,36 @@ impl Page {
     }
 
     pub async fn go(&self, url: &str) {
-        self.load("Page.navigate", json!({ "url": url })).await;
+        self.loads(1, self.load("Page.navigate", json!({ "url": url }))).await;
+    }
+
+    /// To a page that leads to another one by itself.
+    pub async fn go_on(&self, url: &str) {
+        self.loads(2, self.load("Page.navigate", json!({ "url": url }))).await;
     }
 
     pub async fn reload(&self) {
-        self.load("Page.reload", json!({})).await;
+        self.loads(1, self.load("Page.reload", json!({}))).await;
+    }
+
+    /// Presses what leads to another page.
+    pub async fn leave_by(&self, selector: &str) {
+        self.loads(1, self.click(selector)).await;
     }
 
     async fn load(&self, method: &str, params: Value) {
-        let mut loads = self.link.loads(&self.tab);
-        let before = *loads.borrow_and_update();
         let answer = self.send(method, params).await;
         assert!(answer["errorText"].is_null(), "{method}: {answer}");
+    }
+
+    /// Does it, and waits until so many pages were loaded by that.
+    async fn loads(&self, pages: usize, act: impl Future<Output = ()>) {
+        let mut loads = self.link.loads(&self.tab);
+        let before = *loads.borrow_and_update();
+        act.await;
         let limit = std::time::Duration::from_millis(LIMIT_MS.into());
-        let loaded = tokio::time::timeout(limit, loads.wait_for(|loads| *loads > before)).await;
-        assert!(
-            loaded.is_ok_and(|loaded| loaded.is_ok()),
-            "{method}: nothing was loaded"
-        );
+        let loaded = tokio::time::timeout(limit, loads.wait_for(|loads| *loads >= before + pages)).await;
+        assert!(loaded.is_ok_and(|loaded| loaded.is_ok()), "nothing was loaded");
     }
 
     /// The value of an expression; of a promise: what it comes to.
@@ -236,6 +248,12 @@ impl Page {
         }
     }
 
+    /// Writes into a field, which is empty or whose text is kept.
+    pub async fn write(&self, selector: &str, text: &str) {
+        self.click(selector).await;
+        self.send("Input.insertText", json!({ "text": text })).await;
+    }
+
     /// Presses a key: `Tab`, `Enter`, `Escape`, `Space`, or what one types.
     pub async fn key(&self, key: &str) {
         let (name, code, number, text) = match key {
@@ -262,7 +280,7 @@ impl Page {
             .unwrap()
             .join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join(format!("room-{}-{name}.png", self.screen.name));
+        let file = folder.join(format!("{name}-{}.png", self.screen.name));
         std::fs::write(&file, STANDARD.decode(answer["data"].as_str().unwrap()).unwrap()).unwrap();
         file
     }

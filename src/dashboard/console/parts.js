@@ -1,0 +1,169 @@
+// What pages are made of.
+import { html, useCallback, useEffect, useRef, useState } from './html.js';
+import { time } from './format.js';
+import { words } from './words.js';
+
+/**
+ * Loads something, and again when one of `inputs` changes or `reload` is called; what was there stays to be seen meanwhile.
+ * An answer that comes after a later one was asked for is dropped.
+ */
+export function useLoad(load, inputs) {
+  const [state, setState] = useState({ data: null, error: null });
+  const latest = useRef(0);
+  const run = useCallback(async () => {
+    const mine = ++latest.current;
+    try {
+      const data = await load();
+      if (mine === latest.current) setState({ data, error: null });
+    } catch (error) {
+      if (mine === latest.current) setState(({ data }) => ({ data, error }));
+    }
+  }, inputs);
+  useEffect(() => {
+    setState({ data: null, error: null });
+    run();
+    return () => { latest.current += 1; };
+  }, [run]);
+  return { ...state, reload: run };
+}
+
+/** What is shown of something that loads: itself, that it loads, or what went wrong. */
+export function Loaded({ of: { data, error, reload }, children }) {
+  return html`
+    ${error && html`<p class="error block" role="alert">${error.message}${' '}
+      <button class="button quiet small" onClick=${reload}>${words.again}</button></p>`}
+    ${data ? children(data) : !error && html`<p class="muted" role="status">${words.loading}</p>`}`;
+}
+
+export const Heading = ({ children, actions }) => html`
+  <div class="page-head">
+    <h1 id="title" tabindex="-1">${children}</h1>
+    ${actions && html`<div class="actions">${actions}</div>`}
+  </div>`;
+
+const GOOD = ['completed', 'running', 'in_progress', 'active'];
+const BAD = ['failed', 'suspended', 'busy', 'canceled', 'skipped', 'down'];
+
+export function Badge({ of, children }) {
+  const kind = GOOD.includes(of) ? 'good' : BAD.includes(of) ? 'bad' : '';
+  return html`<span class="badge ${kind}">${children ?? words.status(of)}</span>`;
+}
+
+export const Time = ({ of, format = time }) =>
+  of ? html`<time datetime=${of} title=${new Date(of).toString()}>${format(of)}</time>` : words.none;
+
+/** A list of `[name, value]`; what has no value is left out. */
+export const Facts = ({ of }) => html`
+  <dl class="facts">
+    ${of.filter(([, value]) => value !== null && value !== undefined && value !== '').map(([name, value]) => html`
+      <div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}
+  </dl>`;
+
+/** A table that becomes cards on a phone: each cell says its column there. */
+export const Table = ({ label, columns, rows }) => html`
+  <div class="table panel">
+    <table aria-label=${label}>
+      <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+      <tbody>${rows.map(({ key, cells }) => html`
+        <tr key=${key}>${cells.map((cell, n) => html`<td data-column=${columns[n]}>${cell}</td>`)}</tr>`)}</tbody>
+    </table>
+  </div>`;
+
+export const Choice = ({ id, label, value, options, onChange }) => html`
+  <div class="field">
+    <label for=${id}>${label}</label>
+    <select id=${id} value=${value} onChange=${({ target }) => onChange(target.value)}>
+      ${options.map(([name, text]) => html`<option value=${name} selected=${name === value}>${text}</option>`)}
+    </select>
+  </div>`;
+
+/** How far something is, also for those who do not see it. */
+export function Progress({ done, total, label }) {
+  const share = total > 0 ? Math.min(done / total, 1) : 0;
+  return html`<progress max="1" value=${share} aria-label=${label}>${label}</progress>`;
+}
+
+/** Pages of a list, one below the other. `load(cursor)` answers a list of the API. */
+export function usePages(load, inputs) {
+  const [more, setMore] = useState([]);
+  const [error, setError] = useState(null);
+  const first = useLoad(load, inputs);
+  useEffect(() => setMore([]), inputs);
+  const last = more.at(-1) ?? first.data;
+  const next = async () => {
+    setError(null);
+    try {
+      const page = await load(last.next_cursor);
+      setMore((pages) => [...pages, page]);
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  const rows = first.data && [first.data, ...more].flatMap((page) => page.data);
+  // What came to the front may have moved others to a page that is there already.
+  const once = rows && [...new Map(rows.map((row) => [row.id, row])).values()];
+  return { ...first, data: once, error: error ?? first.error, next: last?.has_more ? next : null };
+}
+
+export const More = ({ next }) => next && html`<button class="button quiet" onClick=${next}>${words.more}</button>`;
+
+/** Asks once before it does what cannot be undone. `act` may fail: the reason is shown, and the person may try again. */
+export function Confirm({ asks, act, close, isDanger = true }) {
+  const [state, setState] = useState({ busy: false, error: null });
+  const dialog = useRef(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const yes = async (event) => {
+    event.preventDefault();
+    setState({ busy: true, error: null });
+    try {
+      await act();
+      close();
+    } catch (error) {
+      setState({ busy: false, error });
+    }
+  };
+  return html`
+    <dialog ref=${dialog} class="narrow" aria-labelledby="confirm-title" aria-describedby="confirm-text" onClose=${close}>
+      <form class="stack" aria-busy=${state.busy} onSubmit=${yes}>
+        <h2 id="confirm-title">${asks.title}</h2>
+        <p id="confirm-text">${asks.text}</p>
+        ${state.error && html`<p class="error block" role="alert">${state.error.message}</p>`}
+        <div class="actions">
+          <button type="button" class="button quiet" autofocus onClick=${close}>${asks.no}</button>
+          <button class="button ${isDanger ? 'danger' : ''}" disabled=${state.busy}>${asks.yes}</button>
+        </div>
+      </form>
+    </dialog>`;
+}
+
+/** Something to read, in a dialog. */
+export function Note({ title, close, children }) {
+  const dialog = useRef(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return html`
+    <dialog ref=${dialog} aria-labelledby="note-title" onClose=${close}>
+      <div class="stack">
+        <h2 id="note-title">${title}</h2>
+        ${children}
+        <div class="actions"><button class="button" onClick=${close}>${words.campaign.close}</button></div>
+      </div>
+    </dialog>`;
+}
+
+/** Runs what a button does, once at a time; answers `[run, busy, error]`. */
+export function useAct() {
+  const [state, setState] = useState({ busy: false, error: null });
+  const run = async (act) => {
+    if (state.busy) return false;
+    setState({ busy: true, error: null });
+    try {
+      await act();
+      setState({ busy: false, error: null });
+      return true;
+    } catch (error) {
+      setState({ busy: false, error });
+      return false;
+    }
+  };
+  return [run, state.busy, state.error];
+}
