@@ -188,7 +188,7 @@ async fn form_entered(
 async fn begin(
     state: &State,
     request: &ServiceRequest,
-    caller: Caller,
+    mut caller: Caller,
     (key, fingerprint): (String, String),
 ) -> Result<Claim, HttpResponse> {
     let claim = match claim(state, &caller, key, fingerprint).await {
@@ -196,10 +196,8 @@ async fn begin(
         Ok(Claimed::Answered(status, body)) => return Err(replayed(status, body)),
         Err(error) => return Err(error.error_response()),
     };
-    request.extensions_mut().insert(Caller {
-        object_id: Some(claim.object_id),
-        ..caller
-    });
+    caller.object_id = Some(claim.object_id);
+    request.extensions_mut().insert(caller);
     Ok(claim)
 }
 

@@ -14,7 +14,7 @@ async fn member(world: &World, tenant: &Tenant, role: Role) -> Browser {
     let deps = world.deps();
     let person = user::Model {
         id: deps.ids.next(),
-        email: format!("{}@example.com", role.as_str()),
+        email: format!("{}@{}.example.com", role.as_str(), tenant.slug),
         password_hash: "-".into(),
         created_at: deps.clock.now(),
     };
@@ -88,7 +88,7 @@ on_both! {
         assert_eq!(refused.error().0, 422);
         assert_eq!(refused.error(), tenant.api.post("/v1/agents", json!({ "name": "" })).await.error(), "errors are the API's own");
 
-        let email = |role: &str| format!("{role}@example.com");
+        let email = |role: &str| format!("{role}@{}.example.com", tenant.slug);
         let log = asked(&mut owner, &tenant).await;
         assert_eq!(log, [
             ("POST /v1/agents".into(), email("admin"), json!(422)),
@@ -153,7 +153,7 @@ on_both! {
     async fn a_new_secret_asks_for_the_password(world: &mut World) {
         let (mut owner, _) = set_up(world).await;
         let endpoints = "/v1/_internal/t/acme/test/webhook_endpoints";
-        let endpoint = owner.post(endpoints, json!({ "url": "https://example.com/hook" })).await.ok();
+        let endpoint = owner.post(endpoints, json!({ "url": "https://example.com/hook", "event_types": ["*"] })).await.ok();
         let rotate = format!("{endpoints}/{}/rotate_secret", endpoint["id"].as_str().unwrap());
         world.advance(minutes(11)).await;
         assert_eq!(owner.post(&rotate, json!({})).await.error(), (403, "forbidden", Some("password")));

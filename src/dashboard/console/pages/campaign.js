@@ -132,7 +132,7 @@ function Contacts({ campaign }) {
 function Counts({ counts }) {
   const label = words.campaigns.progress(count(doneOf(counts)), count(counts.total));
   return html`
-    <${Progress} done=${doneOf(counts)} total=${counts.total} label=${label} />
+    <div class="whole"><${Progress} done=${doneOf(counts)} total=${counts.total} label=${label} /><span>${label}</span></div>
     <${Facts} of=${CONTACT_STATUSES.map((name) => [words.status(name), count(counts[name])])} />`;
 }
 
