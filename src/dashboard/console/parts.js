@@ -65,7 +65,7 @@ export const Table = ({ label, columns, rows }) => html`
     <table aria-label=${label}>
       <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
       <tbody>${rows.map(({ key, cells }) => html`
-        <tr key=${key}>${cells.map((cell, n) => html`<td data-column=${columns[n]}>${cell}</td>`)}</tr>`)}</tbody>
+        <tr key=${key}>${cells.map((cell, n) => html`<td data-column=${columns[n]}><div>${cell}</div></td>`)}</tr>`)}</tbody>
     </table>
   </div>`;
 

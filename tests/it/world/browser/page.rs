@@ -104,6 +104,11 @@ impl Page {
         self.send("Emulation.setEmulatedMedia", media).await;
     }
 
+    /// Of the screen, in the page's pixels.
+    pub fn width(&self) -> u32 {
+        self.screen.width
+    }
+
     /// Another tab of the same browser, with the same permissions.
     pub async fn second_tab(&self) -> Self {
         Page::open(&self.link, &self.context, self.screen).await
