@@ -385,7 +385,7 @@ fn every_name_in_the_documents_exists() {
         .chain(&["migration/src", "tests"])
         .flat_map(|folder| rust_files(&root.join(folder)))
         .collect();
-    let words: BTreeSet<&str> = sources.iter().flat_map(|(_, text)| text.split(is_no_letter)).collect();
+    let sources: Vec<Source> = sources.iter().map(|(path, text)| Source::of(path, text)).collect();
     let internals = fs::read_dir(root.join("docs/internals")).unwrap();
     let mut documents: Vec<_> = internals.map(|entry| entry.unwrap().path()).collect();
     documents.push(root.join("docs/ARCHITECTURE.md"));
@@ -393,7 +393,7 @@ fn every_name_in_the_documents_exists() {
     for document in documents {
         let text = fs::read_to_string(&document).unwrap();
         for name in text.split('`').skip(1).step_by(2) {
-            if let Some(exists) = exists(&sources, &words, name) {
+            if let Some(exists) = exists(&sources, name) {
                 names += 1;
                 if !exists {
                     missing.push(format!("{}: {name}", document.display()));
@@ -405,16 +405,41 @@ fn every_name_in_the_documents_exists() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
+/// A file, as names are looked for in it.
+struct Source<'a> {
+    path: &'a str,
+    words: BTreeSet<&'a str>,
+    /// The file, its folders, and the types and modules that stand in it: what may be before a `::`.
+    owners: BTreeSet<&'a str>,
+}
+
+impl<'a> Source<'a> {
+    fn of(path: &'a str, text: &'a str) -> Self {
+        let kinds = ["struct ", "enum ", "trait ", "mod ", "type ", "impl"];
+        let defines = |line: &&str| {
+            let bare = line.trim_start().trim_start_matches("pub ");
+            kinds.iter().any(|kind| bare.starts_with(kind))
+        };
+        let defined = text.lines().filter(defines).flat_map(|line| line.split(is_no_letter));
+        let places = path.split('/').map(|part| part.trim_end_matches(".rs"));
+        Source {
+            path,
+            words: text.split(is_no_letter).collect(),
+            owners: places.chain(defined).collect(),
+        }
+    }
+}
+
 /// None: it names nothing that stands in the sources.
-fn exists(sources: &[(String, String)], words: &BTreeSet<&str>, name: &str) -> Option<bool> {
+fn exists(sources: &[Source<'_>], name: &str) -> Option<bool> {
     if let Some((path, item)) = name.rsplit_once("::") {
         let owner = path.rsplit("::").next().unwrap();
         let is_plain = !name.contains(|letter: char| is_no_letter(letter) && letter != ':');
-        let found = |(path, text): &(String, String)| is_owner(path, text, owner) && has_word(text, item);
+        let found = |source: &Source<'_>| source.owners.contains(owner) && source.words.contains(item);
         return is_plain.then(|| sources.iter().any(found));
     }
     if name.ends_with(".rs") {
-        let is_there = |file: &String| sources.iter().any(|(path, _)| path.ends_with(&format!("/{file}")));
+        let is_there = |file: &String| sources.iter().any(|source| source.path.ends_with(&format!("/{file}")));
         return Some(spelled_out(name).iter().all(is_there));
     }
     if name.contains(is_no_letter) {
@@ -423,7 +448,7 @@ fn exists(sources: &[(String, String)], words: &BTreeSet<&str>, name: &str) -> O
     let is_type = name.starts_with(|letter: char| letter.is_ascii_uppercase())
         && name.contains(|letter: char| letter.is_ascii_lowercase());
     let is_long = name.starts_with(|letter: char| letter.is_ascii_lowercase()) && name.split('_').count() > 2;
-    (is_type || is_long).then(|| words.contains(name))
+    (is_type || is_long).then(|| sources.iter().any(|source| source.words.contains(name)))
 }
 
 /// `a/{b,c}.rs` names two files.
@@ -439,22 +464,4 @@ fn spelled_out(files: &str) -> Vec<String> {
 
 fn is_no_letter(letter: char) -> bool {
     !letter.is_ascii_alphanumeric() && letter != '_'
-}
-
-/// Is it a file, or the folder of one, of that name, or does a type of that name stand in it?
-fn is_owner(path: &str, text: &str, owner: &str) -> bool {
-    let is_module = path.split('/').any(|part| part.trim_end_matches(".rs") == owner);
-    let kinds = ["struct ", "enum ", "trait ", "mod ", "type ", "impl"];
-    let defines = |line: &str| {
-        let bare = line.trim_start().trim_start_matches("pub ");
-        kinds.iter().any(|kind| bare.starts_with(kind)) && has_word(line, owner)
-    };
-    is_module || text.lines().any(defines)
-}
-
-fn has_word(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| {
-        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
-    })
 }
