@@ -5,13 +5,16 @@
 use super::{
     caller::{Caller, Member},
     error::{ApiError, ApiResult, REQUEST_ID},
+    extract,
+    idempotency::LARGEST,
     rate_limits::Left,
     signed_in::{self, Asks, Bodies},
+    voices::Form,
 };
 use crate::{access::Author, state::State};
 use actix_web::{
     HttpMessage, HttpRequest,
-    dev::ServiceRequest,
+    dev::{Payload, ServiceRequest},
     http::{
         StatusCode, Uri,
         uri::{Parts, PathAndQuery},
@@ -23,7 +26,7 @@ use entities::{
     values::{Env, Role},
 };
 use rules::commit::Commit;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const PREFIX: &str = "/v1/_internal/t/";
 /// What is noted of a path.
@@ -71,45 +74,66 @@ pub struct Noted {
     details: Details,
 }
 
-/// Lets a member in as the [`Caller`] of the place.
+/// Lets a member in as the [`Caller`] of the place. Answers what was noted of a request that may change something.
 pub async fn admit(
     state: &State,
-    request: &ServiceRequest,
+    request: &mut ServiceRequest,
     place: &Place,
     left: &mut Option<Left>,
 ) -> ApiResult<Option<Noted>> {
-    let http = request.request();
-    let only_reads = http.method().is_safe();
+    let only_reads = request.method().is_safe();
+    let role = if only_reads { Role::Viewer } else { Role::Admin };
     let asks = Asks {
-        workspace: Some((&place.slug, if only_reads { Role::Viewer } else { Role::Admin })),
-        fresh: !only_reads && gives_a_secret(http.path()),
+        workspace: Some((&place.slug, role)),
+        // By the route that was found: a path can be spelled in many ways.
+        fresh: request.match_pattern().is_some_and(|route| replaces_a_secret(&route)),
         bodies: Bodies::Any,
     };
-    let member = signed_in::admit(state, http, asks, left).await?;
+    let member = signed_in::admit(state, request.request(), asks, left).await?;
     let tenant = member.tenant()?.id;
-    let noted = match only_reads && !is_heard(http.path()) {
+    state.limits.member(tenant, member.user_id(), left)?;
+    let noted = match only_reads {
         true => None,
-        false => Some(note(state, http, place, &member).await?),
+        false => {
+            // By the time that all of it is here somebody may have been let go. A form is read by its handler, bit by bit.
+            if !Form::is_one(request.request()) {
+                let mut payload = request.take_payload();
+                let body = extract::read(request.request(), &mut payload, LARGEST).await?;
+                request.set_payload(Payload::from(body.freeze()));
+            }
+            Some(note(state, request.request(), (place, role), &member, None).await?)
+        }
     };
     let caller = Caller::signed_in(tenant, place.env, member.user_id(), &member.login_hash);
     request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(member);
     Ok(noted)
 }
 
-/// In place of an old one, which may still be in use: the password is asked for.
-fn gives_a_secret(path: &str) -> bool {
+/// The old one may still be in use: the password is asked for.
+fn replaces_a_secret(route: &str) -> bool {
     ["/rotate_secret", "/revoke_previous_secret"]
         .iter()
-        .any(|end| path.ends_with(end))
+        .any(|end| route.ends_with(end))
 }
 
-/// What somebody has said on the telephone: it is noted who hears it.
-fn is_heard(path: &str) -> bool {
-    path.starts_with("/v1/recordings/") && path.ends_with("/audio")
+/// Notes that a member hears what somebody has said on the telephone. Nothing, for a key and for a link.
+pub async fn hears(state: &State, request: &HttpRequest) -> ApiResult<()> {
+    let (place, member) = (place_of(request), request.extensions().get::<Member>().cloned());
+    if let (Some(place), Some(member)) = (place, member) {
+        note(state, request, (&place, Role::Viewer), &member, Some(StatusCode::OK)).await?;
+    }
+    Ok(())
 }
 
 /// Committed before it is done: whatever becomes of it, it is known who wanted it.
-async fn note(state: &State, request: &HttpRequest, place: &Place, member: &Member) -> ApiResult<Noted> {
+async fn note(
+    state: &State,
+    request: &HttpRequest,
+    (place, role): (&Place, Role),
+    member: &Member,
+    status: Option<StatusCode>,
+) -> ApiResult<Noted> {
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let id = by.ids().next();
     let path: String = request.path().chars().take(LONGEST).collect();
@@ -118,14 +142,13 @@ async fn note(state: &State, request: &HttpRequest, place: &Place, member: &Memb
     let details = [
         ("env", json!(place.env)),
         ("request_id", json!(request_id)),
-        ("status", Value::Null),
+        ("status", json!(status.map(|status| status.as_u16()))),
     ];
     let (tenant, noted) = (member.tenant()?.id, details.clone());
     let done = state.deps.writer.run(move |db| {
         let (by, subject, details) = (by.clone(), subject.clone(), details.clone());
         Box::pin(async move {
-            // Its body may come late: by then somebody may have been let go.
-            by.still(db, tenant, Role::Viewer).await?;
+            by.still(db, tenant, role).await?;
             by.note_as(db, id, tenant, Action::Requested, &subject, &details)
                 .await?;
             Ok(((), Commit::default()))
@@ -139,20 +162,24 @@ async fn note(state: &State, request: &HttpRequest, place: &Place, member: &Memb
     })
 }
 
-/// Notes what a request was answered. If that fails it stands without: that it was wanted is what counts.
-pub async fn answered(state: &State, noted: Noted, status: StatusCode) {
+/// Notes what a request was answered; nobody waits for it. If that fails it stands without: that it was wanted is what counts.
+pub fn answered(state: &State, noted: Noted, status: StatusCode) {
     let Noted { id, mut details } = noted;
     details.0.insert("status".into(), json!(status.as_u16()));
-    let done = state.deps.writer.run(move |db| {
-        let details = details.clone();
-        Box::pin(async move {
-            audit_log::answered(db, id, details).await?;
-            Ok(((), Commit::default()))
-        })
+    let (writer, busy) = (state.deps.writer.clone(), state.deps.clock.busy());
+    state.deps.runtime.spawn(async move {
+        let done = writer.run(move |db| {
+            let details = details.clone();
+            Box::pin(async move {
+                audit_log::answered(db, id, details).await?;
+                Ok(((), Commit::default()))
+            })
+        });
+        if let Err(error) = done.await {
+            tracing::warn!(%error, "the audit log lacks the answer to a request from the console");
+        }
+        drop(busy);
     });
-    if let Err(error) = done.await {
-        tracing::warn!(%error, "the audit log lacks the answer to a request from the console");
-    }
 }
 
 /// What the console cannot ask for: what is there for keys, for strangers, or for the dashboard itself.

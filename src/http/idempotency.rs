@@ -73,7 +73,7 @@ impl Drop for Entered {
 const LARGEST_ANSWER: usize = 64 * MIB;
 
 /// The largest body that any POST takes.
-const LARGEST: usize = 10 * MIB;
+pub const LARGEST: usize = 10 * MIB;
 
 pub async fn once(
     state: &State,

@@ -126,8 +126,13 @@ pub async fn admit(
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let state = state_of(request.request());
     let mut left = None;
+    // Before it is noted that somebody wants it: what is refused for this was not asked for.
+    let key = match idempotency_key(request.request()) {
+        Ok(key) => key,
+        Err(error) => return Ok(request.into_response(error.error_response())),
+    };
     let admitted = match console::place_of(request.request()) {
-        Some(place) => admit_console(&state, &request, access, &place, &mut left).await,
+        Some(place) => admit_console(&state, &mut request, access, &place, &mut left).await,
         None => admit_here(&state, &mut request, access, &mut left).await.map(|()| None),
     };
     let noted = match admitted {
@@ -140,16 +145,12 @@ pub async fn admit(
         }
     };
     let caller = request.extensions().get::<Caller>().cloned();
-    let key = match idempotency_key(request.request()) {
-        Ok(key) => key,
-        Err(error) => return Ok(request.into_response(error.error_response())),
-    };
     let mut response = match (request.method(), caller, key) {
         (&Method::POST, Some(caller), Some(key)) => idempotency::once(&state, caller, key, request, next).await?,
         _ => next.call(request).await?.map_into_boxed_body(),
     };
     if let Some(noted) = noted {
-        console::answered(&state, noted, response.status()).await;
+        console::answered(&state, noted, response.status());
     }
     show_rate(&mut response, left);
     Ok(response)
@@ -183,7 +184,7 @@ async fn admit_here(
 
 async fn admit_console(
     state: &State,
-    request: &ServiceRequest,
+    request: &mut ServiceRequest,
     access: Access,
     place: &Place,
     left: &mut Option<Left>,

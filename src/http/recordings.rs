@@ -1,6 +1,7 @@
 //! Recordings: what calls sounded like.
 use super::{
     caller::Caller,
+    console,
     error::{ApiError, ApiResult},
     extract::{Id, Params, header_text},
     peer::peer,
@@ -123,7 +124,9 @@ pub async fn of_session(
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) -> ApiResult<web::Json<RecordingView>> {
     let db = &state.deps.db.read;
     let row = store::load(db, caller.own(id)).await?;
-    let link = can_be_heard(&row, state.deps.clock.now()).then(|| signed_link(&state, row.key()));
+    // A link tells nobody who follows it: members hear in the console, where it is noted.
+    let is_linked = caller.key().is_some() && can_be_heard(&row, state.deps.clock.now());
+    let link = is_linked.then(|| signed_link(&state, row.key()));
     Ok(web::Json(RecordingView {
         download_url: link,
         reads: Some(read::count(db, id).await?),
@@ -193,6 +196,7 @@ pub async fn audio(
     if !can_be_heard(&row, state.deps.clock.now()) {
         return Err(no_such());
     }
+    console::hears(&state, &request).await?;
     send(state, request, row, key).await
 }
 

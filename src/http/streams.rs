@@ -1,6 +1,10 @@
 //! Open event streams: each holds a connection, so they are counted, told to end at a shutdown, and end with the key or the sign-in
 //! that they were admitted by.
-use super::{caller::Caller, error::ApiResult, open_streams::Pass};
+use super::{
+    caller::Caller,
+    error::{ApiError, ApiResult},
+    open_streams::Pass,
+};
 use crate::{access, state::State};
 use actix_web::{
     HttpResponse,
@@ -17,6 +21,8 @@ use std::{
 };
 use tokio::sync::watch;
 
+/// Of one session of the dashboard: pages that somebody has open must not take the streams of the workspace's programs.
+const OF_LOGIN: usize = 10;
 /// How often it is looked whether they are still valid: another process may revoke a key, too.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -100,6 +106,10 @@ impl StreamPlace {
             .by_pass
             .entry(pass.clone())
             .or_insert_with(|| (0, watch::channel(false).0));
+        if matches!(pass, Pass::Login(..)) && *count >= OF_LOGIN {
+            let message = format!("at most {OF_LOGIN} event streams of one session at once: close a page");
+            return Err(ApiError::TooMany("rate_limited", message, 5));
+        }
         *count += 1;
         let ended = ended.subscribe();
         drop(open);

@@ -42,4 +42,7 @@ export function apiUrl(path) {
 
 let known = null;
 /** In which money the workspace counts. */
-export const currency = () => (known ??= call('GET', '/credits').then((credits) => credits.currency, () => { known = null; return 'USD'; }));
+export const currency = () => (known ??= call('GET', '/credits').then((credits) => credits.currency).catch((error) => {
+  known = null; // it is asked again
+  throw error;
+}));

@@ -5,32 +5,42 @@ import { place } from './place.js';
 
 /** `connecting`, `live`, or `lost`. */
 export const connection = signal('connecting');
-/** Counts how often the stream came back: what was missed meanwhile is loaded anew. */
-export const returns = signal(0);
+/** Counts how often the stream was opened: what happened before that, and was missed, is loaded anew. */
+const opened = signal(0);
 
 const RETRY_MS = 5_000;
 const listeners = new Set();
 let source = null;
 let types = null;
+/** Of the latest attempt: an older one that comes late changes nothing. */
+let attempt = 0;
 
-async function open(isWanted) {
+async function open() {
+  const mine = ++attempt;
+  const isWanted = () => mine === attempt;
+  source?.close();
   try {
     types ??= (await call('GET', '/event_types')).data.map(({ name }) => name);
-  } catch {
+  } catch (error) {
+    // Not a member, or no longer.
+    if (error.status === 404) return;
     return retry(isWanted);
   }
   if (!isWanted()) return;
-  source = new EventSource(apiUrl('/events/stream'));
-  source.onopen = () => {
-    if (connection.value === 'lost') returns.value += 1;
+  const mySource = new EventSource(apiUrl('/events/stream'));
+  source = mySource;
+  mySource.onopen = () => {
+    if (!isWanted()) return;
+    opened.value += 1;
     connection.value = 'live';
   };
-  source.onerror = () => {
+  mySource.onerror = () => {
+    if (!isWanted()) return;
     connection.value = 'lost';
-    if (source?.readyState === EventSource.CLOSED) retry(isWanted);
+    if (mySource.readyState === EventSource.CLOSED) retry(isWanted);
   };
   for (const type of types) {
-    source.addEventListener(type, ({ data }) => {
+    mySource.addEventListener(type, ({ data }) => {
       const event = JSON.parse(data);
       for (const listener of listeners) listener(event);
     });
@@ -38,48 +48,69 @@ async function open(isWanted) {
 }
 
 function retry(isWanted) {
+  if (!isWanted()) return;
   connection.value = 'lost';
   setTimeout(async () => {
-    if (!isWanted()) return;
     // Tells a session that is over, which leads to the sign-in, from a server that is not there.
     await ask('GET', '/me').catch(() => {});
-    open(isWanted);
+    if (isWanted()) open();
   }, RETRY_MS);
+}
+
+/** Calls `open` now, and again whenever the page is looked at; `close` while nobody does. A browser has few connections for all pages. */
+export function whileSeen(open, close) {
+  const look = () => (document.hidden ? close() : open());
+  look();
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    document.removeEventListener('visibilitychange', look);
+    close();
+  };
 }
 
 /** Keeps the stream of the place's environment open. */
 export function follow() {
-  let current = '';
+  let current = null;
   effect(() => {
     const { slug, env } = place.value;
     if (!slug || `${slug}/${env}` === current) return;
+    const isFirst = current === null;
     current = `${slug}/${env}`;
-    const mine = current;
-    source?.close();
     connection.value = 'connecting';
-    open(() => mine === current);
+    if (!isFirst) open();
+  });
+  whileSeen(open, () => {
+    attempt += 1;
+    source?.close();
   });
 }
 
-/** Calls `react` after events that `concerns` picks, at most every `every` ms, and after the stream came back. */
+/**
+ * Calls `react` after events that `concerns` picks, and when the stream was opened. The next time begins `every` ms after the last has
+ * ended: a server that is slow, or events that come in thousands, slow the page down and nothing else.
+ */
 export function useLive(concerns, react, every = 2_000) {
   const latest = useRef(null);
   latest.current = { concerns, react };
   useEffect(() => {
-    let timer = null;
-    let last = 0;
+    let [timer, isBusy, isWanted, isOver, last] = [null, false, false, false, 0];
+    const run = async () => {
+      timer = null;
+      [isBusy, isWanted] = [true, false];
+      await latest.current.react();
+      [isBusy, last] = [false, Date.now()];
+      if (isWanted && !isOver) soon();
+    };
     const soon = () => {
-      timer ??= setTimeout(() => {
-        timer = null;
-        last = Date.now();
-        latest.current.react();
-      }, Math.max(0, last + every - Date.now()));
+      isWanted = true;
+      if (!isBusy) timer ??= setTimeout(run, Math.max(0, last + every - Date.now()));
     };
     const listener = (event) => latest.current.concerns(event) && soon();
     listeners.add(listener);
-    const seen = returns.value;
-    const stop = effect(() => { if (returns.value !== seen) soon(); });
+    const seen = opened.peek();
+    const stop = effect(() => { if (opened.value !== seen) soon(); });
     return () => {
+      isOver = true;
       listeners.delete(listener);
       clearTimeout(timer);
       stop();

@@ -1,8 +1,8 @@
 // The console: its frame, and which page stands in it.
 import { ask, call, mayWrite, me, workspaceOf } from './api.js';
-import { html, render, useEffect, useRef, useState } from './html.js';
+import { html, render, useEffect, useState } from './html.js';
 import { connection, follow } from './live.js';
-import { Heading } from './parts.js';
+import { Heading, useAct } from './parts.js';
 import { go, place, to } from './place.js';
 import { words } from './words.js';
 import { Call } from './pages/call.js';
@@ -73,9 +73,15 @@ function Find() {
 
 const Connection = () => html`<p class="connection ${connection.value}" role="status">${words.connection[connection.value]}</p>`;
 
-async function signOut() {
-  await ask('POST', '/logout', {});
-  location.assign('/login');
+function SignOut() {
+  const [run, busy, error] = useAct();
+  const leave = async () => {
+    await ask('POST', '/logout', {});
+    location.assign('/login');
+  };
+  return html`
+    ${error && html`<span class="error" role="alert">${error.message}</span>`}
+    <button class="button quiet small" disabled=${busy} onClick=${() => run(leave)}>${words.signOut}</button>`;
 }
 
 function Frame({ children }) {
@@ -91,7 +97,7 @@ function Frame({ children }) {
         </nav>
         <div class="account">
           <span>${me.value.user.email}</span>
-          <button class="button quiet small" onClick=${signOut}>${words.signOut}</button>
+          <${SignOut} />
         </div>
       </div>
       <div class="top-row second">
@@ -105,23 +111,16 @@ function Frame({ children }) {
     </main>`;
 }
 
-const Nothing = ({ title, text, children }) => html`<${Heading}>${title}<//><p>${text}</p>${children}`;
+const Nothing = ({ title, text, children }) => html`<${Heading} title=${title} /><p>${text}</p>${children}`;
 
 function Console() {
   const { slug, env, page, id } = place.value;
   const address = `${slug}/${env}/${page}/${id}`;
-  const before = useRef(address);
-  useEffect(() => {
-    document.documentElement.dataset.env = env;
-    if (before.current === address) return;
-    before.current = address;
-    // Whoever does not see that the page has changed is told.
-    document.getElementById('title')?.focus();
-  }, [address]);
+  useEffect(() => { document.documentElement.dataset.env = env; }, [env]);
   if (!workspaceOf(slug)) {
     return html`<main class="page stack"><${Nothing} title=${words.noWorkspace.title} text=${words.noWorkspace.text} /></main>`;
   }
-  const [List, One] = PAGES[page] ?? [];
+  const [List, One] = Object.hasOwn(PAGES, page) ? PAGES[page] : [];
   const Page = id ? One : List;
   return html`
     <${Frame}>

@@ -1,7 +1,11 @@
 // What pages are made of.
 import { html, useCallback, useEffect, useRef, useState } from './html.js';
 import { time } from './format.js';
+import { wentOn } from './place.js';
 import { words } from './words.js';
+
+/** Pages below each other; whoever looks for more filters. */
+const MOST_PAGES = 10;
 
 /**
  * Loads something, and again when one of `inputs` changes or `reload` is called; what was there stays to be seen meanwhile.
@@ -35,11 +39,16 @@ export function Loaded({ of: { data, error, reload }, children }) {
     ${data ? children(data) : !error && html`<p class="muted" role="status">${words.loading}</p>`}`;
 }
 
-export const Heading = ({ children, actions }) => html`
-  <div class="page-head">
-    <h1 id="title" tabindex="-1">${children}</h1>
-    ${actions && html`<div class="actions">${actions}</div>`}
-  </div>`;
+/** The page's name, in the tab too. */
+export function Heading({ title, children }) {
+  const heading = useRef(null);
+  useEffect(() => { document.title = `${title} · ${words.product}`; }, [title]);
+  useEffect(() => {
+    if (wentOn.value) heading.current.focus();
+    wentOn.value = false;
+  }, []);
+  return html`<div class="page-head"><h1 id="title" ref=${heading} tabindex="-1">${title}${' '}${children}</h1></div>`;
+}
 
 const GOOD = ['completed', 'running', 'in_progress', 'active'];
 const BAD = ['failed', 'suspended', 'busy', 'canceled', 'skipped', 'down'];
@@ -83,26 +92,25 @@ export function Progress({ done, total, label }) {
   return html`<progress max="1" value=${share} aria-label=${label}>${label}</progress>`;
 }
 
-/** Pages of a list, one below the other. `load(cursor)` answers a list of the API. */
+/** Pages of a list, one below the other. `load(cursor)` answers a list of the API. A reload brings all of them up to date. */
 export function usePages(load, inputs) {
-  const [more, setMore] = useState([]);
-  const [error, setError] = useState(null);
-  const first = useLoad(load, inputs);
-  useEffect(() => setMore([]), inputs);
-  const last = more.at(-1) ?? first.data;
-  const next = async () => {
-    setError(null);
-    try {
-      const page = await load(last.next_cursor);
-      setMore((pages) => [...pages, page]);
-    } catch (failed) {
-      setError(failed);
+  const shown = useRef(1);
+  const all = useLoad(async () => {
+    const rows = [];
+    let page = null;
+    for (let n = 0; n < shown.current && (n === 0 || page.has_more); n += 1) {
+      page = await load(page?.next_cursor);
+      rows.push(...page.data);
     }
+    // What moves while it is read may come twice.
+    return { rows: [...new Map(rows.map((row) => [row.id, row])).values()], hasMore: page.has_more };
+  }, inputs);
+  useEffect(() => () => { shown.current = 1; }, inputs);
+  const next = () => {
+    shown.current += 1;
+    return all.reload();
   };
-  const rows = first.data && [first.data, ...more].flatMap((page) => page.data);
-  // What came to the front may have moved others to a page that is there already.
-  const once = rows && [...new Map(rows.map((row) => [row.id, row])).values()];
-  return { ...first, data: once, error: error ?? first.error, next: last?.has_more ? next : null };
+  return { ...all, data: all.data?.rows ?? null, next: all.data?.hasMore && shown.current < MOST_PAGES ? next : null };
 }
 
 export const More = ({ next }) => next && html`<button class="button quiet" onClick=${next}>${words.more}</button>`;
@@ -111,25 +119,28 @@ export const More = ({ next }) => next && html`<button class="button quiet" onCl
 export function Confirm({ asks, act, close, isDanger = true }) {
   const [state, setState] = useState({ busy: false, error: null });
   const dialog = useRef(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => dialog.current.showModal(), []);
+  // Closing it gives the focus back to the button that has opened it.
+  const leave = () => dialog.current?.close();
   const yes = async (event) => {
     event.preventDefault();
     setState({ busy: true, error: null });
     try {
       await act();
-      close();
+      leave();
     } catch (error) {
       setState({ busy: false, error });
     }
   };
   return html`
-    <dialog ref=${dialog} class="narrow" aria-labelledby="confirm-title" aria-describedby="confirm-text" onClose=${close}>
+    <dialog ref=${dialog} class="narrow" aria-labelledby="confirm-title" aria-describedby="confirm-text" onClose=${close}
+      onCancel=${(event) => state.busy && event.preventDefault()}>
       <form class="stack" aria-busy=${state.busy} onSubmit=${yes}>
         <h2 id="confirm-title">${asks.title}</h2>
         <p id="confirm-text">${asks.text}</p>
         ${state.error && html`<p class="error block" role="alert">${state.error.message}</p>`}
         <div class="actions">
-          <button type="button" class="button quiet" autofocus onClick=${close}>${asks.no}</button>
+          <button type="button" class="button quiet" autofocus disabled=${state.busy} onClick=${leave}>${asks.no}</button>
           <button class="button ${isDanger ? 'danger' : ''}" disabled=${state.busy}>${asks.yes}</button>
         </div>
       </form>
@@ -139,13 +150,13 @@ export function Confirm({ asks, act, close, isDanger = true }) {
 /** Something to read, in a dialog. */
 export function Note({ title, close, children }) {
   const dialog = useRef(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => dialog.current.showModal(), []);
   return html`
     <dialog ref=${dialog} aria-labelledby="note-title" onClose=${close}>
       <div class="stack">
         <h2 id="note-title">${title}</h2>
         ${children}
-        <div class="actions"><button class="button" onClick=${close}>${words.campaign.close}</button></div>
+        <div class="actions"><button class="button" onClick=${() => dialog.current.close()}>${words.close}</button></div>
       </div>
     </dialog>`;
 }

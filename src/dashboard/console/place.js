@@ -2,11 +2,21 @@
 import { computed, signal } from './html.js';
 
 const path = signal(location.pathname + location.search);
+/** Has the person gone from page to page? Then the new one's heading is told to who does not see it. */
+export const wentOn = { value: false };
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // somebody has typed a % of his own
+  }
+}
 
 /** `/t/{slug}/{env}/{page}/{id}?…`. */
 export const place = computed(() => {
   const url = new URL(path.value, location.origin);
-  const [, , slug = '', env = '', page = '', id = ''] = url.pathname.split('/').map(decodeURIComponent);
+  const [, , slug = '', env = '', page = '', id = ''] = url.pathname.split('/').map(decoded);
   return { slug, env, page: page || 'overview', id, query: url.searchParams };
 });
 
@@ -21,10 +31,14 @@ export function to(page, id = '', query = {}) {
 
 export function go(address, { replace = false } = {}) {
   history[replace ? 'replaceState' : 'pushState'](null, '', address);
+  wentOn.value ||= !replace;
   path.value = location.pathname + location.search;
 }
 
-addEventListener('popstate', () => { path.value = location.pathname + location.search; });
+addEventListener('popstate', () => {
+  wentOn.value = true;
+  path.value = location.pathname + location.search;
+});
 document.addEventListener('click', (event) => {
   const link = event.target.closest?.('a[href^="/t/"]');
   const isPlain = !event.defaultPrevented && event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;

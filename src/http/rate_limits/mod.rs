@@ -1,7 +1,7 @@
 //! How often: by key, by workspace, by user, and for strangers by their network.
 //!
 //! Strangers choose what they are counted by (addresses, e-mails, made-up keys), so each limit holds at most 50,000
-//! buckets of a fixed size: about 4 MiB each, 68 MiB for all limits together, whatever is sent.
+//! buckets of a fixed size: about 4 MiB each, 72 MiB for all limits together, whatever is sent.
 mod buckets;
 
 use super::error::{ApiError, ApiResult};
@@ -36,6 +36,8 @@ const LOGIN: Pace = Pace {
     burst: 100,
     per_second: 20,
 };
+/// Requests of one member of a workspace for what it has, in all of the member's sessions together.
+const MEMBER: Pace = KEY;
 /// Requests with one made-up key, links that are not good, and sign-ins, each of one network.
 const STRANGER: Pace = Pace {
     burst: 60,
@@ -83,6 +85,7 @@ pub struct RateLimits {
     by_key: Keyed<ApiKeyId>,
     by_workspace: Keyed<TenantId>,
     by_login: Keyed<Digest16>,
+    by_member: Keyed<(TenantId, UserId)>,
     keys_made: Keyed<TenantId>,
     unknown_keys: Keyed<(IpAddr, Digest16)>,
     unknown_keys_of_network: Keyed<IpAddr>,
@@ -147,6 +150,7 @@ impl RateLimits {
             by_key: Keyed::new(KEY.quota(), clock),
             by_workspace: Keyed::new(WORKSPACE.quota(), clock),
             by_login: Keyed::new(LOGIN.quota(), clock),
+            by_member: Keyed::new(MEMBER.quota(), clock),
             keys_made: Keyed::new(per_minute((KEYS_MADE, KEYS_MADE)), clock),
             unknown_keys: Keyed::new(STRANGER.quota(), clock),
             unknown_keys_of_network: Keyed::new(STRANGERS.quota(), clock),
@@ -169,6 +173,7 @@ impl RateLimits {
         self.by_key.tidy();
         self.by_workspace.tidy();
         self.by_login.tidy();
+        self.by_member.tidy();
         self.keys_made.tidy();
         self.unknown_keys.tidy();
         self.unknown_keys_of_network.tidy();
@@ -191,6 +196,7 @@ impl RateLimits {
             self.by_key.count(),
             self.by_workspace.count(),
             self.by_login.count(),
+            self.by_member.count(),
             self.keys_made.count(),
             self.unknown_keys.count(),
             self.unknown_keys_of_network.count(),
@@ -226,6 +232,16 @@ impl RateLimits {
     /// A request of somebody who is signed in.
     pub fn dashboard(&self, token_hash: &str, left: &mut Option<Left>) -> ApiResult<()> {
         *left = Some(self.admit(&self.by_login, &digest(token_hash), LOGIN, left, "session")?);
+        Ok(())
+    }
+
+    /// The same, for what a workspace has.
+    pub fn member(&self, tenant: TenantId, user: UserId, left: &mut Option<Left>) -> ApiResult<()> {
+        let before = *left;
+        let of_member = self.admit(&self.by_member, &(tenant, user), MEMBER, left, "member")?;
+        *left = before
+            .filter(|before| before.remaining < of_member.remaining)
+            .or(Some(of_member));
         Ok(())
     }
 

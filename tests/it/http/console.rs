@@ -88,6 +88,8 @@ on_both! {
         assert_eq!(refused.error().0, 422);
         assert_eq!(refused.error(), tenant.api.post("/v1/agents", json!({ "name": "" })).await.error(), "errors are the API's own");
 
+        // What it was answered is added behind.
+        world.settle().await;
         let email = |role: &str| format!("{role}@{}.example.com", tenant.slug);
         let log = asked(&mut owner, &tenant).await;
         assert_eq!(log, [
@@ -156,10 +158,34 @@ on_both! {
         let endpoint = owner.post(endpoints, json!({ "url": "https://example.com/hook", "event_types": ["*"] })).await.ok();
         let rotate = format!("{endpoints}/{}/rotate_secret", endpoint["id"].as_str().unwrap());
         world.advance(minutes(11)).await;
-        assert_eq!(owner.post(&rotate, json!({})).await.error(), (403, "forbidden", Some("password")));
+        // However it is spelled.
+        for path in [rotate.clone(), rotate.replace("rotate_", "rotate%5F"), rotate.replace("rotate_secret", "revoke%5fprevious_secret")] {
+            assert_eq!(owner.post(&path, json!({})).await.error(), (403, "forbidden", Some("password")), "{path}");
+        }
         owner.post("/v1/_internal/reauthenticate", json!({ "password": PASSWORD })).await.ok();
         let rotated = owner.post(&rotate, json!({})).await.ok();
         assert_ne!(rotated["secret"], endpoint["secret"]);
+    }
+
+    async fn it_is_noted_who_hears_a_recording(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (mut viewer, mut owner) = (member(world, &tenant, Role::Viewer).await, member(world, &tenant, Role::Owner).await);
+        let agent = json!({ "name": "Ann", "prompt": "x", "first_message": "Hello.", "recording": { "enabled": true },
+            "brain": { "mode": "scripted", "replies": [] } });
+        let agent = tenant.api.post("/v1/agents", agent).await.ok();
+        tenant.api.post("/v1/sessions", json!({ "to_number": "+15002345600", "agent_id": agent["id"] })).await.ok();
+        world.advance(minutes(3)).await;
+        let recording = viewer.get(&at(&tenant, "/recordings")).await.ok()["data"][0].clone();
+        let path = format!("/recordings/{}", recording["id"].as_str().unwrap());
+        let seen = viewer.get(&at(&tenant, &path)).await.ok();
+        assert_eq!(seen.get("download_url"), None, "a link would tell nobody who follows it");
+        for end in ["/audio", "/%61udio"] {
+            let heard = viewer.request(Method::GET, &at(&tenant, &format!("{path}{end}"))).send().await.unwrap();
+            assert_eq!((heard.status().as_u16(), &heard.headers()["content-type"]), (200, &"audio/wav".parse().unwrap()));
+        }
+        let log = asked(&mut owner, &tenant).await;
+        let heard = |end: &str| (format!("GET /v1{path}{end}"), format!("viewer@{}.example.com", tenant.slug), json!(200));
+        assert_eq!(log, [heard("/%61udio"), heard("/audio")]);
     }
 
     async fn a_repeat_is_answered_as_the_first_was(world: &mut World) {
@@ -193,6 +219,16 @@ on_both! {
         world.advance(seconds(3)).await;
         assert!(streams[1].next().await.is_none_or(|chunk| chunk.is_err()), "it ends with the sign-in");
         tenant.api.post("/v1/campaigns", json!({ "name": "y" })).await.ok();
-        assert!(streams[0].next().await.unwrap().is_ok(), "the others go on");
+        let event = streams[0].next().await.unwrap().unwrap();
+        assert!(std::str::from_utf8(&event).unwrap().contains("campaign.created"), "the others go on");
+        let deps = world.deps();
+        let address = format!("admin@{}.example.com", tenant.slug);
+        let (tenant, user) = (tenant.id, user::by_email(&deps.db.read, &address).await.unwrap().unwrap().id);
+        deps.writer.run(move |db| Box::pin(async move {
+            membership::remove(db, tenant, user).await?;
+            Ok(((), rules::commit::Commit::default()))
+        })).await.unwrap();
+        world.advance(seconds(3)).await;
+        assert!(streams[0].next().await.is_none_or(|chunk| chunk.is_err()), "it ends with the membership");
     }
 }

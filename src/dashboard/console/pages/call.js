@@ -1,7 +1,7 @@
 import { apiUrl, call, currency, mayWrite } from '../api.js';
 import { html, useEffect, useRef, useState } from '../html.js';
 import { duration, money, timeOfDay } from '../format.js';
-import { useLive } from '../live.js';
+import { useLive, whileSeen } from '../live.js';
 import { Badge, Confirm, Facts, Heading, Loaded, Time, useAct, useLoad } from '../parts.js';
 import { to } from '../place.js';
 import { words } from '../words.js';
@@ -24,21 +24,48 @@ async function load(id) {
   return { session, agent, campaign, timeline: timeline.entries, answers: answers.data, recordings: recordings.data, inMoney };
 }
 
-/** What was said so far, by the call's own stream: each turn as it begins, and again when its words change. */
-function useTurns(id) {
-  const [turns, setTurns] = useState(new Map());
+/**
+ * What was said so far. While it lasts by the call's own stream: each turn as it begins, and again when its words are known. Afterwards,
+ * and where there is no stream, as it was stored.
+ */
+function useTurns(id, isLive) {
+  const [turns, setTurns] = useState(null);
+  const [error, setError] = useState(null);
+  const [again, setAgain] = useState(0);
   useEffect(() => {
-    const source = new EventSource(apiUrl(`/sessions/${id}/stream`));
-    const take = (place, turn) => setTurns((before) => new Map(before).set(place, { ...before.get(place), ...turn }));
-    source.addEventListener('turn', ({ data, lastEventId }) => take(Number(lastEventId), JSON.parse(data)));
-    source.addEventListener('words', ({ data }) => {
-      const { place, content } = JSON.parse(data);
-      take(place, { content });
-    });
-    source.addEventListener('end', () => source.close());
-    return () => source.close();
-  }, [id]);
-  return [...turns].sort(([one], [two]) => one - two).map(([, turn]) => turn);
+    if (isLive === null) return undefined;
+    let source = null;
+    const stored = async () => {
+      try {
+        const { turns: all } = await call('GET', `/sessions/${id}/transcript.json`);
+        setTurns(new Map(all.entries()));
+        setError(null);
+      } catch (failed) {
+        setError(failed);
+      }
+    };
+    if (!isLive) {
+      stored();
+      return undefined;
+    }
+    const take = (place, turn) => setTurns((before) => new Map(before).set(place, { ...before?.get(place), ...turn }));
+    const open = () => {
+      source?.close();
+      setTurns((before) => before ?? new Map());
+      source = new EventSource(apiUrl(`/sessions/${id}/stream`));
+      source.addEventListener('turn', ({ data, lastEventId }) => take(Number(lastEventId), JSON.parse(data)));
+      source.addEventListener('words', ({ data }) => {
+        const { place, content } = JSON.parse(data);
+        take(place, { content });
+      });
+      source.addEventListener('end', () => source.close());
+      source.onopen = () => setError(null);
+      source.onerror = () => { if (source.readyState === EventSource.CLOSED) setError(new Error(text.noStream)); };
+    };
+    return whileSeen(open, () => source?.close());
+  }, [id, isLive, again]);
+  const data = turns && [...turns].sort(([one], [two]) => one - two).map(([, turn]) => turn);
+  return { data, error, reload: () => setAgain((count) => count + 1) };
 }
 
 function Transcript({ turns, isLive, at, seek }) {
@@ -99,7 +126,7 @@ const Answers = ({ answers }) => html`
 
 export function Call({ id }) {
   const loaded = useLoad(() => load(id), [id]);
-  const turns = useTurns(id);
+  const turns = useTurns(id, loaded.data && loaded.data.session.ended_at === null);
   const player = useRef(null);
   const [at, setAt] = useState(null);
   useLive(({ data }) => data.session_id === id || data.id === id, loaded.reload, 1_000);
@@ -110,7 +137,7 @@ export function Call({ id }) {
       const heard = recordings.find(({ status }) => status === 'completed');
       const { latency, error } = session;
       return html`
-        <${Heading}>${text.title(whoOf(session))} <${Badge} of=${session.status}>${isLive ? words.phase(session.phase) : words.status(session.status)}<//><//>
+        <${Heading} title=${text.title(whoOf(session))}><${Badge} of=${session.status}>${isLive ? words.phase(session.phase) : words.status(session.status)}<//><//>
         <${Facts} of=${[
           [text.facts.direction, directionOf(session)], [text.facts.from, session.from_number], [text.facts.to, session.to_number],
           [text.facts.agent, `${agent?.name ?? session.agent_id}, ${text.version(session.agent_version)}`],
@@ -127,8 +154,8 @@ export function Call({ id }) {
         ${isLive && mayWrite() && html`<${Tools} id=${id} />`}
         <div class="columns">
           <section class="stack tight" aria-labelledby="words"><h2 id="words">${text.transcript}</h2>
-            ${heard && html`<audio ref=${player} controls preload="metadata" aria-label=${text.recording} src=${apiUrl(`/recordings/${heard.id}/audio`)} onTimeUpdate=${({ target }) => setAt(target.currentTime)}></audio>`}
-            <${Transcript} turns=${turns} isLive=${isLive} at=${at} seek=${heard && seek} />
+            ${heard && html`<audio ref=${player} controls preload="none" aria-label=${text.recording} src=${apiUrl(`/recordings/${heard.id}/audio`)} onTimeUpdate=${({ target }) => setAt(target.currentTime)}></audio>`}
+            <${Loaded} of=${turns}>${(said) => html`<${Transcript} turns=${said} isLive=${isLive} at=${at} seek=${heard && seek} />`}<//>
           </section>
           <section class="stack tight"><h2>${text.timeline}</h2><${Timeline} entries=${timeline} /></section>
         </div>

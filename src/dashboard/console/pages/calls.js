@@ -31,7 +31,7 @@ export function Calls() {
     <${Choice} id=${name} label=${text.filters[name]} value=${asked[name]} options=${[['', text.any], ...values.map((value) => [value, label(value)])]}
       onChange=${(value) => go(to('calls', '', { ...asked, [name]: value }), { replace: true })} />`;
   return html`
-    <${Heading}>${text.title}<//>
+    <${Heading} title=${text.title} />
     <div class="filters">${filter('status', STATUSES, words.status)}${filter('direction', DIRECTIONS, words.direction)}</div>
     <${Loaded} of=${pages}>${(sessions) => sessions.length
       ? html`<${Table} label=${text.title} columns=${Object.values(text.columns)} rows=${sessions.map(row)} /><${More} next=${pages.next} />`

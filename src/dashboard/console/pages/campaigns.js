@@ -25,7 +25,7 @@ export function Campaigns() {
     };
   };
   return html`
-    <${Heading}>${text.title}<//>
+    <${Heading} title=${text.title} />
     <div class="filters">
       <${Choice} id="status" label=${text.filter} value=${status} options=${[['', text.any], ...STATUSES.map((name) => [name, words.status(name)])]}
         onChange=${(value) => go(to('campaigns', '', { status: value }))} />

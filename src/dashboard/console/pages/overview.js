@@ -30,13 +30,14 @@ async function load() {
   };
 }
 
-const isIll = ({ status, failure_streak: streak }) => status !== 'active' || streak >= STREAK;
+// One that is disabled is so by somebody's own will.
+const isIll = ({ status, failure_streak: streak }) => status === 'suspended' || (status === 'active' && streak >= STREAK);
 
 function alarms({ credits, endpoints, trunks }) {
-  const { currency, available_cents: available, warning_threshold_cents: threshold } = credits;
+  const { currency, balance_cents: balance, warning_threshold_cents: threshold } = credits;
   const all = [];
   if (credits.depleted_at) all.push(text.alarm.depleted);
-  else if (threshold !== null && available < threshold) all.push(text.alarm.low(money(available, currency), money(threshold, currency)));
+  else if (threshold !== null && balance < threshold) all.push(text.alarm.low(money(balance, currency), money(threshold, currency)));
   for (const { url, status, failure_streak: streak } of endpoints.filter(isIll)) {
     all.push(status === 'suspended' ? text.alarm.suspended(url) : text.alarm.failing(url, streak));
   }
@@ -82,7 +83,7 @@ export function Overview() {
   const loaded = useLoad(load, []);
   useLive(() => true, loaded.reload, 5_000);
   return html`
-    <${Heading}>${text.title}<//>
+    <${Heading} title=${text.title} />
     <${Loaded} of=${loaded}>${(data) => {
       const { concurrency, credits, endpoints } = data;
       const ill = endpoints.filter(isIll).length;
