@@ -115,13 +115,30 @@ export function usePages(load, inputs) {
 
 export const More = ({ next }) => next && html`<button class="button quiet" onClick=${next}>${words.more}</button>`;
 
+/**
+ * A dialog that is open while it is there. `leave` closes it, which gives the focus back to the button that has opened it; the browser
+ * tells of that later, when the same dialog may be open anew.
+ */
+function useDialog(close) {
+  const dialog = useRef(null);
+  const isLeft = useRef(false);
+  useEffect(() => dialog.current.showModal(), []);
+  const closed = () => {
+    if (isLeft.current) return;
+    isLeft.current = true;
+    close();
+  };
+  const leave = () => {
+    dialog.current?.close();
+    closed();
+  };
+  return { dialog, leave, closed };
+}
+
 /** Asks once before it does what cannot be undone. `act` may fail: the reason is shown, and the person may try again. */
 export function Confirm({ asks, act, close, isDanger = true }) {
   const [state, setState] = useState({ busy: false, error: null });
-  const dialog = useRef(null);
-  useEffect(() => dialog.current.showModal(), []);
-  // Closing it gives the focus back to the button that has opened it.
-  const leave = () => dialog.current?.close();
+  const { dialog, leave, closed } = useDialog(close);
   const yes = async (event) => {
     event.preventDefault();
     setState({ busy: true, error: null });
@@ -133,7 +150,7 @@ export function Confirm({ asks, act, close, isDanger = true }) {
     }
   };
   return html`
-    <dialog ref=${dialog} class="narrow" aria-labelledby="confirm-title" aria-describedby="confirm-text" onClose=${close}
+    <dialog ref=${dialog} class="narrow" aria-labelledby="confirm-title" aria-describedby="confirm-text" onClose=${closed}
       onCancel=${(event) => state.busy && event.preventDefault()}>
       <form class="stack" aria-busy=${state.busy} onSubmit=${yes}>
         <h2 id="confirm-title">${asks.title}</h2>
@@ -149,14 +166,13 @@ export function Confirm({ asks, act, close, isDanger = true }) {
 
 /** Something to read, in a dialog. */
 export function Note({ title, close, children }) {
-  const dialog = useRef(null);
-  useEffect(() => dialog.current.showModal(), []);
+  const { dialog, leave, closed } = useDialog(close);
   return html`
-    <dialog ref=${dialog} aria-labelledby="note-title" onClose=${close}>
+    <dialog ref=${dialog} aria-labelledby="note-title" onClose=${closed}>
       <div class="stack">
         <h2 id="note-title">${title}</h2>
         ${children}
-        <div class="actions"><button class="button" onClick=${() => dialog.current.close()}>${words.close}</button></div>
+        <div class="actions"><button class="button" onClick=${leave}>${words.close}</button></div>
       </div>
     </dialog>`;
 }

@@ -112,6 +112,12 @@ async fn press(page: &Page, words: &str) {
     page.click("#pressed").await;
 }
 
+/// The same in the dialog that asks first.
+async fn confirm(page: &Page, words: &str) {
+    page.until("document.querySelector('dialog[open]') !== null").await;
+    press(page, words).await;
+}
+
 /// Nothing of it lies beyond the screen, and no script has complained.
 async fn is_well(page: &Page) {
     // A page that is too wide is shown smaller on a telephone: the window's own width says nothing.
@@ -147,11 +153,11 @@ fn a_manager_starts_a_campaign_and_looks_into_its_calls() {
         press(&page, "Long list").await;
         press(&page, "Start").await;
         page.until(&shows("No real phone rings.")).await;
-        press(&page, "Not yet").await;
+        confirm(&page, "Not yet").await;
         page.until("document.querySelector('dialog[open]') === null").await;
         assert_eq!(stage.api.get(&path).await["status"], "draft");
         press(&page, "Start").await;
-        press(&page, "Start campaign").await;
+        confirm(&page, "Start campaign").await;
         stage.api.until(&path, |campaign| campaign["status"] == "running").await;
 
         // The page follows without a reload.
@@ -161,15 +167,15 @@ fn a_manager_starts_a_campaign_and_looks_into_its_calls() {
         press(&page, "Resume").await;
         stage.api.until(&path, |campaign| campaign["status"] == "running").await;
         press(&page, "Cancel campaign").await;
-        press(&page, "Cancel campaign").await;
+        confirm(&page, "Cancel campaign").await;
         page.until(&shows("It was canceled.")).await;
 
         press(&page, "Campaigns").await;
         press(&page, "Spring check-up").await;
         press(&page, "Start").await;
-        press(&page, "Start campaign").await;
+        confirm(&page, "Start campaign").await;
         page.until(&shows("6 of 6")).await;
-        page.until(&shows("Everybody was reached or given up.")).await;
+        page.until(&shows("Everybody was reached or given up on.")).await;
         pictures(&mut page, "campaign").await;
 
         press(&page, "Can this contact be called?").await;
@@ -206,10 +212,9 @@ fn a_live_call_is_heard_in_words_and_ended_by_hand() {
         page.until(&shows("While it lasts")).await;
         pictures(&mut page, "live-call").await;
         press(&page, "End call").await;
-        press(&page, "Let it go on").await;
+        confirm(&page, "Let it go on").await;
         press(&page, "End call").await;
-        page.until(&shows("End this call?")).await;
-        press(&page, "End call").await;
+        confirm(&page, "End call").await;
         stage
             .api
             .until(&format!("/v1/sessions/{id}"), |session| session["phase"] == "ended")
