@@ -115,6 +115,7 @@ export const words = {
     rateOf: (rate, wanted) => wanted ? `${rate} of ${wanted} wanted` : `${rate}`,
     slotsOf: (inUse, limit) => `${inUse} of ${limit}`,
     hours: 'Calls by the hour, last seven days',
+    figures: 'As a table',
     hoursTable: { hour: 'Hour', started: 'Started', answered: 'Answered', rate: 'Answer rate' },
     noHours: 'Nobody has been called yet.',
     start: 'Start', pause: 'Pause', resume: 'Resume', duplicate: 'Duplicate', cancel: 'Cancel campaign', report: 'Download report (CSV)',

@@ -61,15 +61,17 @@ function Hours({ hours }) {
   if (!hours.length) return html`<p class="muted">${text.noHours}</p>`;
   const most = Math.max(...hours.map(({ started }) => started), 1);
   const height = (value) => (value / most) * 100;
+  // A day at least, so that the first hour is no wall.
+  const width = Math.max(hours.length, 24) * 10;
   return html`
-    <svg class="bars" viewBox="0 0 ${hours.length * 10} 100" preserveAspectRatio="none" aria-hidden="true">
+    <svg class="bars" viewBox="0 0 ${width} 100" preserveAspectRatio="none" aria-hidden="true">
       ${hours.map(({ hour, started, answered }, n) => html`
         <g key=${hour}>
           <rect class="started" x=${n * 10 + 1} y=${100 - height(started)} width="8" height=${height(started)} />
           <rect class="answered" x=${n * 10 + 1} y=${100 - height(answered)} width="8" height=${height(answered)} />
         </g>`)}
     </svg>
-    <details><summary>${text.hours}</summary>
+    <details><summary>${text.figures}</summary>
       <${Table} label=${text.hours} columns=${Object.values(text.hoursTable)} rows=${[...hours].reverse().map((row) => ({
         key: row.hour,
         cells: [html`<${Time} of=${row.hour} />`, count(row.started), count(row.answered), percent(row.answer_rate)],
@@ -77,12 +79,14 @@ function Hours({ hours }) {
     </details>`;
 }
 
+const isClosed = (rules) => rules.some(({ rule, verdict }) => rule === 'hours' && verdict !== 'yes');
+
 function Eligibility({ contact, close }) {
   const loaded = useLoad(() => call('GET', `/campaigns/${contact.campaign_id}/contacts/${contact.id}/eligibility`), [contact.id]);
   return html`
     <${Note} title=${text.whyOf(nameOf(contact) || addressOf(contact))} close=${close}>
       <${Loaded} of=${loaded}>${({ eligible, rules, zones, next_opening_at: opens }) => html`
-        <p><strong>${eligible ? text.eligible : text.notEligible}</strong>${opens && !eligible && html` ${text.opens(time(opens))}`}</p>
+        <p><strong>${eligible ? text.eligible : text.notEligible}</strong>${opens && isClosed(rules) && html` ${text.opens(time(opens))}`}</p>
         <ul class="rules">${rules.map(({ rule, verdict, until, skip_reason: reason }) => html`
           <li key=${rule}><span>${text.rule(rule)}</span>
             <span>${text.verdict[verdict] ?? words.plain(verdict)}${until && `, ${text.until(time(until))}`}${reason && `: ${text.skipped(reason)}`}</span></li>`)}</ul>
