@@ -47,7 +47,7 @@ export function Heading({ title, children }) {
     if (wentOn.value) heading.current.focus();
     wentOn.value = false;
   }, []);
-  return html`<div class="page-head"><h1 id="title" ref=${heading} tabindex="-1">${title}${' '}${children}</h1></div>`;
+  return html`<div class="page-head"><h1 id="title" ref=${heading} tabindex="-1"><bdi>${title}</bdi>${' '}${children}</h1></div>`;
 }
 
 const GOOD = ['completed', 'running', 'in_progress', 'active'];
