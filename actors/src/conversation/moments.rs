@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Of a function: what it asks for is heard within 1.2 s of its beginning, and most functions are faster.
-pub const WORKING: Duration = Duration::from_millis(600);
+pub const WORKING: Duration = Duration::from_millis(550);
 /// Of a brain.
 pub const THINKING: Duration = Duration::from_millis(1_500);
 /// No sooner than that after the last time.
@@ -84,7 +84,7 @@ mod tests {
         let moments = Moments::new(Some(clock.clone()));
         let mut first = moments.due(WORKING);
         assert!((&mut first).now_or_never().is_none());
-        clock.advance(Duration::from_millis(599)).await;
+        clock.advance(WORKING - Duration::from_millis(1)).await;
         assert!((&mut first).now_or_never().is_none());
         // Time stands still until whoever was woken has heard of it.
         tokio::join!(clock.advance(Duration::from_millis(1)), first);
@@ -110,7 +110,7 @@ mod tests {
         clock.advance(Duration::from_millis(7_999)).await;
         assert!(
             !due.is_finished() && !voice.ask(),
-            "it was due after 600 ms, and waited on"
+            "it was due after half a second, and waited on"
         );
         clock.advance(Duration::from_millis(1)).await;
         due.await.unwrap();

@@ -103,8 +103,8 @@ function Frame({ children }) {
       <div class="top-row second">
         <${WorkspaceSwitch} /><${EnvironmentSwitch} /><${Find} /><${Connection} />
       </div>
+      <${Banner} />
     </header>
-    <${Banner} />
     <main id="content" class="page stack">
       ${!mayWrite() && html`<p class="notice">${words.viewOnly}</p>`}
       ${children}

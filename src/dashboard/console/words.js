@@ -140,7 +140,6 @@ export const words = {
     why: 'Can this contact be called?',
     whyOf: (name) => `Can ${name} be called?`,
     retry: 'Call again',
-    retryOf: (name) => `Call ${name} again`,
     skipped: names({
       invalid: 'the number is not valid', dnc_blocked: 'on the do-not-call list', daily_cap_reached: 'a cap was reached',
       quiet_hours_expired: 'never within the hours', concurrency_full: 'no free line', tenant_suspended: 'the workspace is suspended',

@@ -113,8 +113,8 @@ function Contacts({ campaign }) {
         nameOf(contact) || html`<span class="muted">${text.nameless}</span>`, html`<span class="wrap">${addressOf(contact)}</span>`,
         html`<${Badge} of=${its} />${waits && html` <span class="hint">${text.waits(waits)}</span>`}${skipped && html` <span class="hint">${text.skipped(skipped)}</span>`}`,
         html`${count(attempts)}${last && html` <a href=${to('calls', last)}>${text.lastCall}</a>`}`, html`<${Time} of=${next} />`,
-        html`<button class="button quiet small" aria-label=${text.whyOf(name)} onClick=${() => setAsked(contact)}>${text.why}</button>
-          ${OVER.includes(its) && mayWrite() && html`<button class="button quiet small" disabled=${busy} aria-label=${text.retryOf(name)} onClick=${() => retry(contact)}>${text.retry}</button>`}`,
+        html`<button class="button quiet small" aria-label="${text.why} ${name}" onClick=${() => setAsked(contact)}>${text.why}</button>
+          ${OVER.includes(its) && mayWrite() && html`<button class="button quiet small" disabled=${busy} aria-label="${text.retry}: ${name}" onClick=${() => retry(contact)}>${text.retry}</button>`}`,
       ],
     };
   };
