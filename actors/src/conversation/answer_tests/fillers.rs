@@ -53,7 +53,7 @@ async fn while_a_function_works_a_moment_is_asked_for() {
     bench.time.add_permits(1_000_000);
     let (finish, work) = oneshot::channel();
     let functions = async {
-        for (ms, moments) in [(599, 0), (1, 1), (7_999, 1), (1, 2)] {
+        for (ms, moments) in [(549, 0), (1, 1), (7_999, 1), (1, 2)] {
             settled().await;
             bench.clock.advance(Duration::from_millis(ms)).await;
             settled().await;
