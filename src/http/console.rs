@@ -6,7 +6,7 @@ use super::{
     caller::{Caller, Member},
     error::{ApiError, ApiResult, REQUEST_ID},
     extract,
-    idempotency::LARGEST,
+    idempotency::{self, LARGEST},
     rate_limits::Left,
     signed_in::{self, Asks, Bodies},
     voices::Form,
@@ -95,6 +95,8 @@ pub async fn admit(
     let noted = match only_reads {
         true => None,
         false => {
+            // What is refused for that was not asked for.
+            idempotency::key_of(request.request())?;
             // By the time that all of it is here somebody may have been let go. A form is read by its handler, bit by bit.
             if !Form::is_one(request.request()) {
                 let mut payload = request.take_payload();

@@ -5,14 +5,14 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::ApiError,
+    error::{ApiError, ApiResult},
     extract,
     in_flight::Running,
     voices::{Fingerprint, Form},
 };
 use crate::state::State;
 use actix_web::{
-    Error as ActixError, HttpMessage, HttpResponse, ResponseError,
+    Error as ActixError, HttpMessage, HttpRequest, HttpResponse, ResponseError,
     body::{self, BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     http::{StatusCode, header},
@@ -71,6 +71,20 @@ impl Drop for Entered {
 
 /// More than any answer to a POST has.
 const LARGEST_ANSWER: usize = 64 * MIB;
+
+/// What a request shows, if it does.
+pub fn key_of(request: &HttpRequest) -> ApiResult<Option<String>> {
+    let mut given = request.headers().get_all("idempotency-key");
+    let (first, second) = (given.next(), given.next());
+    let readable = first.map(|value| value.to_str().map(str::to_owned)).transpose();
+    match (readable, second) {
+        (Ok(key), None) => Ok(key),
+        _ => Err(ApiError::validation(
+            "Idempotency-Key",
+            "must be given once, in visible ASCII characters",
+        )),
+    }
+}
 
 /// The largest body that any POST takes.
 pub const LARGEST: usize = 10 * MIB;

@@ -126,11 +126,6 @@ pub async fn admit(
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let state = state_of(request.request());
     let mut left = None;
-    // Before it is noted that somebody wants it: what is refused for this was not asked for.
-    let key = match idempotency_key(request.request()) {
-        Ok(key) => key,
-        Err(error) => return Ok(request.into_response(error.error_response())),
-    };
     let admitted = match console::place_of(request.request()) {
         Some(place) => admit_console(&state, &mut request, access, &place, &mut left).await,
         None => admit_here(&state, &mut request, access, &mut left).await.map(|()| None),
@@ -145,6 +140,10 @@ pub async fn admit(
         }
     };
     let caller = request.extensions().get::<Caller>().cloned();
+    let key = match idempotency::key_of(request.request()) {
+        Ok(key) => key,
+        Err(error) => return Ok(request.into_response(error.error_response())),
+    };
     let mut response = match (request.method(), caller, key) {
         (&Method::POST, Some(caller), Some(key)) => idempotency::once(&state, caller, key, request, next).await?,
         _ => next.call(request).await?.map_into_boxed_body(),
@@ -194,19 +193,6 @@ async fn admit_console(
         Access::Public | Access::AnyKey | Access::SignedIn | Access::Member(_) | Access::Fresh(_) => {
             Err(console::no_such_route(request.path()))
         }
-    }
-}
-
-fn idempotency_key(request: &HttpRequest) -> ApiResult<Option<String>> {
-    let mut given = request.headers().get_all("idempotency-key");
-    let (first, second) = (given.next(), given.next());
-    let readable = first.map(|value| value.to_str().map(str::to_owned)).transpose();
-    match (readable, second) {
-        (Ok(key), None) => Ok(key),
-        _ => Err(ApiError::validation(
-            "Idempotency-Key",
-            "must be given once, in visible ASCII characters",
-        )),
     }
 }
 

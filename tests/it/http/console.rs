@@ -194,6 +194,8 @@ on_both! {
         let campaign = |admin: &Browser| admin.request(Method::POST, &at(&tenant, "/campaigns")).header("Idempotency-Key", "one").json(&json!({ "name": "x" }));
         let first = admin.send(campaign(&admin)).await.ok();
         assert_eq!(admin.send(campaign(&admin)).await.ok(), first);
+        let twice = campaign(&admin).header("Idempotency-Key", "two");
+        assert_eq!(admin.send(twice).await.error(), (422, "validation_failed", Some("Idempotency-Key")));
         assert_eq!(tenant.api.get("/v1/campaigns").await.ok()["data"].as_array().unwrap().len(), 1);
     }
 

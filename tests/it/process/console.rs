@@ -175,7 +175,7 @@ fn a_manager_starts_a_campaign_and_looks_into_its_calls() {
         press(&page, "Start").await;
         confirm(&page, "Start campaign").await;
         page.until(&shows("6 of 6")).await;
-        page.until(&shows("Everybody was reached or given up on.")).await;
+        page.until(&shows("Everyone was reached or given up on.")).await;
         pictures(&mut page, "campaign").await;
 
         press(&page, "Can this contact be called?").await;
