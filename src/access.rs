@@ -1,6 +1,7 @@
 //! Who may come in: passwords, dashboard sessions, API keys, and how workspaces and users are made.
 pub mod account;
 mod audit;
+pub mod invitations;
 mod keys;
 pub mod members;
 mod new_workspace;
@@ -28,7 +29,7 @@ use runtime::keyring::sha256_hex;
 use zeroize::Zeroizing;
 
 /// 256 random bits, as text.
-fn random_token() -> String {
+pub fn random_token() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
 
@@ -89,7 +90,7 @@ pub fn is_fresh(login: &login::Model, now: Moment) -> bool {
 
 /// Signs a user in whose password was found right; answers the cookie's token, of which only the hash is kept. `None`: the
 /// password was changed since it was looked at.
-pub async fn sign_in(deps: &Deps, user: &user::Model) -> Result<Option<String>> {
+pub async fn sign_in(deps: &Deps, user: &user::Model, user_agent: Option<String>) -> Result<Option<String>> {
     let token = random_token();
     let now = deps.clock.now();
     let row = login::Model {
@@ -98,6 +99,7 @@ pub async fn sign_in(deps: &Deps, user: &user::Model) -> Result<Option<String>> 
         created_at: now,
         last_seen_at: now,
         authenticated_at: now,
+        user_agent,
     };
     let password_hash = user.password_hash.clone();
     let begun = deps.writer.run(move |db| {

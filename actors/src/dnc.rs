@@ -68,6 +68,7 @@ pub async fn place(
             entry.source,
             entry.reason,
             entry.session_id,
+            entry.created_by,
         ));
     }
     let (phone_number, email) = match entry.whom {
@@ -84,9 +85,11 @@ pub async fn place(
         reason: entry.reason,
         source: entry.source,
         session_id: entry.session_id,
+        created_by: entry.created_by,
         added_seq: 0,
         removed_at: None,
         removed_reason: None,
+        removed_by: None,
         removed_seq: None,
         version: 1,
         created_at: now,
@@ -102,6 +105,7 @@ fn joined(
     source: Source,
     reason: Option<String>,
     session_id: Option<SessionId>,
+    created_by: Option<String>,
 ) -> (Model, DncOutcome) {
     let all = Channels::of(known.channels.0.iter().copied().chain(channels.0).collect());
     let is_taken_over = known.source == Source::SmsStop && source != Source::SmsStop;
@@ -114,24 +118,25 @@ fn joined(
         ..known
     };
     if is_taken_over {
-        (wider.source, wider.reason, wider.session_id) = (source, reason, session_id);
+        (wider.source, wider.reason, wider.session_id, wider.created_by) = (source, reason, session_id, created_by);
     }
     (wider, DncOutcome::Wider)
 }
 
 /// Takes one off the list; the row stays, with the reason.
 #[boxed]
-pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String) -> Result<()> {
+pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: String) -> Result<()> {
     let now = deps.clock.now();
     deps.writer
         .run(move |db| {
-            let reason = reason.clone();
+            let (reason, by) = (reason.clone(), by.clone());
             Box::pin(async move {
                 let row = dnc::load(db, key).await?;
                 let mut commit = Commit::default();
                 commit.changes.dnc.push(Model {
                     removed_at: Some(now),
                     removed_reason: Some(reason),
+                    removed_by: Some(by),
                     version: row.version + 1,
                     ..row
                 });
@@ -158,9 +163,11 @@ mod tests {
             reason: Some("first".into()),
             source,
             session_id: None,
+            created_by: None,
             added_seq: 7,
             removed_at: None,
             removed_reason: None,
+            removed_by: None,
             removed_seq: None,
             version: 3,
             created_at: entities::values::Moment::from_millis(0),
@@ -174,6 +181,7 @@ mod tests {
                     Channels::of(channels.to_vec()),
                     source,
                     Some("second".into()),
+                    None,
                     None,
                 )
             };
@@ -203,6 +211,7 @@ mod tests {
             known(Source::SmsStop, &both),
             Channels::of(both.to_vec()),
             Source::SmsStop,
+            None,
             None,
             None,
         );

@@ -1,7 +1,7 @@
 //! What effects write: their facts become rows of the commit that saves the state.
 use crate::{call::in_hand::Kept, deps::Deps, dnc};
 use entities::{
-    Error, Result, answer, campaign_hour,
+    Error, Result, answer, call_hour, campaign_hour,
     changes::Guard,
     contact::Status,
     ids::{ContactId, DncId, RecordingId, SessionId, TenantId, TenantScoped},
@@ -72,6 +72,18 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
                 outcome: *outcome,
                 created_at: call.created_at,
             }),
+            Fact::CountCall {
+                began_at,
+                answered,
+                duration_seconds,
+                cost,
+            } => commit.changes.call_hours.push(call_hour::Model {
+                started: 1,
+                answered: i64::from(*answered),
+                duration_seconds: i64::from(*duration_seconds),
+                cost_cents: cost.0,
+                ..call_hour::Model::empty(owner.tenant_id, owner.env, *began_at)
+            }),
             Fact::Forget { session, .. } => {
                 commit.changes.transcripts.push(transcript::Model::empty(session.id));
                 commit.changes.forgotten.push(session.id);
@@ -104,6 +116,7 @@ fn said_in_a_call(id: DncId, whom: &Whom, session_id: SessionId) -> Entry {
         reason: Some("said so in a call".into()),
         source: entities::dnc::Source::OptOutVoice,
         session_id: Some(session_id),
+        created_by: None,
     }
 }
 

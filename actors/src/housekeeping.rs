@@ -67,6 +67,8 @@ const KEEP_IDEMPOTENCY_KEYS: Duration = Duration::from_secs(24 * 3600);
 /// Dashboard sessions end after this long, and after this long without a request.
 pub const LOGIN_ABSOLUTE: Duration = Duration::from_secs(7 * 24 * 3600);
 pub const LOGIN_IDLE: Duration = Duration::from_secs(12 * 3600);
+/// A link for a new password opens something for so long.
+pub const PASSWORD_RESET: Duration = Duration::from_secs(3600);
 
 /// Starts the recurring work. It ends with the runtime.
 pub fn start(deps: &Deps, keys_used: KeysUsed) {
@@ -182,6 +184,8 @@ async fn tidy(deps: &Deps) -> Result<()> {
                     return Ok(());
                 }
                 entities::login::prune(db, before(LOGIN_ABSOLUTE), before(LOGIN_IDLE)).await?;
+                entities::invitation::prune(db, before(Duration::ZERO)).await?;
+                entities::password_reset::prune(db, before(PASSWORD_RESET)).await?;
                 entities::audit_log::prune(db, before(KEEP_AUDIT_LOG)).await?;
                 entities::db::optimize(db).await
             })

@@ -8,13 +8,17 @@ pub use turns::{Interruption, Sensitivity, TurnDetection, TurnMode};
 use crate::{
     boxed,
     connection::Connection,
+    db::Db,
     error::{Error, Result},
     ids::{AgentId, FunctionId, TenantId},
+    names,
     page::{self, Listed, Page},
     values::{Bounded, E164, Moment, Text},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    Condition, DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, entity::prelude::*, sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 /// Everything about an agent that its user decides.
@@ -297,11 +301,13 @@ pub async fn load(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Mode
 }
 
 #[boxed]
-pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
-    let select = Entity::find()
+pub async fn list(db: &Db, tenant: TenantId, name: Option<&str>, page: Page) -> Result<Listed<Model>> {
+    let all = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null());
-    page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
+    let wanted =
+        Condition::all().add_option(name.map(|typed| names::begins(&Expr::cust("definition ->> 'name'"), typed)));
+    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 
 /// A session in the queue still talks with the agent it was made for.

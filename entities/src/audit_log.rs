@@ -5,6 +5,7 @@ use crate::{
     boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
+    db::Db,
     error::Result,
     ids::{AuditLogId, TenantId, UserId},
     page::{self, Listed, Page},
@@ -12,7 +13,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult,
+    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult,
     entity::prelude::*,
     sea_query::{Expr, StringLen},
 };
@@ -62,6 +63,13 @@ pub enum Action {
     MemberAdded,
     RoleChanged,
     MemberRemoved,
+    /// A link was made by which somebody may become a member.
+    Invited,
+    InvitationWithdrawn,
+    /// A link for a new password was made, by the operator.
+    PasswordResetMade,
+    /// By a link that was sent to the user.
+    PasswordReset,
     /// By the user, who knew the old one.
     PasswordChanged,
     /// By the operator.
@@ -95,17 +103,22 @@ pub async fn answered(db: &Connection, id: AuditLogId, details: Details) -> Resu
     Ok(())
 }
 
+/// What the log is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// In lower case.
+    pub user_email: Option<String>,
+    pub action: Option<Action>,
+}
+
 /// What was done in a workspace.
 #[boxed]
-pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
-    page::fetch(
-        db,
-        Entity::find().filter(Column::TenantId.eq(tenant)),
-        Column::Id,
-        Column::At,
-        page,
-    )
-    .await
+pub async fn list(db: &Db, tenant: TenantId, filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let all = Entity::find().filter(Column::TenantId.eq(tenant));
+    let wanted = Condition::all()
+        .add_option(filter.user_email.map(|email| Column::UserEmail.eq(email)))
+        .add_option(filter.action.map(|action| Column::Action.eq(action)));
+    page::search(db, all, wanted, Column::Id, Column::At, page).await
 }
 
 /// All rows, oldest first, a page at a time.

@@ -1,6 +1,8 @@
 //! Contacts: the people in a campaign's list, and what became of each.
+mod find;
 mod queue;
 
+pub use find::{By, find};
 pub use queue::{
     Canceled, cancel, due, due_zones, fresh, fresh_of_all_zones, fresh_zones, next_due_at, unfinished, waiting_after,
     waiting_by_zone,
@@ -181,17 +183,35 @@ pub async fn load(db: &Connection, key: TenantScoped<ContactId>) -> Result<Model
     select.one(db).await?.ok_or(Error::NotFound("contact"))
 }
 
+/// What a list of contacts is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub status: Option<Status>,
+    /// A number, or an address in lower case: in a campaign once.
+    pub address: Option<String>,
+    /// In a campaign once.
+    pub external_id: Option<String>,
+}
+
+impl Filter {
+    /// Does it have to look through contacts that it lets not through?
+    pub fn searches(&self) -> bool {
+        self.status.is_some() && self.address.is_none() && self.external_id.is_none()
+    }
+}
+
 #[boxed]
-pub async fn list(
-    db: &Db,
-    campaign: TenantScoped<CampaignId>,
-    status: Option<Status>,
-    page: Page,
-) -> Result<Listed<Model>> {
-    let all = Entity::find()
+pub async fn list(db: &Db, campaign: TenantScoped<CampaignId>, filter: &Filter, page: Page) -> Result<Listed<Model>> {
+    let mut all = Entity::find()
         .filter(Column::CampaignId.eq(campaign.id))
         .filter(Column::TenantId.eq(campaign.tenant_id));
-    let wanted = Condition::all().add_option(status.map(|status| Column::Status.eq(status)));
+    if let Some(address) = &filter.address {
+        all = all.filter(Column::Address.eq(address));
+    }
+    if let Some(external_id) = &filter.external_id {
+        all = all.filter(Column::ExternalId.eq(external_id));
+    }
+    let wanted = Condition::all().add_option(filter.status.map(|status| Column::Status.eq(status)));
     page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 

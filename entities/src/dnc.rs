@@ -10,7 +10,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, QueryTrait, Statement, TryGetable, Value,
+    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, QueryTrait, Statement, TryGetable, Value,
     entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
@@ -69,10 +69,13 @@ pub struct Model {
     pub reason: Option<String>,
     pub source: Source,
     pub session_id: Option<SessionId>,
+    /// Who has added it; none: the person it is about.
+    pub created_by: Option<String>,
     /// Its place among all commits; the writer gives it.
     pub added_seq: i64,
     pub removed_at: Option<Moment>,
     pub removed_reason: Option<String>,
+    pub removed_by: Option<String>,
     pub removed_seq: Option<i64>,
     pub version: i32,
     pub created_at: Moment,
@@ -103,17 +106,27 @@ pub struct Filter {
     pub phone_number: Option<E164>,
     pub email: Option<String>,
     pub source: Option<Source>,
+    /// Those that were taken off, in place of those that are on it.
+    pub removed: bool,
 }
 
 #[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
-    let all = owned(owner.0, owner.1)
+    let all = if filter.removed {
+        Entity::find()
+            .filter(Column::TenantId.eq(owner.0))
+            .filter(Column::Env.eq(owner.1))
+            .filter(Expr::cust("removed_at IS NOT NULL"))
+    } else {
+        owned(owner.0, owner.1)
+    };
+    let all = all
         .apply_if(filter.phone_number, |all, number| {
             all.filter(Column::PhoneNumber.eq(number))
         })
-        .apply_if(filter.email, |all, email| all.filter(Column::Email.eq(email)))
-        .apply_if(filter.source, |all, source| all.filter(Column::Source.eq(source)));
-    page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
+        .apply_if(filter.email, |all, email| all.filter(Column::Email.eq(email)));
+    let wanted = Condition::all().add_option(filter.source.map(|source| Column::Source.eq(source)));
+    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 
 /// The entry of a number.

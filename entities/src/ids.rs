@@ -62,6 +62,8 @@ ids! {
     DeliveryId,
     /// The resending of what an endpoint missed.
     RecoveryId,
+    /// Somebody who may become a member.
+    InvitationId,
     /// An e-mail of the service to one of its users.
     MailId,
     /// A number that test keys may call.

@@ -3,12 +3,17 @@ use crate::{
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
+    db::Db,
     error::{Error, Result},
     ids::{CampaignId, ImportId, TenantId, TenantScoped},
+    page::{self, Listed, Page},
     values::{Env, Moment},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    Condition, DbBackend, DeriveActiveEnum, EnumIter, FromJsonQueryResult, Iterable, QuerySelect, entity::prelude::*,
+    sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -94,6 +99,7 @@ pub struct Model {
     #[sea_orm(column_type = "JsonBinary")]
     pub rejections: Rejections,
     pub error: Option<String>,
+    pub created_by: Option<String>,
     pub created_at: Moment,
     pub ended_at: Option<Moment>,
 }
@@ -127,6 +133,35 @@ pub async fn load(db: &Connection, key: TenantScoped<ImportId>) -> Result<Model>
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
     select.one(db).await?.ok_or(Error::NotFound("import"))
+}
+
+/// What a list of imports is narrowed to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter {
+    pub kind: Option<Kind>,
+    pub status: Option<ImportStatus>,
+    pub campaign_id: Option<CampaignId>,
+}
+
+/// Without the refused rows, which may be long: they are read with each one.
+#[boxed]
+pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Page) -> Result<Listed<Model>> {
+    let none = match db.read.get_database_backend() {
+        DbBackend::Postgres => "'[]'::jsonb",
+        DbBackend::Sqlite | DbBackend::MySql | _ => "'[]'",
+    };
+    let columns = Column::iter().filter(|column| !matches!(column, Column::Rejections));
+    let all = Entity::find()
+        .select_only()
+        .columns(columns)
+        .column_as(Expr::cust(none), Column::Rejections)
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env));
+    let wanted = Condition::all()
+        .add_option(filter.kind.map(|kind| Column::Kind.eq(kind)))
+        .add_option(filter.status.map(|status| Column::Status.eq(status)))
+        .add_option(filter.campaign_id.map(|campaign| Column::CampaignId.eq(campaign)));
+    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 
 #[boxed]

@@ -1,6 +1,6 @@
 //! Dashboard sessions: the cookie holds a random token, the row its hash.
 use crate::{boxed, connection::Connection, error::Result, ids::UserId, user, values::Moment};
-use sea_orm::{ExprTrait, entity::prelude::*, sea_query::Expr};
+use sea_orm::{ExprTrait, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -14,6 +14,8 @@ pub struct Model {
     pub last_seen_at: Moment,
     /// When the password was last given: at the sign-in, or again since.
     pub authenticated_at: Moment,
+    /// What the browser says it is.
+    pub user_agent: Option<String>,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
@@ -42,6 +44,17 @@ pub async fn authenticate(db: &Connection, token_hash: &str, now: Moment) -> Res
         .col_expr(Column::AuthenticatedAt, Expr::value(now))
         .filter(Column::TokenHash.eq(token_hash));
     Ok(update.exec(db).await?.rows_affected == 1)
+}
+
+/// The user's sessions, newest first.
+#[boxed]
+pub async fn of_user(db: &Connection, user: UserId, limit: u64) -> Result<Vec<Model>> {
+    let select = Entity::find().filter(Column::UserId.eq(user));
+    Ok(select
+        .order_by(Column::CreatedAt, Order::Desc)
+        .limit(limit)
+        .all(db)
+        .await?)
 }
 
 /// Ends the user's sessions, all but the one that is kept; answers how many.

@@ -40,7 +40,7 @@ pub struct Listed<M> {
 
 impl Page {
     /// What the page begins behind, in its order.
-    fn of<E: EntityTrait>(&self, select: Select<E>, id: E::Column, created_at: E::Column) -> Select<E> {
+    pub fn of<E: EntityTrait>(&self, select: Select<E>, id: E::Column, created_at: E::Column) -> Select<E> {
         let mut select = select;
         if let Some(after) = self.after {
             select = select.filter(if self.newest_first { id.lt(after) } else { id.gt(after) });
@@ -59,6 +59,21 @@ impl Page {
         let has_more = rows.len() as u64 > self.limit;
         rows.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
         Listed { rows, has_more }
+    }
+}
+
+/// One page of what several lists hold together, in the same order; none of them has a row of another.
+pub fn merge<M>(lists: Vec<Listed<M>>, id: impl Fn(&M) -> Uuid, page: Page) -> Listed<M> {
+    let has_more = lists.iter().any(|list| list.has_more);
+    let mut rows: Vec<M> = lists.into_iter().flat_map(|list| list.rows).collect();
+    rows.sort_by_key(&id);
+    if page.newest_first {
+        rows.reverse();
+    }
+    let listed = page.cut(rows);
+    Listed {
+        has_more: has_more || listed.has_more,
+        ..listed
     }
 }
 

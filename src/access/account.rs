@@ -1,6 +1,7 @@
 //! A user's own account: another password, and the end of dashboard sessions.
 use super::Author;
-use entities::{Error, Result, audit_log::Action, connection::Connection, login, user};
+use entities::{Error, Result, audit_log::Action, connection::Connection, login, password_reset, user, values::Moment};
+use runtime::keyring::sha256_hex;
 use serde_json::json;
 
 /// Sets another password, for the user who knew the old one or for the operator, and ends the account's sessions, all but the
@@ -14,6 +15,7 @@ pub async fn set_password(
     keep: Option<&str>,
 ) -> Result<u64> {
     user::set_password(db, account.id, password_hash).await?;
+    password_reset::void(db, account.id).await?;
     let ended = login::remove_of(db, account.id, keep).await?;
     let action = match keep {
         Some(_) => Action::PasswordChanged,
@@ -39,6 +41,51 @@ pub async fn change_password(
     set_password(db, by, account, password_hash, Some(login_hash)).await?;
     login::authenticate(db, login_hash, by.now()).await?;
     Ok(())
+}
+
+/// A link for a new password lives so long.
+pub use actors::housekeeping::PASSWORD_RESET;
+/// Links that are made for one user while older ones live: whoever asks for more gets none, and fills nobody's mailbox.
+const MOST_RESETS: u64 = 3;
+
+/// Makes a link for a new password; answers its token. None: there are enough.
+pub async fn new_reset(db: &Connection, account: &user::Model, now: Moment) -> Result<Option<String>> {
+    let since = now.minus(PASSWORD_RESET);
+    if password_reset::count_since(db, account.id, since).await? >= MOST_RESETS {
+        return Ok(None);
+    }
+    let token = super::random_token();
+    let row = password_reset::Model {
+        token_hash: sha256_hex(token.as_bytes()),
+        user_id: account.id,
+        created_at: now,
+    };
+    password_reset::add(db, row).await?;
+    Ok(Some(token))
+}
+
+/// Spends a link: the account gets that password, and all of its sessions end. None: the link opens nothing.
+pub async fn reset(
+    db: &Connection,
+    by: impl Fn(&user::Model) -> Author,
+    token_hash: &str,
+    password_hash: &str,
+    now: Moment,
+) -> Result<Option<user::Model>> {
+    let found = password_reset::user_of(db, token_hash, now.minus(PASSWORD_RESET)).await?;
+    let Some(id) = found else { return Ok(None) };
+    if !password_reset::take(db, token_hash).await? {
+        return Ok(None);
+    }
+    let account = user::load(db, id).await?;
+    user::set_password(db, id, password_hash).await?;
+    password_reset::void(db, id).await?;
+    let ended = login::remove_of(db, id, None).await?;
+    let details = [("sessions_ended", json!(ended))];
+    by(&account)
+        .note_of_account(db, &account, Action::PasswordReset, &details)
+        .await?;
+    Ok(Some(account))
 }
 
 /// Ends every session of the account, this one too.

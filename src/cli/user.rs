@@ -5,7 +5,7 @@ use crate::{
     error::CannotStart,
 };
 use clap::Subcommand;
-use entities::{Error, db::Db, membership, page, user};
+use entities::{Error, audit_log::Action, db::Db, membership, page, user};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -19,21 +19,42 @@ pub enum User {
         #[arg(long, required = true)]
         password_stdin: bool,
     },
+    /// Make a link by which somebody who lost the password chooses a new one; it is valid for an hour
+    ResetPassword {
+        #[arg(long)]
+        email: String,
+    },
     /// List the users with their workspaces
     List,
 }
 
 impl User {
     pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
-        let (_, db, clock, ids) = open(config).await?;
+        let (settings, db, clock, ids) = open(config).await?;
         match self {
+            User::ResetPassword { email } => {
+                let found = by_email(&db, &email).await?;
+                let by = Author::operator(ids, clock.now());
+                let transaction = db.begin().await.map_err(Error::from)?;
+                let made = account::new_reset(&transaction, &found, clock.now()).await?;
+                let enough =
+                    "three links were made within the last hour: use one of them, or `callboard user set-password`";
+                let token = made.ok_or_else(|| CannotStart(enough.into()))?;
+                by.note_of_account(&transaction, &found, Action::PasswordResetMade, &[])
+                    .await?;
+                transaction.commit().await.map_err(Error::from)?;
+                let url = format!("{}/reset#{token}", settings.public_url());
+                if json {
+                    print(&json!({ "email": found.email, "url": url }));
+                } else {
+                    println!("{url}");
+                }
+            }
             User::SetPassword {
                 email,
                 password_stdin: _,
             } => {
-                let email = access::parse_email(&email)?;
-                let no_such = || CannotStart(format!("no user has the address {email}; see `callboard user list`"));
-                let found = user::by_email(&db.read, &email).await?.ok_or_else(no_such)?;
+                let found = by_email(&db, &email).await?;
                 let password = password_from_stdin()?;
                 access::check_password(&password)?;
                 let hash = access::hash_password(&password)?;
@@ -52,6 +73,12 @@ impl User {
         db.close().await;
         Ok(())
     }
+}
+
+async fn by_email(db: &Db, email: &str) -> Result<user::Model, CannotStart> {
+    let email = access::parse_email(email)?;
+    let no_such = || CannotStart(format!("no user has the address {email}; see `callboard user list`"));
+    user::by_email(&db.read, &email).await?.ok_or_else(no_such)
 }
 
 async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {

@@ -1,4 +1,4 @@
-// Who is signed in: calls that need a session, the password asked for again, and the account's own dialog.
+// Who is signed in: calls that need a session, and the password asked for again.
 import { ApiError, api, byId, clearErrors, onSubmit } from './common.js';
 
 /** Like `api`, but a session that has ended leads to the login page. */
@@ -48,32 +48,9 @@ byId('again-dialog').addEventListener('close', () => {
 
 // --- The account ---
 
-/** Shows whose account it is, with the way out. */
+/** Shows whose account it is, with the way to it and the way out. */
 export function showAccount(email) {
   byId('user-email').textContent = email;
   for (const field of document.querySelectorAll('[data-username]')) field.defaultValue = email; // also after a reset
   byId('account').hidden = false;
 }
-
-byId('account-button').addEventListener('click', () => {
-  for (const id of ['password', 'everywhere']) {
-    byId(id).reset();
-    clearErrors(byId(id));
-  }
-  byId('account-dialog').showModal();
-});
-
-onSubmit(byId('password'), async (form) => {
-  await call('POST', '/password', {
-    current_password: form.get('current_password'),
-    new_password: form.get('new_password'),
-  });
-  byId('account-dialog').close();
-  byId('status').textContent = 'Your password is changed. Your other sessions are signed out.';
-});
-byId('account-dialog').addEventListener('close', () => byId('password').reset());
-
-onSubmit(byId('everywhere'), async () => {
-  await call('POST', '/logout-everywhere', {});
-  location.replace('/login');
-});

@@ -9,18 +9,26 @@ export class ApiError extends Error {
   }
 }
 
-/** Sends one request; returns the parsed body (null when there is none) or throws an ApiError. */
-export async function api(method, path, body) {
+/** A file and a form say themselves what they are; all else is sent as JSON. */
+const isFile = (body) => body instanceof Blob || body instanceof FormData;
+
+/**
+ * Sends one request; returns the parsed body, a Blob of what is not JSON, or null when there is none. Throws an ApiError, with status 0
+ * when nobody has answered.
+ */
+export async function api(method, path, body, headers = {}) {
   let response;
   try {
     response = await fetch(`/v1/_internal${path}`, {
       method,
-      headers: { 'Content-Type': 'application/json' },
-      body: body && JSON.stringify(body),
+      headers: { ...(isFile(body) ? {} : { 'Content-Type': 'application/json' }), ...headers },
+      body: isFile(body) ? body : body && JSON.stringify(body),
     });
   } catch {
     throw new ApiError('The server cannot be reached. Check that it is running, then try again.');
   }
+  const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
+  if (response.ok && !isJson && response.status !== 204) return response.blob();
   const data = response.status === 204 ? null : await response.json().catch(() => null);
   if (response.ok) return data;
   const { message = `The server answered with status ${response.status}.`, code, param, request_id } = data?.error ?? {};
@@ -97,4 +105,31 @@ for (const button of document.querySelectorAll('[data-reveals]')) {
 }
 for (const button of document.querySelectorAll('[data-close]')) {
   button.addEventListener('click', () => button.closest('dialog').close());
+}
+
+/** The secret of a link, `#…` or `#token=…`: taken out of the address bar, so that it stays in no history entry. */
+export function tokenOfLink() {
+  const token = location.hash.slice(1).replace(/^token=/, '');
+  if (token) history.replaceState(null, '', location.pathname);
+  return token || null;
+}
+
+/** Shows one of the page's cards, and tells its heading to those who do not see that it has changed. */
+export function showCard(id) {
+  for (const card of document.querySelectorAll('.card')) card.hidden = card.id !== id;
+  byId(id).querySelector('h1').focus();
+}
+
+/** For a list to choose a country from: `[code, name]`, by name; of what `GET /countries` answers. */
+export function countryChoices(countries) {
+  const names = new Intl.DisplayNames(['en'], { type: 'region' });
+  const named = countries.map(({ country }) => [country, names.of(country) ?? country]);
+  return named.sort(([, one], [, two]) => one.localeCompare(two, 'en'));
+}
+
+/** For a list to choose a time zone from: `[name, text]`; what the browser knows, each country's, and `more`. */
+export function zoneChoices(countries, ...more) {
+  const known = Intl.supportedValuesOf?.('timeZone') ?? [];
+  const zones = new Set([...known, ...countries.map(({ timezone }) => timezone), ...more].filter(Boolean));
+  return [...zones].sort().map((zone) => [zone, zone.replaceAll('_', ' ')]);
 }

@@ -47,6 +47,7 @@ async function openWorkspace(chosen) {
   workspace = chosen;
   byId('workspace-select').value = chosen.slug;
   localStorage.setItem(WORKSPACE_MEMORY, chosen.slug);
+  byId('user-email').href = `/t/${encodeURIComponent(chosen.slug)}/test/account`;
   for (const id of ['keys', 'empty', 'more', 'create-button']) byId(id).hidden = true;
   byId('view-only').hidden = canWrite();
   await loadKeys();

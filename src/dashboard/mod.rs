@@ -36,6 +36,16 @@ pub async fn setup() -> HttpResponse {
     html(include_str!("setup.html"))
 }
 
+/// GET /join
+pub async fn join() -> HttpResponse {
+    html(include_str!("join.html"))
+}
+
+/// GET /reset
+pub async fn reset() -> HttpResponse {
+    html(include_str!("reset.html"))
+}
+
 /// GET /assets/{name}
 pub async fn asset(name: Path<String>) -> ApiResult<HttpResponse> {
     let (kind, text) = match name.as_str() {
@@ -43,6 +53,8 @@ pub async fn asset(name: Path<String>) -> ApiResult<HttpResponse> {
         "docs.css" => ("text/css", include_str!("docs.css")),
         "account.js" => ("text/javascript", include_str!("account.js")),
         "common.js" => ("text/javascript", include_str!("common.js")),
+        "join.js" => ("text/javascript", include_str!("join.js")),
+        "reset.js" => ("text/javascript", include_str!("reset.js")),
         "setup.js" => ("text/javascript", include_str!("setup.js")),
         "login.js" => ("text/javascript", include_str!("login.js")),
         "keys.js" => ("text/javascript", include_str!("keys.js")),

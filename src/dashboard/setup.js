@@ -1,14 +1,10 @@
-import { api, byId, onSubmit } from './common.js';
+import { api, byId, countryChoices, onSubmit, tokenOfLink, zoneChoices } from './common.js';
 
 let token = null;
 
-/** Takes the one-time token out of the address bar, so that it stays in no history entry. */
 function takeToken() {
-  const found = new URLSearchParams(location.hash.slice(1)).get('token');
-  if (found) {
-    token = found;
-    history.replaceState(null, '', location.pathname);
-  }
+  const found = tokenOfLink();
+  token = found ?? token;
   byId('setup-card').hidden = !token;
   byId('needs-link').hidden = Boolean(token);
   if (found) byId('name').focus();
@@ -35,12 +31,9 @@ let zoneByHand = false;
 async function offerPlaces() {
   const countries = (await api('GET', '/countries')).data;
   zoneOf = new Map(countries.map(({ country, timezone }) => [country, timezone]));
-  const names = new Intl.DisplayNames(['en'], { type: 'region' });
-  const named = countries.map(({ country }) => ({ country, name: names.of(country) ?? country }));
-  named.sort((a, b) => a.name.localeCompare(b.name, 'en'));
-  byId('country').replaceChildren(new Option('Choose…', ''), ...named.map(({ country, name }) => new Option(name, country)));
-  const zones = new Set([...(Intl.supportedValuesOf?.('timeZone') ?? []), ...zoneOf.values(), here].filter(Boolean));
-  byId('timezone').replaceChildren(...[...zones].sort().map((zone) => new Option(zone.replaceAll('_', ' '), zone)));
+  const options = (choices) => choices.map(([value, text]) => new Option(text, value));
+  byId('country').replaceChildren(new Option('Choose…', ''), ...options(countryChoices(countries)));
+  byId('timezone').replaceChildren(...options(zoneChoices(countries, here)));
   const spoken = navigator.languages.map((language) => new Intl.Locale(language).region).find((region) => zoneOf.has(region));
   const main = countries.find(({ timezone }) => timezone === here);
   byId('country').value = (zoneOf.get(spoken) === here ? spoken : main?.country ?? spoken) ?? '';

@@ -4,6 +4,7 @@ use super::{
     error::{ApiError, ApiResult},
     extract::Json,
     login::{KNOWN, blocking, over},
+    views::List,
 };
 use crate::{
     access::{self, Author, FRESH, account},
@@ -11,8 +12,9 @@ use crate::{
 };
 use actix_web::{
     HttpResponse,
-    web::{self, Data},
+    web::{self, Data, Path},
 };
+use actors::housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE};
 use entities::{login, user, values::Moment};
 use rules::commit::Commit;
 use schemars::JsonSchema;
@@ -79,6 +81,58 @@ pub async fn change_password(
         })
     });
     changed.await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// A session of the signed-in user: one browser.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoginSession")]
+pub struct SessionView {
+    pub id: String,
+    pub created_at: Moment,
+    pub last_seen_at: Moment,
+    /// It ends sooner if it is not used.
+    pub expires_at: Moment,
+    /// The one that asks.
+    pub is_this_one: bool,
+    /// What the browser says it is.
+    pub user_agent: Option<String>,
+}
+
+/// Sessions of one user that are listed: the newest.
+const SESSIONS: u64 = 100;
+/// Of a hash, what tells the sessions of one user apart.
+const ID: usize = 16;
+
+fn id_of(login: &login::Model) -> &str {
+    login.token_hash.get(..ID).unwrap_or_default()
+}
+
+/// GET /v1/_internal/sessions
+pub async fn sessions(state: Data<State>, member: Member) -> ApiResult<web::Json<List<SessionView>>> {
+    let logins = login::of_user(&state.deps.db.read, member.user_id(), SESSIONS).await?;
+    let now = state.deps.clock.now();
+    let view = |login: login::Model| SessionView {
+        id: id_of(&login).to_owned(),
+        created_at: login.created_at,
+        last_seen_at: login.last_seen_at,
+        expires_at: login.created_at.plus(LOGIN_ABSOLUTE),
+        is_this_one: login.token_hash == member.login_hash,
+        user_agent: login.user_agent,
+    };
+    let goes_on =
+        |login: &login::Model| now < login.created_at.plus(LOGIN_ABSOLUTE) && now < login.last_seen_at.plus(LOGIN_IDLE);
+    Ok(web::Json(List::whole(
+        logins.into_iter().filter(goes_on).map(view).collect(),
+    )))
+}
+
+/// DELETE /v1/_internal/sessions/{id}
+pub async fn end_session(state: Data<State>, member: Member, id: Path<String>) -> ApiResult<HttpResponse> {
+    let logins = login::of_user(&state.deps.db.read, member.user_id(), SESSIONS).await?;
+    let found = logins.into_iter().find(|login| id_of(login) == *id);
+    let login = found.ok_or_else(|| ApiError::not_found("you have no such session; it may have ended"))?;
+    access::sign_out(&state.deps, login.token_hash).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -58,8 +58,13 @@ async fn make(state: &State, caller: &Caller, definition: Definition) -> ApiResu
 /// GET /v1/agents
 pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<AgentView>>> {
     let page = params.page()?;
+    let name: Option<Text<1, 200>> = params.text("name")?;
     params.finish()?;
-    let agents = agent::list(&state.deps.db.read, caller.tenant_id(), page).await?;
+    let _permit = name
+        .as_ref()
+        .map(|_| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
+    let agents = agent::list(&state.deps.db, caller.tenant_id(), name.as_deref(), page).await?;
     Ok(web::Json(List::of(agents, |agent| agent.id.0, AgentView::from)))
 }
 

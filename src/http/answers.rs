@@ -83,7 +83,7 @@ pub async fn questions(
     let page = params.page()?;
     params.finish()?;
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
-    let mut agents = agent::list(&state.deps.db.read, caller.tenant_id(), page).await?;
+    let mut agents = agent::list(&state.deps.db, caller.tenant_id(), None, page).await?;
     let mut count = 0;
     let fits = agents.rows.iter().take_while(|agent| {
         let first = count == 0;

@@ -39,6 +39,7 @@ pub enum By {
     /// A page of the console, in which a member is signed in.
     Member {
         user_id: UserId,
+        email: Arc<str>,
         login_hash: Arc<str>,
     },
 }
@@ -63,13 +64,14 @@ impl Caller {
         }
     }
     /// Somebody signed in to the console, in one environment of a workspace.
-    pub fn signed_in(tenant_id: TenantId, env: Env, user_id: UserId, login_hash: &str) -> Self {
+    pub fn signed_in(tenant_id: TenantId, env: Env, member: &Member) -> Self {
         Caller {
             tenant_id,
             env,
             by: By::Member {
-                user_id,
-                login_hash: login_hash.into(),
+                user_id: member.user_id(),
+                email: member.user.email.as_str().into(),
+                login_hash: member.login_hash.as_str().into(),
             },
             object_id: None,
         }
@@ -88,6 +90,13 @@ impl Caller {
         match &self.by {
             By::Key(key) => Some(key),
             By::Member { .. } => None,
+        }
+    }
+    /// For whoever reads later who did something: a member's address, or a key's name and how it begins.
+    pub fn name(&self) -> String {
+        match &self.by {
+            By::Key(key) => format!("{} ({}…)", key.name, key.key_prefix),
+            By::Member { email, .. } => email.to_string(),
         }
     }
     /// Whose objects are the caller's.

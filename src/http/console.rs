@@ -106,7 +106,7 @@ pub async fn admit(
             Some(note(state, request.request(), (place, role), &member, None).await?)
         }
     };
-    let caller = Caller::signed_in(tenant, place.env, member.user_id(), &member.login_hash);
+    let caller = Caller::signed_in(tenant, place.env, &member);
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(member);
     Ok(noted)

@@ -20,10 +20,12 @@ use actors::{
     import,
 };
 use entities::{
-    Error, campaign, contact as store,
+    Error, campaign,
+    contact::{self as store, By},
     ids::{CampaignId, ContactId},
     import::Kind,
     tenant,
+    values::{E164, Text},
 };
 use rules::effect::Hint;
 use schemars::JsonSchema;
@@ -79,10 +81,50 @@ pub async fn import(
         id: caller.new_id(&state.deps.ids),
         kind: Kind::Contacts,
         campaign: Some(id),
+        created_by: caller.name(),
         body,
     };
     let job = import::start(&state.deps, key, new).await?;
     Ok(HttpResponse::Accepted().json(ImportView::from(job)))
+}
+
+/// What a contact is reached at: `phone_number` or `email`.
+fn address(params: &mut Params) -> ApiResult<Option<String>> {
+    let number: Option<E164> = params.text("phone_number")?;
+    let email: Option<Text<3, 254>> = params.text("email")?;
+    match (number, email) {
+        (Some(_), Some(_)) => Err(ApiError::validation("email", "give this or `phone_number`, not both")),
+        (Some(number), None) => Ok(Some(number.as_str().into())),
+        (None, email) => Ok(email.map(|email| email.into_string().to_lowercase())),
+    }
+}
+
+/// GET /v1/contacts
+pub async fn find(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<ContactView>>> {
+    let limit = params.page()?.limit;
+    let by = [
+        address(&mut params)?.map(By::Address),
+        params
+            .text::<Text<1, 200>>("external_id")?
+            .map(|id| By::ExternalId(id.into_string())),
+        params
+            .text::<Text<1, 200>>("name")?
+            .map(|name| By::Name(name.trim().into())),
+    ];
+    params.finish()?;
+    let mut by = by.into_iter().flatten();
+    let (Some(by), None) = (by.next(), by.next()) else {
+        let why = "give one of `phone_number`, `email`, `external_id` and `name`";
+        return Err(ApiError::validation("", why));
+    };
+    let _permit = state.bulkheads.search(caller.tenant_id())?;
+    let found = store::find(&state.deps.db, caller.tenant_id(), caller.env(), &by, limit).await?;
+    Ok(web::Json(List {
+        has_more: found.has_more,
+        // Whoever has not found it says more.
+        next_cursor: None,
+        data: found.rows.into_iter().map(ContactView::from).collect(),
+    }))
 }
 
 /// GET /v1/campaigns/{id}/contacts
@@ -93,12 +135,19 @@ pub async fn list(
     mut params: Params,
 ) -> ApiResult<web::Json<List<ContactView>>> {
     let page = params.page()?;
-    let status: Option<store::Status> = params.text("status")?;
+    let filter = store::Filter {
+        status: params.text("status")?,
+        address: address(&mut params)?,
+        external_id: params.text::<Text<1, 200>>("external_id")?.map(Text::into_string),
+    };
     params.finish()?;
     let db = &state.deps.db.read;
     campaign::load(db, caller.own(id)).await?;
-    let _permit = status.map(|_| state.bulkheads.search(caller.tenant_id())).transpose()?;
-    let contacts = store::list(&state.deps.db, caller.own(id), status, page).await?;
+    let _permit = filter
+        .searches()
+        .then(|| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
+    let contacts = store::list(&state.deps.db, caller.own(id), &filter, page).await?;
     Ok(web::Json(List::of(contacts, |contact| contact.id.0, ContactView::from)))
 }
 

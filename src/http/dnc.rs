@@ -36,7 +36,13 @@ pub struct DncView {
     pub source: Source,
     /// The call in which the person said so.
     pub session_id: Option<SessionId>,
+    /// A member's address, or an API key's name and how it begins; null: the person it is about, or long ago.
+    pub created_by: Option<String>,
     pub created_at: Moment,
+    /// Null: it is on the list.
+    pub removed_at: Option<Moment>,
+    pub removed_reason: Option<String>,
+    pub removed_by: Option<String>,
 }
 impl From<Model> for DncView {
     fn from(entry: Model) -> Self {
@@ -48,7 +54,11 @@ impl From<Model> for DncView {
             reason: entry.reason,
             source: entry.source,
             session_id: entry.session_id,
+            created_by: entry.created_by,
             created_at: entry.created_at,
+            removed_at: entry.removed_at,
+            removed_reason: entry.removed_reason,
+            removed_by: entry.removed_by,
         }
     }
 }
@@ -83,6 +93,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         reason: asked.reason.map(Text::into_string),
         source: Source::Manual,
         session_id: None,
+        created_by: Some(caller.name()),
     };
     let (row, is_new) = dnc::add(&state.deps, (caller.tenant_id(), caller.env()), entry).await?;
     let mut response = if is_new {
@@ -107,6 +118,7 @@ pub async fn import(state: Data<State>, caller: Caller, Csv(body): Csv<{ 10 * MI
         id: caller.new_id(&state.deps.ids),
         kind: Kind::Dnc,
         campaign: None,
+        created_by: caller.name(),
         body,
     };
     let job = import::start(&state.deps, caller.own(()), new).await?;
@@ -118,6 +130,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let page = params.page()?;
     let mut filter = Filter {
         source: params.text("source")?,
+        removed: params.flag("removed")?,
         ..Filter::default()
     };
     match whom(&state, &caller, &mut params).await? {
@@ -126,6 +139,10 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         None => {}
     }
     params.finish()?;
+    let _permit = filter
+        .source
+        .map(|_| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
     let entries = store::list(&state.deps.db, caller.owner(), filter, page).await?;
     Ok(web::Json(List::of(entries, |entry| entry.id.0, DncView::from)))
 }
@@ -182,6 +199,6 @@ pub async fn delete(
     store::load(&state.deps.db.read, key).await?;
     let why = |why| ApiError::validation("reason", format!("{why}: say why this person may be called again"));
     let reason = Text::<1, 500>::parse(&reason).map_err(why)?;
-    dnc::remove(&state.deps, key, reason.into_string()).await?;
+    dnc::remove(&state.deps, key, reason.into_string(), caller.name()).await?;
     Ok(HttpResponse::NoContent().finish())
 }

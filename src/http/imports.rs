@@ -1,5 +1,10 @@
 //! Imports: how far a list is read in, and which of its rows were refused.
-use super::{caller::Caller, error::ApiResult, extract::Id};
+use super::{
+    caller::Caller,
+    error::ApiResult,
+    extract::{Id, Params},
+    views::List,
+};
 use crate::state::State;
 use actix_web::web::{self, Data};
 use entities::{
@@ -26,12 +31,14 @@ pub struct ImportView {
     /// Known already, or given twice.
     pub duplicates: i64,
     pub rejected: i64,
-    /// The first 1,000 refused rows.
+    /// The first 1,000 refused rows; a list of imports leaves them out.
     pub rejections: Vec<Rejection>,
     /// There are more refused rows than are listed.
     pub rejections_truncated: bool,
     /// Why it could not go on.
     pub error: Option<String>,
+    /// A member's address, or an API key's name and how it begins; null: long ago.
+    pub created_by: Option<String>,
     pub created_at: Moment,
     pub ended_at: Option<Moment>,
 }
@@ -55,10 +62,31 @@ impl From<Model> for ImportView {
             rejections_truncated: listed >= Rejections::MAX && job.rejected > listed as i64,
             rejections: job.rejections.0,
             error: job.error,
+            created_by: job.created_by,
             created_at: job.created_at,
             ended_at: job.ended_at,
         }
     }
+}
+
+/// GET /v1/imports
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<ImportView>>> {
+    let page = params.page()?;
+    let filter = store::Filter {
+        kind: params.text("kind")?,
+        status: params.text("status")?,
+        campaign_id: params.text("campaign_id")?,
+    };
+    params.finish()?;
+    let jobs = store::list(&state.deps.db, caller.tenant_id(), caller.env(), filter, page).await?;
+    Ok(web::Json(List::of(
+        jobs,
+        |job| job.id.0,
+        |job| ImportView {
+            rejections_truncated: job.rejected > 0,
+            ..job.into()
+        },
+    )))
 }
 
 /// GET /v1/imports/{id}

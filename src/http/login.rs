@@ -3,7 +3,7 @@ use super::{
     caller::Member,
     device,
     error::{ApiError, ApiResult},
-    extract::{Json, SMALL},
+    extract::{Json, SMALL, header_text},
     signed_in, transport,
     views::{MembershipView, SignedInView, UserView},
 };
@@ -155,16 +155,25 @@ pub async fn me(state: Data<State>, member: Member) -> ApiResult<web::Json<Signe
     Ok(web::Json(view(&state, &member.user).await?))
 }
 
-async fn signed_in(
+pub(super) async fn signed_in(
     state: &State,
     request: &HttpRequest,
     user: &user::Model,
     mut answer: actix_web::HttpResponseBuilder,
 ) -> ApiResult<HttpResponse> {
-    let token = access::sign_in(&state.deps, user).await?.ok_or_else(wrong)?;
+    let token = access::sign_in(&state.deps, user, user_agent(request))
+        .await?
+        .ok_or_else(wrong)?;
     let view = view(state, user).await?;
     let device = device::cookie(state, request, user.id);
     Ok(answer.cookie(cookie(state, token)).cookie(device).json(view))
+}
+
+/// What a browser says it is, for the list of somebody's own sessions.
+fn user_agent(request: &HttpRequest) -> Option<String> {
+    const LONGEST: usize = 300;
+    let told = header_text(request, "user-agent")?;
+    Some(told.chars().filter(|char| !char.is_control()).take(LONGEST).collect())
 }
 
 async fn view(state: &State, user: &user::Model) -> ApiResult<SignedInView> {

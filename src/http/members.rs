@@ -19,7 +19,7 @@ use entities::{
     audit_log::{self, Action, Actor, Details},
     ids::{AuditLogId, UserId},
     membership, user,
-    values::{Moment, Role},
+    values::{Moment, Role, Text},
 };
 use rules::commit::Commit;
 use schemars::JsonSchema;
@@ -175,7 +175,15 @@ impl From<audit_log::Model> for AuditView {
 /// GET /v1/_internal/t/{slug}/audit-log
 pub async fn log(state: Data<State>, member: Member, mut params: Params) -> ApiResult<web::Json<List<AuditView>>> {
     let page = params.page()?;
+    let filter = audit_log::Filter {
+        user_email: params
+            .text::<Text<1, 254>>("user_email")?
+            .map(|email| email.to_lowercase()),
+        action: params.text("action")?,
+    };
     params.finish()?;
-    let rows = audit_log::list(&state.deps.db.read, member.tenant()?.id, page).await?;
+    let tenant = member.tenant()?.id;
+    let _permit = state.bulkheads.search(tenant)?;
+    let rows = audit_log::list(&state.deps.db, tenant, filter, page).await?;
     Ok(web::Json(List::of(rows, |row| row.id.0, AuditView::from)))
 }

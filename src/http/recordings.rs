@@ -34,6 +34,8 @@ pub struct RecordingView {
     pub session_id: SessionId,
     pub status: Status,
     pub channels: Channels,
+    /// Seconds of the talk that came before it: consent was asked first, or a machine was looked for.
+    pub offset_seconds: f64,
     pub duration_seconds: Option<f64>,
     pub bytes: Option<i64>,
     /// Of the WAV file, hex.
@@ -62,6 +64,7 @@ impl RecordingView {
             session_id: row.session_id,
             status: row.status,
             channels: row.channels,
+            offset_seconds: row.from_ms as f64 / 1000.0,
             duration_seconds: row.duration_ms.map(|ms| ms as f64 / 1000.0),
             bytes: row.bytes,
             sha256: row.sha256,

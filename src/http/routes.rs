@@ -3,12 +3,12 @@
 //! Access is part of the declaration, and the list is all there is: a route that is not here does not exist, and one
 //! without access does not compile.
 use super::{
-    account, agents, answers, api_keys,
+    account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
     campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
-    imports, inbound_calls, landing, live_calls, login, me, members, numbers, patience, preflight, recordings, report,
-    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers,
-    views, voices, webhook_endpoints, workspace,
+    imports, inbound_calls, invitations, landing, live_calls, login, me, members, numbers, password_reset, patience,
+    preflight, recordings, report, rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio,
+    unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, state::State};
 use actix_web::{
@@ -58,7 +58,7 @@ table! {
     GET "/v1/me" AnyKey, me::get, "What this key is: its workspace, scopes and expiry.", gives views::MeView, 200;
 
     POST "/v1/agents" Needs(AgentsWrite), agents::create, "Create an agent.", takes entities::agent::Definition, gives views::AgentView, 201;
-    GET "/v1/agents" Needs(AgentsRead), agents::list, "List agents.", gives views::List<views::AgentView>, 200;
+    GET "/v1/agents" Needs(AgentsRead), agents::list, "List agents; filter by `name` (how it begins, in any case).", gives views::List<views::AgentView>, 200;
     GET "/v1/agents/{id}" Needs(AgentsRead), agents::get, "Get an agent.", gives views::AgentView, 200;
     PATCH "/v1/agents/{id}" Needs(AgentsWrite), agents::change, "Change an agent (JSON merge patch); makes a new version.", takes super::patch::Patch<entities::agent::Definition>, gives views::AgentView, 200;
     DELETE "/v1/agents/{id}" Needs(AgentsWrite), agents::delete, "Delete an agent that no number and no draft campaign uses. Running campaigns keep it as it was when they started.", 204;
@@ -129,12 +129,14 @@ table! {
     POST "/v1/campaigns/{id}/preflight" Needs(CampaignsWrite), preflight::preflight, "What to expect: who can be called, who is skipped and why, time zones, the expected finish.", lasts "a list of any length", gives views::OutlookView, 200;
     POST "/v1/campaigns/{id}/contacts" Needs(CampaignsWrite), contacts::add, "Add up to 1,000 contacts. A number is in a campaign only once: duplicates are merged and counted.", takes contacts::Add, gives actors::contact::intake::Added, 200;
     POST "/v1/campaigns/{id}/contacts/import" Needs(CampaignsWrite), contacts::import, "Read contacts from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives super::imports::ImportView, 202;
-    GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; filter by `status`.", gives views::List<views::ContactView>, 200;
+    GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; filter by `status`, `phone_number`, `email` and `external_id`.", gives views::List<views::ContactView>, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsRead), contacts::get, "Get a contact.", gives views::ContactView, 200;
     PATCH "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::change, "Change a contact that is waiting to be called (JSON merge patch).", takes super::patch::Patch<actors::contact::intake::Given>, gives views::ContactView, 200;
     DELETE "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::delete, "Remove a contact that was never called.", 204;
     POST "/v1/campaigns/{id}/contacts/{contact_id}/retry" Needs(CampaignsWrite), contacts::retry, "Call a failed, skipped or canceled contact once more.", gives views::ContactView, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}/eligibility" Needs(CampaignsRead), contacts::eligibility, "Whether a contact may be called now: every rule with its verdict.", gives views::EligibilityView, 200;
+    GET "/v1/contacts" Needs(CampaignsRead), contacts::find, "Find contacts in all campaigns by `phone_number`, `email`, `external_id` or `name` (how it begins, in any case), those of the newest campaign first.", gives views::List<views::ContactView>, 200;
+    GET "/v1/imports" Needs(CampaignsRead), imports::list, "List imports without their refused rows; filter by `kind`, `status` and `campaign_id`.", gives views::List<imports::ImportView>, 200;
     GET "/v1/imports/{id}" Needs(CampaignsRead), imports::get, "How far an import has got, and which rows were refused.", gives imports::ImportView, 200;
 
     POST "/v1/dnc" Needs(CampaignsWrite), dnc::create, "Put a number or an address on the do-not-call list; 200 if it is there already.", takes dnc::Create, gives dnc::DncView, 201;
@@ -144,7 +146,8 @@ table! {
     DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
-    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status`, `direction`, `campaign_id` and `contact_id`.", gives views::List<views::SessionView>, 200;
+    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `agent_id`, `campaign_id`, `contact_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;
+    GET "/v1/sessions/stats" Needs(SessionsRead), call_stats::get, "Calls that have ended, by the hour (`?period=24h`) or the day (`?period=30d`) in which they began.", gives call_stats::CallStatsView, 200;
     GET "/v1/sessions/{id}" Needs(SessionsRead), sessions::get, "Get a session.", gives views::SessionView, 200;
     POST "/v1/sessions/{id}/end" Needs(SessionsWrite), sessions::end, "End a call.", gives views::SessionView, 200;
     PATCH "/v1/sessions/{id}" Needs(SessionsWrite), sessions::change, "Change a session's labels, or say how its call went (JSON merge patch).", takes super::patch::Patch<sessions::Change>, gives views::SessionView, 200;
@@ -222,14 +225,23 @@ table! {
     POST "/v1/_internal/logout-everywhere" SignedIn, account::sign_out_everywhere, "End every session of the signed-in user, this one too.", 204;
     POST "/v1/_internal/reauthenticate" SignedIn, account::reauthenticate, "Give the password again: for ten minutes it allows what asks for it.", takes account::Reauthenticate, gives account::ReauthenticatedView, 200;
     POST "/v1/_internal/password" SignedIn, account::change_password, "Change the password. The user's other sessions end.", takes account::ChangePassword, 204;
+    POST "/v1/_internal/password-reset" Public, password_reset::ask, "Ask for a link to choose a new password; it is sent to the address, if it has an account.", takes password_reset::Forgotten, 202;
+    POST "/v1/_internal/password-reset/confirm" Public, password_reset::confirm, "Choose a new password by the link. The user's sessions end.", takes password_reset::NewPassword, 204;
+    GET "/v1/_internal/sessions" SignedIn, account::sessions, "List the dashboard sessions of the signed-in user.", gives views::List<account::SessionView>, 200;
+    DELETE "/v1/_internal/sessions/{id}" SignedIn, account::end_session, "End one of the signed-in user's sessions.", 204;
+    POST "/v1/_internal/invitations/look" Public, invitations::look, "What an invitation's link leads to.", takes invitations::Look, gives invitations::InvitedView, 200;
+    POST "/v1/_internal/invitations/accept" Public, invitations::accept, "Join a workspace by an invitation's link; signs in.", takes invitations::Accept, gives views::SignedInView, 200;
     GET "/v1/_internal/countries" Public, workspace::countries, "The countries that a workspace can be in, each with its time zone.", gives views::List<workspace::CountryView>, 200;
-    GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings.", gives views::WorkspaceView, 200;
+    GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings, and how long the server keeps things.", gives workspace::KeptView, 200;
     PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::WorkspaceSettings>, gives views::WorkspaceView, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
     POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add an existing user as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;
     DELETE "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::remove, "Remove a member. The member's sessions end.", 204;
-    GET "/v1/_internal/t/{slug}/audit-log" Member(Role::Owner), members::log, "List who changed whose access: members, roles, passwords, keys, settings.", gives views::List<members::AuditView>, 200;
+    GET "/v1/_internal/t/{slug}/invitations" Member(Role::Owner), invitations::list, "List invitations that wait to be accepted.", gives views::List<invitations::InvitationView>, 200;
+    POST "/v1/_internal/t/{slug}/invitations" Fresh(Role::Owner), invitations::create, "Invite somebody by e-mail; an older invitation of that address is void. Without a mail server the answer holds the link, once.", takes invitations::Invite, gives invitations::InvitationView, 201;
+    DELETE "/v1/_internal/t/{slug}/invitations/{id}" Member(Role::Owner), invitations::withdraw, "Withdraw an invitation.", 204;
+    GET "/v1/_internal/t/{slug}/audit-log" Member(Role::Owner), members::log, "List who changed whose access (members, roles, passwords, keys, settings), and what members asked of the API; filter by `user_email` and `action`.", gives views::List<members::AuditView>, 200;
     POST "/v1/_internal/t/{slug}/api-keys" Fresh(Role::Admin), api_keys::create, "Create an API key. The answer holds its `plaintext`, once.", takes api_keys::Create, gives views::ApiKeyView, 201;
     GET "/v1/_internal/t/{slug}/api-keys" Member(Role::Viewer), api_keys::list, "List API keys.", gives views::List<views::ApiKeyView>, 200;
     GET "/v1/_internal/t/{slug}/api-keys/{id}" Member(Role::Viewer), api_keys::get, "Get an API key.", gives views::ApiKeyView, 200;
@@ -243,6 +255,8 @@ table! {
     GET "/" Public, dashboard::home, "The dashboard.", 200;
     GET "/login" Public, dashboard::login, "The dashboard's sign-in page.", 200;
     GET "/setup" Public, dashboard::setup, "The set-up page that the first start links to.", 200;
+    GET "/join" Public, dashboard::join, "The page that an invitation's link leads to.", 200;
+    GET "/reset" Public, dashboard::reset, "The page for a lost password.", 200;
     GET "/t/{path:.*}" Public, dashboard::console::page, "The console: workspace, environment and page are in the path.", 200;
     GET "/assets/{name}" Public, dashboard::asset, "Style and script of the dashboard.", 200;
     GET "/assets/{hash}/{path:.*}" Public, dashboard::console::asset, "Style and script of the console.", 200;

@@ -132,22 +132,37 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     Ok(HttpResponse::Created().json(SessionView::of(row, &state.deps.base_url)))
 }
 
+/// By what a session is held.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SessionType {
+    Phone,
+    Webrtc,
+}
+
 /// GET /v1/sessions
 pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<SessionView>>> {
     let page = params.page()?;
     let filter = Filter {
-        status: params.text("status")?,
+        statuses: params.several("status")?,
+        phone_number: params.text("phone_number")?,
+        agent_id: params.text("agent_id")?,
         campaign_id: params.text("campaign_id")?,
         contact_id: params.text("contact_id")?,
         direction: params.text("direction")?,
+        is_room: params.text("type")?.map(|kind| matches!(kind, SessionType::Webrtc)),
         room_id: params.text("room_id")?,
+        disposition_code: params.text::<Text<1, 64>>("disposition_code")?.map(Text::into_string),
+        client_reference_id: params
+            .text::<Text<1, 200>>("client_reference_id")?
+            .map(Text::into_string),
     };
     params.finish()?;
-    let searches = !filter.is_indexed();
-    let _permit = searches
+    let _permit = filter
+        .searches()
         .then(|| state.bulkheads.search(caller.tenant_id()))
         .transpose()?;
-    let sessions = store::list(&state.deps.db, caller.tenant_id(), caller.env(), filter, page).await?;
+    let sessions = store::list(&state.deps.db, caller.tenant_id(), caller.env(), &filter, page).await?;
     Ok(web::Json(List::of(
         sessions,
         |session| session.id.0,

@@ -40,8 +40,24 @@ pub async fn countries() -> web::Json<List<CountryView>> {
 }
 
 /// GET /v1/_internal/t/{slug}
-pub async fn get(member: Member) -> ApiResult<web::Json<WorkspaceView>> {
-    Ok(web::Json(member.tenant()?.into()))
+pub async fn get(state: Data<State>, member: Member) -> ApiResult<web::Json<KeptView>> {
+    let limits = &state.deps.limits;
+    Ok(web::Json(KeptView {
+        workspace: member.tenant()?.into(),
+        keeps_events_seconds: limits.retention.events.as_secs(),
+        keeps_recordings_after_opt_out_seconds: limits.opt_out_purge_grace.as_secs(),
+    }))
+}
+
+/// A workspace, and how long the server keeps things.
+#[derive(Serialize, JsonSchema)]
+pub struct KeptView {
+    #[serde(flatten)]
+    pub workspace: WorkspaceView,
+    /// Events with their deliveries, and SMS and e-mails that have ended.
+    pub keeps_events_seconds: u64,
+    /// The recording of somebody who wants no more calls.
+    pub keeps_recordings_after_opt_out_seconds: u64,
 }
 
 #[derive(Deserialize, JsonSchema)]

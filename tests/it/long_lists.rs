@@ -4,12 +4,13 @@ use entities::{
     connection::Connection,
     contact::{self, Canceled},
     delivery::{self, PutAway},
-    ids::{ApiKeyId, CampaignId, EndpointId, TenantId},
+    ids::{AgentId, ApiKeyId, CampaignId, EndpointId, TenantId},
+    page::Page,
     room, session,
     values::{Cents, Env, Moment, Scopes},
 };
 use sea_orm::{
-    ConnectionTrait, DatabaseBackend, SqlxSqliteConnector, Statement,
+    ConnectionTrait, DatabaseBackend, QuerySelect, SqlxSqliteConnector, Statement,
     sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 use std::sync::{
@@ -117,6 +118,23 @@ impl Counted {
         self.steps.load(Ordering::Relaxed)
     }
 
+    /// The first page of what a filter lets through: how many sessions there are, and in how many steps they are found.
+    async fn page(&self, filter: session::Filter) -> (usize, u64) {
+        let tenant = TenantId(Uuid::from_u128(0x0000_0007_0000_8000_0000_0000_0000_0000));
+        let page = Page {
+            limit: 10,
+            ..Page::default()
+        };
+        let before = self.steps();
+        let mut found = 0;
+        assert!(!filter.searches(), "{filter:?}");
+        for list in filter.lists(tenant, Env::Live) {
+            let list = page.of(list, session::Column::Id, session::Column::CreatedAt);
+            found += list.limit(page.limit).all(&self.db).await.unwrap().len();
+        }
+        (found, self.steps() - before)
+    }
+
     /// Steps of looking for whoever is not at an end yet.
     async fn unfinished(&self, campaign: CampaignId) -> u64 {
         let before = self.steps.load(Ordering::Relaxed);
@@ -168,6 +186,74 @@ async fn held_deliveries_are_found_behind_a_long_log() {
     assert!(!delivery::has_held(&counted.db, endpoint).await.unwrap());
     let steps = counted.steps() - before;
     assert!(steps < FEW, "{steps} steps");
+}
+
+/// Whatever a list is asked for that the console's pages and programs ask for, and however few there are behind however many others.
+#[tokio::test]
+async fn the_first_page_of_a_filtered_list_costs_the_same_however_long_the_list_is() {
+    let counted = Counted::open().await;
+    counted.ended().await;
+    // All of one tenant; what is looked for is the oldest.
+    counted
+        .make(
+            "UPDATE sessions SET tenant_id = x'00000007000080000000000000000000', direction = 'outbound', \
+             to_number = printf('+1500%07d', rowid), agent_id = CASE WHEN rowid < 4 THEN x'00000000000070008000000000000009' \
+             ELSE agent_id END, status = CASE WHEN rowid < 3 THEN 'busy' WHEN rowid < 5 THEN 'failed' ELSE status END, \
+             client_reference_id = CASE WHEN rowid < $1 / $1 + 1 THEN 'order 7' END, \
+             disposition_code = CASE WHEN rowid < 3 THEN 'booked' END WHERE $1 > 0",
+        )
+        .await;
+    let any = session::Filter::default;
+    let filters = [
+        (10, any()),
+        (
+            1,
+            session::Filter {
+                phone_number: Some("+15000000001".parse().unwrap()),
+                ..any()
+            },
+        ),
+        (
+            3,
+            session::Filter {
+                agent_id: Some(AgentId(Uuid::from_u128(0x7000_8000_0000_0000_0009))),
+                ..any()
+            },
+        ),
+        (
+            2,
+            session::Filter {
+                statuses: vec![session::Status::Busy],
+                ..any()
+            },
+        ),
+        (
+            4,
+            session::Filter {
+                statuses: vec![session::Status::Busy, session::Status::Failed, session::Status::Queued],
+                ..any()
+            },
+        ),
+        (
+            1,
+            session::Filter {
+                client_reference_id: Some("order 7".into()),
+                ..any()
+            },
+        ),
+        (
+            2,
+            session::Filter {
+                disposition_code: Some("booked".into()),
+                ..any()
+            },
+        ),
+    ];
+    for (count, filter) in filters {
+        let (found, steps) = counted.page(filter.clone()).await;
+        assert_eq!(found, count, "{filter:?}");
+        assert!(steps < FEW, "{steps} steps: {filter:?}");
+    }
 }
 
 /// However much it has dialled today and before: each dial asks, and so does each request for a call.

@@ -10,6 +10,7 @@ mod calls;
 mod campaign;
 mod dispatch;
 mod guests;
+mod lists;
 mod neighbours;
 #[path = "../it/world/phone/mod.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "made for tests, which use all of it")]
@@ -59,6 +60,14 @@ fn main() {
             }
             Some("pacing") => dispatch::pacing(&database, number("--seconds", 20)).await,
             Some("list") => dispatch::long_list(&database, number("--contacts", 1_000_000)).await,
+            Some("lists") => {
+                let plan = lists::Plan {
+                    database,
+                    sessions: number("--sessions", 5_000_000),
+                    contacts: number("--contacts", 1_000_000),
+                };
+                plan.run().await;
+            }
             Some("fair") => {
                 let seconds = u64::try_from(number("--seconds", 30)).expect("some seconds");
                 dispatch::fair(&database, number("--tenants", 100), seconds).await;
@@ -128,7 +137,7 @@ fn main() {
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
                 let runs =
-                    "campaign, calls, rooms, phone, talk, pacing, list, fair, neighbours, asleep, webhooks, idle or soak";
+                    "campaign, calls, rooms, phone, talk, pacing, list, lists, fair, neighbours, asleep, webhooks, idle or soak";
                 panic!("`{other}` is not a load run: {runs}")
             }
         }

@@ -24,6 +24,8 @@ pub struct Entry {
     pub reason: Option<String>,
     pub source: Source,
     pub session_id: Option<SessionId>,
+    /// Who adds it; none: the person it is about.
+    pub created_by: Option<String>,
 }
 
 /// The entry of somebody who wants no more texts, by whichever way that was said.
@@ -35,6 +37,7 @@ pub fn stop(id: DncId, person: &E164) -> Entry {
         reason: Some("said so by SMS".into()),
         source: Source::SmsStop,
         session_id: None,
+        created_by: None,
     }
 }
 

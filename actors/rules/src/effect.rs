@@ -20,7 +20,7 @@ use entities::{
     inbound_call,
     ledger::Movement,
     message_send, recording, session, transcript,
-    values::{E164, Moment},
+    values::{Cents, E164, Moment},
     voice,
 };
 use std::{
@@ -110,6 +110,14 @@ pub enum Fact {
         call: Arc<session::Model>,
         number_id: NumberId,
         outcome: inbound_call::InboundOutcome,
+    },
+    /// A call has ended that was placed or came in: it counts for the hour in which it began.
+    CountCall {
+        began_at: Moment,
+        /// A person or a machine picked up.
+        answered: bool,
+        duration_seconds: i32,
+        cost: Cents,
     },
     /// What was said, and answered, is removed.
     Forget {

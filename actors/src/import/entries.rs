@@ -23,13 +23,13 @@ pub(super) async fn entries(
     deps: &Deps,
     size: &mut Slices,
     key: TenantScoped<ImportId>,
-    country: Country,
+    (country, created_by): (Country, Option<&str>),
     slice: Slice,
 ) -> Result<()> {
     let (mut rejected, mut asked) = (unreadable(&slice.rows), Vec::new());
     for (line, row) in &slice.rows {
         let Ok(row) = row else { continue };
-        match entries_of(deps, row, country) {
+        match entries_of(deps, row, country, created_by) {
             Ok(entries) => asked.extend(entries),
             Err(Error::Invalid { field, reason }) => rejected.push(Rejection {
                 line: *line,
@@ -76,7 +76,7 @@ pub(super) async fn entries(
 }
 
 /// What a row bars: a number, an address, or both.
-fn entries_of(deps: &Deps, row: &Value, country: Country) -> Result<Vec<Entry>> {
+fn entries_of(deps: &Deps, row: &Value, country: Country, created_by: Option<&str>) -> Result<Vec<Entry>> {
     let cell = |name: &str| row.get(name).and_then(Value::as_str);
     let variables = row.get("variables");
     let extra = |name: &str| variables.and_then(|all| all.get(name)).and_then(Value::as_str);
@@ -109,6 +109,7 @@ fn entries_of(deps: &Deps, row: &Value, country: Country) -> Result<Vec<Entry>> 
         reason: reason.clone(),
         source: Source::Import,
         session_id: None,
+        created_by: created_by.map(str::to_owned),
     };
     match (number, email) {
         (Some(number), None) => Ok(vec![entry(Whom::Number(number), channels)]),

@@ -35,6 +35,7 @@ pub struct New {
     pub id: ImportId,
     pub kind: Kind,
     pub campaign: Option<CampaignId>,
+    pub created_by: String,
     pub body: String,
 }
 
@@ -58,6 +59,7 @@ pub async fn start<I>(deps: &Deps, owner: TenantScoped<I>, new: New) -> Result<M
         rejected: 0,
         rejections: Rejections::default(),
         error: None,
+        created_by: Some(new.created_by),
         created_at: deps.clock.now(),
         ended_at: None,
     };
@@ -131,7 +133,10 @@ async fn slices(deps: &Deps, key: TenantScoped<ImportId>) -> Result<()> {
                 contacts(deps, &mut size, key, campaign, country, slice).await?;
             }
             (Kind::Contacts, None) => return Err(Error::NotFound("campaign")),
-            (Kind::Dnc, _) => entries(deps, &mut size, key, country, slice).await?,
+            (Kind::Dnc, _) => {
+                let by = (country, job.created_by.as_deref());
+                entries(deps, &mut size, key, by, slice).await?;
+            }
         }
         if is_last {
             return Ok(());

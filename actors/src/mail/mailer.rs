@@ -173,6 +173,7 @@ fn attempted(mut mail: Row, sent: Result<(), Undelivered>, now: Moment) -> Row {
     mail.next_attempt_at = next;
     if next.is_none() {
         mail.ended_at = Some(now);
+        mail.over();
         if mail.status == Status::Queued {
             mail.status = Status::Failed;
         }

@@ -19,7 +19,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, QueryOrder, QuerySelect, QueryTrait,
+    DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, Order, QueryOrder, QuerySelect, QueryTrait,
     entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,18 @@ pub async fn load(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Mode
         .one(db)
         .await?
         .ok_or(Error::NotFound("campaign"))
+}
+
+/// Newest first.
+#[boxed]
+pub async fn newest(db: &Connection, tenant: TenantId, env: Env, limit: u64) -> Result<Vec<CampaignId>> {
+    let ids = owned(tenant, env).select_only().column(Column::Id);
+    Ok(ids
+        .order_by(Column::Id, Order::Desc)
+        .limit(limit)
+        .into_tuple()
+        .all(db)
+        .await?)
 }
 
 /// For what follows the calls of a campaign that was deleted meanwhile.

@@ -9,7 +9,7 @@ pub use writes::Queue;
 use crate::{
     agent, agent_version, answer, api_key, boxed,
     bulk::{self, OnConflict},
-    campaign, campaign_hour, campaign_move,
+    call_hour, campaign, campaign_hour, campaign_move,
     connection::Transaction,
     contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
     error::Result,
@@ -74,6 +74,8 @@ changes! {
         campaign_moves: Vec<campaign_move::Model> => Fail;
         /// Differences, added to the hour's counts.
         campaign_hours: Vec<campaign_hour::Model> => by(campaign_hour::add);
+        /// The same for all calls of a workspace.
+        call_hours: Vec<call_hour::Model> => by(call_hour::add);
         /// Differences, added up per campaign; counted last.
         tallies: BTreeMap<TenantScoped<CampaignId>, tally::Model> => elsewhere, key("tally", 0.id);
         /// New events with the deliveries that carry them.
@@ -167,6 +169,10 @@ mod tests {
             },
             Changes {
                 campaign_hours: vec![campaign_hour::Model::empty(campaign, Moment::from_millis(0))],
+                ..Changes::default()
+            },
+            Changes {
+                call_hours: vec![call_hour::Model::empty(tenant, Env::Test, Moment::from_millis(0))],
                 ..Changes::default()
             },
             Changes {

@@ -5,11 +5,11 @@ use crate::{
     connection::Connection,
     db::Db,
     error::{Error, Result},
-    ids::{CampaignId, ContactId, RoomId, SessionId, TenantId, TenantScoped},
+    ids::{AgentId, CampaignId, ContactId, RoomId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
-    values::Env,
+    values::{E164, Env},
 };
-use sea_orm::{Condition, entity::prelude::*};
+use sea_orm::{ActiveEnum, Condition, Select, entity::prelude::*, sea_query::Expr};
 
 #[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
@@ -30,35 +30,100 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<SessionId>) ->
 }
 
 /// What a list of sessions is narrowed to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Filter {
-    pub status: Option<Status>,
+    /// One of them; none: any.
+    pub statuses: Vec<Status>,
+    /// The other side's.
+    pub phone_number: Option<E164>,
+    pub agent_id: Option<AgentId>,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
     pub direction: Option<Direction>,
+    /// In a room, or on the phone.
+    pub is_room: Option<bool>,
     pub room_id: Option<RoomId>,
+    pub disposition_code: Option<String>,
+    pub client_reference_id: Option<String>,
 }
 
 impl Filter {
-    /// Does an index know which sessions it lets through?
-    pub fn is_indexed(&self) -> bool {
-        self.status.is_none() && self.contact_id.is_none() && self.direction.is_none() && self.room_id.is_none()
+    /// Do indexes know which sessions it lets through? Each of the first is a list of its own, in its order, and they have no session in
+    /// common; the second has to be looked for in them.
+    fn plan(&self) -> (Vec<Condition>, Condition) {
+        let narrow = Condition::all;
+        // From what lets few through to what lets many.
+        let mut all = Vec::new();
+        let mut wanted = narrow();
+        let mut others = vec![
+            self.client_reference_id
+                .as_ref()
+                .map(|reference| vec![narrow().add(Column::ClientReferenceId.eq(reference))]),
+            self.phone_number.as_ref().map(|number| {
+                let with = |direction: Direction, column: Column| {
+                    // Word for word what the index is for: by a value that is bound later nobody can tell.
+                    let said = format!("direction = '{}'", direction.to_value());
+                    narrow().add(Expr::cust(said)).add(column.eq(number.clone()))
+                };
+                vec![
+                    with(Direction::Outbound, Column::ToNumber),
+                    with(Direction::Inbound, Column::FromNumber),
+                ]
+            }),
+            self.disposition_code
+                .as_ref()
+                .map(|code| vec![narrow().add(Column::DispositionCode.eq(code))]),
+            self.campaign_id
+                .map(|campaign| vec![narrow().add(Column::CampaignId.eq(campaign))]),
+            self.agent_id.map(|agent| vec![narrow().add(Column::AgentId.eq(agent))]),
+            Some(&self.statuses)
+                .filter(|statuses| !statuses.is_empty())
+                .map(|statuses| {
+                    let of = |status: &Status| narrow().add(Column::Status.eq(*status));
+                    statuses.iter().map(of).collect()
+                }),
+        ];
+        for ways in others.iter_mut().filter_map(Option::take) {
+            if all.is_empty() {
+                all = ways;
+            } else {
+                wanted = wanted.add(ways.into_iter().fold(Condition::any(), Condition::add));
+            }
+        }
+        let wanted = wanted
+            .add_option(self.contact_id.map(|contact| Column::ContactId.eq(contact)))
+            .add_option(self.direction.map(|direction| Column::Direction.eq(direction)))
+            .add_option(self.room_id.map(|room| Column::RoomId.eq(room)))
+            .add_option(self.is_room.map(|is_room| match is_room {
+                true => Column::RoomId.is_not_null(),
+                false => Column::RoomId.is_null(),
+            }));
+        if all.is_empty() {
+            all.push(narrow());
+        }
+        (all, wanted)
+    }
+
+    /// Does it have to look through sessions that it does not let through?
+    pub fn searches(&self) -> bool {
+        !self.plan().1.is_empty()
+    }
+
+    /// The lists that indexes know, each in its order.
+    pub fn lists(&self, tenant: TenantId, env: Env) -> Vec<Select<Entity>> {
+        let (lists, _) = self.plan();
+        lists.into_iter().map(|list| owned(tenant, env).filter(list)).collect()
     }
 }
 
 #[boxed]
-pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: Filter, page: Page) -> Result<Listed<Model>> {
-    let mut all = owned(tenant, env);
-    // A campaign's have an index of their own.
-    if let Some(campaign) = filter.campaign_id {
-        all = all.filter(Column::CampaignId.eq(campaign));
+pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: &Filter, page: Page) -> Result<Listed<Model>> {
+    let (_, wanted) = filter.plan();
+    let mut found = Vec::new();
+    for all in filter.lists(tenant, env) {
+        found.push(page::search(db, all, wanted.clone(), Column::Id, Column::CreatedAt, page).await?);
     }
-    let wanted = Condition::all()
-        .add_option(filter.status.map(|status| Column::Status.eq(status)))
-        .add_option(filter.contact_id.map(|contact| Column::ContactId.eq(contact)))
-        .add_option(filter.direction.map(|direction| Column::Direction.eq(direction)))
-        .add_option(filter.room_id.map(|room| Column::RoomId.eq(room)));
-    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
+    Ok(page::merge(found, |session| session.id.0, page))
 }
 
 /// These sessions, in no order.

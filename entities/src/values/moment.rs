@@ -28,6 +28,9 @@ impl Moment {
     pub fn plus_seconds(self, seconds: i64) -> Self {
         self.plus_millis(seconds.saturating_mul(1000))
     }
+    pub fn minus(self, duration: std::time::Duration) -> Self {
+        self.plus_millis(-i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
+    }
     pub fn plus(self, duration: std::time::Duration) -> Self {
         self.plus_millis(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
     }

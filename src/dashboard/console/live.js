@@ -117,3 +117,22 @@ export function useLive(concerns, react, every = 2_000) {
     };
   }, []);
 }
+
+/** Calls `react` while the page is looked at, `every` ms after the last time has ended: for what no event tells of. */
+export function useEvery(react, every, isWanted = true) {
+  const latest = useRef(null);
+  latest.current = react;
+  useEffect(() => {
+    if (!isWanted) return undefined;
+    let [timer, isOpen] = [null, false];
+    const later = () => { timer = setTimeout(run, every); };
+    const run = async () => {
+      await latest.current();
+      if (isOpen) later();
+    };
+    return whileSeen(
+      () => { if (!isOpen) { isOpen = true; later(); } },
+      () => { isOpen = false; clearTimeout(timer); },
+    );
+  }, [every, isWanted]);
+}

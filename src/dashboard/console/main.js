@@ -1,24 +1,47 @@
 // The console: its frame, and which page stands in it.
-import { ask, call, mayWrite, me, workspaceOf } from './api.js';
+import { ask, mayWrite, me, workspaceOf } from './api.js';
 import { html, render, useEffect, useState } from './html.js';
 import { connection, follow } from './live.js';
-import { Heading, useAct } from './parts.js';
+import { PasswordAgain } from './form.js';
+import { Heading, Loaded, useAct, useLoad } from './parts.js';
 import { go, place, to } from './place.js';
 import { words } from './words.js';
-import { Call } from './pages/call.js';
-import { Calls } from './pages/calls.js';
-import { Campaign } from './pages/campaign.js';
-import { Campaigns } from './pages/campaigns.js';
-import { Overview } from './pages/overview.js';
 
-/** Without an id, and with one. */
+/** A part of a file that is loaded when somebody first goes there. */
+const at = (file, name) => () => import(`./pages/${file}.js`).then((module) => module[name]);
+
+/** Each page without an id, with one, and for something new (`/new`). */
 const PAGES = {
-  overview: [Overview, null],
-  campaigns: [Campaigns, Campaign],
-  calls: [Calls, Call],
+  overview: [at('overview', 'Overview')],
+  campaigns: [at('campaigns', 'Campaigns'), at('campaign', 'Campaign'), at('new_campaign', 'NewCampaign')],
+  calls: [at('calls', 'Calls'), at('call', 'Call')],
+  agents: [at('agents', 'Agents'), at('agent', 'Agent'), at('agents', 'NewAgent')],
+  rooms: [at('rooms', 'Rooms'), at('rooms', 'Room')],
+  messages: [at('messages', 'Messages'), at('messages', 'Message')],
+  imports: [at('imports', 'Imports'), at('imports', 'Import')],
+  dnc: [at('dnc', 'DoNotCall')],
+  voices: [at('voices', 'Voices'), at('voices', 'Voice'), at('new_voice', 'NewVoice')],
+  functions: [at('functions', 'Functions'), at('functions', 'Func'), at('functions', 'NewFunction')],
+  numbers: [at('numbers', 'Numbers'), at('numbers', 'Number')],
+  trunks: [at('trunks', 'Trunks'), at('trunks', 'Trunk')],
+  webhooks: [at('webhooks', 'Webhooks'), at('webhook', 'Webhook')],
+  events: [at('events', 'Events'), at('events', 'Event')],
+  credits: [at('credits', 'Credits')],
+  compliance: [at('compliance', 'Compliance')],
+  members: [at('members', 'Members')],
+  account: [at('account', 'Account')],
+  find: [at('find', 'FindPage')],
+};
+/** What belongs together in the menu. */
+const MENU = {
+  calling: ['overview', 'campaigns', 'calls', 'rooms', 'messages'],
+  people: ['imports', 'dnc'],
+  agents: ['agents', 'functions', 'voices'],
+  lines: ['numbers', 'trunks'],
+  developers: ['webhooks', 'events'],
+  workspace: ['credits', 'compliance', 'members', 'account'],
 };
 const REMEMBERED = 'callboard.workspace';
-const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const Banner = () => place.value.env === 'test' && html`<p class="env-banner">${words.testBanner}</p>`;
 
@@ -44,30 +67,18 @@ function WorkspaceSwitch() {
     </label>`;
 }
 
-/** Leads to what has this id. */
+/** Leads to what somebody looks for: a number, an id, a name. */
 function Find() {
-  const [message, setMessage] = useState('');
-  const find = async (event) => {
+  const { page, query } = place.value;
+  const find = (event) => {
     event.preventDefault();
-    const id = new FormData(event.target).get('id').trim();
-    setMessage('');
-    if (!ID.test(id)) return setMessage(words.find.none);
-    for (const [kind, page] of [['sessions', 'calls'], ['campaigns', 'campaigns']]) {
-      try {
-        await call('GET', `/${kind}/${id}`);
-        event.target.reset();
-        return go(to(page, id));
-      } catch (error) {
-        if (error.status !== 404) return setMessage(error.message);
-      }
-    }
-    return setMessage(words.find.none);
+    const typed = new FormData(event.target).get('q').trim();
+    if (typed) go(to('find', '', { q: typed }));
   };
   return html`
     <form class="find" role="search" onSubmit=${find}>
-      <input name="id" type="search" maxlength="100" placeholder=${words.find.label} aria-label=${words.find.label} aria-describedby="find-message" onInput=${() => setMessage('')} />
+      <input name="q" type="search" maxlength="200" placeholder=${words.find.label} aria-label=${words.find.label} defaultValue=${page === 'find' ? query.get('q') : ''} />
       <button class="button quiet small">${words.find.button}</button>
-      <p id="find-message" class="error" role="alert">${message}</p>
     </form>`;
 }
 
@@ -84,34 +95,52 @@ function SignOut() {
     <button class="button quiet small" disabled=${busy} onClick=${() => run(leave)}>${words.signOut}</button>`;
 }
 
+/** On a phone it is folded away until it is asked for, and again once something was chosen. */
+function Menu() {
+  const { page, id } = place.value;
+  const [isOpen, setIsOpen] = useState(false);
+  useEffect(() => setIsOpen(false), [page, id]);
+  const link = (name) => html`<li key=${name}><a href=${to(name)} aria-current=${name === page ? 'page' : undefined}>${words.nav[name]}</a></li>`;
+  return html`
+    <div class="menu">
+      <button class="button quiet small" aria-expanded=${isOpen} aria-controls="menu" onClick=${() => setIsOpen(!isOpen)}>${words.menu}</button>
+      <nav id="menu" class=${isOpen ? 'open' : ''} aria-label=${words.nav.label}>
+        ${Object.entries(MENU).map(([group, names]) => html`
+          <section key=${group} aria-labelledby="menu-${group}"><h2 id="menu-${group}">${words.menuOf[group]}</h2>
+            <ul>${names.map(link)}${group === 'developers' && html`<li><a href="/">${words.keys}</a></li><li><a href="/docs">${words.docs}</a></li>`}</ul>
+          </section>`)}
+      </nav>
+    </div>`;
+}
+
 function Frame({ children }) {
-  const { page } = place.value;
   return html`
     <a class="skip" href="#content">${words.skip}</a>
     <header class="top">
       <div class="top-row">
         <a class="brand" href=${to('overview')}>${words.product}</a>
-        <nav aria-label=${words.nav.label}>
-          ${Object.keys(PAGES).map((name) => html`<a href=${to(name)} aria-current=${name === page ? 'page' : undefined}>${words.nav[name]}</a>`)}
-          <a href="/">${words.keys}</a>
-        </nav>
-        <div class="account">
-          <span>${me.value.user.email}</span>
-          <${SignOut} />
-        </div>
-      </div>
-      <div class="top-row second">
         <${WorkspaceSwitch} /><${EnvironmentSwitch} /><${Find} /><${Connection} />
+        <div class="account"><a href=${to('account')}>${me.value.user.email}</a><${SignOut} /></div>
       </div>
       <${Banner} />
     </header>
-    <main id="content" class="page stack">
-      ${!mayWrite() && html`<p class="notice">${words.viewOnly}</p>`}
-      ${children}
-    </main>`;
+    <div class="body">
+      <${Menu} />
+      <main id="content" class="page stack">
+        ${!mayWrite() && html`<p class="notice">${words.viewOnly}</p>`}
+        ${children}
+      </main>
+    </div>
+    <${PasswordAgain} />`;
 }
 
 const Nothing = ({ title, text, children }) => html`<${Heading} title=${title} /><p>${text}</p>${children}`;
+
+/** After an update of the server its files are elsewhere: then the whole has to be loaded anew. */
+function Page({ load, id }) {
+  const loaded = useLoad(() => load().catch(() => { throw new Error(words.outdated); }), [load]);
+  return html`<${Loaded} of=${loaded}>${(Shown) => html`<${Shown} id=${id} />`}<//>`;
+}
 
 function Console() {
   const { slug, env, page, id } = place.value;
@@ -120,12 +149,12 @@ function Console() {
   if (!workspaceOf(slug)) {
     return html`<main class="page stack"><${Nothing} title=${words.noWorkspace.title} text=${words.noWorkspace.text} /></main>`;
   }
-  const [List, One] = Object.hasOwn(PAGES, page) ? PAGES[page] : [];
-  const Page = id ? One : List;
+  const [list, one, fresh] = Object.hasOwn(PAGES, page) ? PAGES[page] : [];
+  const load = !id ? list : id === 'new' ? fresh : one;
   return html`
     <${Frame}>
-      ${Page
-        ? html`<${Page} key=${address} id=${id} />`
+      ${load
+        ? html`<${Page} key=${address} load=${load} id=${id} />`
         : html`<${Nothing} title=${words.noPage.title} text=${words.noPage.text}><p><a href=${to('overview')}>${words.noPage.back}</a></p><//>`}
     <//>`;
 }

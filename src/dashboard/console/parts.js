@@ -119,7 +119,7 @@ export const More = ({ next }) => next && html`<button class="button quiet" onCl
  * A dialog that is open while it is there. `leave` closes it, which gives the focus back to the button that has opened it; the browser
  * tells of that later, when the same dialog may be open anew.
  */
-function useDialog(close) {
+export function useDialog(close) {
   const dialog = useRef(null);
   const isLeft = useRef(false);
   useEffect(() => dialog.current.showModal(), []);
@@ -127,6 +127,8 @@ function useDialog(close) {
     if (isLeft.current) return;
     isLeft.current = true;
     close();
+    // What has opened it may be gone by now, as a row that was deleted is.
+    if (document.activeElement === document.body) document.getElementById('title')?.focus();
   };
   const leave = () => {
     dialog.current?.close();

@@ -62,6 +62,34 @@ impl Params {
         value.map(Some).map_err(|why| ApiError::validation(name, why))
     }
 
+    /// `true` or `false`; without it `false`.
+    pub fn flag(&mut self, name: &str) -> Result<bool, ApiError> {
+        match self.take(name).as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(text) => Err(ApiError::validation(
+                name,
+                format!("must be `true` or `false`, not `{text}`"),
+            )),
+        }
+    }
+
+    /// Values with commas between them, each once.
+    pub fn several<T: DeserializeOwned + PartialEq>(&mut self, name: &str) -> Result<Vec<T>, ApiError> {
+        let Some(text) = self.take(name) else {
+            return Ok(Vec::new());
+        };
+        let mut values = Vec::new();
+        for part in text.split(',') {
+            let value = shape::parse_part(serde_json::Value::String(part.trim().into()));
+            let value = value.map_err(|why| ApiError::validation(name, why))?;
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Ok(values)
+    }
+
     /// One of the catalogue's types.
     pub fn event_type(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         let Some(text) = self.take(name) else { return Ok(None) };

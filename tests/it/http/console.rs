@@ -26,7 +26,7 @@ async fn member(world: &World, tenant: &Tenant, role: Role) -> Browser {
         role,
     });
     deps.writer.commit(commit).await.unwrap();
-    let token = callboard::access::sign_in(deps, &person).await.unwrap().unwrap();
+    let token = callboard::access::sign_in(deps, &person, None).await.unwrap().unwrap();
     let mut browser = Browser::new(world);
     browser.cookie = Some(format!("callboard={token}"));
     browser

@@ -29,7 +29,10 @@ fn state(world: &World) -> &State {
 async fn cookie(world: &World, tenant: &Tenant) -> String {
     let deps = world.deps();
     let owner = entities::user::by_email(&deps.db.read, &format!("{}@example.com", tenant.slug)).await;
-    let token = access::sign_in(deps, &owner.unwrap().unwrap()).await.unwrap().unwrap();
+    let token = access::sign_in(deps, &owner.unwrap().unwrap(), None)
+        .await
+        .unwrap()
+        .unwrap();
     format!("callboard={token}")
 }
 

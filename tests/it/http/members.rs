@@ -33,7 +33,10 @@ async fn person(world: &World, email: &str, belongs: Option<(TenantId, Role)>) -
 }
 
 async fn signed_in(world: &World, user: &user::Model) -> Browser {
-    let token = callboard::access::sign_in(world.deps(), user).await.unwrap().unwrap();
+    let token = callboard::access::sign_in(world.deps(), user, None)
+        .await
+        .unwrap()
+        .unwrap();
     let mut browser = Browser::new(world);
     browser.cookie = Some(format!("callboard={token}"));
     browser
@@ -169,7 +172,7 @@ on_both! {
         assert_eq!(elsewhere.get("/v1/_internal/me").await.error().0, 401, "whoever was in with the old one is out");
         browser.get("/v1/_internal/me").await.ok();
         // A sign-in that had looked at the old password a moment before begins no session.
-        assert_eq!(callboard::access::sign_in(world.deps(), &before).await.unwrap(), None);
+        assert_eq!(callboard::access::sign_in(world.deps(), &before, None).await.unwrap(), None);
         let sign_in = |password: &str| json!({ "email": "ann@example.com", "password": password });
         assert_eq!(elsewhere.post("/v1/_internal/login", sign_in(PASSWORD)).await.error().0, 401);
         elsewhere.post("/v1/_internal/login", sign_in("another password")).await.ok();

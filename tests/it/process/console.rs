@@ -1,4 +1,12 @@
 //! The console as people use it: a real browser, the real binary, what they do and see there.
+mod agents;
+mod calls;
+mod campaigns;
+mod lines;
+mod members;
+mod messages;
+mod webhooks;
+
 use super::{Calls, Place, on, terminate};
 use crate::world::{
     Backend,
@@ -126,14 +134,31 @@ async fn is_well(page: &Page) {
     assert_eq!(page.complaints(), Vec::<String>::new());
 }
 
-/// In both widths, by day and by night.
+/// The narrowest telephone that a page has to fit.
+const NARROW: Screen = PHONE;
+/// As most have.
+const USUAL: Screen = PHONE.sized("phone", 390, 844);
+
+/// What keeps people out who do not see the page, or see little: by axe-core, in its version 4.14.1.
+const AXE: &str = include_str!("../world/browser/axe.min.js");
+const VIOLATIONS: &str = "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => \
+     violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(' and ')}`).join('; '))";
+
+/// At the usual widths, by day and by night; it ends on a desk.
 async fn pictures(page: &mut Page, name: &str) {
-    for screen in [PHONE, DESKTOP] {
-        for (screen, time) in [(screen, "day"), (screen.dark(), "night")] {
-            page.screen(screen).await;
-            page.picture(&format!("console-{name}-{time}")).await;
-            is_well(page).await;
-        }
+    page.screen(NARROW).await;
+    is_well(page).await;
+    page.screen(USUAL).await;
+    page.picture(&format!("console-{name}")).await;
+    is_well(page).await;
+    if page.value("typeof axe").await == "undefined" {
+        page.value(&format!("{AXE};undefined")).await;
+    }
+    for (screen, time) in [(DESKTOP.dark(), "-night"), (DESKTOP, "")] {
+        page.screen(screen).await;
+        page.picture(&format!("console-{name}{time}")).await;
+        is_well(page).await;
+        assert_eq!(page.value(VIOLATIONS).await, "", "{name}{time}");
     }
 }
 

@@ -182,7 +182,7 @@ on_both! {
         let tenant = world.tenant().await;
         let owner = entities::ids::TenantScoped::new(tenant.id, entities::values::Env::Test, ());
         let id = world.deps().ids.next();
-        let new = || actors::import::New { id, kind: entities::import::Kind::Dnc, campaign: None, body: "phone_number\n+12025550142\n".into() };
+        let new = || actors::import::New { id, kind: entities::import::Kind::Dnc, campaign: None, created_by: "k".into(), body: "phone_number\n+12025550142\n".into() };
         let first = actors::import::start(world.deps(), owner, new()).await.unwrap();
         let again = actors::import::start(world.deps(), owner, new()).await.unwrap();
         assert_eq!((first.id, world.rows("imports").await), (again.id, 1));

@@ -58,7 +58,9 @@ use entities::{
     inbound_call,
     ledger::Movement,
     recording::{self, PurgeReason},
-    session::{AnsweredBy, Consent, EndReason, EndedBy, Evaluator, Model as Row, Quality, Status, VoicemailAction},
+    session::{
+        AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Model as Row, Quality, Status, VoicemailAction,
+    },
     transcript::{ToolCall, Turn},
     values::{Cents, E164, Env, Metadata, Moment},
 };

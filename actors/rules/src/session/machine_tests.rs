@@ -472,21 +472,21 @@ const NOT_LEAVING_A_MESSAGE: &[&str] = &[
 /// move, what was recorded), then work, then hints. The slot's hint comes from the queue too: the dispatcher may have given it one at
 /// that very moment.
 const UNDIALLED: &str = "session.failed, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
-const UNANSWERED: &str = "session.failed, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const UNANSWERED: &str = "session.failed, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const NOTED_UNANSWERED: &str =
-    "SaveTranscript, session.failed, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
-const SILENT: &str = "session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const SPOKEN: &str = "SaveTranscript, session.ended, Settle, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+    "SaveTranscript, session.failed, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const SILENT: &str = "session.ended, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const SPOKEN: &str = "SaveTranscript, session.ended, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
 const RECORDED: &str =
-    "session.ended, Settle, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
-const NOTED_AND_RECORDED: &str =
-    "SaveTranscript, session.ended, Settle, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
-const UNHEARD: &str = "session.failed, Settle, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+    "session.ended, Settle, CountCall, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const NOTED_AND_RECORDED: &str = "SaveTranscript, session.ended, Settle, CountCall, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const UNHEARD: &str = "session.failed, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const CUT_OFF: &str =
-    "SaveTranscript, session.failed, Settle, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+    "SaveTranscript, session.failed, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 /// A call that no contact asked for.
 const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
-const INCOMING_MISSED: &str = "CountInbound, InboundCounted, session.failed, HangUp, SlotFreed, OverheardEnd";
+const INCOMING_MISSED: &str =
+    "CountInbound, InboundCounted, session.failed, CountCall, HangUp, SlotFreed, OverheardEnd";
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
 const SENT_BACK: &str = "HangUp, TrunkCongested, SlotFreed, SessionQueued";
 const NOT_PLACED: &str = "HangUp, NoRoom, SlotFreed, SessionQueued";
@@ -741,7 +741,7 @@ fn out_of_the_talk() -> Vec<Line> {
         (&["answered", "asked"], HangUp(Caller), 20, To("Completed, Completed by Caller", SILENT)),
         (&["recorded"], HangUp(Caller), 20, To("Completed, Completed by Caller", RECORDED)),
         (&["granted"], HangUp(Caller), 20, To("Completed, Completed by Caller", NOTED_AND_RECORDED)),
-        (&["taken in"], HangUp(Caller), 20, To("Completed, Completed by Caller", "session.ended, Settle, HangUp, SlotFreed, OverheardEnd")),
+        (&["taken in"], HangUp(Caller), 20, To("Completed, Completed by Caller", "session.ended, Settle, CountCall, HangUp, SlotFreed, OverheardEnd")),
         (&["with a machine", "leaving a message"], HangUp(Caller), 20, To("Voicemail, Voicemail by Caller", UNHEARD)),
         (&["transferring"], HangUp(Caller), 20, To("Completed, Completed by Caller", SPOKEN)),
         (&["opting out"], HangUp(Agent), 20, To("Completed, OptOut by Agent", SPOKEN)),
@@ -782,8 +782,8 @@ fn out_of_the_talk() -> Vec<Line> {
         (&["leaving a message"], Tick, 610, To("Voicemail, MaxDuration by System", UNHEARD)),
 
         // a room follows its session
-        (&["in a room"], HangUp(Caller), 20, To("Completed, Completed by Caller", "session.ended, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd")),
-        (&["in a room"], fault(), 20, To("Failed, ProviderError by System", "session.failed, Settle, RoomEnded, HangUp, SlotFreed, OverheardEnd")),
+        (&["in a room"], HangUp(Caller), 20, To("Completed, Completed by Caller", "session.ended, Settle, CountCall, RoomEnded, HangUp, SlotFreed, OverheardEnd")),
+        (&["in a room"], fault(), 20, To("Failed, ProviderError by System", "session.failed, Settle, CountCall, RoomEnded, HangUp, SlotFreed, OverheardEnd")),
 
         // what it thinks with has failed; the service stops; nobody knows what became of it
         (&["talking", "transferring"], fault(), 20, To("Failed, ProviderError by System", CUT_OFF)),

@@ -1,12 +1,17 @@
-import { apiUrl, call, currency, mayWrite } from '../api.js';
-import { html, useEffect, useRef, useState } from '../html.js';
-import { duration, money, timeOfDay } from '../format.js';
-import { useLive, whileSeen } from '../live.js';
-import { Badge, Confirm, Facts, Heading, Loaded, Time, useAct, useLoad } from '../parts.js';
-import { to } from '../place.js';
+import { call, currency, mayWrite } from '../api.js';
+import { html, useRef, useState } from '../html.js';
+import { useLive } from '../live.js';
+import { Badge, Confirm, Heading, Loaded, useLoad } from '../parts.js';
+import { go, to } from '../place.js';
 import { words } from '../words.js';
-import { directionOf } from './calls.js';
+import { Events, eventsOf, invocationsOf } from './call_events.js';
+import { CallFacts, Given, Outcome } from './call_facts.js';
+import { LiveTools } from './live_call.js';
 import { whoOf } from './overview.js';
+import { usePoll } from './pieces.js';
+import { Recording, recordingOf } from './recording.js';
+import { Timeline } from './timeline.js';
+import { Transcript, showTurn, useTurns, waitsOf } from './transcript.js';
 
 const text = words.call;
 
@@ -21,144 +26,82 @@ async function load(id) {
     call('GET', `/sessions/${id}/recordings`),
     currency(),
   ]);
-  return { session, agent, campaign, timeline: timeline.entries, answers: answers.data, recordings: recordings.data, inMoney };
+  return { session, agent, campaign, timeline: timeline.entries, answers: answers.data, recording: recordingOf(recordings.data), inMoney };
 }
 
-/**
- * What was said so far. While it lasts by the call's own stream: each turn as it begins, and again when its words are known. Afterwards,
- * and where there is no stream, as it was stored.
- */
-function useTurns(id, isLive) {
-  const [turns, setTurns] = useState(null);
-  const [error, setError] = useState(null);
-  const [again, setAgain] = useState(0);
-  useEffect(() => {
-    if (isLive === null) return undefined;
-    let source = null;
-    const stored = async () => {
-      try {
-        const { turns: all } = await call('GET', `/sessions/${id}/transcript.json`);
-        setTurns(new Map(all.entries()));
-        setError(null);
-      } catch (failed) {
-        setError(failed);
-      }
-    };
-    if (!isLive) {
-      stored();
-      return undefined;
-    }
-    const take = (place, turn) => setTurns((before) => new Map(before).set(place, { ...before?.get(place), ...turn }));
-    const open = () => {
-      source?.close();
-      setTurns((before) => before ?? new Map());
-      source = new EventSource(apiUrl(`/sessions/${id}/stream`));
-      source.addEventListener('turn', ({ data, lastEventId }) => take(Number(lastEventId), JSON.parse(data)));
-      source.addEventListener('words', ({ data }) => {
-        const { place, content } = JSON.parse(data);
-        take(place, { content });
-      });
-      source.addEventListener('end', () => source.close());
-      source.onopen = () => setError(null);
-      source.onerror = () => { if (source.readyState === EventSource.CLOSED) setError(new Error(text.noStream)); };
-    };
-    return whileSeen(open, () => source?.close());
-  }, [id, isLive, again]);
-  const data = turns && [...turns].sort(([one], [two]) => one - two).map(([, turn]) => turn);
-  return { data, error, reload: () => setAgain((count) => count + 1) };
-}
+const valueOf = (value) => (typeof value === 'boolean' ? text.yesOrNo(value) : String(value));
 
-function Transcript({ turns, isLive, at, seek }) {
-  if (!turns.length) return html`<p class="muted">${isLive ? text.notYet : text.silent}</p>`;
-  // The last that had begun.
-  const current = at === null ? -1 : turns.findLastIndex(({ t }) => t <= at);
+const Answers = ({ answers }) => html`
+  <section class="stack tight panel call-answers" aria-labelledby="answers"><h2 id="answers">${text.answers}</h2>
+    <dl>${answers.map(({ id, question, value, source, evidence_turn: place }) => html`
+      <div key=${id}>
+        <dt class="wrap">${question}</dt>
+        <dd><strong class="wrap">${valueOf(value)}</strong><span class="hint">${text.source(source)}</span>${place !== null && html`
+          <button class="plain" aria-label=${text.evidenceOf(question)} onClick=${() => showTurn(place)}>${text.evidence}</button>`}</dd>
+      </div>`)}</dl>
+  </section>`;
+
+/** The words beside their sound, which lead each other; and beside them what they came to. */
+function Talk({ data: { session, agent, timeline, answers, recording }, invocations }) {
+  const isLive = session.ended_at === null;
+  const turns = useTurns(session.id, isLive);
+  const player = useRef(null);
+  const [current, setCurrent] = useState(null);
+  // A recording may begin later than the talk: after its consent, or when it was known who had picked up.
+  const offset = recording?.offset_seconds ?? 0;
+  const follow = (seconds) => setCurrent((turns.data ?? []).findLastIndex(({ t }) => t <= seconds + offset));
+  const seek = recording?.recording_url ? (t) => {
+    player.current.currentTime = Math.max(t - offset, 0);
+    player.current.play();
+  } : null;
+  const waits = waitsOf(timeline, session.started_at, turns.data ?? []);
   return html`
-    <ol class="turns" aria-live=${isLive ? 'polite' : 'off'}>
-      ${turns.map(({ role, content, t, tool_calls: calls = [] }, n) => html`
-        <li class="turn ${role}" key=${n} aria-current=${n === current ? 'true' : undefined}>
-          <span class="speaker">${text.speaker(role)} ${seek
-            ? html`<button class="plain" onClick=${() => seek(t)}>${duration(t)}</button>` : duration(t)}</span>
-          <p>${content}${calls.map((made) => html`<span class="hint" key=${made.id}>${text.calls(made.name)} <code>${JSON.stringify(made.arguments)}</code></span>`)}</p>
-        </li>`)}
-    </ol>`;
+    <div class="call-talk">
+      <div class="stack call-beside">
+        ${isLive && mayWrite() && html`<${LiveTools} session=${session} agent=${agent} />`}
+        ${recording && html`<${Recording} recording=${recording} player=${player} onTime=${follow} />`}
+        ${answers.length > 0 && html`<${Answers} answers=${answers} />`}
+      </div>
+      <section class="stack tight call-words" aria-labelledby="words"><h2 id="words">${text.transcript}</h2>
+        <${Loaded} of=${turns}>${(said) => html`
+          <${Transcript} turns=${said} isLive=${isLive} current=${current} seek=${seek} waits=${waits} invocations=${invocations} />`}<//>
+      </section>
+    </div>`;
 }
 
-function Tools({ id }) {
-  const [run, busy, error] = useAct();
-  const [done, setDone] = useState('');
-  const [asks, setAsks] = useState(false);
-  const submit = (verb, field, said) => (event) => {
-    event.preventDefault();
-    const form = event.target;
-    setDone('');
-    run(async () => {
-      await call('POST', `/sessions/${id}/${verb}`, { [field]: new FormData(form).get(field).trim() });
-      form.reset();
-      setDone(said);
-    });
+function Forget({ id }) {
+  const [isAsked, setIsAsked] = useState(false);
+  const forget = async () => {
+    await call('DELETE', `/sessions/${id}`);
+    go(to('calls'), { replace: true });
   };
   return html`
-    <section class="stack tight panel tools" aria-labelledby="tools">
-      <h2 id="tools">${text.liveTools}</h2>
-      <form class="with-button" onSubmit=${submit('say', 'text', text.say.done)}>
-        <input name="text" required maxlength="1000" aria-label=${text.say.label} placeholder=${text.say.label} />
-        <button class="button quiet" disabled=${busy}>${text.say.button}</button>
-      </form>
-      <form class="with-button" onSubmit=${submit('transfer', 'transfer_number', text.transfer.done)}>
-        <input name="transfer_number" type="tel" required maxlength="50" aria-label=${text.transfer.label} placeholder="${text.transfer.label}: ${text.transfer.hint}" />
-        <button class="button quiet" disabled=${busy}>${text.transfer.button}</button>
-      </form>
-      ${error && html`<p class="error block" role="alert">${error.message}</p>`}
-      <p class="hint" role="status">${done}</p>
-      <div class="actions left"><button class="button danger" onClick=${() => setAsks(true)}>${text.end}</button></div>
-      ${asks && html`<${Confirm} asks=${text.confirmEnd} act=${() => call('POST', `/sessions/${id}/end`, undefined)} close=${() => setAsks(false)} />`}
+    <section class="stack tight" aria-labelledby="forget"><h2 id="forget">${text.forget}</h2>
+      <p class="hint">${text.forgetText}</p>
+      <div class="actions left"><button class="button quiet danger" onClick=${() => setIsAsked(true)}>${text.forget}</button></div>
+      ${isAsked && html`<${Confirm} asks=${text.confirmForget} act=${forget} close=${() => setIsAsked(false)} />`}
     </section>`;
 }
 
-const Timeline = ({ entries }) => html`
-  <ol class="timeline">${entries.map(({ at, kind, detail }, n) => html`
-    <li key=${n}><${Time} of=${at} format=${timeOfDay} /><span><strong>${words.plain(kind)}</strong>${detail && html` <span class="wrap">${detail}</span>`}</span></li>`)}</ol>`;
-
-const Answers = ({ answers }) => html`
-  <section class="stack tight"><h2>${text.answers}</h2>
-    <${Facts} of=${answers.map(({ question, value }) => [question, typeof value === 'boolean' ? text.yesOrNo(value) : String(value)])} />
-  </section>`;
-
 export function Call({ id }) {
   const loaded = useLoad(() => load(id), [id]);
-  const turns = useTurns(id, loaded.data && loaded.data.session.ended_at === null);
-  const player = useRef(null);
-  const [at, setAt] = useState(null);
-  useLive(({ data }) => data.session_id === id || data.id === id, loaded.reload, 1_000);
-  const seek = (seconds) => { if (player.current) { player.current.currentTime = seconds; player.current.play(); } };
+  const events = useLoad(() => eventsOf(id), [id]);
+  const reload = () => Promise.all([loaded.reload(), events.reload()]);
+  useLive(({ data }) => data.session_id === id || data.id === id, reload, 1_000);
+  // Much of what happens in a talk sends no event.
+  usePoll(() => loaded.data?.session.ended_at === null, loaded.reload);
   return html`
-    <${Loaded} of=${loaded}>${({ session, agent, campaign, timeline, answers, recordings, inMoney }) => {
+    <${Loaded} of=${loaded}>${(data) => {
+      const { session } = data;
       const isLive = session.ended_at === null;
-      const heard = recordings.find(({ status }) => status === 'completed');
-      const { latency, error } = session;
       return html`
         <${Heading} title=${text.title(whoOf(session))}><${Badge} of=${session.status}>${isLive ? words.phase(session.phase) : words.status(session.status)}<//><//>
-        <${Facts} of=${[
-          [text.facts.direction, directionOf(session)], [text.facts.from, session.from_number], [text.facts.to, session.to_number],
-          [text.facts.agent, `${agent?.name ?? session.agent_id}, ${text.version(session.agent_version)}`],
-          [text.facts.campaign, campaign && html`<a href=${to('campaigns', campaign.id)}>${campaign.name}</a>`],
-          [text.facts.started, session.started_at && html`<${Time} of=${session.started_at} />`],
-          [text.facts.length, isLive ? null : duration(session.duration_seconds)],
-          [text.facts.cost, money(session.actual_cost_cents, inMoney)],
-          [text.facts.answeredBy, session.answered_by && words.plain(session.answered_by)],
-          [text.facts.ended, session.end_reason && text.endedBy(session.end_reason, session.ended_by)],
-          [text.facts.consent, words.plain(session.consent)], [text.facts.disposition, session.disposition_code],
-          [text.facts.latency, latency && text.latency(latency.p50_ms, latency.p95_ms)], [text.facts.reference, session.client_reference_id],
-          [text.facts.error, error && `${error.message}${error.sip_code ? ` (SIP ${error.sip_code})` : ''}`],
-        ]} />
-        ${isLive && mayWrite() && html`<${Tools} id=${id} />`}
-        <div class="columns">
-          <section class="stack tight" aria-labelledby="words"><h2 id="words">${text.transcript}</h2>
-            ${heard && html`<audio ref=${player} controls preload="none" aria-label=${text.recording} src=${apiUrl(`/recordings/${heard.id}/audio`)} onTimeUpdate=${({ target }) => setAt(target.currentTime)}></audio>`}
-            <${Loaded} of=${turns}>${(said) => html`<${Transcript} turns=${said} isLive=${isLive} at=${at} seek=${heard && seek} />`}<//>
-          </section>
-          <section class="stack tight"><h2>${text.timeline}</h2><${Timeline} entries=${timeline} /></section>
-        </div>
-        ${answers.length > 0 && html`<${Answers} answers=${answers} />`}`;
+        <${CallFacts} ...${data} />
+        <${Talk} data=${data} invocations=${invocationsOf(events.data?.data)} />
+        <${Outcome} ...${data} reload=${reload} />
+        <${Timeline} entries=${data.timeline} />
+        <${Events} of=${events} />
+        <${Given} session=${session} />
+        ${!isLive && mayWrite() && html`<${Forget} id=${id} />`}`;
     }}<//>`;
 }

@@ -1,18 +1,17 @@
-import { apiUrl, call, currency, mayWrite, query } from '../api.js';
+import { apiUrl, call, currency, mayWrite } from '../api.js';
+import { Field, FormDialog } from '../form.js';
+import { count, decimal, money, percent, time } from '../format.js';
 import { html, useState } from '../html.js';
-import { count, decimal, money, nameOf, percent, time } from '../format.js';
 import { useLive } from '../live.js';
-import { Badge, Choice, Confirm, Facts, Heading, Loaded, More, Note, Progress, Table, Time, useAct, useLoad, usePages } from '../parts.js';
+import { Badge, Confirm, Facts, Heading, Loaded, Note, Progress, Table, Time, useAct, useLoad } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
+import { CONTACT_STATUSES, Contacts, concerns } from './contacts.js';
 import { doneOf } from './overview.js';
+import { Rules, patchOf, rulesOf, surroundings } from './rules.js';
+import { Words, wordsOf } from './who.js';
 
 const text = words.campaign;
-const CONTACT_STATUSES = ['pending', 'waiting', 'dispatched', 'completed', 'failed', 'skipped', 'canceled'];
-/** Those that may be called once more. */
-const OVER = ['failed', 'skipped', 'canceled'];
-/** Its events tell of a campaign; a session's tell of one of its calls. */
-const concerns = (id) => ({ data }) => data.campaign_id === id || data.id === id;
 
 async function load(id) {
   const [campaign, stats, money] = await Promise.all([call('GET', `/campaigns/${id}`), call('GET', `/campaigns/${id}/stats`), currency()]);
@@ -29,10 +28,31 @@ function stateOf({ status, pause_reason: paused, completed_reason: completed, ar
   ].filter(Boolean);
 }
 
+/** Its rules hold from the next call on; who calls is fixed once it has started. */
+function Change({ campaign, about, reload, close }) {
+  // As it was when the form was opened: what somebody else changes meanwhile stays.
+  const [before] = useState(campaign);
+  const act = async (values) => {
+    const patch = { ...patchOf(before, wordsOf(values, before)), ...rulesOf(values, before) };
+    if (Object.keys(patch).length) await call('PATCH', `/campaigns/${before.id}`, patch);
+    await reload();
+  };
+  if (!about.data) return html`<${Note} title=${text.change} close=${close}><${Loaded} of=${about}>${() => null}<//><//>`;
+  return html`
+    <${FormDialog} title=${text.change} act=${act} submit=${words.save} close=${close} isNarrow=${false}>
+      <p class="hint">${text.changeHint}</p>
+      <${Field} name="name" label=${words.newCampaign.name} maxlength="200" required defaultValue=${before.name} />
+      <${Rules} campaign=${before} about=${about.data} />
+      <details><summary>${words.newCampaign.more}</summary><div class="stack"><${Words} campaign=${before} /></div></details>
+    <//>`;
+}
+
 /** What may be done with a campaign in its state: `[word, act, question]`. */
 function Actions({ campaign, reload }) {
   const [run, busy, error] = useAct();
   const [asks, setAsks] = useState(null);
+  const [isChanging, setIsChanging] = useState(false);
+  const about = useLoad(surroundings, []);
   const path = `/campaigns/${campaign.id}`;
   const post = (verb) => async () => { await call('POST', `${path}/${verb}`, undefined); await reload(); };
   const duplicate = async () => {
@@ -41,19 +61,29 @@ function Actions({ campaign, reload }) {
   };
   const { status, name, counts } = campaign;
   const button = (word, act, kind = 'quiet') => html`<button class="button ${kind}" disabled=${busy} onClick=${act}>${word}</button>`;
-  const start = { ...text.confirmStart, title: text.confirmStart.title(name), text: text.confirmStart.text(count(counts.total), place.value.env) };
+  const start = { ...text.confirmStart, title: text.confirmStart.title(name), text: text.confirmStart.text(count(counts.total), place.value.env, campaign.channel) };
   const cancel = { ...text.confirmCancel, title: text.confirmCancel.title(name) };
+  const remove = { ...text.confirmDelete, title: text.confirmDelete.title(name), text: text.confirmDelete.text(count(counts.total)) };
+  const isDraft = status === 'draft' && !campaign.armed;
+  const isOpen = status !== 'completed' && !isDraft && !campaign.cancel_requested_at;
+  const removal = async () => {
+    await call('DELETE', path);
+    go(to('campaigns'));
+  };
   return html`
     <div class="actions left">
-      ${status === 'draft' && !campaign.armed && button(text.start, () => setAsks({ asks: start, act: post('start'), isDanger: false }), '')}
+      ${isDraft && html`<a class="button quiet" href=${to('campaigns', 'new', { id: campaign.id, step: 'who' })}>${text.setUp}</a>`}
+      ${isDraft && button(text.start, () => setAsks({ asks: start, act: post('start'), isDanger: false }), '')}
       ${status === 'running' && button(text.pause, () => run(post('pause')), '')}
       ${status === 'paused' && button(text.resume, () => run(post('resume')), '')}
+      ${isOpen && button(text.change, () => setIsChanging(true))}
       ${button(text.duplicate, () => run(duplicate))}
-      ${status !== 'completed' && status !== 'draft' && !campaign.cancel_requested_at
-        && button(text.cancel, () => setAsks({ asks: cancel, act: post('cancel') }), 'quiet danger')}
+      ${isOpen && button(text.cancel, () => setAsks({ asks: cancel, act: post('cancel') }), 'quiet danger')}
+      ${(isDraft || status === 'completed') && button(text.remove, () => setAsks({ asks: remove, act: removal }), 'quiet danger')}
     </div>
     ${error && html`<p class="error block" role="alert">${error.message}</p>`}
-    ${asks && html`<${Confirm} ...${asks} close=${() => setAsks(null)} />`}`;
+    ${asks && html`<${Confirm} ...${asks} close=${() => setAsks(null)} />`}
+    ${isChanging && html`<${Change} campaign=${campaign} about=${about} reload=${reload} close=${() => setIsChanging(false)} />`}`;
 }
 
 /** The last hours as bars; the same figures stand in a table for those who do not see them. */
@@ -77,60 +107,6 @@ function Hours({ hours }) {
         cells: [html`<${Time} of=${row.hour} />`, count(row.started), count(row.answered), percent(row.answer_rate)],
       }))} />
     </details>`;
-}
-
-const isClosed = (rules) => rules.some(({ rule, verdict }) => rule === 'hours' && verdict !== 'yes');
-
-function Eligibility({ contact, close }) {
-  const loaded = useLoad(() => call('GET', `/campaigns/${contact.campaign_id}/contacts/${contact.id}/eligibility`), [contact.id]);
-  return html`
-    <${Note} title=${text.whyOf(nameOf(contact) || addressOf(contact))} close=${close}>
-      <${Loaded} of=${loaded}>${({ eligible, rules, zones, next_opening_at: opens }) => html`
-        <p><strong>${eligible ? text.eligible : text.notEligible}</strong>${opens && isClosed(rules) && html` ${text.opens(time(opens))}`}</p>
-        <ul class="rules">${rules.map(({ rule, verdict, until, skip_reason: reason }) => html`
-          <li key=${rule}><span>${text.rule(rule)}</span>
-            <span>${text.verdict[verdict] ?? words.plain(verdict)}${until && `, ${text.until(time(until))}`}${reason && `: ${text.skipped(reason)}`}</span></li>`)}</ul>
-        ${zones.map(({ timezone, local_time: local }) => html`<p class="hint" key=${timezone}>${text.localTime(timezone, local.slice(0, 16).replace('T', ' '))}</p>`)}`}<//>
-    <//>`;
-}
-
-const addressOf = ({ phone_number: number, email }) => number || email || words.none;
-
-function Contacts({ campaign }) {
-  const status = place.value.query.get('status') ?? '';
-  const path = `/campaigns/${campaign.id}/contacts`;
-  const pages = usePages((cursor) => call('GET', path + query({ status, cursor, limit: 50 })), [campaign.id, status]);
-  const [asked, setAsked] = useState(null);
-  const [run, busy, error] = useAct();
-  useLive(concerns(campaign.id), pages.reload);
-  const retry = (contact) => run(async () => { await call('POST', `${path}/${contact.id}/retry`, undefined); await pages.reload(); });
-  const row = (contact) => {
-    const { id, status: its, attempts, wait_reason: waits, skip_reason: skipped, next_attempt_at: next, last_session_id: last } = contact;
-    const name = nameOf(contact) || addressOf(contact);
-    return {
-      key: id,
-      cells: [
-        nameOf(contact) || html`<span class="muted">${text.nameless}</span>`, html`<span class="wrap">${addressOf(contact)}</span>`,
-        html`<${Badge} of=${its} />${waits && html` <span class="hint">${text.waits(waits)}</span>`}${skipped && html` <span class="hint">${text.skipped(skipped)}</span>`}`,
-        html`${count(attempts)}${last && html` <a href=${to('calls', last)}>${text.lastCall}</a>`}`, html`<${Time} of=${next} />`,
-        html`<button class="button quiet small" aria-label="${text.why} ${name}" onClick=${() => setAsked(contact)}>${text.why}</button>
-          ${OVER.includes(its) && mayWrite() && html`<button class="button quiet small" disabled=${busy} aria-label="${text.retry}: ${name}" onClick=${() => retry(contact)}>${text.retry}</button>`}`,
-      ],
-    };
-  };
-  return html`
-    <section class="stack tight" aria-labelledby="contacts">
-      <h2 id="contacts">${text.contacts}</h2>
-      <div class="filters">
-        <${Choice} id="status" label=${words.campaigns.filter} value=${status} options=${[['', words.campaigns.any], ...CONTACT_STATUSES.map((name) => [name, words.status(name)])]}
-          onChange=${(value) => go(to('campaigns', campaign.id, { status: value }), { replace: true })} />
-      </div>
-      ${error && html`<p class="error block" role="alert">${error.message}</p>`}
-      <${Loaded} of=${pages}>${(contacts) => contacts.length
-        ? html`<${Table} label=${text.contacts} columns=${Object.values(text.columns)} rows=${contacts.map(row)} /><${More} next=${pages.next} />`
-        : html`<p class="empty panel">${status ? text.noneSo : text.noContacts}</p>`}<//>
-      ${asked && html`<${Eligibility} contact=${asked} close=${() => setAsked(null)} />`}
-    </section>`;
 }
 
 function Counts({ counts }) {
@@ -160,5 +136,5 @@ export function Campaign({ id }) {
       ]} />
       <section class="stack tight"><h2>${text.hours}</h2><${Hours} hours=${stats.hours} /></section>
       ${campaign.counts.total > 0 && html`<p><a href=${apiUrl(`/campaigns/${id}/report.csv`)} download>${text.report}</a></p>`}
-      <${Contacts} campaign=${campaign} />`}<//>`;
+      <${Contacts} campaign=${campaign} reload=${loaded.reload} />`}<//>`;
 }

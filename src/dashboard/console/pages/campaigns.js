@@ -1,4 +1,4 @@
-import { call, query } from '../api.js';
+import { call, mayWrite, query } from '../api.js';
 import { html } from '../html.js';
 import { count } from '../format.js';
 import { useLive } from '../live.js';
@@ -26,6 +26,7 @@ export function Campaigns() {
   };
   return html`
     <${Heading} title=${text.title} />
+    ${mayWrite() && html`<div class="actions left"><a class="button" href=${to('campaigns', 'new')}>${text.create}</a></div>`}
     <div class="filters">
       <${Choice} id="status" label=${text.filter} value=${status} options=${[['', text.any], ...STATUSES.map((name) => [name, words.status(name)])]}
         onChange=${(value) => go(to('campaigns', '', { status: value }))} />

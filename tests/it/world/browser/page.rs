@@ -241,8 +241,12 @@ impl Page {
             }})()",
             json!(selector)
         );
+        // A dialog is there a moment before it is open.
         self.until(&format!(
-            "document.querySelector({0})?.disabled === false || document.querySelector({0})?.tagName !== 'BUTTON'",
+            "(() => {{
+                const it = document.querySelector({0});
+                return it?.getClientRects().length > 0 && (it.disabled === false || it.tagName !== 'BUTTON');
+            }})()",
             json!(selector)
         ))
         .await;
@@ -258,6 +262,16 @@ impl Page {
     pub async fn write(&self, selector: &str, text: &str) {
         self.click(selector).await;
         self.send("Input.insertText", json!({ "text": text })).await;
+    }
+
+    /// Chooses a file for a field, which a person does in a window of the browser's own.
+    pub async fn upload(&self, selector: &str, file: &Path) {
+        let find = json!({ "expression": format!("document.querySelector({})", json!(selector)) });
+        let found = self.send("Runtime.evaluate", find).await;
+        let field = &found["result"]["objectId"];
+        assert!(field.is_string(), "{selector} is not there");
+        let chosen = json!({ "files": [file.to_str().unwrap()], "objectId": field });
+        self.send("DOM.setFileInputFiles", chosen).await;
     }
 
     /// Presses a key: `Tab`, `Enter`, `Escape`, `Space`, or what one types.

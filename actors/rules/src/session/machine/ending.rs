@@ -135,6 +135,7 @@ pub(super) fn finish(
         .contact_id
         .map(|id| TenantScoped::new(call.tenant_id, call.env, id));
     let may_wait = contact.filter(|_| !attempt.reached);
+    effects.extend(counted(&call, &attempt));
     effects.extend(contact.map(|contact| Fact::FinishAttempt { contact, attempt }.into()));
     effects.extend(kept(&session, status, log, recording, now));
     if let Some(room) = call.room_id {
@@ -160,6 +161,21 @@ pub(super) fn finish(
     effects.extend(may_wait.map(|contact| Hint::ContactWaits(contact).into()));
     effects.push(Hint::OverheardEnd(call.id).into());
     Ok((session, effects))
+}
+
+/// Nobody counts calls that were never dialed, and rooms that nobody has come to.
+fn counted(call: &Row, attempt: &Attempt) -> Option<Effect> {
+    let is_one = match call.room_id {
+        Some(_) => attempt.answered,
+        None => attempt.dialed_at.is_some() || call.direction == Direction::Inbound,
+    };
+    let counted = Fact::CountCall {
+        began_at: attempt.dialed_at.unwrap_or(call.created_at),
+        answered: attempt.answered,
+        duration_seconds: attempt.duration_seconds,
+        cost: attempt.actual_cost_cents,
+    };
+    is_one.then(|| counted.into())
 }
 
 pub(super) fn ended(

@@ -42,7 +42,8 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
         [
             "SaveTranscript", // facts: what was said, how it ended, the contact's move,
             "session.ended",
-            "Settle", // what it cost,
+            "Settle",    // what it cost,
+            "CountCall", // that it was,
             "FinishAttempt",
             "SaveAnswers", // what was answered, what is to be found out, what was recorded;
             "SaveEvaluation",
@@ -55,7 +56,7 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
         ]
     );
     assert_eq!(session.log, Log::default(), "it is stored: memory is free of it");
-    let Effect::Fact(Fact::SaveAnswers { answers, source, .. }) = &effects[4] else {
+    let Effect::Fact(Fact::SaveAnswers { answers, source, .. }) = &effects[5] else {
         panic!("{effects:?}")
     };
     assert_eq!(

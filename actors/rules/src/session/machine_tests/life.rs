@@ -381,6 +381,12 @@ proptest! {
         prop_assert!(life.states().all(|session| said(&session.call) == said(&call) && said(&session.row()) == said(&call)));
         prop_assert_eq!(life.count("FinishAttempt"), usize::from(call.contact_id.is_some()));
         // A call that came in is counted once, in the end.
+        let ended = life.last().row();
+        let is_one = match ended.room_id {
+            Some(_) => ended.answered_by.is_some(),
+            None => ended.dialed_at.is_some() || ended.direction == Direction::Inbound,
+        };
+        prop_assert_eq!(life.count("CountCall"), usize::from(is_one));
         prop_assert_eq!(life.count("CountInbound"), usize::from(call.options.number_id.is_some()));
     }
 

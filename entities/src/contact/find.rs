@@ -1,0 +1,85 @@
+//! Contacts of all of a workspace's campaigns, as somebody looks for one.
+use super::{Column, Entity, Model};
+use crate::{
+    boxed, bulk, campaign,
+    db::Db,
+    error::Result,
+    ids::{CampaignId, TenantId},
+    names,
+    page::{self, Listed, Page},
+    values::Env,
+};
+use sea_orm::{Condition, entity::prelude::*, sea_query::Expr};
+
+/// By what a contact is looked for.
+#[derive(Clone, Debug)]
+pub enum By {
+    /// A number, or an address in lower case.
+    Address(String),
+    ExternalId(String),
+    /// How the first or the last name begins, or both.
+    Name(String),
+}
+
+/// The newest ones are looked through; whoever has more says which.
+const CAMPAIGNS: u64 = 10_000;
+
+/// `limit` at most, those of the newest campaign first.
+#[boxed]
+pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> Result<Listed<Model>> {
+    let campaigns = campaign::newest(&db.read, tenant, env, CAMPAIGNS).await?;
+    let known = match by {
+        By::Address(address) => Column::Address.eq(address),
+        By::ExternalId(external_id) => Column::ExternalId.eq(external_id),
+        By::Name(name) => return named(db, &campaigns, &is_named(name), limit).await,
+    };
+    // In each campaign once, where its own index knows it: one look for each, whatever the lists' lengths.
+    let mut rows = Vec::new();
+    for chunk in bulk::padded(&campaigns) {
+        let select = Entity::find()
+            .filter(Column::CampaignId.is_in(chunk))
+            .filter(known.clone());
+        rows.extend(select.all(&*db.read).await?);
+        if rows.len() as u64 > limit {
+            break;
+        }
+    }
+    rows.sort_by(|one: &Model, two| two.campaign_id.cmp(&one.campaign_id));
+    let has_more = rows.len() as u64 > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(Listed { rows, has_more })
+}
+
+/// `Zo`, `Mil` or `Zoë Mil`.
+fn is_named(typed: &str) -> Condition {
+    let (first, last) = (Expr::col(Column::FirstName), Expr::col(Column::LastName));
+    let either = Condition::any()
+        .add(names::begins(&first, typed))
+        .add(names::begins(&last, typed));
+    let Some((one, other)) = typed.split_once(' ') else {
+        return either;
+    };
+    let both = Condition::all()
+        .add(names::begins(&first, one))
+        .add(names::begins(&last, other.trim_start()));
+    either.add(both)
+}
+
+/// No index knows names: every contact may be looked at for one that nobody has.
+async fn named(db: &Db, campaigns: &[CampaignId], is_named: &Condition, limit: u64) -> Result<Listed<Model>> {
+    let mut rows = Vec::new();
+    for campaign in campaigns {
+        let missing = limit - rows.len() as u64;
+        let all = Entity::find().filter(Column::CampaignId.eq(*campaign));
+        let page = Page {
+            limit: missing,
+            ..Page::default()
+        };
+        let found = page::search(db, all, is_named.clone(), Column::Id, Column::CreatedAt, page).await?;
+        rows.extend(found.rows);
+        if found.has_more || rows.len() as u64 == limit {
+            return Ok(Listed { rows, has_more: true });
+        }
+    }
+    Ok(Listed { rows, has_more: false })
+}

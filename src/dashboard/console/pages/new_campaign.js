@@ -1,0 +1,227 @@
+// A new campaign, step by step. From the first step on it is a draft that the API keeps, and the address names it: a reload, a bookmark or a
+// colleague goes on where it was left.
+import { ask, call, mayWrite } from '../api.js';
+import { count, time } from '../format.js';
+import { Form } from '../form.js';
+import { html, useEffect, useRef, useState } from '../html.js';
+import { Confirm, Heading, Loaded, useAct, useLoad } from '../parts.js';
+import { go, place, to, wentOn } from '../place.js';
+import { words } from '../words.js';
+import { Moment, momentOf } from './hours.js';
+import { ImportTable, isRunning, usePoll } from './imports.js';
+import { Outlook } from './outlook.js';
+import { Rules, rulesOf, surroundings } from './rules.js';
+import { Upload, isSending } from './upload.js';
+import { Who, whoOf } from './who.js';
+
+const text = words.newCampaign;
+const STEPS = ['who', 'contacts', 'rules', 'check'];
+/** What is written is kept so long after the last key. */
+const REST_MS = 1_000;
+/** What was chosen may ask for more: that is drawn by then. */
+const DRAWN_MS = 50;
+/** A campaign of which nothing is said yet. */
+const FRESH = {
+  name: '', channel: 'phone', agent_id: null, voice_id: null, template: null, from_numbers: [], variables: {}, consent_basis: null, counts: { total: 0 },
+};
+const LISTED = 20;
+
+/** The last change that is on its way: what is looked at next looks at it, too. */
+let keeping = Promise.resolve();
+
+const at = (id, step) => to('campaigns', 'new', { id, step });
+
+/**
+ * Keeps what is written in a form, a moment after it was: `read(values)` makes the patch, and null is nothing new. Answers what to put on the
+ * form, `saved()` which does it at once, and what to tell.
+ */
+function useKept(path, read, changed) {
+  const [said, say] = useState('');
+  const latest = useRef(null);
+  latest.current = { read, changed };
+  const mine = useRef({ timer: null, form: null, queue: Promise.resolve(), base: `/t/${encodeURIComponent(place.value.slug)}/${place.value.env}` });
+  const send = (values) => {
+    const { current } = mine;
+    clearTimeout(current.timer);
+    current.timer = null;
+    const turn = current.queue.then(async () => {
+      const patch = latest.current.read(values);
+      if (patch) latest.current.changed(await ask('PATCH', current.base + path, patch));
+    });
+    current.queue = turn.catch(() => {});
+    keeping = current.queue;
+    return turn;
+  };
+  const keep = () => {
+    const { form } = mine.current;
+    // A choice that is missing is asked for when the person goes on.
+    const isFit = ({ willValidate, validity, localName }) => !willValidate || validity.valid || (validity.valueMissing && localName === 'select');
+    if (![...form.elements].every(isFit)) return;
+    send(new FormData(form)).then(() => say(text.kept), (error) => say(text.notKept(error.message)));
+  };
+  const after = (ms) => ({ currentTarget }) => {
+    mine.current.form = currentTarget;
+    clearTimeout(mine.current.timer);
+    mine.current.timer = setTimeout(keep, ms);
+    say('');
+  };
+  useEffect(() => {
+    const guard = (event) => { if (mine.current.timer) event.preventDefault(); };
+    addEventListener('beforeunload', guard);
+    return () => {
+      removeEventListener('beforeunload', guard);
+      if (mine.current.timer) keep();
+    };
+  }, []);
+  return { form: { onInputCapture: after(REST_MS), onChange: after(DRAWN_MS) }, saved: send, said };
+}
+
+/** A step that is a form: what is written is kept, and the button leads to the next one. */
+function Written({ campaign, read, changed, next, children }) {
+  const kept = useKept(`/campaigns/${campaign.id}`, (values) => read(values, campaign), changed);
+  const act = async (values) => {
+    await kept.saved(values);
+    go(at(campaign.id, next));
+  };
+  return html`
+    <${Form} act=${act} submit=${text.next[next]} ...${kept.form}>${children}<//>
+    <p class="hint" role="status">${kept.said}</p>`;
+}
+
+function First() {
+  const create = async (values) => {
+    const campaign = await call('POST', '/campaigns', whoOf(values, FRESH));
+    // Who goes back finds the draft, and not an empty form.
+    go(at(campaign.id, 'who'), { replace: true });
+    go(at(campaign.id, 'contacts'));
+  };
+  return html`<${Form} act=${create} submit=${text.next.contacts}><${Who} campaign=${FRESH} /><//>`;
+}
+
+function Contacts({ campaign, reload }) {
+  const imports = useLoad(() => call('GET', `/imports?campaign_id=${campaign.id}&limit=${LISTED}`), [campaign.id]);
+  usePoll(Boolean(imports.data?.data.some(isRunning)), async () => {
+    await imports.reload();
+    await reload();
+  });
+  const { total } = campaign.counts;
+  return html`
+    <p>${total ? html`<strong>${text.contacts(count(total))}</strong> <a href=${to('campaigns', campaign.id)}>${text.seeContacts}</a>` : text.noContacts}</p>
+    <${Upload} campaign=${campaign} done=${() => Promise.all([reload(), imports.reload()])} />
+    <${Loaded} of=${imports}>${({ data }) => data.length > 0 && html`
+      <section class="stack tight" aria-labelledby="imports">
+        <h3 id="imports">${text.imports}</h3><${ImportTable} imports=${data} label=${text.imports} />
+      </section>`}<//>
+    <div class="actions left"><a class="button ${total ? '' : 'quiet'}" href=${at(campaign.id, 'rules')}>${text.next.rules}</a></div>`;
+}
+
+/** Starts it now, or at a time. */
+function Start({ campaign, isReady }) {
+  const [isLater, setIsLater] = useState(Boolean(campaign.schedule.starts_at));
+  const [asks, setAsks] = useState(null);
+  const path = `/campaigns/${campaign.id}`;
+  const { name, counts, channel } = campaign;
+  const act = async (values) => {
+    const starts = isLater ? momentOf(values, 'schedule.starts_at', campaign.schedule.starts_at) : null;
+    const { confirmStart } = words.campaign;
+    const asked = starts ? text.confirmArm : confirmStart;
+    setAsks({
+      isDanger: false,
+      asks: { ...asked, title: asked.title(name), text: asked.text(count(counts.total), place.value.env, channel, starts && time(starts)) },
+      act: async () => {
+        if (starts !== campaign.schedule.starts_at) await call('PATCH', path, { schedule: { starts_at: starts } });
+        await call('POST', `${path}/start`, undefined);
+        go(to('campaigns', campaign.id));
+      },
+    });
+  };
+  const choice = (later, label) => html`
+    <label class="choice"><input type="radio" name="when" value=${later ? 'later' : 'now'} checked=${isLater === later} onChange=${() => setIsLater(later)} />
+      <strong>${label}</strong></label>`;
+  return html`
+    <section class="stack tight" aria-labelledby="start"><h3 id="start">${text.start}</h3>
+      ${!isReady ? html`<p class="notice">${text.notReady}</p>` : html`<${Form} act=${act} submit=${isLater ? text.arm : words.campaign.start}>
+        <fieldset class="choices"><legend class="visually-hidden">${text.start}</legend>${choice(false, text.now)}${choice(true, text.later)}</fieldset>
+        ${isLater && html`
+          <${Moment} name="schedule.starts_at" value=${campaign.schedule.starts_at} label=${text.startsAt} hint=${text.startsAtHint} required />`}
+      <//>`}
+      ${asks && html`<${Confirm} ...${asks} close=${() => setAsks(null)} />`}
+    </section>`;
+}
+
+function Check({ campaign, about, reload }) {
+  const loaded = useLoad(async () => {
+    await keeping;
+    return call('POST', `/campaigns/${campaign.id}/preflight`, undefined);
+  }, [campaign.id]);
+  const [run, busy] = useAct();
+  const again = () => run(async () => { await Promise.all([loaded.reload(), reload()]); });
+  return html`
+    ${isSending(campaign.id) && html`<p class="notice">${text.stillSending}</p>`}
+    ${!loaded.data && !loaded.error && html`<p class="hint">${text.looking}</p>`}
+    <${Loaded} of=${loaded}>${(outlook) => html`
+      <${Outlook} outlook=${outlook} campaign=${campaign} about=${about} />
+      <div class="actions left"><button type="button" class="button quiet" disabled=${busy} onClick=${again}>${busy ? words.working : text.again}</button></div>`}<//>
+    ${(loaded.data || loaded.error) && html`<${Start} campaign=${campaign} isReady=${loaded.data?.ready ?? true} />`}`;
+}
+
+function Steps({ id, step }) {
+  return html`
+    <nav aria-label=${text.progress}><ol class="wizard">
+      ${STEPS.map((name) => html`<li key=${name}>${id
+        ? html`<a href=${at(id, name)} aria-current=${name === step ? 'step' : undefined}>${text.steps[name]}</a>`
+        : html`<span aria-current=${name === step ? 'step' : undefined}>${text.steps[name]}</span>`}</li>`)}
+    </ol></nav>`;
+}
+
+/** Its name is read out when the person comes from another step. */
+function Step({ name, children }) {
+  const heading = useRef(null);
+  useEffect(() => {
+    if (wentOn.value) heading.current.focus();
+    wentOn.value = false;
+  }, []);
+  return html`
+    <section class="stack" aria-labelledby="step">
+      <h2 id="step" ref=${heading} tabindex="-1">${text.titles[name]}</h2>
+      ${text.hints[name] && html`<p class="hint">${text.hints[name]}</p>`}
+      ${children}
+    </section>`;
+}
+
+function Draft({ id, step }) {
+  const loaded = useLoad(async () => {
+    const [campaign, about] = await Promise.all([call('GET', `/campaigns/${id}`), surroundings()]);
+    return { campaign, about };
+  }, [id]);
+  const [newer, setNewer] = useState(null);
+  return html`
+    <${Loaded} of=${loaded}>${({ campaign: read, about }) => {
+      // What the last change was answered, unless it was loaded since.
+      const campaign = newer?.of === read ? newer.campaign : read;
+      const changed = (answer) => setNewer({ of: read, campaign: answer });
+      const title = text.titleOf(campaign.name);
+      if (campaign.status !== 'draft' || campaign.armed) {
+        return html`<${Heading} title=${title} /><p class="notice">${text.started} <a href=${to('campaigns', id)}>${text.itsPage}</a></p>`;
+      }
+      const parts = {
+        who: () => html`<${Written} campaign=${campaign} read=${whoOf} changed=${changed} next="contacts"><${Who} campaign=${campaign} /><//>`,
+        contacts: () => html`<${Contacts} campaign=${campaign} reload=${loaded.reload} />`,
+        rules: () => html`<${Written} campaign=${campaign} read=${rulesOf} changed=${changed} next="check"><${Rules} campaign=${campaign} about=${about} /><//>`,
+        check: () => html`<${Check} campaign=${campaign} about=${about} reload=${loaded.reload} />`,
+      };
+      return html`
+        <${Heading} title=${title} />
+        <p class="hint">${text.draft}</p>
+        <${Steps} id=${id} step=${step} />
+        <${Step} key=${step} name=${step}>${parts[step]()}<//>`;
+    }}<//>`;
+}
+
+export function NewCampaign() {
+  const id = place.value.query.get('id') ?? '';
+  const asked = place.value.query.get('step');
+  if (!mayWrite()) return html`<${Heading} title=${text.title} /><p>${text.viewer} <a href=${to('campaigns')}>${words.nav.campaigns}</a></p>`;
+  if (id) return html`<${Draft} key=${id} id=${id} step=${STEPS.includes(asked) ? asked : 'who'} />`;
+  return html`<${Heading} title=${text.title} /><${Steps} step="who" /><${Step} name="who"><${First} /><//>`;
+}
