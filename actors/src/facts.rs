@@ -4,7 +4,7 @@ use entities::{
     Error, Result, answer, call_hour, campaign_hour,
     changes::Guard,
     contact::Status,
-    ids::{ContactId, DncId, RecordingId, SessionId, TenantId, TenantScoped},
+    ids::{ContactId, DncId, NumberId, RecordingId, SessionId, TenantId, TenantScoped},
     inbound_call, membership, session, tally, transcript,
     values::Moment,
 };
@@ -61,29 +61,14 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
                 call,
                 number_id,
                 outcome,
-            } => commit.changes.inbound_calls.push(inbound_call::Model {
-                // A session is one call.
-                id: call.id.0.into(),
-                tenant_id: call.tenant_id,
-                env: call.env,
-                number_id: *number_id,
-                from_number: call.from_number.clone(),
-                session_id: Some(call.id),
-                outcome: *outcome,
-                created_at: call.created_at,
-            }),
-            Fact::CountCall {
-                began_at,
-                answered,
-                duration_seconds,
-                cost,
-            } => commit.changes.call_hours.push(call_hour::Model {
-                started: 1,
-                answered: i64::from(*answered),
-                duration_seconds: i64::from(*duration_seconds),
-                cost_cents: cost.0,
-                ..call_hour::Model::empty(owner.tenant_id, owner.env, *began_at)
-            }),
+            } => commit
+                .changes
+                .inbound_calls
+                .push(inbound_row(call, *number_id, *outcome)),
+            Fact::CountCall(counted) => {
+                let hour = call_hour::Model::empty(owner.tenant_id, owner.env, counted.began_at);
+                commit.changes.call_hours.push(counted.in_hour(hour));
+            }
             Fact::Forget { session, .. } => {
                 commit.changes.transcripts.push(transcript::Model::empty(session.id));
                 commit.changes.forgotten.push(session.id);
@@ -97,6 +82,24 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
         }
     }
     Ok(())
+}
+
+fn inbound_row(
+    call: &session::Model,
+    number_id: NumberId,
+    outcome: inbound_call::InboundOutcome,
+) -> inbound_call::Model {
+    inbound_call::Model {
+        // A session is one call.
+        id: call.id.0.into(),
+        tenant_id: call.tenant_id,
+        env: call.env,
+        number_id,
+        from_number: call.from_number.clone(),
+        session_id: Some(call.id),
+        outcome,
+        created_at: call.created_at,
+    }
 }
 
 async fn mail_owners(deps: &Deps, tenant_id: TenantId, mail: &Mail, commit: &mut Commit) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::{
 };
 use bytes::Bytes;
 use entities::{
-    answer,
+    answer, call_hour,
     campaign::CompletedReason,
     changes::{Guard, Queue},
     evaluation,
@@ -112,13 +112,7 @@ pub enum Fact {
         outcome: inbound_call::InboundOutcome,
     },
     /// A call has ended that was placed or came in: it counts for the hour in which it began.
-    CountCall {
-        began_at: Moment,
-        /// A person or a machine picked up.
-        answered: bool,
-        duration_seconds: i32,
-        cost: Cents,
-    },
+    CountCall(CallCount),
     /// What was said, and answered, is removed.
     Forget {
         session: TenantScoped<SessionId>,
@@ -142,6 +136,29 @@ pub enum Fact {
     SaveVoiceSamples(Vec<voice::sample::Model>),
     /// No sample of a voice is left.
     ForgetVoiceSamples(VoiceId),
+}
+
+/// What a call that has ended adds to its workspace's statistics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallCount {
+    pub began_at: Moment,
+    /// A person or a machine picked up.
+    pub answered: bool,
+    pub duration_seconds: i32,
+    pub cost: Cents,
+}
+
+impl CallCount {
+    /// As the one call of its hour, of which nothing is counted yet.
+    pub fn in_hour(&self, empty: call_hour::Model) -> call_hour::Model {
+        call_hour::Model {
+            started: 1,
+            answered: self.answered.into(),
+            duration_seconds: self.duration_seconds.into(),
+            cost_cents: self.cost.0,
+            ..empty
+        }
+    }
 }
 
 /// Work for the outside, or in many slices, begun after the commit. A row says that it is under way: what a crash interrupts is

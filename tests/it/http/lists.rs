@@ -13,8 +13,8 @@ on_both! {
         let (ann, ben) = (tenant.agent().await, tenant.agent().await);
         // The last digits say how a call goes: nobody answers, busy, and some that are answered.
         for (n, number, agent, outcome) in [
-            (1, "+15002340001", &ann, "answered"), (2, "+15002340002", &ben, "busy"),
-            (3, "+15002340003", &ann, "no_answer"), (4, "+15002340001", &ben, "answered"),
+            (1, "+15002340001", &ann, "talk"), (2, "+15002340002", &ben, "busy"),
+            (3, "+15002340003", &ann, "no_answer"), (4, "+15002340001", &ben, "talk"),
         ] {
             let call = json!({ "to_number": number, "agent_id": agent, "client_reference_id": format!("order {n}"), "sandbox": { "outcome": outcome } });
             tenant.api.post("/v1/sessions", call).await.ok();

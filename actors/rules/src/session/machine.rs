@@ -40,7 +40,7 @@ use super::{
 use crate::{
     barred::{self, Whom},
     contact::machine::{Attempt, Ending},
-    effect::{Effect, Fact, Hint, Work},
+    effect::{CallCount, Effect, Fact, Hint, Work},
     event::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
         SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,

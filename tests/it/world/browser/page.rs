@@ -230,28 +230,25 @@ impl Page {
 
     /// Presses the mouse (or a finger) on it, as a person would: it must be in sight and nothing may lie on it.
     pub async fn click(&self, selector: &str) {
+        // A dialog is there a moment before it is open, and covers the page a moment after it was closed.
         let script = format!(
             "(() => {{
                 const it = document.querySelector({0});
+                if (!it || (it.disabled && it.tagName === 'BUTTON')) return null;
                 it.scrollIntoView({{ block: 'nearest' }});
                 // A link that runs over several lines is not in the middle of its box.
                 const box = it.getClientRects()[0];
+                if (!box) return null;
                 const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-                return {{ x, y, reached: it.contains(document.elementFromPoint(x, y)) }};
+                return it.contains(document.elementFromPoint(x, y)) ? {{ x, y }} : null;
             }})()",
             json!(selector)
         );
-        // A dialog is there a moment before it is open.
-        self.until(&format!(
-            "(() => {{
-                const it = document.querySelector({0});
-                return it?.getClientRects().length > 0 && (it.disabled === false || it.tagName !== 'BUTTON');
-            }})()",
-            json!(selector)
-        ))
-        .await;
-        let at = self.value(&script).await;
-        assert_eq!(at["reached"], true, "{selector} cannot be pressed");
+        let mut at = Value::Null;
+        while at.is_null() {
+            self.until(&format!("{script} !== null")).await;
+            at = self.value(&script).await;
+        }
         for kind in ["mousePressed", "mouseReleased"] {
             let press = json!({ "type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1 });
             self.send("Input.dispatchMouseEvent", press).await;

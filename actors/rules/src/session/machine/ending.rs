@@ -169,13 +169,13 @@ fn counted(call: &Row, attempt: &Attempt) -> Option<Effect> {
         Some(_) => attempt.answered,
         None => attempt.dialed_at.is_some() || call.direction == Direction::Inbound,
     };
-    let counted = Fact::CountCall {
+    let counted = CallCount {
         began_at: attempt.dialed_at.unwrap_or(call.created_at),
         answered: attempt.answered,
         duration_seconds: attempt.duration_seconds,
         cost: attempt.actual_cost_cents,
     };
-    is_one.then(|| counted.into())
+    is_one.then(|| Fact::CountCall(counted).into())
 }
 
 pub(super) fn ended(
