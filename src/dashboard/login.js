@@ -1,5 +1,7 @@
 import { ApiError, api, byId, onSubmit } from './common.js';
 
+const NOT_KEPT =
+  'E-mail and password are right, but this browser does not keep you signed in: it refuses the cookie. Allow cookies for this address; if it begins with http://, use its https:// address, or http://localhost on the server’s own machine.';
 const WORDS = {
   401: 'The e-mail or password is wrong.',
   429: 'Too many attempts. Wait a few minutes, then try again.',
@@ -20,5 +22,9 @@ onSubmit(byId('login'), async (form) => {
   } catch (error) {
     throw WORDS[error.status] ? new ApiError(WORDS[error.status], { status: error.status }) : error;
   }
+  // A browser drops a cookie without a word; the next page would send the person back here, and say nothing.
+  await api('GET', '/me').catch((error) => {
+    throw error.status === 401 ? new ApiError(NOT_KEPT, { status: 401 }) : error;
+  });
   location.replace(next());
 });

@@ -1,7 +1,7 @@
 // What pages are made of.
 import { html, useCallback, useEffect, useRef, useState } from './html.js';
 import { time } from './format.js';
-import { wentOn } from './place.js';
+import { place, wentOn } from './place.js';
 import { words } from './words.js';
 
 /** Pages below each other; whoever looks for more filters. */
@@ -31,8 +31,11 @@ export function useLoad(load, inputs) {
   return { ...state, reload: run };
 }
 
-/** What is shown of something that loads: itself, that it loads, or what went wrong. */
-export function Loaded({ of: { data, error, reload }, children }) {
+/** What is shown of something that loads: itself, that it loads, or what went wrong. `isPage`: all of a page; then it may not be there. */
+export function Loaded({ of: { data, error, reload }, children, isPage = false }) {
+  if (isPage && !data && error?.status === 404) {
+    return html`<${Heading} title=${words.noObject.title} /><p>${words.noObject.text(words.env[place.value.env])}</p>`;
+  }
   return html`
     ${error && html`<p class="error block" role="alert">${error.message}${' '}
       <button class="button quiet small" onClick=${reload}>${words.again}</button></p>`}

@@ -68,6 +68,10 @@ export const words = {
     label: 'Password', go: 'Go on', notGiven: 'Nothing was changed: it needs your password.',
   },
   noPage: { title: 'There is nothing here', text: 'The address is not one of the console’s pages.', back: 'To the overview' },
+  noObject: {
+    title: 'Not found',
+    text: (env) => `There is nothing with this id in ${env}. It may have been deleted, or it is in the other environment: switch at the top.`,
+  },
   noWorkspace: {
     title: 'No such workspace',
     text: 'You are not a member of this workspace. Ask somebody who manages it to add you.',

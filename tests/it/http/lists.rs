@@ -65,8 +65,8 @@ on_both! {
         assert_eq!((stats["started"].as_i64(), stats["answered"].as_i64(), stats["answer_rate"].as_f64()), (Some(4), Some(2), Some(0.5)));
         let month = tenant.api.get("/v1/sessions/stats?period=30d").await.ok();
         assert_eq!((month["buckets"].as_array().unwrap().len(), month["started"].as_i64()), (30, Some(4)));
-        let cost: i64 = month["buckets"].as_array().unwrap().iter().map(|day| day["cost_cents"].as_i64().unwrap()).sum();
-        assert_eq!((cost > 0, month["cost_cents"].as_i64()), (true, Some(cost)));
+        let talked: i64 = month["buckets"].as_array().unwrap().iter().map(|day| day["duration_seconds"].as_i64().unwrap()).sum();
+        assert_eq!((talked > 0, month["duration_seconds"].as_i64()), (true, Some(talked)));
         assert_eq!(tenant.api.get("/v1/sessions/stats?period=1y").await.error(), (422, "validation_failed", Some("period")));
         assert_eq!(other.api.get("/v1/sessions/stats").await.ok()["started"], 0);
     }

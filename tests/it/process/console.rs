@@ -2,6 +2,7 @@
 mod agents;
 mod calls;
 mod campaigns;
+mod frame;
 mod lines;
 mod members;
 mod messages;
@@ -89,9 +90,10 @@ impl Stage {
         let campaign = json!({ "name": name, "agent_id": self.agent["id"], "pacing": { "calls_per_second": 2 } });
         let campaign = self.api.post("/v1/campaigns", campaign).await;
         let path = format!("/v1/campaigns/{}/contacts", campaign["id"].as_str().unwrap());
-        self.api
-            .post(&path, json!({ "contacts": numbers.collect::<Vec<_>>() }))
-            .await;
+        // As many as one request takes.
+        for some in numbers.collect::<Vec<_>>().chunks(1_000) {
+            self.api.post(&path, json!({ "contacts": some })).await;
+        }
         campaign
     }
 }
@@ -148,6 +150,7 @@ const VIOLATIONS: &str = "axe.run(document, { resultTypes: ['violations'] }).the
 async fn pictures(page: &mut Page, name: &str) {
     page.screen(NARROW).await;
     is_well(page).await;
+    page.value("scrollTo(0, 0)").await;
     page.screen(USUAL).await;
     page.picture(&format!("console-{name}")).await;
     is_well(page).await;
@@ -294,25 +297,5 @@ fn a_stream_that_is_cut_comes_back_and_what_was_missed_is_seen() {
         stage.campaign("Made meanwhile", 1).await;
         page.until("document.querySelector('.connection.live') !== null").await;
         page.until(&shows("Made meanwhile")).await;
-    });
-}
-
-#[test]
-fn names_are_text_whatever_is_in_them() {
-    on_stage(async |stage| {
-        let hostile =
-            "<script>window.hacked = true</script> \u{202e}backwards <img src=x onerror=\"window.hacked = true\">";
-        let campaign = stage.campaign(hostile, 1).await;
-        let path = format!("/v1/campaigns/{}/contacts", campaign["id"].as_str().unwrap());
-        let contact = json!({ "phone_number": "+15002349999", "first_name": hostile, "last_name": "x".repeat(100) });
-        stage.api.post(&path, json!({ "contacts": [contact] })).await;
-        let mut page = stage.visit(OWNER, "/t/acme/test/campaigns", PHONE).await;
-        page.until(&shows("<script>window.hacked")).await;
-        pictures(&mut page, "hostile-list").await;
-        page.click("tbody a").await;
-        page.until("document.querySelectorAll('tbody tr').length === 2").await;
-        pictures(&mut page, "hostile-campaign").await;
-        assert_eq!(page.value("window.hacked === undefined").await, true);
-        is_well(&page).await;
     });
 }

@@ -105,7 +105,7 @@ export function Agent({ id }) {
   const tab = (name) => html`
     <a key=${name} href=${to('agents', id, { view: name === 'settings' ? '' : name })} aria-current=${name === view ? 'page' : undefined}>${text.views[name]}</a>`;
   return html`
-    <${Loaded} of=${loaded}>${(all) => {
+    <${Loaded} of=${loaded} isPage>${(all) => {
       const { agent } = all;
       const Other = VIEWS[view];
       return html`

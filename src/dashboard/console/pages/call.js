@@ -91,7 +91,7 @@ export function Call({ id }) {
   // Much of what happens in a talk sends no event.
   usePoll(() => loaded.data?.session.ended_at === null, loaded.reload);
   return html`
-    <${Loaded} of=${loaded}>${(data) => {
+    <${Loaded} of=${loaded} isPage>${(data) => {
       const { session } = data;
       const isLive = session.ended_at === null;
       return html`

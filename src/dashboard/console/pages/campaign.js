@@ -120,7 +120,7 @@ export function Campaign({ id }) {
   const loaded = useLoad(() => load(id), [id]);
   useLive(concerns(id), loaded.reload);
   return html`
-    <${Loaded} of=${loaded}>${({ campaign, stats, money: inMoney }) => html`
+    <${Loaded} of=${loaded} isPage>${({ campaign, stats, money: inMoney }) => html`
       <${Heading} title=${campaign.name}><${Badge} of=${campaign.status} /><//>
       ${stateOf(campaign).map((line) => html`<p class="notice" key=${line}>${line}</p>`)}
       ${campaign.blocked_by.map((by) => html`<p class="error block" role="alert" key=${by}>${text.blocked(by)}</p>`)}

@@ -141,7 +141,7 @@ export function Event({ id }) {
   // An endpoint was suspended or has come back.
   useLive(({ type }) => type.startsWith('webhook.'), () => Promise.all([loaded.reload(), deliveries.reload()]), 5_000);
   return html`
-    <${Loaded} of=${loaded}>${({ envelope, event, endpoints, types }) => {
+    <${Loaded} of=${loaded} isPage>${({ envelope, event, endpoints, types }) => {
       const endpointOf = ({ endpoint_id: wanted }) => endpoints.find((endpoint) => endpoint.id === wanted) ?? null;
       const where = (delivery) => {
         const endpoint = endpointOf(delivery);

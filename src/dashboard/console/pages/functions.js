@@ -149,7 +149,7 @@ const Reading = ({ its }) => html`
 export function Func({ id }) {
   const loaded = useLoad(() => call('GET', `/functions/${id}`), [id]);
   return html`
-    <${Loaded} of=${loaded}>${(its) => html`
+    <${Loaded} of=${loaded} isPage>${(its) => html`
       <${Heading} title=${its.name} />
       ${mayWrite() && html`<${Actions} its=${its} reload=${loaded.reload} />`}
       <${Facts} of=${[

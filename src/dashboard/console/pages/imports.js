@@ -125,7 +125,7 @@ export function Import({ id }) {
   const loaded = useLoad(() => load(id), [id]);
   usePoll(Boolean(loaded.data && isRunning(loaded.data.job)), loaded.reload);
   return html`
-    <${Loaded} of=${loaded}>${({ job, campaign }) => html`
+    <${Loaded} of=${loaded} isPage>${({ job, campaign }) => html`
       <${Heading} title=${text.titleOf(text.kind(job.kind))}><${Badge} of=${job.status} /><//>
       ${isRunning(job) && html`<div class="whole"><${Progress} done=${job.progress} total=${1} label=${shareOf(job)} /><span>${shareOf(job)}</span></div>`}
       ${job.error && html`<p class="error block" role="alert">${text.stopped(job.error)}</p>`}

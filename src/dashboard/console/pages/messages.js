@@ -175,7 +175,7 @@ export function Message({ id }) {
   const loaded = useLoad(() => load(id, kindOf(place.value.query)), [id]);
   useEvery(loaded.reload, SOON_MS, Boolean(loaded.data && isOnItsWay(loaded.data.message)));
   return html`
-    <${Loaded} of=${loaded}>${({ kind, message, inMoney }) => html`
+    <${Loaded} of=${loaded} isPage>${({ kind, message, inMoney }) => html`
       <${Heading} title=${titleOf(kind, message)}><${Status} of=${message.status} kind=${kind} /><//>
       ${message.error && html`<${Fault} error=${message.error} isOver=${Boolean(message.ended_at)} />`}
       ${mayWrite() && html`<${Actions} kind=${kind} message=${message} reload=${loaded.reload} />`}

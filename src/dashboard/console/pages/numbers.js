@@ -149,7 +149,7 @@ function NumberPage({ id }) {
   useLive(concerns, loaded.reload, 5_000);
   return html`
     ${loaded.error && !loaded.data && html`<${Heading} title=${text.title} />`}
-    <${Loaded} of=${loaded}>${({ number, stats, given }) => html`
+    <${Loaded} of=${loaded} isPage>${({ number, stats, given }) => html`
       <${Heading} title=${number.phone_number}><${Use} of=${number} /><//>
       ${mayWrite() && html`<${Actions} number=${number} given=${given} reload=${loaded.reload} />`}
       <${Facts} of=${[

@@ -114,7 +114,7 @@ export function Room({ id }) {
   const loaded = useLoad(() => load(id), [id]);
   useLive(({ data }) => data.room_id === id || data.session_id === loaded.data?.room.session_id, loaded.reload, 1_000);
   return html`
-    <${Loaded} of=${loaded}>${({ room, session, timeline, agent, voice }) => html`
+    <${Loaded} of=${loaded} isPage>${({ room, session, timeline, agent, voice }) => html`
       <${Heading} title=${whoOf(room) ? text.one(whoOf(room)) : text.nameless}><${Status} of=${room.status} /><//>
       <${State} room=${room} />
       ${mayWrite() && html`<${Actions} room=${room} reload=${loaded.reload} />`}

@@ -164,7 +164,7 @@ export function Trunk({ id }) {
   usePoll(!isEdited, loaded.reload);
   return html`
     ${loaded.error && !loaded.data && html`<${Heading} title=${text.title} />`}
-    <${Loaded} of=${loaded}>${(trunk) => isEdited ? html`<${Edit} trunk=${trunk} reload=${loaded.reload} />` : html`
+    <${Loaded} of=${loaded} isPage>${(trunk) => isEdited ? html`<${Edit} trunk=${trunk} reload=${loaded.reload} />` : html`
       <${Heading} title=${trunk.name}><${Stands} trunk=${trunk} /><//>
       ${linesOf(trunk).map(([isBad, line]) => html`<p class=${isBad ? 'error block' : 'notice'} role=${isBad ? 'alert' : undefined} key=${line}>${line}</p>`)}
       ${mayWrite() && html`<${Actions} trunk=${trunk} reload=${loaded.reload} />`}

@@ -180,7 +180,7 @@ export function Voice({ id }) {
   useLive(({ type, data }) => type.startsWith('voice_clone.') && data.voice_id === id, loaded.reload, 1_000);
   useEvery(loaded.reload, ASK_MS, Boolean(loaded.data && isInWork(loaded.data)));
   return html`
-    <${Loaded} of=${loaded}>${(voice) => {
+    <${Loaded} of=${loaded} isPage>${(voice) => {
       const isClone = voice.type === 'cloned';
       return html`
         <${Heading} title=${voice.name}><${Status} of=${voice.status} /><//>

@@ -191,7 +191,7 @@ export function Webhook({ id }) {
   useLive(() => true, reload, 5_000);
   usePoll(() => loaded.data?.stats.recovery?.status === 'running', reload);
   return html`
-    <${Loaded} of=${loaded}>${({ endpoint, stats, types }) => {
+    <${Loaded} of=${loaded} isPage>${({ endpoint, stats, types }) => {
       const [kind, label] = healthOf(endpoint);
       return html`
         <${Heading} title=${shortUrl(endpoint.url)}><${Badge} of=${kind}>${label}<//><//>

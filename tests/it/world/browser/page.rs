@@ -67,7 +67,8 @@ const KEEP_CONNECTIONS: &str = "{
 
 impl Page {
     pub(super) async fn open(link: &Link, context: &str, screen: Screen) -> Self {
-        let target = json!({ "url": "about:blank", "browserContextId": context });
+        // A window of its own: a tab that another one covers is one that nobody looks at.
+        let target = json!({ "url": "about:blank", "browserContextId": context, "newWindow": true });
         let target = link.send(None, "Target.createTarget", target).await["targetId"].clone();
         let attach = json!({ "targetId": target, "flatten": true });
         let tab = link.send(None, "Target.attachToTarget", attach).await["sessionId"].clone();
