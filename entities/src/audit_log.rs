@@ -75,6 +75,8 @@ pub enum Action {
     /// By the operator.
     PasswordSet,
     SignedOutEverywhere,
+    /// One of the user's own, in another browser or this one.
+    SessionEnded,
     KeyCreated,
     KeyRevoked,
     WorkspaceChanged,

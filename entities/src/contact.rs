@@ -13,7 +13,6 @@ use crate::{
     bulk::{self, OnConflict},
     campaign::Channel,
     connection::Connection,
-    db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, DeliveryRowId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
@@ -193,26 +192,23 @@ pub struct Filter {
     pub external_id: Option<String>,
 }
 
-impl Filter {
-    /// Does it have to look through contacts that it lets not through?
-    pub fn searches(&self) -> bool {
-        self.status.is_some() && self.address.is_none() && self.external_id.is_none()
-    }
-}
-
+/// An index of the campaign's knows each of them.
 #[boxed]
-pub async fn list(db: &Db, campaign: TenantScoped<CampaignId>, filter: &Filter, page: Page) -> Result<Listed<Model>> {
-    let mut all = Entity::find()
+pub async fn list(
+    db: &Connection,
+    campaign: TenantScoped<CampaignId>,
+    filter: &Filter,
+    page: Page,
+) -> Result<Listed<Model>> {
+    let known = Condition::all()
+        .add_option(filter.status.map(|status| Column::Status.eq(status)))
+        .add_option(filter.address.as_ref().map(|address| Column::Address.eq(address)))
+        .add_option(filter.external_id.as_ref().map(|id| Column::ExternalId.eq(id)));
+    let all = Entity::find()
         .filter(Column::CampaignId.eq(campaign.id))
-        .filter(Column::TenantId.eq(campaign.tenant_id));
-    if let Some(address) = &filter.address {
-        all = all.filter(Column::Address.eq(address));
-    }
-    if let Some(external_id) = &filter.external_id {
-        all = all.filter(Column::ExternalId.eq(external_id));
-    }
-    let wanted = Condition::all().add_option(filter.status.map(|status| Column::Status.eq(status)));
-    page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
+        .filter(Column::TenantId.eq(campaign.tenant_id))
+        .filter(known);
+    page::fetch(db, all, Column::Id, Column::CreatedAt, page).await
 }
 
 /// Adds new contacts; answers how many were new. One number, and one `external_id`, is in a campaign once.

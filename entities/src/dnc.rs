@@ -10,7 +10,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, QueryTrait, Statement, TryGetable, Value,
+    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, Statement, TryGetable, Value,
     entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
@@ -120,12 +120,17 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
     } else {
         owned(owner.0, owner.1)
     };
-    let all = all
-        .apply_if(filter.phone_number, |all, number| {
-            all.filter(Column::PhoneNumber.eq(number))
-        })
-        .apply_if(filter.email, |all, email| all.filter(Column::Email.eq(email)));
-    let wanted = Condition::all().add_option(filter.source.map(|source| Column::Source.eq(source)));
+    let mut wanted = Condition::all().add_option(filter.source.map(|source| Column::Source.eq(source)));
+    let of_one = Condition::all()
+        .add_option(filter.phone_number.map(|number| Column::PhoneNumber.eq(number)))
+        .add_option(filter.email.map(|email| Column::Email.eq(email)));
+    // Of those that are on it an index knows each.
+    let all = if filter.removed {
+        wanted = wanted.add(of_one);
+        all
+    } else {
+        all.filter(of_one)
+    };
     page::search(db, all, wanted, Column::Id, Column::CreatedAt, page).await
 }
 

@@ -28,7 +28,8 @@ fn not_an_id(_: uuid::Error) -> BadValue {
     BadValue("must be an id such as 0198c2f4-7d3a-7c1e-9b2a-5f0c6d1e8a47".into())
 }
 
-fn floor(at: Moment) -> Uuid {
+/// Less than every id made at that moment or later.
+pub fn floor(at: Moment) -> Uuid {
     let millis = u128::try_from(at.millis()).unwrap_or(0);
     Uuid::from_u128(millis << 80)
 }

@@ -4,7 +4,7 @@ use crate::{
     bulk::{self, OnConflict},
     connection::Connection,
     error::{Error, Result},
-    ids::{InvitationId, TenantId},
+    ids::{InvitationId, TenantId, UserId},
     page::{self, Listed, Page},
     values::{Moment, Role},
 };
@@ -20,6 +20,7 @@ pub struct Model {
     /// In lower case; of a workspace once.
     pub email: String,
     pub role: Role,
+    pub invited_by: UserId,
     /// SHA-256 of the link's token, hex.
     pub token_hash: String,
     pub created_at: Moment,
@@ -27,15 +28,34 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+/// Those whose time is not over.
 #[boxed]
-pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Listed<Model>> {
-    let select = Entity::find().filter(Column::TenantId.eq(tenant));
+pub async fn list(db: &Connection, tenant: TenantId, now: Moment, page: Page) -> Result<Listed<Model>> {
+    let select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::ExpiresAt.gt(now));
     page::fetch(db, select, Column::Id, Column::CreatedAt, page).await
 }
 
+/// Those of other addresses whose time is not over.
 #[boxed]
-pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(Entity::find().filter(Column::TenantId.eq(tenant)).count(db).await?)
+pub async fn count_others(db: &Connection, tenant: TenantId, email: &str, now: Moment) -> Result<u64> {
+    let select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Email.ne(email))
+        .filter(Column::ExpiresAt.gt(now));
+    Ok(select.count(db).await?)
+}
+
+/// Those that somebody has made who may no longer.
+#[boxed]
+pub async fn void_of(db: &Connection, tenant: TenantId, by: UserId) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::InvitedBy.eq(by))
+        .exec(db)
+        .await?;
+    Ok(())
 }
 
 #[boxed]

@@ -5,6 +5,7 @@ use crate::{
     connection::Connection,
     error::Result,
     ids::{MailId, TenantId},
+    page,
     values::Moment,
 };
 use sea_orm::{
@@ -48,12 +49,18 @@ impl ActiveModelBehavior for ActiveModel {}
 const LETS_IN: &str = "account.";
 
 impl Model {
-    /// Whoever reads the table must not get in by it: what has been sent, or was given up, is not kept.
-    pub fn over(&mut self) {
-        if self.kind.starts_with(LETS_IN) {
-            self.body = String::new();
-        }
+    /// Whoever reads the table must not get in by it: its body is sealed while it waits, and gone when it was sent or given up.
+    pub fn lets_in(&self) -> bool {
+        self.kind.starts_with(LETS_IN)
     }
+}
+
+/// Those that wait and are sealed.
+pub async fn sealed_after(db: &Connection, after: Option<MailId>, limit: u64) -> Result<Vec<Model>> {
+    let sealed = Entity::find()
+        .filter(is_queued())
+        .filter(Column::Kind.starts_with(LETS_IN));
+    page::behind(db, sealed, Column::Id, after, limit).await
 }
 
 fn is_queued() -> Expr {

@@ -1,11 +1,14 @@
 //! Lists in pages: keyset cursors over `id` (UUIDv7, so in order of creation), never OFFSET.
 use crate::{
+    bulk,
     connection::Connection,
     db::Db,
     error::{Error, Result},
+    ids,
     values::Moment,
 };
 use sea_orm::{ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select, Value};
+use std::{collections::BTreeMap, time::Duration};
 use uuid::Uuid;
 
 /// Which part of a list.
@@ -38,18 +41,35 @@ pub struct Listed<M> {
     pub has_more: bool,
 }
 
+/// An id that an `Idempotency-Key` has made may be so much older than its object.
+const MADE_BEFORE: Duration = Duration::from_secs(25 * 3600);
+
 impl Page {
     /// What the page begins behind, in its order.
     pub fn of<E: EntityTrait>(&self, select: Select<E>, id: E::Column, created_at: E::Column) -> Select<E> {
+        self.behind(select, id).filter(self.dates(created_at))
+    }
+
+    /// Is it narrowed to a time?
+    pub fn is_dated(&self) -> bool {
+        self.created_after.is_some() || self.created_before.is_some()
+    }
+
+    fn dates(&self, created_at: impl ColumnTrait) -> Condition {
+        Condition::all()
+            .add_option(self.created_after.map(|time| created_at.gt(Value::from(time))))
+            .add_option(self.created_before.map(|time| created_at.lt(Value::from(time))))
+    }
+
+    /// The same whenever it was made, but for what is surely too old. An id may be younger than its object by any time: they grow,
+    /// also when the clock is set back.
+    fn behind<E: EntityTrait>(&self, select: Select<E>, id: E::Column) -> Select<E> {
         let mut select = select;
         if let Some(after) = self.after {
             select = select.filter(if self.newest_first { id.lt(after) } else { id.gt(after) });
         }
         if let Some(time) = self.created_after {
-            select = select.filter(created_at.gt(Value::from(time)));
-        }
-        if let Some(time) = self.created_before {
-            select = select.filter(created_at.lt(Value::from(time)));
+            select = select.filter(id.gte(ids::floor(time.minus(MADE_BEFORE))));
         }
         select.order_by(id, if self.newest_first { Order::Desc } else { Order::Asc })
     }
@@ -62,11 +82,13 @@ impl Page {
     }
 }
 
-/// One page of what several lists hold together, in the same order; none of them has a row of another.
+/// One page of what several lists hold together, in the same order. What moves from one to a later one while they are read is in the
+/// later one.
 pub fn merge<M>(lists: Vec<Listed<M>>, id: impl Fn(&M) -> Uuid, page: Page) -> Listed<M> {
     let has_more = lists.iter().any(|list| list.has_more);
-    let mut rows: Vec<M> = lists.into_iter().flat_map(|list| list.rows).collect();
-    rows.sort_by_key(&id);
+    let rows = lists.into_iter().flat_map(|list| list.rows);
+    let rows: BTreeMap<Uuid, M> = rows.map(|row| (id(&row), row)).collect();
+    let mut rows: Vec<M> = rows.into_values().collect();
     if page.newest_first {
         rows.reverse();
     }
@@ -148,20 +170,39 @@ pub async fn search<E: EntityTrait>(
     created_at: E::Column,
     page: Page,
 ) -> Result<Listed<E::Model>> {
-    if wanted.is_empty() {
-        return fetch(&db.read, all, id, created_at, page).await;
+    search_from(db, &db.read, all, wanted, id, created_at, page).await
+}
+
+/// The same, and the first stretch is read by `first`: for those who look through many lists.
+pub async fn search_from<E: EntityTrait>(
+    db: &Db,
+    first: &Connection,
+    all: Select<E>,
+    wanted: Condition,
+    id: E::Column,
+    created_at: E::Column,
+    page: Page,
+) -> Result<Listed<E::Model>> {
+    if wanted.is_empty() && !page.is_dated() {
+        return fetch(first, all, id, created_at, page).await;
     }
+    let wanted = Condition::all().add(wanted).add(page.dates(created_at));
     let (mut rest, mut rows) = (page, Vec::new());
-    let mut connection: &Connection = &db.read;
+    let mut connection = first;
     loop {
-        let behind = rest.of(all.clone(), id, created_at);
+        let behind = rest.behind(all.clone(), id);
         let ids = behind.clone().select_only().column(id).limit(STRETCH);
         let ids: Vec<Uuid> = ids.into_tuple().all(connection).await?;
         let Some(last) = ids.last().copied() else { break };
-        let within = if page.newest_first { id.gte(last) } else { id.lte(last) };
-        let found = behind.filter(within).filter(wanted.clone());
-        let missing = (page.limit + 1).saturating_sub(rows.len() as u64);
-        rows.extend(found.limit(missing).all(connection).await?);
+        // By their ids, so that no other index leads past them.
+        for some in bulk::padded(&ids) {
+            let missing = (page.limit + 1).saturating_sub(rows.len() as u64);
+            if missing == 0 {
+                break;
+            }
+            let found = behind.clone().filter(id.is_in(some)).filter(wanted.clone());
+            rows.extend(found.limit(missing).all(connection).await?);
+        }
         if rows.len() as u64 > page.limit || (ids.len() as u64) < STRETCH {
             break;
         }

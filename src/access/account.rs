@@ -54,6 +54,16 @@ pub async fn new_reset(db: &Connection, account: &user::Model, now: Moment) -> R
     if password_reset::count_since(db, account.id, since).await? >= MOST_RESETS {
         return Ok(None);
     }
+    add_reset(db, account, now).await.map(Some)
+}
+
+/// The same for the operator: older links are void.
+pub async fn only_reset(db: &Connection, account: &user::Model, now: Moment) -> Result<String> {
+    password_reset::void(db, account.id).await?;
+    add_reset(db, account, now).await
+}
+
+async fn add_reset(db: &Connection, account: &user::Model, now: Moment) -> Result<String> {
     let token = super::random_token();
     let row = password_reset::Model {
         token_hash: sha256_hex(token.as_bytes()),
@@ -61,7 +71,7 @@ pub async fn new_reset(db: &Connection, account: &user::Model, now: Moment) -> R
         created_at: now,
     };
     password_reset::add(db, row).await?;
-    Ok(Some(token))
+    Ok(token)
 }
 
 /// Spends a link: the account gets that password, and all of its sessions end. None: the link opens nothing.
@@ -86,6 +96,12 @@ pub async fn reset(
         .note_of_account(db, &account, Action::PasswordReset, &details)
         .await?;
     Ok(Some(account))
+}
+
+/// Ends one session of the account.
+pub async fn end_session(db: &Connection, by: &Author, account: &user::Model, login_hash: &str) -> Result<()> {
+    login::remove(db, login_hash).await?;
+    by.note_of_account(db, account, Action::SessionEnded, &[]).await
 }
 
 /// Ends every session of the account, this one too.

@@ -62,6 +62,11 @@ impl Author {
         }
     }
 
+    /// None: the operator.
+    pub fn user_id(&self) -> Option<UserId> {
+        self.user.as_ref().map(|user| user.id)
+    }
+
     pub fn ids(&self) -> &Ids {
         &self.ids
     }

@@ -6,11 +6,11 @@ use entities::{
     connection::Connection,
     ids::InvitationId,
     invitation::{self, Model},
-    membership, tenant, user,
+    mail, membership, tenant, user,
     values::{Moment, Role},
 };
 use rules::mail::Mail;
-use runtime::keyring::sha256_hex;
+use runtime::keyring::{Keyring, purpose, sha256_hex};
 use serde_json::json;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub async fn make(
     {
         return Err(Error::AlreadyExists { field: "email" });
     }
-    if invitation::count(db, tenant.id).await? >= MOST {
+    if invitation::count_others(db, tenant.id, email, by.now()).await? >= MOST {
         let why = format!("{MOST} people are invited already: withdraw an invitation, or wait until one is accepted");
         return Err(Error::PlanLimit(why));
     }
@@ -44,6 +44,7 @@ pub async fn make(
         tenant_id: tenant.id,
         email: email.to_owned(),
         role,
+        invited_by: by.user_id().ok_or(Error::NotFound("user"))?,
         token_hash: sha256_hex(token.as_bytes()),
         created_at: by.now(),
         expires_at: by.now().plus(LIFE),
@@ -121,8 +122,17 @@ fn author_id(row: &Model) -> entities::ids::UserId {
     row.id.0.into()
 }
 
-/// What is written to somebody who is invited.
+/// A mail with a link that lets its reader in, as it waits to be sent.
+pub fn sealed(keyring: &Keyring, mail: mail::Model) -> mail::Model {
+    mail::Model {
+        body: keyring.seal(purpose::MAIL_BODY, &mail.body),
+        ..mail
+    }
+}
+
+/// What is written to somebody who is invited. A workspace's name is a line at most, whatever is in it.
 pub fn mail(workspace: &str, by: &str, url: &str) -> Mail {
+    let workspace = workspace.replace(char::is_control, " ");
     Mail {
         kind: "account.invitation",
         subject: format!("You are invited to {workspace} on Callboard"),

@@ -5,7 +5,7 @@ use entities::{
     audit_log::Action,
     connection::Connection,
     ids::{TenantId, UserId},
-    login, membership, tenant, user,
+    invitation, login, membership, tenant, user,
     values::Role,
 };
 use serde_json::json;
@@ -48,6 +48,8 @@ pub async fn set_role(
     let others = membership::other_owners(db, tenant.id, user).await?;
     check_an_owner_stays(before, Some(role), others)?;
     membership::set_role(db, tenant.id, user, role).await?;
+    // Whoever may no longer let people in has let nobody in for later.
+    invitation::void_of(db, tenant.id, user).await?;
     let ended = login::remove_of(db, user, None).await?;
     let details = [
         ("from", json!(before)),
@@ -65,6 +67,7 @@ pub async fn remove(db: &Connection, by: &Author, tenant: &tenant::Model, user: 
     let others = membership::other_owners(db, tenant.id, user).await?;
     check_an_owner_stays(before, None, others)?;
     membership::remove(db, tenant.id, user).await?;
+    invitation::void_of(db, tenant.id, user).await?;
     let ended = login::remove_of(db, user, None).await?;
     let details = [("role", json!(before)), ("sessions_ended", json!(ended))];
     by.note(db, tenant.id, Action::MemberRemoved, &member.email, &details)

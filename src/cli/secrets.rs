@@ -8,7 +8,7 @@ use adapters::recording::{
 };
 use clap::Subcommand;
 use entities::{
-    Error, connection::Transaction, db::Db, event, function, page, recording, sip_trunk, verified_number,
+    Error, connection::Transaction, db::Db, event, function, mail, page, recording, sip_trunk, verified_number,
     voice::sample, webhook_endpoint,
 };
 use runtime::{
@@ -52,6 +52,7 @@ impl Secrets {
         reseal_own(&transaction, &keyring).await?;
         reseal_answers(&transaction, &keyring).await?;
         reseal_events(&transaction, &keyring).await?;
+        reseal_mails(&transaction, &keyring).await?;
         transaction.commit().await.map_err(Error::from)?;
         let vault = settings.vault(&keyring)?;
         let recordings = reseal_recordings(&db, &vault).await?;
@@ -189,6 +190,20 @@ async fn reseal_events(db: &Transaction, keyring: &Keyring) -> Result<(), Cannot
         for row in &rows {
             if let Some(again) = runtime::at_rest::resealed(keyring, &row.body)? {
                 event::reseal(db, row.seq, again).await?;
+            }
+        }
+        Ok::<(), CannotStart>(())
+    })
+    .await
+}
+
+/// Those that wait to be sent and let somebody in.
+async fn reseal_mails(db: &Transaction, keyring: &Keyring) -> Result<(), CannotStart> {
+    let key = |row: &mail::Model| row.id;
+    page::each(db, mail::sealed_after, key, async |rows| {
+        for row in rows {
+            if let Some(body) = keyring.reseal(purpose::MAIL_BODY, &row.body)? {
+                mail::save(db, &[mail::Model { body, ..row }]).await?;
             }
         }
         Ok::<(), CannotStart>(())

@@ -132,7 +132,15 @@ pub async fn end_session(state: Data<State>, member: Member, id: Path<String>) -
     let logins = login::of_user(&state.deps.db.read, member.user_id(), SESSIONS).await?;
     let found = logins.into_iter().find(|login| id_of(login) == *id);
     let login = found.ok_or_else(|| ApiError::not_found("you have no such session; it may have ended"))?;
-    access::sign_out(&state.deps, login.token_hash).await?;
+    let by = Author::user(&state.deps, &member.user, &member.login_hash);
+    let ended = state.deps.writer.run(move |db| {
+        let (by, user, hash) = (by.clone(), member.user.clone(), login.token_hash.clone());
+        Box::pin(async move {
+            account::end_session(db, &by, &user, &hash).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    ended.await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

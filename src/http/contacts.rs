@@ -27,7 +27,7 @@ use entities::{
     tenant,
     values::{E164, Text},
 };
-use rules::effect::Hint;
+use rules::{barred, effect::Hint};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -95,7 +95,8 @@ fn address(params: &mut Params) -> ApiResult<Option<String>> {
     match (number, email) {
         (Some(_), Some(_)) => Err(ApiError::validation("email", "give this or `phone_number`, not both")),
         (Some(number), None) => Ok(Some(number.as_str().into())),
-        (None, email) => Ok(email.map(|email| email.into_string().to_lowercase())),
+        // As they are stored: in one spelling, or as they were typed if they could not be read.
+        (None, email) => Ok(email.map(|email| barred::email(&email).unwrap_or_else(|_| email.into_string()))),
     }
 }
 
@@ -127,6 +128,13 @@ pub async fn find(state: Data<State>, caller: Caller, mut params: Params) -> Api
     }))
 }
 
+/// GET /v1/contacts/{id}
+pub async fn of_id(state: Data<State>, caller: Caller, Id(id): Id<ContactId>) -> ApiResult<web::Json<ContactView>> {
+    Ok(web::Json(
+        store::load(&state.deps.db.read, caller.own(id)).await?.into(),
+    ))
+}
+
 /// GET /v1/campaigns/{id}/contacts
 pub async fn list(
     state: Data<State>,
@@ -143,11 +151,7 @@ pub async fn list(
     params.finish()?;
     let db = &state.deps.db.read;
     campaign::load(db, caller.own(id)).await?;
-    let _permit = filter
-        .searches()
-        .then(|| state.bulkheads.search(caller.tenant_id()))
-        .transpose()?;
-    let contacts = store::list(&state.deps.db, caller.own(id), &filter, page).await?;
+    let contacts = store::list(db, caller.own(id), &filter, page).await?;
     Ok(web::Json(List::of(contacts, |contact| contact.id.0, ContactView::from)))
 }
 

@@ -139,9 +139,8 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         None => {}
     }
     params.finish()?;
-    let _permit = filter
-        .source
-        .map(|_| state.bulkheads.search(caller.tenant_id()))
+    let _permit = (filter.source.is_some() || filter.removed)
+        .then(|| state.bulkheads.search(caller.tenant_id()))
         .transpose()?;
     let entries = store::list(&state.deps.db, caller.owner(), filter, page).await?;
     Ok(web::Json(List::of(entries, |entry| entry.id.0, DncView::from)))

@@ -78,6 +78,9 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         campaign_id: params.text("campaign_id")?,
     };
     params.finish()?;
+    let _permit = (filter.kind.is_some() || filter.status.is_some() || filter.campaign_id.is_some())
+        .then(|| state.bulkheads.search(caller.tenant_id()))
+        .transpose()?;
     let jobs = store::list(&state.deps.db, caller.tenant_id(), caller.env(), filter, page).await?;
     Ok(web::Json(List::of(
         jobs,

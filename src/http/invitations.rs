@@ -5,6 +5,7 @@ use super::{
     error::{ApiError, ApiResult},
     extract::{Id, Json, Params, SMALL},
     login::{KNOWN, STRANGERS, blocking, signed_in},
+    peer::peer,
     signed_in as session, transport,
     views::List,
 };
@@ -64,7 +65,7 @@ pub async fn list(
 ) -> ApiResult<web::Json<List<InvitationView>>> {
     let page = params.page()?;
     params.finish()?;
-    let rows = invitation::list(&state.deps.db.read, member.tenant()?.id, page).await?;
+    let rows = invitation::list(&state.deps.db.read, member.tenant()?.id, state.deps.clock.now(), page).await?;
     Ok(web::Json(List::of(rows, |row| row.id.0, |row| view(row, None))))
 }
 
@@ -82,15 +83,10 @@ pub async fn create(state: Data<State>, member: Member, Json(asked): Json<Invite
     let email = access::parse_email(&asked.email)?;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let (base_url, is_sent) = (state.settings.public_url(), state.deps.post.from().is_some());
-    let (role, inviter) = (asked.role, member.user.email);
+    let (role, inviter, keyring) = (asked.role, member.user.email, state.deps.keyring.clone());
     let made = state.deps.writer.run(move |db| {
-        let (by, tenant, email, base_url, inviter) = (
-            by.clone(),
-            tenant.clone(),
-            email.clone(),
-            base_url.clone(),
-            inviter.clone(),
-        );
+        let (by, tenant, email) = (by.clone(), tenant.clone(), email.clone());
+        let (base_url, inviter, keyring) = (base_url.clone(), inviter.clone(), keyring.clone());
         Box::pin(async move {
             let (row, token) = invitations::make(db, &by, &tenant, &email, role).await?;
             let url = format!("{base_url}/join#{token}");
@@ -98,7 +94,7 @@ pub async fn create(state: Data<State>, member: Member, Json(asked): Json<Invite
             if is_sent {
                 let mail = invitations::mail(&tenant.name, &inviter, &url);
                 let mail = mail.row(by.ids().next(), tenant.id, email, by.now());
-                commit.changes.mails.push(mail);
+                commit.changes.mails.push(invitations::sealed(&keyring, mail));
             }
             Ok(((row, url), commit))
         })
@@ -143,6 +139,7 @@ pub struct Look {
 pub struct InvitedView {
     /// The workspace's name.
     pub workspace: String,
+    pub slug: String,
     pub email: String,
     pub role: Role,
     /// There is an account with this address on this server: its password is asked for, else a new one.
@@ -155,11 +152,15 @@ fn over() -> ApiError {
     )
 }
 
-async fn behind(state: &State, token: &str) -> ApiResult<(Model, Option<user::Model>)> {
+async fn behind(state: &State, request: &HttpRequest, token: &str) -> ApiResult<(Model, Option<user::Model>)> {
     let db = &state.deps.db.read;
     let hash = sha256_hex(token.as_bytes());
-    let row = invitation::by_token(db, &hash, state.deps.clock.now()).await?;
-    let row = row.ok_or_else(over)?;
+    let found = invitation::by_token(db, &hash, state.deps.clock.times().later()).await?;
+    let Some(row) = found else {
+        // Guessing links is guessing passwords.
+        state.limits.bad_link(peer(state, request))?;
+        return Err(over());
+    };
     let user = user::by_email(db, &row.email).await?;
     Ok((row, user))
 }
@@ -171,9 +172,11 @@ pub async fn look(
     Json(asked): Json<Look, SMALL>,
 ) -> ApiResult<web::Json<InvitedView>> {
     session::same_origin(&request)?;
-    let (row, user) = behind(&state, &asked.token).await?;
+    let (row, user) = behind(&state, &request, &asked.token).await?;
+    let tenant = tenant::load(&state.deps.db.read, row.tenant_id).await?;
     Ok(web::Json(InvitedView {
-        workspace: tenant::load(&state.deps.db.read, row.tenant_id).await?.name,
+        workspace: tenant.name,
+        slug: tenant.slug,
         email: row.email,
         role: row.role,
         has_account: user.is_some(),
@@ -196,7 +199,7 @@ pub async fn accept(
 ) -> ApiResult<HttpResponse> {
     session::same_origin(&request)?;
     transport::keeps_cookies(&state, &request)?;
-    let (row, user) = behind(&state, &asked.token).await?;
+    let (row, user) = behind(&state, &request, &asked.token).await?;
     let password = Zeroizing::new(asked.password);
     let account = match user {
         Some(user) => {
@@ -220,7 +223,7 @@ pub async fn accept(
         }
     };
     let (hash, deps) = (sha256_hex(asked.token.as_bytes()), state.deps.clone());
-    let now = deps.clock.now();
+    let now = deps.clock.times().later();
     let joined = state.deps.writer.run(move |db| {
         let (hash, account, deps) = (hash.clone(), account.clone(), deps.clone());
         Box::pin(async move {

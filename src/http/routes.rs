@@ -136,17 +136,18 @@ table! {
     POST "/v1/campaigns/{id}/contacts/{contact_id}/retry" Needs(CampaignsWrite), contacts::retry, "Call a failed, skipped or canceled contact once more.", gives views::ContactView, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}/eligibility" Needs(CampaignsRead), contacts::eligibility, "Whether a contact may be called now: every rule with its verdict.", gives views::EligibilityView, 200;
     GET "/v1/contacts" Needs(CampaignsRead), contacts::find, "Find contacts in all campaigns by `phone_number`, `email`, `external_id` or `name` (how it begins, in any case), those of the newest campaign first.", gives views::List<views::ContactView>, 200;
+    GET "/v1/contacts/{id}" Needs(CampaignsRead), contacts::of_id, "Get a contact, whichever campaign it is in.", gives views::ContactView, 200;
     GET "/v1/imports" Needs(CampaignsRead), imports::list, "List imports without their refused rows; filter by `kind`, `status` and `campaign_id`.", gives views::List<imports::ImportView>, 200;
     GET "/v1/imports/{id}" Needs(CampaignsRead), imports::get, "How far an import has got, and which rows were refused.", gives imports::ImportView, 200;
 
     POST "/v1/dnc" Needs(CampaignsWrite), dnc::create, "Put a number or an address on the do-not-call list; 200 if it is there already.", takes dnc::Create, gives dnc::DncView, 201;
-    GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; filter by `phone_number`, `email` and `source`.", gives views::List<dnc::DncView>, 200;
+    GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; filter by `phone_number`, `email` and `source`; `?removed=true` lists those that were taken off.", gives views::List<dnc::DncView>, 200;
     POST "/v1/dnc/import" Needs(CampaignsWrite), dnc::import, "Read entries from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
     GET "/v1/dnc/check" Needs(CampaignsRead), dnc::check, "Is a number (`?phone_number=`) or an address (`?email=`) on the do-not-call list?", gives dnc::CheckView, 200;
     DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
-    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `agent_id`, `campaign_id`, `contact_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;
+    GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `agent_id`, `campaign_id`, `contact_id`, `room_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;
     GET "/v1/sessions/stats" Needs(SessionsRead), call_stats::get, "Calls that have ended, by the hour (`?period=24h`) or the day (`?period=30d`) in which they began.", gives call_stats::CallStatsView, 200;
     GET "/v1/sessions/{id}" Needs(SessionsRead), sessions::get, "Get a session.", gives views::SessionView, 200;
     POST "/v1/sessions/{id}/end" Needs(SessionsWrite), sessions::end, "End a call.", gives views::SessionView, 200;

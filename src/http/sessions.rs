@@ -158,8 +158,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
             .map(Text::into_string),
     };
     params.finish()?;
-    let _permit = filter
-        .searches()
+    let _permit = (filter.searches() || page.is_dated())
         .then(|| state.bulkheads.search(caller.tenant_id()))
         .transpose()?;
     let sessions = store::list(&state.deps.db, caller.tenant_id(), caller.env(), &filter, page).await?;

@@ -63,6 +63,7 @@ pub mod purpose {
     pub const ROOM_LINK: Purpose = "rooms.link";
     pub const UNSUBSCRIBE_LINK: Purpose = "emails.unsubscribe";
     pub const IDEMPOTENT_ANSWER: Purpose = "idempotency_keys.body";
+    pub const MAIL_BODY: Purpose = "mails.body";
     pub const EVENT_BODY: Purpose = "events.body";
     pub const SIP: Purpose = "sip";
     pub const DEVICE: Purpose = "devices.cookie";

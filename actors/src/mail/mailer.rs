@@ -10,6 +10,7 @@ use entities::{
 use rules::commit::Commit;
 use runtime::{
     clock::{Busy, Clock},
+    keyring::purpose,
     registry::{Child, Link, Stop, tell_itself},
 };
 use std::time::Duration;
@@ -110,12 +111,24 @@ async fn empty(deps: &Deps) -> Result<Option<Moment>> {
         }
         for row in due {
             deps.fence.pass(&deps.db).await;
-            let sent = deps.post.deliver(&row).await;
+            let sent = match opened(deps, &row) {
+                Ok(open) => deps.post.deliver(&open).await,
+                Err(error) => Err(Undelivered::Final(error.to_string())),
+            };
             let row = attempted(row, sent, deps.clock.now());
             log(&row);
             write_down(deps, row).await;
         }
     }
+}
+
+/// As it is to be read.
+fn opened(deps: &Deps, row: &Row) -> Result<Row> {
+    let mut open = row.clone();
+    if row.lets_in() {
+        open.body = deps.keyring.open(purpose::MAIL_BODY, &row.body)?.to_string();
+    }
+    Ok(open)
 }
 
 /// Until it stands: what was sent must not be sent again for want of a commit. A crash before that sends it again, with the
@@ -173,7 +186,9 @@ fn attempted(mut mail: Row, sent: Result<(), Undelivered>, now: Moment) -> Row {
     mail.next_attempt_at = next;
     if next.is_none() {
         mail.ended_at = Some(now);
-        mail.over();
+        if mail.lets_in() {
+            mail.body.clear();
+        }
         if mail.status == Status::Queued {
             mail.status = Status::Failed;
         }

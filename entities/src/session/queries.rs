@@ -9,7 +9,7 @@ use crate::{
     page::{self, Listed, Page},
     values::{E164, Env},
 };
-use sea_orm::{ActiveEnum, Condition, Select, entity::prelude::*, sea_query::Expr};
+use sea_orm::{ActiveEnum, Condition, Iterable, Select, entity::prelude::*, sea_query::Expr};
 
 #[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
@@ -79,8 +79,9 @@ impl Filter {
             Some(&self.statuses)
                 .filter(|statuses| !statuses.is_empty())
                 .map(|statuses| {
-                    let of = |status: &Status| narrow().add(Column::Status.eq(*status));
-                    statuses.iter().map(of).collect()
+                    // In the order of a life: what moves on while they are read is found in the next one.
+                    let asked = Status::iter().filter(|status| statuses.contains(status));
+                    asked.map(|status| narrow().add(Column::Status.eq(status))).collect()
                 }),
         ];
         for ways in others.iter_mut().filter_map(Option::take) {

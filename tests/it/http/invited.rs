@@ -65,7 +65,7 @@ on_both! {
             token = link(world, "ben@example.com").await;
         }
         let seen = look(&mut visitor, &token).await;
-        assert_eq!(seen.1, json!({ "workspace": "Acme", "email": "ben@example.com", "role": "admin", "has_account": false }));
+        assert_eq!(seen.1, json!({ "workspace": "Acme", "slug": "acme", "email": "ben@example.com", "role": "admin", "has_account": false }));
         let accept = "/v1/_internal/invitations/accept";
         let short = send(&mut visitor, Method::POST, accept, json!({ "token": token, "password": "short" })).await;
         assert_eq!((short.0, short.1["error"]["param"].as_str()), (422, Some("password")));
@@ -96,7 +96,18 @@ on_both! {
         assert_eq!(send(&mut owner, Method::DELETE, &one.replace("other", "acme"), json!({})).await.0, 404, "another workspace's");
         assert_eq!(send(&mut other, Method::DELETE, &one, json!({})).await.0, 204);
         assert_eq!(look(&mut visitor, &late).await.0, 404);
-        // What lets somebody in is not kept.
+        // Whoever is let go has let nobody in for later.
+        let members = other.get("/v1/_internal/t/other/members").await.ok();
+        let ben = members["data"].as_array().unwrap().iter().find(|one| one["email"] == "ben@example.com").unwrap().clone();
+        let ben_path = format!("/v1/_internal/t/other/members/{}", ben["id"].as_str().unwrap());
+        assert_eq!(send(&mut other, Method::PATCH, &ben_path, json!({ "role": "owner" })).await.0, 200);
+        let signed_in = send(&mut visitor, Method::POST, "/v1/_internal/login", json!({ "email": "ben@example.com", "password": PASSWORD })).await;
+        assert_eq!(signed_in.0, 200, "{}", signed_in.1);
+        assert_eq!(send(&mut visitor, Method::POST, second, json!({ "email": "dora@example.com", "role": "owner" })).await.0, 201);
+        let back = link(world, "dora@example.com").await;
+        assert_eq!(look(&mut visitor, &back).await.0, 200);
+        assert_eq!(send(&mut other, Method::DELETE, &ben_path, json!({})).await.0, 204);
+        assert_eq!(look(&mut visitor, &back).await.0, 404);
         let log = owner.get("/v1/_internal/t/acme/audit-log").await.ok();
         let actions: Vec<_> = log["data"].as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap()).collect();
         assert!(actions.contains(&"invited") && actions.contains(&"member_added"), "{actions:?}");

@@ -18,6 +18,7 @@ on_both! {
         ] {
             let call = json!({ "to_number": number, "agent_id": agent, "client_reference_id": format!("order {n}"), "sandbox": { "outcome": outcome } });
             tenant.api.post("/v1/sessions", call).await.ok();
+            world.advance(std::time::Duration::from_secs(1)).await;
         }
         world.advance(std::time::Duration::from_secs(900)).await;
         let get = async |query: &str| tenant.api.get(&format!("/v1/sessions?{query}")).await;
@@ -33,6 +34,16 @@ on_both! {
         assert_eq!(found("type=webrtc").await, [""; 0]);
         assert_eq!(found("type=phone&limit=2").await, ["order 4", "order 3"]);
         assert_eq!(found("direction=inbound").await, [""; 0]);
+
+        // By the time at which they were made, also where an index knows the rest.
+        let all = get("order=asc").await.ok()["data"].clone();
+        let second = all[1]["created_at"].as_str().unwrap();
+        let (after, before) = (format!("created_after={second}"), format!("created_before={second}"));
+        let later = found(&format!("{after}&order=asc")).await;
+        assert!(later.len() < 4 && !later.contains(&"order 1".to_owned()), "{later:?}");
+        assert!(!found(&before).await.contains(&"order 2".to_owned()));
+        assert_eq!(found(&format!("{before}&status=busy")).await, [""; 0]);
+        assert_eq!(found(&format!("{after}&phone_number=%2B15002340001")).await, later.iter().filter(|one| *one == "order 4").cloned().collect::<Vec<_>>());
 
         // Several lists are one list: page by page each is there once, in the order of them all.
         let mut paged = Vec::new();
@@ -106,8 +117,12 @@ on_both! {
         assert_eq!(of_one("phone_number=%2B15002340001").await, ["Miller"]);
         assert_eq!(of_one("external_id=c-9").await, [""; 0]);
         assert_eq!(of_one("status=pending&phone_number=%2B15002340002").await, ["O_Brien"]);
+        let one = get("name=Zo%C3%AB+Mille").await.ok()["data"][0].clone();
+        let path = format!("/v1/contacts/{}", one["id"].as_str().unwrap());
+        assert_eq!(tenant.api.get(&path).await.ok(), one);
         let other = world.tenant().await;
         assert_eq!(other.api.get("/v1/contacts?name=mil").await.ok()["data"], json!([]));
+        assert_eq!(other.api.get(&path).await.status.as_u16(), 404);
     }
 
     async fn agents_by_name_imports_and_who_is_not_to_be_called(world: &mut World) {
