@@ -18,6 +18,8 @@ const PASSWORD = {
 const TOO_MANY = 'Too many attempts. Wait a few minutes, then try again.';
 
 let token = null;
+/** The workspace that is joined, as addresses name it. */
+let joined = '';
 
 async function look() {
   byId('looking').hidden = false;
@@ -31,7 +33,8 @@ async function look() {
   }
 }
 
-function show({ workspace, email, role, has_account: hasAccount }) {
+function show({ workspace, slug, email, role, has_account: hasAccount }) {
+  joined = slug;
   const { label, hint, message, autocomplete, minLength } = hasAccount ? PASSWORD.known : PASSWORD.new;
   const password = byId('password');
   byId('workspace').textContent = workspace;
@@ -57,10 +60,8 @@ function begin() {
 
 onSubmit(byId('join'), async (form) => {
   try {
-    const { workspaces } = await api('POST', '/invitations/accept', { token, password: form.get('password') });
-    // The invitation tells the workspace's name only.
-    const joined = workspaces.find(({ name }) => name === byId('workspace').textContent);
-    return location.replace(joined ? `/t/${encodeURIComponent(joined.slug)}/test/overview` : '/t/');
+    await api('POST', '/invitations/accept', { token, password: form.get('password') });
+    return location.replace(`/t/${encodeURIComponent(joined)}/test/overview`);
   } catch (error) {
     if (error.status === 404) return showCard('no-invitation');
     throw error.status === 429 ? new ApiError(TOO_MANY, { status: 429 }) : error;

@@ -40,6 +40,18 @@ async function offerPlaces() {
   byId('timezone').value = here || zoneOf.get(byId('country').value) || 'UTC';
 }
 
+async function loadPlaces() {
+  let why = '';
+  try {
+    await offerPlaces();
+  } catch (error) {
+    why = `Countries and time zones could not be loaded: ${error.message}`;
+  }
+  byId('why').textContent = why;
+  byId('again').hidden = !why;
+}
+
+byId('again').addEventListener('click', loadPlaces);
 byId('country').addEventListener('change', () => {
   const zone = zoneOf.get(byId('country').value);
   if (zone && !zoneByHand) byId('timezone').value = zone;
@@ -53,6 +65,4 @@ onSubmit(byId('setup'), async (form) => {
 
 addEventListener('hashchange', takeToken);
 takeToken();
-offerPlaces().catch((error) => {
-  byId('setup').querySelector('[data-error="form"]').textContent = error.message;
-});
+loadPlaces();

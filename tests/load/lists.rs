@@ -68,8 +68,8 @@ impl Plan {
                 "/v1/sessions?status=busy,failed,in_progress".to_owned(),
             ),
             (
-                "sessions of an agent, a rare status",
-                format!("/v1/sessions?agent_id={agent}&status=busy"),
+                "sessions, by agent and status",
+                format!("/v1/sessions?agent_id={rare}&status=busy"),
             ),
             (
                 "sessions, all statuses but one",

@@ -63,15 +63,20 @@ export function Form({ act, submit, children, isDanger = false, leave = null, ..
     </form>`;
 }
 
+/** Ties a control to what is said of it. */
+const describedBy = (id, hint, error) => ({
+  'aria-describedby': [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined,
+  'aria-invalid': error ? 'true' : undefined,
+});
+
 /** What stands around a control: its label above, a hint and its error below. `control` gets the attributes that tie them together. */
 function Around({ name, label, hint, control }) {
   const id = useId();
   const error = useContext(Errors)[name];
-  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined;
   return html`
     <div class="field">
       <label for=${id}>${label}</label>
-      ${control({ id, name, 'aria-describedby': described, 'aria-invalid': error ? 'true' : undefined })}
+      ${control({ id, name, ...describedBy(id, hint, error) })}
       ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
       ${error && html`<p class="error" id="${id}-error" role="alert">${error}</p>`}
     </div>`;
@@ -94,9 +99,9 @@ export function Check({ name, label, hint, ...rest }) {
   const error = useContext(Errors)[name];
   return html`
     <div class="field check">
-      <label for=${id}><input type="checkbox" id=${id} name=${name} aria-describedby=${hint ? `${id}-hint` : undefined} ...${rest} />${' '}${label}</label>
+      <label for=${id}><input type="checkbox" id=${id} name=${name} ...${describedBy(id, hint, error)} ...${rest} />${' '}${label}</label>
       ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
-      ${error && html`<p class="error" role="alert">${error}</p>`}
+      ${error && html`<p class="error" id="${id}-error" role="alert">${error}</p>`}
     </div>`;
 }
 
@@ -119,12 +124,19 @@ export function Checks({ name, legend, options, chosen = [], ...rest }) {
 export function FormDialog({ title, act, submit, close, children, isDanger = false, isNarrow = true }) {
   const { dialog, leave, closed } = useDialog(close);
   const id = useId();
+  const isBusy = useRef(false);
   const done = async (values) => {
-    await act(values);
-    leave();
+    isBusy.current = true;
+    try {
+      await act(values);
+      leave();
+    } finally {
+      isBusy.current = false;
+    }
   };
   return html`
-    <dialog ref=${dialog} class=${isNarrow ? 'narrow' : ''} aria-labelledby=${id} onClose=${closed}>
+    <dialog ref=${dialog} class=${isNarrow ? 'narrow' : ''} aria-labelledby=${id} onClose=${closed}
+      onCancel=${(event) => isBusy.current && event.preventDefault()}>
       <div class="stack">
         <h2 id=${id}>${title}</h2>
         <${Form} act=${done} submit=${submit} leave=${leave} isDanger=${isDanger}>${children}<//>

@@ -89,7 +89,7 @@ export function follow() {
  * Calls `react` after events that `concerns` picks, and when the stream was opened. The next time begins `every` ms after the last has
  * ended: a server that is slow, or events that come in thousands, slow the page down and nothing else.
  */
-export function useLive(concerns, react, every = 2_000) {
+export function useLive(concerns, react, every = 5_000) {
   const latest = useRef(null);
   latest.current = { concerns, react };
   useEffect(() => {
@@ -125,14 +125,20 @@ export function useEvery(react, every, isWanted = true) {
   useEffect(() => {
     if (!isWanted) return undefined;
     let [timer, isOpen] = [null, false];
-    const later = () => { timer = setTimeout(run, every); };
+    const later = () => { if (isOpen) timer ??= setTimeout(run, every); };
     const run = async () => {
+      timer = null;
       await latest.current();
-      if (isOpen) later();
+      later();
     };
-    return whileSeen(
-      () => { if (!isOpen) { isOpen = true; later(); } },
-      () => { isOpen = false; clearTimeout(timer); },
-    );
+    const open = () => {
+      isOpen = true;
+      later();
+    };
+    return whileSeen(open, () => {
+      isOpen = false;
+      clearTimeout(timer);
+      timer = null;
+    });
   }, [every, isWanted]);
 }

@@ -58,10 +58,16 @@ function WorkspaceSwitch() {
   const { slug, env } = place.value;
   const { workspaces } = me.value;
   if (workspaces.length < 2) return html`<strong class="workspace-name">${workspaceOf(slug)?.name}</strong>`;
+  const choose = ({ target }) => {
+    const chosen = target.value;
+    // Until the person is there, who may be asked first.
+    target.value = slug;
+    go(`/t/${encodeURIComponent(chosen)}/${env}/overview`);
+  };
   return html`
     <label class="workspace">
       <span class="visually-hidden">${words.workspace}</span>
-      <select value=${slug} onChange=${({ target }) => go(`/t/${encodeURIComponent(target.value)}/${env}/overview`)}>
+      <select value=${slug} onChange=${choose}>
         ${workspaces.map((workspace) => html`<option value=${workspace.slug} selected=${workspace.slug === slug}>${workspace.name}</option>`)}
       </select>
     </label>`;

@@ -1,6 +1,6 @@
 // What pages are made of.
 import { html, useCallback, useEffect, useRef, useState } from './html.js';
-import { time } from './format.js';
+import { count, time } from './format.js';
 import { place, wentOn } from './place.js';
 import { words } from './words.js';
 
@@ -37,6 +37,7 @@ export function Loaded({ of: { data, error, reload }, children, isPage = false }
     return html`<${Heading} title=${words.noObject.title} /><p>${words.noObject.text(words.env[place.value.env])}</p>`;
   }
   return html`
+    ${isPage && error && !data && html`<${Heading} title=${words.notLoaded} />`}
     ${error && html`<p class="error block" role="alert">${error.message}${' '}
       <button class="button quiet small" onClick=${reload}>${words.again}</button></p>`}
     ${data ? children(data) : !error && html`<p class="muted" role="status">${words.loading}</p>`}`;
@@ -89,6 +90,22 @@ export const Choice = ({ id, label, value, options, onChange }) => html`
     </select>
   </div>`;
 
+/**
+ * A text that filters once it is written: on Enter, or when the field is left. `value` is what the address says, `known` what may be chosen.
+ */
+export function Typed({ id, label, hint, value, known, onChange, ...rest }) {
+  const [draft, setDraft] = useState(value);
+  useEffect(() => setDraft(value), [value]);
+  return html`
+    <div class="field">
+      <label for=${id}>${label}</label>
+      <input id=${id} value=${draft} maxlength="200" list=${known && `${id}-known`} aria-describedby=${hint && `${id}-hint`} ...${rest}
+        onInput=${({ target }) => setDraft(target.value)} onChange=${({ target }) => onChange(target.value)} />
+      ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+      ${known && html`<datalist id="${id}-known">${known.map((one) => html`<option key=${one} value=${one} />`)}</datalist>`}
+    </div>`;
+}
+
 /** How far something is, also for those who do not see it. */
 export function Progress({ done, total, label }) {
   const share = total > 0 ? Math.min(done / total, 1) : 0;
@@ -113,10 +130,14 @@ export function usePages(load, inputs) {
     shown.current += 1;
     return all.reload();
   };
-  return { ...all, data: all.data?.rows ?? null, next: all.data?.hasMore && shown.current < MOST_PAGES ? next : null };
+  const rows = all.data?.rows ?? null;
+  return { ...all, data: rows, next: !all.data?.hasMore ? null : shown.current < MOST_PAGES ? next : rows.length };
 }
 
-export const More = ({ next }) => next && html`<button class="button quiet" onClick=${next}>${words.more}</button>`;
+/** What is below a list: a button for the next page, or, if `next` is a number, that so many are shown and no more. */
+export const More = ({ next }) => next && (typeof next === 'number'
+  ? html`<p class="hint">${words.notAll(count(next))}</p>`
+  : html`<button class="button quiet" onClick=${next}>${words.more}</button>`);
 
 /**
  * A dialog that is open while it is there. `leave` closes it, which gives the focus back to the button that has opened it; the browser

@@ -29,13 +29,42 @@ export function to(page, id = '', query = {}) {
   return parts.join('/') + search;
 }
 
-export function go(address, { replace = false } = {}) {
+/** Asks the person before another page takes this one's place: `guard(leave)` calls `leave` if they go. */
+let guard = null;
+let isViewGuarded = false;
+
+/** Sets who asks, `isView`: also before another view of the same page; answers what ends that. */
+export function guardPage(asks, isView = false) {
+  [guard, isViewGuarded] = [asks, isView];
+  return () => { if (guard === asks) guard = null; };
+}
+
+function isGuarded(address) {
+  const pageOf = ({ pathname, search }) => pathname + (isViewGuarded ? search : '');
+  return guard !== null && pageOf(new URL(address, location.origin)) !== pageOf(new URL(path.value, location.origin));
+}
+
+/** `isSure`: there is nothing left to lose. */
+export function go(address, { replace = false, isSure = false } = {}) {
+  if (!isSure && isGuarded(address)) return guard(() => go(address, { replace, isSure: true }));
   history[replace ? 'replaceState' : 'pushState'](null, '', address);
   wentOn.value ||= !replace;
   path.value = location.pathname + location.search;
+  return undefined;
 }
 
+let isGoingBack = false;
 addEventListener('popstate', () => {
+  if (!isGoingBack && isGuarded(location.href)) {
+    // The browser has gone already.
+    history.pushState(null, '', path.value);
+    guard(() => {
+      isGoingBack = true;
+      history.back();
+    });
+    return;
+  }
+  isGoingBack = false;
   wentOn.value = true;
   path.value = location.pathname + location.search;
 });
@@ -44,6 +73,11 @@ document.addEventListener('click', (event) => {
   const isPlain = !event.defaultPrevented && event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   if (!link || !isPlain || link.target) return;
   event.preventDefault();
-  go(link.getAttribute('href'));
-  scrollTo(0, 0);
+  const address = link.getAttribute('href');
+  const follow = () => {
+    go(address, { isSure: true });
+    scrollTo(0, 0);
+  };
+  if (isGuarded(address)) guard(follow);
+  else follow();
 });

@@ -1,41 +1,45 @@
-// What somebody has written and not saved is not lost by a press on a link.
+// What somebody has written and not saved is not lost by going elsewhere.
 import { html, useEffect, useRef, useState } from './html.js';
 import { Confirm } from './parts.js';
-import { go } from './place.js';
+import { guardPage } from './place.js';
+import { same } from './values.js';
 
-/** The address of another page, if that is where a press leads. */
-function leadsTo(event) {
-  const link = event.target.closest?.('a[href]');
-  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  if (!link || !isPlain || link.target || link.hasAttribute('download') || link.getAttribute('href').startsWith('#')) return null;
-  return new URL(link.href).pathname === location.pathname ? null : link.href;
-}
-
-/** Stands where there is something to lose; `asks` are the words of the question. */
-export function Unsaved({ asks }) {
-  const [address, setAddress] = useState(null);
-  const isLeaving = useRef(false);
+/**
+ * Stands where there is something to lose; `asks` are the words of the question. Who leaves the console is asked by the browser. `isView`: what
+ * is written is lost by another view of the same page, too.
+ */
+export function Unsaved({ asks, isView = false }) {
+  const [leave, setLeave] = useState(null);
   useEffect(() => {
-    const press = (event) => {
-      const found = leadsTo(event);
-      if (!found) return;
-      event.preventDefault();
-      event.stopPropagation();
-      setAddress(found);
-    };
-    const close = (event) => { if (!isLeaving.current) event.preventDefault(); };
-    document.addEventListener('click', press, { capture: true });
+    const close = (event) => event.preventDefault();
     addEventListener('beforeunload', close);
+    const free = guardPage((go) => setLeave(() => go), isView);
     return () => {
-      document.removeEventListener('click', press, { capture: true });
       removeEventListener('beforeunload', close);
+      free();
     };
   }, []);
-  const leave = () => {
-    isLeaving.current = true;
-    const { origin, pathname, search } = new URL(address);
-    if (origin === location.origin && pathname.startsWith('/t/')) go(pathname + search);
-    else location.assign(address);
+  return leave && html`<${Confirm} asks=${asks} act=${leave} close=${() => setLeave(null)} />`;
+}
+
+/**
+ * A form that stays when it is saved. It is drawn of `shown`, anew with each `edition`; `base` is what its changes are counted from, whatever
+ * others save meanwhile. `type` is to be told of each input.
+ */
+export function useEdition(first) {
+  const [form, setForm] = useState({ edition: 0, shown: first, base: first, isChanged: false, said: '' });
+  const typed = useRef(0);
+  const type = () => {
+    typed.current += 1;
+    if (!form.isChanged) setForm((now) => ({ ...now, isChanged: true, said: '' }));
   };
-  return address && html`<${Confirm} asks=${asks} act=${leave} close=${() => setAddress(null)} />`;
+  const begin = (base) => setForm(({ edition, said }) => ({ edition: edition + 1, shown: base, base, isChanged: false, said }));
+  /** Call it before `written` is sent, and what it answers with what was stored. What is typed in between stays, as not saved. */
+  const saving = (written) => {
+    const before = typed.current;
+    return (stored, said) => setForm(({ edition, shown }) => (typed.current === before
+      ? { edition: same(written, stored) ? edition : edition + 1, shown: stored, base: stored, isChanged: false, said }
+      : { edition, shown, base: written, isChanged: true, said: '' }));
+  };
+  return { ...form, type, begin, saving };
 }

@@ -59,6 +59,30 @@ export function patchOf(before, after) {
   return patch;
 }
 
+/** The same of what `after` names: a field that a form does not ask for, or that is undefined, stays. Null: nothing has changed. */
+export function changesOf(before, after) {
+  const patch = {};
+  for (const [name, is] of Object.entries(after)) {
+    const was = before[name] ?? null;
+    if (isObject(was) && isObject(is)) {
+      const part = changesOf(was, is);
+      if (part) patch[name] = part;
+    } else if (is !== undefined && !same(was, is)) patch[name] = is;
+  }
+  return Object.keys(patch).length ? patch : null;
+}
+
+/** What a JSON merge patch makes of `before`. */
+export function merged(before, patch) {
+  if (!isObject(patch)) return patch;
+  const after = isObject(before) ? { ...before } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete after[name];
+    else after[name] = merged(after[name], value);
+  }
+  return after;
+}
+
 /** Without what is null: where something is created, a field that is left out has its default. Entries of lists stay as they are. */
 export function withoutNulls(value) {
   if (!isObject(value)) return value;

@@ -6,6 +6,10 @@ const plain = (name) => name ? name[0].toUpperCase() + name.slice(1).replaceAll(
 const names = (known) => (name) => known[name] ?? plain(name);
 const contacts = (count) => (count === '1' ? '1 contact' : `${count} contacts`);
 const acts = { phone: 'call', sms: 'text', email: 'e-mail' };
+/** What becomes of the contacts of a campaign that is ended. */
+const neverDone = (channel) => channel === 'phone'
+  ? 'Contacts that were not called yet never will be. Calls in flight run to their end.'
+  : 'Contacts that got no message yet never will. Messages on their way are still sent.';
 
 export const words = {
   product: 'Callboard',
@@ -51,6 +55,8 @@ export const words = {
   loading: 'Loading…',
   again: 'Try again',
   more: 'Show more',
+  notAll: (count) => `The first ${count} are shown: filter to see others.`,
+  notLoaded: 'This page could not be loaded',
   never: 'Never',
   none: '–',
   close: 'Close',
@@ -106,7 +112,7 @@ export const words = {
     rateOf: (answered, started) => `${answered} of ${started} calls in 24 hours`,
     noCalls: 'No call in 24 hours',
     credits: 'Credits',
-    held: (amount) => `${amount} more is set aside for calls in progress`,
+    held: (amount) => `${amount} more is set aside for calls and messages in progress`,
     webhooks: 'Webhooks',
     noWebhooks: 'No endpoint is registered.',
     healthy: (count) => count === 1 ? '1 endpoint, healthy' : `${count} endpoints, all healthy`,
@@ -136,7 +142,7 @@ export const words = {
     graphTable: { started: 'Started', answered: 'Answered', rate: 'Answer rate', cost: 'Cost' },
     figures: 'As a table',
     start: 'Nothing has happened here yet.',
-    firstSteps: 'Create an API key, then an agent and a campaign: the docs show how.',
+    firstSteps: 'Make an agent that talks, then a campaign that calls a list of people.',
     docs: 'Read the docs',
   },
 
@@ -162,27 +168,28 @@ export const words = {
       operator_pause: 'Whoever runs the server has paused all calls.',
     }),
     limiting: names({
-      rate: 'Its own calls per second', workspace_rate: 'The workspace’s calls per second', trunk: 'The SIP trunk',
+      rate: 'Its own pace', workspace_rate: 'The workspace’s pace', trunk: 'The SIP trunk',
       concurrency: 'The workspace’s lines', campaign_concurrency: 'Its own lines', provider: 'The provider of messages',
-      quiet_hours: 'Everyone left is in quiet hours', waiting: 'Everyone left has to wait', daily_cap: 'Its cap of calls per day',
+      quiet_hours: 'Everyone left is in quiet hours', waiting: 'Everyone left has to wait', daily_cap: 'Its cap per day',
       budget: 'Its budget', api_key: 'A limit of the API key that started it', credits: 'Credits', suspension: 'The workspace is suspended',
-      operator_pause: 'Whoever runs the server has paused all calls', clock: 'The server’s clock is in doubt', none_left: 'No one is left to call',
+      operator_pause: 'Whoever runs the server has paused all calls', clock: 'The server’s clock is in doubt', none_left: 'No one is left to contact',
     }),
     notLimited: 'Nothing',
     pausedFor: names({ manual: 'Paused by hand.', quiet_hours: 'Paused: everyone left is in quiet hours. It resumes by itself.' }),
-    completedFor: names({ finished: 'Everyone was reached or given up on.', ended: 'Its last day is over.', canceled: 'It was canceled.' }),
+    completedFor: names({ finished: 'Everyone was reached or given up on.', ended: 'Its end has come.', canceled: 'It was canceled.' }),
     armed: (time) => `Starts by itself on ${time}.`,
     opens: (time) => `Next opening: ${time}.`,
-    canceling: 'Canceled: calls in flight run to their end.',
+    ending: (isPhone) => isPhone ? 'It is ending: calls in flight run to their end.' : 'It is ending: messages on their way are still sent.',
     facts: {
-      rate: 'Calls per second', slots: 'Lines in use', limiting: 'Held back by', answered: 'Answer rate', cost: 'Cost', finish: 'Expected finish',
+      rate: (isPhone) => isPhone ? 'Calls per second' : 'Messages per second', slots: 'Lines in use', limiting: 'Held back by', answered: 'Answer rate', cost: 'Cost', finish: 'Expected finish',
     },
     rateOf: (rate, wanted) => wanted ? `${rate} of ${wanted} wanted` : `${rate}`,
     slotsOf: (inUse, limit) => `${inUse} of ${limit}`,
-    hours: 'Calls by the hour, last seven days',
+    hours: (isPhone) => isPhone ? 'Calls by the hour: the last hours with calls' : 'Messages by the hour: the last hours with messages',
+    hoursSpan: (first, last) => first === last ? first : `From ${first} to ${last}, without the hours in between in which there were none.`,
     figures: 'As a table',
     hoursTable: { hour: 'Hour', started: 'Started', answered: 'Answered', rate: 'Answer rate' },
-    noHours: 'Nobody has been called yet.',
+    noHours: 'Nobody has been contacted yet.',
     start: 'Start', pause: 'Pause', resume: 'Resume', duplicate: 'Duplicate', cancel: 'Cancel campaign', report: 'Download report (CSV)',
     confirmStart: {
       title: (name) => `Start “${name}”?`,
@@ -193,18 +200,24 @@ export const words = {
     },
     confirmCancel: {
       title: (name) => `Cancel “${name}”?`,
-      text: 'Contacts that were not called yet never will be. Calls in flight run to their end. This cannot be undone.',
+      text: (channel) => `${neverDone(channel)} This cannot be undone.`,
       yes: 'Cancel campaign', no: 'Keep it',
     },
+    confirmEnd: {
+      title: (name) => `End “${name}”?`,
+      text: (channel) => `Its end is in the past, so it ends when you save. ${neverDone(channel)} This cannot be undone.`,
+      yes: 'Save and end campaign', no: 'Keep it running',
+    },
+    notSaved: 'Nothing was saved. Choose another time, or save again.',
     contacts: 'Contacts',
     noContacts: 'This campaign has no contacts yet.',
     noneSo: 'No contact matches.',
     columns: { name: 'Name', number: 'Number or address', status: 'Status', attempts: 'Attempts', next: 'Next attempt', actions: 'Actions' },
     nameless: 'No name',
     lastCall: 'Last call', lastMessage: 'Last message',
-    why: 'Can this contact be called?',
-    whyOf: (name) => `Can ${name} be called?`,
-    retry: 'Call again',
+    why: (isPhone) => isPhone ? 'Can this contact be called?' : 'Can this contact get a message?',
+    whyOf: (name, isPhone) => isPhone ? `Can ${name} be called?` : `Can ${name} get a message?`,
+    retry: (isPhone) => isPhone ? 'Call again' : 'Send again',
     skipped: names({
       invalid: 'the number is not valid', dnc_blocked: 'on the do-not-call list', daily_cap_reached: 'a cap was reached',
       quiet_hours_expired: 'never within the hours', concurrency_full: 'no free line', tenant_suspended: 'the workspace is suspended',
@@ -216,11 +229,13 @@ export const words = {
     }),
     verdict: { yes: 'Yes', wait: 'Not yet', never: 'Never' },
     until: (time) => `until ${time}`,
-    eligible: 'This contact can be called now.',
-    notEligible: 'This contact cannot be called now.',
+    eligible: (isPhone) => isPhone ? 'This contact can be called now.' : 'This contact can get a message now.',
+    notEligible: (isPhone) => isPhone ? 'This contact cannot be called now.' : 'This contact cannot get a message now.',
     localTime: (zone, time) => `${time} in ${zone}`,
     setUp: 'Continue setup', change: 'Change rules', remove: 'Delete campaign',
-    changeHint: 'Changes apply from the next call on, also to contacts that wait to be called again.',
+    changeHint: (isPhone) => isPhone
+      ? 'Changes apply from the next call on, also to contacts that wait to be called again.'
+      : 'Changes apply from the next message on, also to contacts that wait for another one.',
     confirmDelete: {
       title: (name) => `Delete “${name}”?`,
       text: (count) => `The campaign and its ${contacts(count)} will be deleted. Its calls and events stay. This cannot be undone.`,
@@ -230,7 +245,7 @@ export const words = {
     editOf: (name) => `Change ${name}`,
     confirmRemove: {
       title: (name) => `Delete ${name}?`,
-      text: 'The contact is taken out of this campaign and will not be called by it. This cannot be undone.',
+      text: 'The contact is taken out of this campaign and will not be contacted by it. This cannot be undone.',
       yes: 'Delete contact', no: 'Keep it',
     },
     fields: {
@@ -239,7 +254,7 @@ export const words = {
     },
     moreFields: 'More', needsNumber: 'Enter a phone number.',
     numberHint: 'Without +, it is read in the workspace’s country.',
-    idHint: 'Unique in a campaign.', zoneHint: 'Empty: by the number.', priorityHint: '−1,000 to 1,000; higher ones are called first.',
+    idHint: 'Unique in a campaign.', zoneHint: 'Empty: by the number.', priorityHint: '−1,000 to 1,000; higher ones come first.',
     find: { label: 'Find contacts', who: 'Phone number or e-mail', external_id: 'Your own ID', example: { who: '+15002340000' }, button: 'Find' },
   },
 
@@ -391,6 +406,9 @@ export const words = {
     draft: 'This is a draft and is saved as you go. You can leave and come back; nothing happens before you start it.',
     kept: 'Saved.',
     notKept: (why) => `Not saved yet: ${why}`,
+    notFit: 'Not saved yet: a field is not filled in correctly.',
+    lost: (why) => `Your last change was not saved: ${why}`,
+    leave: { title: 'Leave this step?', text: 'What you wrote last could not be saved. It is lost if you leave.', yes: 'Leave', no: 'Stay' },
     started: 'This campaign has been started.',
     itsPage: 'Go to the campaign',
     name: 'Name', needsName: 'Enter a name.',
@@ -525,6 +543,7 @@ export const words = {
     workbook: 'This is an Excel workbook. In Excel, save it as “CSV UTF-8”, and choose that file.',
     notText: 'This is not a text file. Save your list as “CSV UTF-8”, and choose that file.',
     tooLarge: (most) => `The file is larger than ${most} MB. Split it.`,
+    manyLines: (most) => `The file has more than ${most} lines. Split it.`,
     emptyFile: 'The file is empty.',
     manyColumns: (count, most) => `The file has ${count} columns; at most ${most} are allowed.`,
     openQuote: (line) => `Line ${line}: a cell begins with a quote (") that is never closed. Close it, or double a quote that belongs to the text.`,
@@ -692,7 +711,6 @@ export const words = {
     goneVoice: (id) => `${id} (not available)`,
     listen: 'Listen',
     listenHint: 'Choose a voice to hear it say the first message.',
-    sample: 'Hello! How can I help you?',
 
     versions: {
       columns: { version: 'Version', made: 'Made', changed: 'Changed' },
@@ -709,6 +727,7 @@ export const words = {
       confirm: {
         title: (version) => `Restore version ${version}?`,
         text: (version) => `The agent gets the settings of version ${version} again, as a new version. Nothing is lost.`,
+        unsaved: (version) => `The agent gets the settings of version ${version} again, as a new version. Your changes that are not saved are lost.`,
         yes: 'Restore', no: 'Leave it as it is',
       },
       restored: (version, made) => `Version ${version} is restored as version ${made}.`,
@@ -821,6 +840,7 @@ export const words = {
     confirmRemove: {
       title: (name) => `Delete “${name}”?`, text: 'Agents can no longer be given it. This cannot be undone.', yes: 'Delete function', no: 'Keep it',
     },
+    confirmLeave: { title: 'Leave without saving?', text: 'Your changes to this function are lost.', yes: 'Leave', no: 'Stay' },
     settings: 'Settings',
     test: {
       title: 'Test', about: 'Calls the URL once, signed as in a talk. It is a real call: your server does what it does.', run: 'Call it',
@@ -837,6 +857,9 @@ export const words = {
     type: names({ builtin: 'Built-in', provider: 'Provider', cloned: 'Clone' }),
     status: names({ pending: 'Waiting', training: 'Training', ready: 'Ready', failed: 'Failed' }),
     anyLanguage: 'Any language',
+    confirmLeave: {
+      title: 'Leave without sending?', text: 'The files and recordings here have not been sent, and are lost.', yes: 'Leave', no: 'Stay',
+    },
     clone: 'Clone a voice',
     hear: 'Listen',
     hearOf: (name) => `Listen to ${name}`,
@@ -1153,7 +1176,8 @@ export const words = {
       text: 'The first row names the columns: phone_number or email, and if you like channels and reason. A bare list of numbers or addresses will do, too. Whoever is on the list already stays on it.',
       exampleLabel: 'Example',
       example: 'phone_number,email,channels,reason\n+15002340007,,,asked by mail\n,zoe@example.com,email,unsubscribed',
-      choose: 'Choose a file.', tooLarge: 'The file is too large: split it.', refused: (count) => `Refused rows: ${count}`, refusedName: 'refused.csv',
+      choose: 'Choose a file.', tooLarge: 'The file is too large: split it.',
+      partly: (why) => `Only a part of the file was taken. ${why} Import it again: what is on the list already stays on it.`, refused: (count) => `Refused rows: ${count}`, refusedName: 'refused.csv',
       heading: 'Import', progress: 'How much of the file has been read',
       state: (status, rows) => status === 'running' ? `Reading: ${rows} rows so far` : status === 'failed' ? `It stopped after ${rows} rows; what was read before that is on the list` : `${rows} rows read`,
       facts: { accepted: 'Added', duplicates: 'On the list already', rejected: 'Refused' },
@@ -1357,6 +1381,7 @@ export const words = {
     failing: (streak) => `Failing: ${streak} in a row`,
     since: (time, streak) => `Since ${time}, after ${streak} failures in a row`,
     pausedUntil: (time) => `Your server asked for a pause until ${time}.`,
+    onItsPage: 'See its page',
     waiting: { pending: (count) => `${count} to send`, retrying: (count) => `${count} to retry`, held: (count) => `${count} held` },
     suspended: (time, streak) => `Suspended since ${time}, after ${streak} failed deliveries in a row. Nothing is sent, and new deliveries are held. `
       + 'Fix your server, send a test, then enable the endpoint and recover what it missed.',

@@ -1,11 +1,11 @@
 import { call, mayWrite } from '../api.js';
 import { Form } from '../form.js';
-import { html, useEffect, useState } from '../html.js';
+import { html, useEffect, useRef, useState } from '../html.js';
 import { functions as allFunctions, voices as allVoices } from '../lists.js';
 import { Badge, Confirm, Heading, Loaded, useAct, useLoad } from '../parts.js';
 import { go, place, to } from '../place.js';
-import { Unsaved } from '../unsaved.js';
-import { patchOf, same } from '../values.js';
+import { Unsaved, useEdition } from '../unsaved.js';
+import { patchOf } from '../values.js';
 import { words } from '../words.js';
 import { Fields } from './agent_form.js';
 import { definitionFrom, definitionOf, fieldsOf, linesOfField } from './definition.js';
@@ -40,31 +40,30 @@ const Reading = ({ definition, called }) => html`
 
 function Settings({ all, reload, changed }) {
   const { agent } = all;
-  const [form, setForm] = useState({ edition: 0, isChanged: false, said: '' });
-  // Another version was restored, or saved by somebody else: the form begins anew.
-  const [shown, setShown] = useState(agent.version);
+  const form = useEdition(definitionOf(agent));
+  // Another version was restored: the form begins anew.
+  const version = useRef(agent.version);
   useEffect(() => {
-    if (agent.version === shown) return;
-    setShown(agent.version);
-    setForm(({ edition, said }) => ({ edition: edition + 1, isChanged: false, said }));
+    if (agent.version === version.current) return;
+    version.current = agent.version;
+    form.begin(definitionOf(agent));
   }, [agent.version]);
   useEffect(() => changed(form.isChanged), [form.isChanged]);
   const save = async (values) => {
-    const before = definitionOf(agent);
-    const wanted = definitionFrom(values, before);
-    const patch = patchOf(before, wanted);
-    if (!Object.keys(patch).length) return setForm((now) => ({ ...now, isChanged: false, said: text.unchanged }));
+    const wanted = definitionFrom(values, form.base);
+    const done = form.saving(wanted);
+    const patch = patchOf(form.base, wanted);
+    if (!Object.keys(patch).length) return done(form.base, text.unchanged);
     const saved = await call('PATCH', `/agents/${agent.id}`, patch);
-    // What the API has made of it is what is shown: trimmed, or a default in place of nothing.
-    const isAsWritten = same(wanted, definitionOf(saved));
-    if (isAsWritten) setShown(saved.version);
+    version.current = saved.version;
     await reload();
-    return setForm(({ edition }) => ({ edition: isAsWritten ? edition : edition + 1, isChanged: false, said: text.savedAs(saved.version) }));
+    // What the API has made of it is what is shown: trimmed, or a default in place of nothing.
+    return done(definitionOf(saved), text.savedAs(saved.version));
   };
   return html`
-    <div class="editor" onInput=${() => !form.isChanged && setForm((now) => ({ ...now, isChanged: true, said: '' }))}>
+    <div class="editor" onInput=${form.type}>
       <${Form} key=${form.edition} act=${save} submit=${words.save}>
-        <${Fields} definition=${definitionOf(agent)} functions=${all.functions} voices=${all.voices} />
+        <${Fields} definition=${form.shown} functions=${all.functions} voices=${all.voices} />
         <p class="hint" role="status">${form.isChanged ? text.unsaved : form.said}</p>
       <//>
       ${form.isChanged && html`<${Unsaved} asks=${text.confirmLeave} />`}
@@ -77,11 +76,11 @@ function Actions({ agent, isChanged }) {
   const path = `/agents/${agent.id}`;
   const duplicate = async () => {
     const copy = await call('POST', `${path}/duplicate`, {});
-    go(to('agents', copy.id));
+    go(to('agents', copy.id), { isSure: true });
   };
   const remove = async () => {
     await call('DELETE', path);
-    go(to('agents'));
+    go(to('agents'), { isSure: true });
   };
   const confirmRemove = { ...text.confirmRemove, title: text.confirmRemove.title(agent.name) };
   return html`
@@ -121,7 +120,7 @@ export function Agent({ id }) {
         ${view !== 'settings' && html`
           <div key=${view} class="stack">
             ${isChanged && view !== 'versions' && html`<p class="notice">${text.notSaved}</p>`}
-            <${Other} all=${all} reload=${loaded.reload} called=${namesFor(all)} />
+            <${Other} all=${all} reload=${loaded.reload} called=${namesFor(all)} isChanged=${isChanged} />
           </div>`}`;
     }}<//>`;
 }

@@ -1,18 +1,16 @@
 // The form of an agent: every field of it, in groups. Fields have the names that the API gives them in its errors.
-import { call } from '../api.js';
 import { Area, Check, Checks, Field, Select } from '../form.js';
-import { html, useEffect, useState } from '../html.js';
+import { html, useState } from '../html.js';
 import { useAct } from '../parts.js';
 import { to } from '../place.js';
 import { Rows } from '../rows.js';
 import { words } from '../words.js';
+import { Heard, MOST_SAID, useSpeech } from './speech.js';
 
 const text = words.agents;
 const LANGUAGES = ['en-US', 'en-GB', 'de-DE', 'fr-FR', 'es-ES', 'it-IT', 'pt-BR', 'nl-NL', 'pl-PL', 'tr-TR'];
 const TOOLS = ['end_call', 'transfer_call', 'set_disposition', 'record_answer'];
 const KEYS = ['0', '3', '4', '5', '6', '7', '8', '9', '*', '#'];
-/** Characters that a preview may have. */
-const LONGEST_SAMPLE = 500;
 
 /** What a field is called and what is said below it. */
 function about(name) {
@@ -74,27 +72,21 @@ function Brain({ brain, functions }) {
 }
 
 /** What is heard of a voice: the first message as it stands in the form, without its variables. */
-function sampleOf(form) {
-  const said = form.elements.first_message.value.replace(/\{\{[^{}]*\}\}/g, '').trim().slice(0, LONGEST_SAMPLE);
-  return said || text.sample;
-}
+const sampleOf = (form) => form.elements.first_message.value.replace(/\{\{[^{}]*\}\}/g, '').trim().slice(0, MOST_SAID);
 
 const kindOf = ({ type, provider, language }) => [language, type === 'cloned' ? text.ownVoice : provider].filter(Boolean).join(', ');
 
 function Voice({ value, voices }) {
   const [chosen, setChosen] = useState(value ?? '');
-  const [sound, setSound] = useState(null);
+  const [speak, sound, hush] = useSpeech();
   const [run, busy, error] = useAct();
-  useEffect(() => () => { if (sound) URL.revokeObjectURL(sound); }, [sound]);
-  const listen = ({ currentTarget: { form } }) => run(async () => {
-    const wav = await call('POST', `/voices/${encodeURIComponent(chosen)}/preview`, { text: sampleOf(form) });
-    setSound(URL.createObjectURL(wav));
-  });
+  const voice = voices.find(({ id }) => id === chosen) ?? { id: chosen, name: chosen };
+  const listen = ({ currentTarget: { form } }) => run(() => speak(voice, sampleOf(form)));
   const change = ({ target }) => {
     setChosen(target.value);
-    setSound(null);
+    hush();
   };
-  const known = voices.map((voice) => [voice.id, text.voiceOf(voice.name, kindOf(voice))]);
+  const known = voices.map((one) => [one.id, text.voiceOf(one.name, kindOf(one))]);
   const gone = value && !voices.some(({ id }) => id === value) ? [[value, text.goneVoice(value)]] : [];
   return html`
     <${Select} ...${about('voice_id')} options=${[['', text.defaultVoice], ...gone, ...known]} defaultValue=${value ?? ''} onChange=${change} />
@@ -103,7 +95,7 @@ function Voice({ value, voices }) {
       <span class="hint">${text.listenHint}</span>
     </div>
     ${error && html`<p class="error block" role="alert">${error.message}</p>`}
-    ${sound && html`<audio controls autoplay src=${sound} aria-label=${text.listen}></audio>`}`;
+    ${sound && html`<${Heard} sound=${sound} name=${voice.name} />`}`;
 }
 
 function Question({ at, question }) {

@@ -49,7 +49,7 @@ export function NewAgent() {
   const [isChanged, setIsChanged] = useState(false);
   const create = async (values) => {
     const agent = await call('POST', '/agents', withoutNulls(definitionFrom(values, NEW)));
-    go(to('agents', agent.id));
+    go(to('agents', agent.id), { isSure: true });
   };
   return html`
     <${Heading} title=${text.fresh} />

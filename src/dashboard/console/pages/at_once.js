@@ -6,22 +6,25 @@ import { html, useState } from '../html.js';
 import { useLive } from '../live.js';
 import { Facts, Loaded, Progress, useLoad } from '../parts.js';
 import { place } from '../place.js';
+import { changesOf, numberOf } from '../values.js';
 import { words } from '../words.js';
 
 const text = words.numbers.atOnce;
 const SOURCES = ['campaign', 'api', 'inbound', 'room'];
 
 function Edit({ now, close, reload }) {
+  // As it was when the form was opened: what somebody else changes meanwhile stays.
+  const [before] = useState(now);
   const act = async (values) => {
-    const [limit, reserve] = ['limit', 'inbound_reserve'].map((name) => Number(values.get(name)));
-    await call('PATCH', '/concurrency', { limit, inbound_reserve: reserve });
+    const patch = changesOf(before, { limit: numberOf(values, 'limit'), inbound_reserve: numberOf(values, 'inbound_reserve') });
+    if (patch) await call('PATCH', '/concurrency', patch);
     await reload();
   };
   return html`
     <${FormDialog} title=${text.editing} act=${act} submit=${words.save} close=${close}>
       <p>${text.both}</p>
-      <${Field} name="limit" label=${text.limit} hint=${text.limitHint(count(now.max_limit))} type="number" min="1" max=${now.max_limit} step="1" required defaultValue=${now.limit} />
-      <${Field} name="inbound_reserve" label=${text.reserve} hint=${text.reserveHint} type="number" min="0" step="1" required defaultValue=${now.inbound_reserve} />
+      <${Field} name="limit" label=${text.limit} hint=${text.limitHint(count(now.max_limit))} type="number" min="1" max=${now.max_limit} step="1" required defaultValue=${before.limit} />
+      <${Field} name="inbound_reserve" label=${text.reserve} hint=${text.reserveHint} type="number" min="0" step="1" required defaultValue=${before.inbound_reserve} />
     <//>`;
 }
 

@@ -1,6 +1,6 @@
 import { call, currency, mayWrite } from '../api.js';
 import { html, useRef, useState } from '../html.js';
-import { useLive } from '../live.js';
+import { useEvery, useLive } from '../live.js';
 import { Badge, Confirm, Heading, Loaded, useLoad } from '../parts.js';
 import { go, to } from '../place.js';
 import { words } from '../words.js';
@@ -8,7 +8,6 @@ import { Events, eventsOf, invocationsOf } from './call_events.js';
 import { CallFacts, Given, Outcome } from './call_facts.js';
 import { LiveTools } from './live_call.js';
 import { whoOf } from './overview.js';
-import { usePoll } from './pieces.js';
 import { Recording, recordingOf } from './recording.js';
 import { Timeline } from './timeline.js';
 import { Transcript, showTurn, useTurns, waitsOf } from './transcript.js';
@@ -89,7 +88,7 @@ export function Call({ id }) {
   const reload = () => Promise.all([loaded.reload(), events.reload()]);
   useLive(({ data }) => data.session_id === id || data.id === id, reload, 1_000);
   // Much of what happens in a talk sends no event.
-  usePoll(() => loaded.data?.session.ended_at === null, loaded.reload);
+  useEvery(loaded.reload, 5_000, loaded.data?.session.ended_at === null);
   return html`
     <${Loaded} of=${loaded} isPage>${(data) => {
       const { session } = data;

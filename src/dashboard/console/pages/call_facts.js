@@ -29,12 +29,17 @@ export const CallFacts = ({ session, agent, campaign }) => html`
     [facts.reference, session.client_reference_id],
   ]} />`;
 
-/** The codes to choose from: the campaign's own, else those of the agent as it was then. */
-async function codesOf({ agent_id: id, agent_version: version }, agent, campaign) {
-  if (campaign?.dispositions?.length) return campaign.dispositions;
-  if (agent?.version === version) return agent.dispositions;
+/** The agent as it is in the call, whatever it has become since. */
+export async function agentIn({ agent_id: id, agent_version: version }, agent) {
+  if (agent?.version === version) return agent;
   const versions = await call('GET', `/agents/${id}/versions?limit=100`);
-  return versions.data.find((one) => one.version === version)?.dispositions ?? [];
+  return versions.data.find((one) => one.version === version);
+}
+
+/** The codes to choose from: the campaign's own, else the agent's. */
+async function codesOf(session, agent, campaign) {
+  if (campaign?.dispositions?.length) return campaign.dispositions;
+  return (await agentIn(session, agent))?.dispositions ?? [];
 }
 
 function Judge({ session, agent, campaign, reload, close }) {

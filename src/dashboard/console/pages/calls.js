@@ -1,12 +1,12 @@
 import { call, currency, query } from '../api.js';
 import { Dates, between } from '../dates.js';
-import { html, useEffect, useId, useState } from '../html.js';
+import { html, useState } from '../html.js';
 import { duration, money } from '../format.js';
+import { everything } from '../lists.js';
 import { useLive } from '../live.js';
-import { Badge, Choice, Heading, Loaded, More, Table, Time, useLoad, usePages } from '../parts.js';
+import { Badge, Choice, Heading, Loaded, More, Table, Time, Typed, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
-import { everything } from './lines.js';
 import { whoOf } from './overview.js';
 
 const text = words.calls;
@@ -28,21 +28,8 @@ export const numberOf = (typed) => typed.trim().replace(/^00/, '+').replace(/[\s
 const asked = () => Object.fromEntries([...FILTERS, 'from', 'to'].map((name) => [name, place.value.query.get(name) ?? '']));
 const set = (change) => go(to('calls', '', { ...asked(), ...change }), { replace: true });
 
-/** A text that filters once it is written: on Enter, or when the field is left. */
-function Typed({ name, label, hint, known, clean = (typed) => typed.trim(), ...rest }) {
-  const id = useId();
-  const value = asked()[name];
-  const [draft, setDraft] = useState(value);
-  useEffect(() => setDraft(value), [value]);
-  return html`
-    <div class="field">
-      <label for=${id}>${label}</label>
-      <input id=${id} name=${name} value=${draft} maxlength="200" list=${known && `${id}-known`} aria-describedby=${hint && `${id}-hint`} ...${rest}
-        onInput=${({ target }) => setDraft(target.value)} onChange=${({ target }) => set({ [name]: clean(target.value) })} />
-      ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
-      ${known && html`<datalist id="${id}-known">${known.map((one) => html`<option key=${one} value=${one} />`)}</datalist>`}
-    </div>`;
-}
+const Written = ({ name, clean = (typed) => typed.trim(), ...rest }) => html`
+  <${Typed} id="filter-${name}" name=${name} value=${asked()[name]} onChange=${(typed) => set({ [name]: clean(typed) })} ...${rest} />`;
 
 /** `options`: `[value, text]`. What the address names stands there even if it is not among them. */
 const Chosen = ({ name, label, any = text.any, options }) => {
@@ -60,7 +47,7 @@ function Filters({ agents, campaigns }) {
   return html`
     <form class="stack" role="search" aria-label=${text.title} onSubmit=${(event) => event.preventDefault()}>
       <div class="filters call-filters">
-        <${Typed} name="phone_number" type="tel" label=${text.filters.number} hint=${text.numberHint} clean=${numberOf} />
+        <${Written} name="phone_number" type="tel" label=${text.filters.number} hint=${text.numberHint} clean=${numberOf} />
         <${Chosen} name="status" label=${text.filters.status} options=${[...GROUPS, ...STATUSES.map((name) => [name, words.status(name)])]} />
         <${Chosen} name="agent_id" label=${text.filters.agent} any=${text.anyAgent} options=${named(agents)} />
         <${Chosen} name="campaign_id" label=${text.filters.campaign} any=${text.anyCampaign} options=${named(campaigns)} />
@@ -69,8 +56,8 @@ function Filters({ agents, campaigns }) {
         <div class="filters call-filters more-filters">
           <${Chosen} name="direction" label=${text.filters.direction} options=${DIRECTIONS.map((name) => [name, words.direction(name)])} />
           <${Chosen} name="type" label=${text.filters.type} options=${Object.entries(text.types)} />
-          <${Typed} name="disposition_code" label=${text.filters.disposition} known=${[...codes]} />
-          <${Typed} name="client_reference_id" label=${text.filters.reference} />
+          <${Written} name="disposition_code" label=${text.filters.disposition} known=${[...codes]} />
+          <${Written} name="client_reference_id" label=${text.filters.reference} />
           <${Dates} set=${set} />
         </div>
       </details>
@@ -85,7 +72,7 @@ function Filters({ agents, campaigns }) {
 
 /** The names of what filters. Without them the list still stands. */
 async function names() {
-  const [agents, campaigns] = await Promise.all(['/agents', '/campaigns'].map((path) => everything(path, MOST).catch(() => [])));
+  const [agents, campaigns] = await Promise.all(['/agents', '/campaigns'].map((path) => everything(path, { most: MOST }).catch(() => [])));
   return { agents, campaigns };
 }
 

@@ -7,12 +7,11 @@ import { html, useId, useState } from '../html.js';
 import { useLive } from '../live.js';
 import { Badge, Choice, Confirm, Loaded, More, Note, Table, Time, useAct, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
-import { numberOf, someText } from '../values.js';
+import { changesOf, numberOf, someText } from '../values.js';
 import { words } from '../words.js';
 import { Moment, Zone, momentOf } from './hours.js';
 import { plain } from './imports.js';
 import { Pairs } from './pairs.js';
-import { patchOf } from './rules.js';
 import { Upload } from './upload.js';
 import { linesOf, variablesOf } from './who.js';
 
@@ -32,12 +31,13 @@ const isClosed = (rules) => rules.some(({ rule, verdict }) => rule === 'hours' &
 const addressOf = ({ phone_number: number, email }) => number || email || words.none;
 const titleOf = (contact) => nameOf(contact) || addressOf(contact);
 
-function Eligibility({ contact, close }) {
+function Eligibility({ contact, campaign, close }) {
+  const isPhone = campaign.channel === 'phone';
   const loaded = useLoad(() => call('GET', `/campaigns/${contact.campaign_id}/contacts/${contact.id}/eligibility`), [contact.id]);
   return html`
-    <${Note} title=${text.whyOf(titleOf(contact))} close=${close}>
+    <${Note} title=${text.whyOf(titleOf(contact), isPhone)} close=${close}>
       <${Loaded} of=${loaded}>${({ eligible, rules, zones, next_opening_at: opens }) => html`
-        <p><strong>${eligible ? text.eligible : text.notEligible}</strong>${opens && isClosed(rules) && html` ${text.opens(time(opens))}`}</p>
+        <p><strong>${(eligible ? text.eligible : text.notEligible)(isPhone)}</strong>${opens && isClosed(rules) && html` ${text.opens(time(opens))}`}</p>
         <ul class="rules">${rules.map(({ rule, verdict, until, skip_reason: reason }) => html`
           <li key=${rule}><span>${text.rule(rule)}</span>
             <span>${text.verdict[verdict] ?? words.plain(verdict)}${until && `, ${text.until(time(until))}`}${reason && `: ${text.skipped(reason)}`}</span></li>`)}</ul>
@@ -71,7 +71,7 @@ const givenOf = (values, before) => ({
 
 function Edit({ contact, campaign, reload, close }) {
   const act = async (values) => {
-    const patch = patchOf(contact, givenOf(values, contact));
+    const patch = changesOf(contact, givenOf(values, contact));
     if (patch) await call('PATCH', `/campaigns/${campaign.id}/contacts/${contact.id}`, patch);
     await reload();
   };
@@ -136,6 +136,7 @@ export function Contacts({ campaign, reload }) {
       await all();
     },
   });
+  const isPhone = campaign.channel === 'phone';
   const isOver = campaign.status === 'completed' || campaign.cancel_requested_at;
   const row = (contact) => {
     const { id, status: its, attempts, wait_reason: waits, skip_reason: skipped, last_session_id: last, last_message_id: message } = contact;
@@ -151,8 +152,8 @@ export function Contacts({ campaign, reload }) {
           ${message && html` <a href=${to('messages', message, { kind: campaign.channel })}>${text.lastMessage}</a>`}`,
         html`<${Time} of=${contact.next_attempt_at} />`,
         html`<div class="row-actions">
-          ${button(text.why, () => setOpen({ kind: Eligibility, contact }))}
-          ${isWriter && !isOver && OVER.includes(its) && button(text.retry, () => retry(contact))}
+          ${button(text.why(isPhone), () => setOpen({ kind: Eligibility, contact }))}
+          ${isWriter && !isOver && OVER.includes(its) && button(text.retry(isPhone), () => retry(contact))}
           ${isWriter && !isOver && OPEN.includes(its) && button(words.edit, () => setOpen({ kind: Edit, contact }))}
           ${isWriter && !isOver && its === 'pending' && !wasReached(contact) && button(words.remove, () => setOpen(removal(contact)), 'danger')}
         </div>`,

@@ -4,16 +4,17 @@ import { Dates, between } from '../dates.js';
 import { Field, FormDialog } from '../form.js';
 import { count, money, time } from '../format.js';
 import { html, useState } from '../html.js';
-import { useLive } from '../live.js';
+import { useEvery, useLive } from '../live.js';
 import { Badge, Choice, Facts, Heading, Loaded, More, Note, Table, Time, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
-import { whoOf } from './overview.js';
+import { Figure, whoOf } from './overview.js';
 
 const text = words.credits;
 const KINDS = ['topup', 'hold', 'charge', 'release', 'refund', 'refund_failed', 'adjustment'];
 const STATUSES = ['pending', 'succeeded', 'failed', 'expired'];
 const PAGE = 100;
+const QUIET_MS = 30_000;
 /** Entries that are read to learn what is set aside. Whatever began before them is one line. */
 const MOST_READ = 500;
 /** Of what is set aside: so many are shown, and so many of them are looked up one by one. */
@@ -45,7 +46,19 @@ const SUBJECTS = [
   ['/credits/topups', ({ amount_cents: cents, currency }) => ({ label: text.subject.topup(money(cents, currency)) })],
 ];
 
+/** Those that were looked up: what an id is about does not change. */
+const known = new Map();
+const MOST_KNOWN = 1_000;
+
 async function subjectOf(id) {
+  if (known.has(id)) return known.get(id);
+  const subject = await lookUp(id);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(id, subject);
+  return subject;
+}
+
+async function lookUp(id) {
   for (const [path, tell] of SUBJECTS) {
     try {
       return tell(await call('GET', `${path}/${encodeURIComponent(id)}`));
@@ -85,12 +98,13 @@ async function heldNow() {
   } while (found.rest > 0 && page.has_more && entries.length < MOST_READ);
   const live = await call('GET', `/sessions${query({ status: 'in_progress', limit: PAGE })}`);
   const [, tell] = SUBJECTS[0];
-  const known = new Map(live.data.map((session) => [session.id, tell(session)]));
-  const others = found.open.filter(([id]) => !known.has(id)).slice(0, MOST_ASKED);
-  await Promise.all(others.map(async ([id]) => known.set(id, await subjectOf(id))));
-  const shown = found.open.filter(([id]) => known.has(id)).slice(0, MOST_SHOWN);
+  const subjects = new Map(live.data.map((session) => [session.id, tell(session)]));
+  for (const [id] of found.open) if (known.has(id)) subjects.set(id, known.get(id));
+  const others = found.open.filter(([id]) => !subjects.has(id)).slice(0, MOST_ASKED);
+  await Promise.all(others.map(async ([id]) => subjects.set(id, await subjectOf(id))));
+  const shown = found.open.filter(([id]) => subjects.has(id)).slice(0, MOST_SHOWN);
   const rest = entries[0].held_after_cents - shown.reduce((sum, [, cents]) => sum + cents, 0);
-  return { rows: shown.map(([id, cents]) => ({ id, cents, ...known.get(id) })), rest };
+  return { rows: shown.map(([id, cents]) => ({ id, cents, ...subjects.get(id) })), rest };
 }
 
 async function load() {
@@ -100,8 +114,6 @@ async function load() {
 
 /** Changes what is filtered by; all else in the address stays. */
 const set = (changes) => go(to('credits', '', { ...Object.fromEntries(place.value.query), ...changes }), { replace: true });
-
-const Figure = ({ title, value }) => html`<section class="figure panel"><h2>${title}</h2><p class="value">${value}</p></section>`;
 
 function TopUp({ currency, close, done }) {
   const isTest = place.value.env === 'test';
@@ -245,7 +257,9 @@ export function Credits() {
   const [outcome, setOutcome] = useState(null);
   const reload = () => Promise.all([loaded.reload(), ledger.reload(), topups.reload()]);
   // Whatever begins or ends sets credits aside, or frees them.
-  useLive(({ type }) => /^(credits|session|sms|email)\./.test(type), reload, 5_000);
+  useLive(({ type }) => /^(credits|session|campaign)\./.test(type), reload);
+  // Messages of no campaign send no event.
+  useEvery(reload, QUIET_MS);
   const close = () => setOpen(null);
   const done = (topup) => {
     setOutcome(outcomeOf(topup));

@@ -6,6 +6,7 @@ const text = words.upload;
 export const DELIMITERS = [',', ';', '\t'];
 export const MOST_COLUMNS = 100;
 const MOST_BYTES = 256 * 1024 * 1024;
+const MOST_LINES = 2_000_000;
 /** Longer is no cell, but a quote that was never closed. */
 const LONGEST_CELL = 100_000;
 const SLICE = 256 * 1024;
@@ -156,8 +157,8 @@ async function* rows(file, { encoding, delimiter }, onRead) {
 }
 
 /**
- * Looks through a whole file: how it is written, its first rows, and how many there are. Throws what is wrong with it, with the line.
- * `wanted`: the delimiter, if the person knows better.
+ * Looks through a whole file: how it is written, its first rows, how many there are, and which columns are filled in below the first. Throws
+ * what is wrong with it, with the line. `wanted`: the delimiter, if the person knows better.
  */
 export async function look(file, wanted, onRead) {
   if (file.size > MOST_BYTES) throw new Error(text.tooLarge(MOST_BYTES / 1024 / 1024));
@@ -167,11 +168,14 @@ export async function look(file, wanted, onRead) {
   for (;;) {
     const head = new TextDecoder(encoding).decode(start);
     const how = { encoding, delimiter: wanted || delimiterOf(head, isWhole) };
-    const found = { ...how, first: [], count: 0 };
+    const found = { ...how, first: [], count: 0, filled: [] };
     try {
       for await (const some of rows(file, how, onRead)) {
+        // The first row may name the columns.
+        for (const { cells } of found.count ? some : some.slice(1)) cells.forEach((cell, n) => { found.filled[n] ||= cell.trim() !== ''; });
         found.first.push(...some.slice(0, SHOWN + 1 - found.first.length));
         found.count += some.length;
+        if (some.length && some.at(-1).line > MOST_LINES) throw new Error(text.manyLines(MOST_LINES.toLocaleString()));
       }
       if (!found.count) throw new Error(text.emptyFile);
       const most = found.first[0].cells.length;

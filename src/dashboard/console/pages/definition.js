@@ -114,9 +114,9 @@ export function linesOfField(path, value, called = (id) => id) {
   return String(value).split('\n');
 }
 
-/** Names of `{{variables}}` that its words have. */
+/** Names of `{{variables}}` that its words have, with `{{something|said instead}}` or without. */
 export function variablesOf({ prompt, first_message: first, brain, recording }) {
   const said = [prompt, first, recording.consent_message ?? '', ...(brain.replies ?? []).map(({ say }) => say)].join('\n');
-  const names = [...said.matchAll(/\{\{\s*([^{}\s]{1,40})\s*\}\}/g)].map(([, name]) => name);
+  const names = [...said.matchAll(/\{\{\s*([^{}|\s]{1,40})\s*(?:\|[^{}]*)?\}\}/g)].map(([, name]) => name);
   return [...new Set(names)].slice(0, 50);
 }

@@ -3,10 +3,12 @@ import { apiUrl, call, mayWrite, query } from '../api.js';
 import { html, useState } from '../html.js';
 import { count, timeOfDay } from '../format.js';
 import { Secret } from '../form.js';
+import { useEvery } from '../live.js';
 import { Badge, Choice, Facts, Loaded, More, Note, Table, Time, useAct, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
-import { Code, TypeName, exact, pretty, sentence, usePoll } from './pieces.js';
+import { sentence } from './lines.js';
+import { Code, TypeName, exact, pretty } from './pieces.js';
 
 const text = words.webhooks.delivery;
 const STATUSES = ['pending', 'retrying', 'succeeded', 'failed', 'held', 'cancelled'];
@@ -24,7 +26,7 @@ const Status = ({ of }) => html`<${Badge} of=${KIND[of] ?? of}>${text.status(of)
 const isDue = ({ status, next_attempt_at: next }) =>
   (status === 'pending' || status === 'retrying') && (!next || new Date(next) - Date.now() < SOON_MS);
 /** Follows deliveries to their end: no event tells of that. */
-export const useDeliveries = (loaded) => usePoll(() => (loaded.data ?? []).some(isDue), loaded.reload);
+export const useDeliveries = (loaded) => useEvery(() => (loaded.data ?? []).some(isDue) && loaded.reload(), SOON_MS);
 
 /** `503`, or why no answer came. */
 const answerOf = ({ status, error_code: code }) => (status ? String(status) : text.error(code));

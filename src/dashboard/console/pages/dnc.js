@@ -1,12 +1,12 @@
 import { call, mayWrite, query } from '../api.js';
 import { Area, Check, Field, FormDialog } from '../form.js';
-import { html, useState } from '../html.js';
+import { html, useEffect, useState } from '../html.js';
 import { useLive } from '../live.js';
 import { Choice, Heading, Loaded, More, Table, Time, useAct, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
 import { ImportDialog, ImportProgress } from './dnc_import.js';
-import { keepFocus, written } from './lines.js';
+import { written } from './lines.js';
 
 const text = words.dnc;
 const SOURCES = ['manual', 'import', 'opt_out_voice', 'sms_stop', 'unsubscribe'];
@@ -29,10 +29,11 @@ const channelsOf = ({ channels }) => text.channels(channels.map(text.channel));
 const Source = ({ entry: { source, session_id: call, created_by: by } }) => html`
   ${text.source(source)}${call && html` <a href=${to('calls', call)}>${text.toCall}</a>`}${by && html` <span class="hint wrap">${text.by(by)}</span>`}`;
 
-/** Is somebody on the list? */
-function Look({ ask }) {
+/** Is somebody on the list? What was found before one of `changes` may no longer be so; what is typed stays. */
+function Look({ ask, changes }) {
   const [run, busy, error] = useAct();
   const [found, setFound] = useState(null);
+  useEffect(() => setFound(null), [changes]);
   const submit = (event) => {
     event.preventDefault();
     const who = written(new FormData(event.target), 'who');
@@ -127,12 +128,8 @@ export function DoNotCall() {
   /** What is asked in a dialog: `{ add }`, `{ remove }` or `{ load }`. */
   const [dialog, setDialog] = useState(null);
   const [said, setSaid] = useState('');
-  // What was found before a change may no longer be so.
   const [changes, setChanges] = useState(0);
-  const close = () => {
-    setDialog(null);
-    keepFocus();
-  };
+  const close = () => setDialog(null);
   const changed = async (what) => {
     setSaid(what);
     setChanges((count) => count + 1);
@@ -160,7 +157,7 @@ export function DoNotCall() {
   return html`
     <${Heading} title=${text.title} />
     <p>${text.intro(words.env[env])}</p>
-    <${Look} key=${changes} ask=${setDialog} />
+    <${Look} changes=${changes} ask=${setDialog} />
     ${mayWrite() && html`
       <div class="actions left">
         <button class="button" onClick=${() => setDialog({ add: '' })}>${text.add}</button>

@@ -1,13 +1,15 @@
 // A file of numbers and addresses that is read into the do-not-call list, and how far that is.
-import { call } from '../api.js';
+import { ask, call } from '../api.js';
 import { ApiError } from '../../common.js';
 import { Field, FormDialog } from '../form.js';
 import { count } from '../format.js';
 import { html, useEffect } from '../html.js';
+import { useEvery } from '../live.js';
 import { Badge, Facts, Loaded, Progress, useLoad } from '../parts.js';
+import { place } from '../place.js';
 import { words } from '../words.js';
 import { look, pieces } from './csv.js';
-import { Refused, isRunning, usePoll } from './imports.js';
+import { Refused, isRunning } from './imports.js';
 import { sentence } from './lines.js';
 
 const text = words.dnc.importing;
@@ -41,13 +43,20 @@ async function readOf(file) {
 
 export function ImportDialog({ close, done }) {
   const act = async (values) => {
-    const jobs = [];
+    // Where it was chosen: the person may go elsewhere meanwhile.
+    const { slug, env } = place.value;
+    const isHere = () => slug === place.value.slug && env === place.value.env && place.value.page === 'dnc';
+    const ids = [];
     try {
-      for (const piece of await readOf(values.get('file'))) jobs.push(await call('POST', '/dnc/import', piece));
+      for (const piece of await readOf(values.get('file'))) {
+        ids.push((await ask('POST', `/t/${encodeURIComponent(slug)}/${env}/dnc/import`, piece)).id);
+      }
     } catch (error) {
-      throw new ApiError(sentence(error.message), { status: error.status, param: 'file' });
+      const said = sentence(error.message);
+      if (ids.length && isHere()) done(ids);
+      throw new ApiError(ids.length ? text.partly(said) : said, { status: error.status, param: 'file' });
     }
-    done(jobs.map(({ id }) => id));
+    if (isHere()) done(ids);
   };
   return html`
     <${FormDialog} title=${text.title} act=${act} submit=${text.submit} close=${close}>
@@ -73,7 +82,7 @@ export function ImportProgress({ ids, done, close }) {
   const load = async () => whole(await Promise.all(ids.map((id) => call('GET', `/imports/${encodeURIComponent(id)}`))));
   const loaded = useLoad(load, [ids.join()]);
   const isOver = loaded.data?.isRunning === false;
-  usePoll(loaded.data?.isRunning, loaded.reload);
+  useEvery(loaded.reload, 5_000, Boolean(loaded.data?.isRunning));
   useEffect(() => { if (isOver) done(); }, [isOver]);
   return html`
     <section class="stack tight panel tools" aria-labelledby="import">

@@ -84,7 +84,7 @@ function headersOf(lines, known) {
 
 /** What the form says. Of headers only what is to be changed: the values that are there are not known here. */
 export function settingsOf(values, endpoint = null) {
-  const types = values.getAll('event_types');
+  const types = values.getAll('event_types').sort();
   if (!types.length) throw bad(text.noEvents, 'event_types');
   const headers = headersOf(values.get('headers'), endpoint?.header_names ?? []);
   for (const name of values.getAll('remove_header')) if (!headers.has(name)) headers.set(name, null);
@@ -96,11 +96,10 @@ export function settingsOf(values, endpoint = null) {
   };
 }
 
-/** Only what is new: two people who change different things both get what they want. */
-export function changesOf(settings, endpoint) {
-  const before = { ...endpoint, headers: {} };
-  return Object.fromEntries(Object.entries(settings).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])));
-}
+/** What an endpoint is set to, to tell what is new: its types in the order of `settingsOf`; of its headers nobody knows more than their names. */
+export const knownOf = (endpoint) => ({
+  ...endpoint, event_types: [...endpoint.event_types].sort(), headers: Object.fromEntries(endpoint.header_names.map((name) => [name, true])),
+});
 
 export const eventsOf = ({ event_types: patterns }) => (patterns.includes(ALL) ? text.everything : patterns.join(', '));
 /** Does the endpoint get events of this type? */
@@ -110,17 +109,28 @@ export const receives = ({ event_types: patterns }, type) => patterns.some((patt
 export function SecretDialog({ title, act, submit, close, children, done, isNarrow = true }) {
   const { dialog, leave, closed } = useDialog(close);
   const [secret, setSecret] = useState(null);
+  // Who leaves before the answer never sees the secret.
+  const isBusy = useRef(false);
+  const send = async (values) => {
+    isBusy.current = true;
+    try {
+      setSecret(await act(values));
+    } finally {
+      isBusy.current = false;
+    }
+  };
   const heading = useRef(null);
   const id = useId();
   useEffect(() => { if (secret) heading.current.focus(); }, [secret]);
   return html`
-    <dialog ref=${dialog} class=${isNarrow ? 'narrow' : ''} aria-labelledby=${id} onClose=${closed}>
+    <dialog ref=${dialog} class=${isNarrow ? 'narrow' : ''} aria-labelledby=${id} onClose=${closed}
+      onCancel=${(event) => isBusy.current && event.preventDefault()}>
       <div class="stack">
         <h2 id=${id} ref=${heading} tabindex=${secret ? -1 : undefined}>${secret ? done.title : title}</h2>
         ${secret
           ? html`<p>${done.text}</p><${Secret} value=${secret} label=${done.label} />
             <div class="actions"><button class="button" onClick=${leave}>${done.button}</button></div>`
-          : html`<${Form} act=${async (values) => setSecret(await act(values))} submit=${submit} leave=${leave}>${children}<//>`}
+          : html`<${Form} act=${send} submit=${submit} leave=${leave}>${children}<//>`}
       </div>
     </dialog>`;
 }

@@ -40,7 +40,7 @@ const list = (path, values) => call('GET', path + query({ ...values, limit: SHOW
 function groupsFor(typed) {
   const calls = (title, filter) => ({ title, Rows: CallRows, load: () => list('/sessions', filter), all: to('calls', '', filter) });
   const contacts = (title, filter) => ({ title, Rows: ContactRows, load: () => contactsOf(filter) });
-  const number = typed.startsWith('+') ? numberOf(typed) : '';
+  const number = numberOf(typed);
   if (NUMBER.test(number)) return [calls(text.calls, { phone_number: number }), contacts(text.phones, { phone_number: number })];
   return [
     contacts(text.people, { name: typed }),

@@ -37,12 +37,14 @@ export const Fields = ({ of }) => html`
   </fieldset>`;
 
 /** What the form says, but for its headers. */
-export const settingsFrom = (values, before) => ({
+export const settingsFrom = (values) => ({
   name: textOf(values, 'name'), description: textOf(values, 'description'), url: textOf(values, 'url'), method: values.get('method'),
-  timeout_ms: numberOf(values, 'timeout_ms'), parameters: schemaFrom(values, before.parameters),
+  timeout_ms: numberOf(values, 'timeout_ms'), parameters: schemaFrom(values),
 });
 
 const headersOf = (values) => rowsOf(values, 'headers', 'name', (at) => ({ name: textOf(values, `${at}.name`), value: textOf(values, `${at}.value`) }));
+
+export const headerNames = (values) => headersOf(values).map(({ name }) => name);
 
 /** What to send of the headers: new and changed ones, and `null` for each that is gone. */
 export function headersFrom(values, before) {

@@ -3,10 +3,10 @@ import { Area, Form, Secret } from '../form.js';
 import { html, useEffect, useRef, useState } from '../html.js';
 import { Badge, Confirm, Facts, Heading, Loaded, More, Note, Table, Time, useLoad, usePages } from '../parts.js';
 import { go, to, wentOn } from '../place.js';
-import { Unsaved } from '../unsaved.js';
+import { Unsaved, useEdition } from '../unsaved.js';
 import { canonical, objectOf, patchOf, withoutNulls } from '../values.js';
 import { words } from '../words.js';
-import { Fields, NEW, headersFrom, placed, settingsFrom } from './function_form.js';
+import { Fields, NEW, headerNames, headersFrom, placed, settingsFrom } from './function_form.js';
 import { sampleOf } from './parameters.js';
 
 const text = words.functions;
@@ -34,7 +34,7 @@ export function NewFunction() {
   const [made, setMade] = useState(null);
   const [isChanged, setIsChanged] = useState(false);
   const create = async (values) => {
-    const { parameters, ...settings } = settingsFrom(values, NEW);
+    const { parameters, ...settings } = settingsFrom(values);
     try {
       setMade(await call('POST', '/functions', { ...withoutNulls(settings), parameters, headers: headersFrom(values, []) }));
       // What is shown now is another page.
@@ -53,7 +53,7 @@ export function NewFunction() {
     <${Heading} title=${text.fresh} />
     <div class="editor" onInput=${() => setIsChanged(true)}>
       <${Form} act=${create} submit=${text.create}><${Fields} of=${NEW} /><//>
-      ${isChanged && html`<${Unsaved} asks=${words.agents.confirmLeave} />`}
+      ${isChanged && html`<${Unsaved} asks=${text.confirmLeave} />`}
     </div>`;
 }
 
@@ -68,7 +68,7 @@ function Actions({ its, reload }) {
   };
   const remove = async () => {
     await call('DELETE', path);
-    go(to('functions'));
+    go(to('functions'), { isSure: true });
   };
   const confirmRemove = { ...text.confirmRemove, title: text.confirmRemove.title(its.name) };
   return html`
@@ -81,32 +81,30 @@ function Actions({ its, reload }) {
 }
 
 function Settings({ its, reload }) {
-  const [form, setForm] = useState({ edition: 0, isChanged: false, said: '' });
+  const form = useEdition(its);
   const save = async (values) => {
-    const { parameters, ...settings } = settingsFrom(values, its);
-    const before = Object.fromEntries(Object.keys(settings).map((name) => [name, its[name]]));
+    const { base } = form;
+    const { parameters, ...settings } = settingsFrom(values);
+    const done = form.saving({ ...base, ...settings, parameters, header_names: headerNames(values) });
+    const before = Object.fromEntries(Object.keys(settings).map((name) => [name, base[name]]));
     const patch = patchOf(before, settings);
     // It is replaced as a whole.
-    if (canonical(parameters) !== canonical(its.parameters)) patch.parameters = parameters;
-    const headers = headersFrom(values, its.header_names);
+    if (canonical(parameters) !== canonical(base.parameters)) patch.parameters = parameters;
+    const headers = headersFrom(values, base.header_names);
     if (Object.keys(headers).length) patch.headers = headers;
-    if (!Object.keys(patch).length) return setForm((now) => ({ ...now, isChanged: false, said: words.agents.unchanged }));
-    try {
-      await call('PATCH', `/functions/${its.id}`, patch);
-    } catch (error) {
-      throw placed(error, values);
-    }
+    if (!Object.keys(patch).length) return done(base, words.agents.unchanged);
+    const saved = await call('PATCH', `/functions/${its.id}`, patch).catch((error) => { throw placed(error, values); });
     await reload();
-    return setForm(({ edition }) => ({ edition: edition + 1, isChanged: false, said: words.saved }));
+    return done(saved, words.saved);
   };
   return html`
     <section class="stack" aria-labelledby="settings">
       <h2 id="settings">${text.settings}</h2>
-      <div class="editor" onInput=${() => !form.isChanged && setForm((now) => ({ ...now, isChanged: true, said: '' }))}>
-        <${Form} key=${form.edition} act=${save} submit=${words.save}><${Fields} of=${its} />
+      <div class="editor" onInput=${form.type}>
+        <${Form} key=${form.edition} act=${save} submit=${words.save}><${Fields} of=${form.shown} />
           <p class="hint" role="status">${form.isChanged ? words.agents.unsaved : form.said}</p>
         <//>
-        ${form.isChanged && html`<${Unsaved} asks=${words.agents.confirmLeave} />`}
+        ${form.isChanged && html`<${Unsaved} asks=${text.confirmLeave} />`}
       </div>
     </section>`;
 }

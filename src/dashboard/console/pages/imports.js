@@ -1,7 +1,7 @@
 import { call, query } from '../api.js';
 import { count } from '../format.js';
-import { html, useEffect, useRef } from '../html.js';
-import { whileSeen } from '../live.js';
+import { html } from '../html.js';
+import { useEvery } from '../live.js';
 import { Badge, Choice, Facts, Heading, Loaded, More, Progress, Table, Time, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
@@ -9,32 +9,8 @@ import { words } from '../words.js';
 const text = words.imports;
 const KINDS = ['contacts', 'dnc'];
 const STATUSES = ['running', 'completed', 'failed'];
-const POLL_MS = 5_000;
 /** Refused rows that a page lists; a file has the others. */
 const SHOWN = 50;
-
-/** Imports tell of themselves by no event: while `isWanted`, `act` is done every five seconds, as long as somebody looks. */
-export function usePoll(isWanted, act) {
-  const latest = useRef(act);
-  latest.current = act;
-  useEffect(() => {
-    if (!isWanted) return undefined;
-    let [timer, turn] = [null, 0];
-    const begin = () => {
-      const mine = ++turn;
-      const again = () => { timer = setTimeout(run, POLL_MS); };
-      const run = async () => {
-        await latest.current();
-        if (mine === turn) again();
-      };
-      again();
-    };
-    return whileSeen(begin, () => {
-      turn += 1;
-      clearTimeout(timer);
-    });
-  }, [isWanted]);
-}
 
 export const isRunning = ({ status }) => status === 'running';
 
@@ -99,7 +75,8 @@ export function Imports() {
   const asked = Object.fromEntries(['kind', 'status', 'campaign_id'].map((name) => [name, place.value.query.get(name) ?? '']));
   const { kind, status, campaign_id: campaign } = asked;
   const pages = usePages((cursor) => call('GET', `/imports${query({ ...asked, cursor, limit: 50 })}`), [kind, status, campaign]);
-  usePoll(Boolean(pages.data?.some(isRunning)), pages.reload);
+  // No event tells of imports.
+  useEvery(pages.reload, 5_000, Boolean(pages.data?.some(isRunning)));
   const filter = (name, values, label) => html`
     <${Choice} id=${name} label=${text.filters[name]} value=${asked[name]} options=${[['', text.any], ...values.map((value) => [value, label(value)])]}
       onChange=${(value) => go(to('imports', '', { ...asked, [name]: value }), { replace: true })} />`;
@@ -123,7 +100,7 @@ async function load(id) {
 
 export function Import({ id }) {
   const loaded = useLoad(() => load(id), [id]);
-  usePoll(Boolean(loaded.data && isRunning(loaded.data.job)), loaded.reload);
+  useEvery(loaded.reload, 5_000, Boolean(loaded.data && isRunning(loaded.data.job)));
   return html`
     <${Loaded} of=${loaded} isPage>${({ job, campaign }) => html`
       <${Heading} title=${text.titleOf(text.kind(job.kind))}><${Badge} of=${job.status} /><//>

@@ -1,8 +1,9 @@
 // What can be done with a call while it lasts.
 import { call } from '../api.js';
 import { html, useId, useState } from '../html.js';
-import { Confirm, useAct } from '../parts.js';
+import { Confirm, useAct, useLoad } from '../parts.js';
 import { words } from '../words.js';
+import { agentIn } from './call_facts.js';
 
 const text = words.call;
 
@@ -34,10 +35,12 @@ function Tell({ act, asks: { label, hint, button, done }, ...rest }) {
     </form>`;
 }
 
-export function LiveTools({ session: { id, phase }, agent }) {
+export function LiveTools({ session, agent }) {
+  const { id, phase } = session;
   const [asks, setAsks] = useState(false);
   const post = (verb, body) => call('POST', `/sessions/${id}/${verb}`, body);
-  const own = agent?.transfer?.number;
+  const { data: its } = useLoad(() => agentIn(session, agent), [id]);
+  const own = its?.transfer?.number;
   const transfer = { ...text.transfer, hint: own ? `${text.transfer.hint}. ${text.transfer.own(own)}` : text.transfer.hint };
   return html`
     <section class="stack panel tools" aria-labelledby="tools">

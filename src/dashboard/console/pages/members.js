@@ -120,7 +120,10 @@ function InvitationList({ pages, sent, done }) {
 
 function ChangeWorkspace({ workspace, countries, close, done }) {
   const act = async (values) => {
-    await ask('PATCH', own(), Object.fromEntries(values));
+    // What somebody else has changed meanwhile stays.
+    const changes = [...values].filter(([name, value]) => value !== workspace[name]);
+    if (!changes.length) return;
+    await ask('PATCH', own(), Object.fromEntries(changes));
     // Its name stands in the frame too.
     me.value = await ask('GET', '/me');
     await done(text.workspace.changed);

@@ -2,10 +2,11 @@ import { call, currency, mayWrite, query } from '../api.js';
 import { html, useRef, useState } from '../html.js';
 import { count, money } from '../format.js';
 import { useEvery } from '../live.js';
-import { Badge, Choice, Confirm, Facts, Heading, Loaded, More, Note, Table, Time, useLoad, usePages } from '../parts.js';
+import { Badge, Choice, Confirm, Facts, Heading, Loaded, More, Note, Table, Time, Typed, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
 import { PairFacts } from './pairs.js';
+import { exact } from './pieces.js';
 import { Arrive, SendEmail, SendSms } from './send_message.js';
 
 const text = words.messages;
@@ -29,8 +30,6 @@ const REPORTS_MS = 15 * 60 * 1_000;
 /** Characters of a text in the list. */
 const MOST_SHOWN = 120;
 
-const seconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const exactly = (iso) => seconds.format(new Date(iso));
 const kindOf = (query) => (query.get('kind') === 'email' ? 'email' : 'sms');
 const Status = ({ of, kind }) => html`<${Badge} of=${of === 'sent' && kind === 'email' ? 'completed' : SHADES[of] ?? of}>${words.status(of)}<//>`;
 const cut = (whole) => (whole.length > MOST_SHOWN ? `${whole.slice(0, MOST_SHOWN)}…` : whole);
@@ -105,10 +104,7 @@ export function Messages() {
     <div class="filters">
       ${filter('status', ['status', STATUSES[kind], words.status])}
       ${Object.entries(FILTERS[kind]).filter(([name]) => name !== 'to').map(([name, of]) => filter(name, of))}
-      <div class="field">
-        <label for="to">${text.filters.to[kind]}</label>
-        <input id="to" key=${kind} type="search" value=${asked.to} maxlength="254" autocomplete="off" onChange=${({ target }) => look('to')(target.value)} />
-      </div>
+      <${Typed} key="to" id="to" type="search" label=${text.filters.to[kind]} value=${asked.to} maxlength="254" autocomplete="off" onChange=${look('to')} />
     </div>
     <${Loaded} of=${pages}>${(messages) => messages.length
       ? html`<${Table} label=${text.kinds[kind]} columns=${Object.values(text.columns[kind])} rows=${messages.map(row)} /><${More} next=${pages.next} />`
@@ -196,7 +192,7 @@ export function Message({ id }) {
         </section>
         <section class="stack tight"><h2>${text.timeline}</h2>
           <ol class="timeline dated">${momentsOf(message, kind).map(([what, at]) => html`
-            <li key=${what}><${Time} of=${at} format=${exactly} /><strong>${what}</strong></li>`)}</ol>
+            <li key=${what}><${Time} of=${at} format=${exact} /><strong>${what}</strong></li>`)}</ol>
         </section>
       </div>
       <${PairFacts} title=${text.metadata} of=${message.metadata} />`}<//>`;

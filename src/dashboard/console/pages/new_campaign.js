@@ -1,14 +1,18 @@
 // A new campaign, step by step. From the first step on it is a draft that the API keeps, and the address names it: a reload, a bookmark or a
 // colleague goes on where it was left.
 import { ask, call, mayWrite } from '../api.js';
-import { count, time } from '../format.js';
+import { count } from '../format.js';
 import { Form } from '../form.js';
 import { html, useEffect, useRef, useState } from '../html.js';
+import { useEvery } from '../live.js';
 import { Confirm, Heading, Loaded, useAct, useLoad } from '../parts.js';
 import { go, place, to, wentOn } from '../place.js';
+import { Unsaved } from '../unsaved.js';
+import { merged } from '../values.js';
 import { words } from '../words.js';
+import { asksStart } from './campaign.js';
 import { Moment, momentOf } from './hours.js';
-import { ImportTable, isRunning, usePoll } from './imports.js';
+import { ImportTable, isRunning } from './imports.js';
 import { Outlook } from './outlook.js';
 import { Rules, rulesOf, surroundings } from './rules.js';
 import { Upload, isSending } from './upload.js';
@@ -26,44 +30,59 @@ const FRESH = {
 };
 const LISTED = 20;
 
-/** The last change that is on its way: what is looked at next looks at it, too. */
-let keeping = Promise.resolve();
+/** The last change of a draft, by its path: what is looked at next waits for it. */
+const keeping = new Map();
 
 const at = (id, step) => to('campaigns', 'new', { id, step });
 
+/** A choice that is missing is asked for when the person goes on. */
+const isFit = ({ willValidate, validity, localName }) => !willValidate || validity.valid || (validity.valueMissing && localName === 'select');
+
 /**
- * Keeps what is written in a form, a moment after it was: `read(values)` makes the patch, and null is nothing new. Answers what to put on the
- * form, `saved()` which does it at once, and what to tell.
+ * Keeps what is written in a form, a moment after it was: `read(values, before)` makes the patch, and null is nothing new. `before` is the
+ * campaign as this form has read and written it: what a colleague changes meanwhile is not taken back. Answers what to put on the form,
+ * `saved()` which does it at once, what to tell, and whether something would be lost.
  */
-function useKept(path, read, changed) {
-  const [said, say] = useState('');
+function useKept(campaign, read, changed) {
+  const path = `/campaigns/${campaign.id}`;
+  const [state, setState] = useState({ said: '', isUnsaved: false });
   const latest = useRef(null);
-  latest.current = { read, changed };
-  const mine = useRef({ timer: null, form: null, queue: Promise.resolve(), base: `/t/${encodeURIComponent(place.value.slug)}/${place.value.env}` });
+  latest.current = changed;
+  const mine = useRef({
+    timer: null, form: null, hasFailed: false, queue: Promise.resolve(), before: campaign,
+    base: `/t/${encodeURIComponent(place.value.slug)}/${place.value.env}`,
+  });
   const send = (values) => {
     const { current } = mine;
     clearTimeout(current.timer);
     current.timer = null;
     const turn = current.queue.then(async () => {
-      const patch = latest.current.read(values);
-      if (patch) latest.current.changed(await ask('PATCH', current.base + path, patch));
+      const patch = read(values, current.before);
+      if (!patch) return;
+      const answer = await ask('PATCH', current.base + path, patch);
+      current.before = merged(current.before, patch);
+      latest.current(answer);
     });
+    const tell = (error) => {
+      current.hasFailed = Boolean(error);
+      setState({ said: error ? text.notKept(error.message) : text.kept, isUnsaved: current.hasFailed });
+    };
+    turn.then(() => tell(null), tell);
     current.queue = turn.catch(() => {});
-    keeping = current.queue;
+    keeping.set(path, turn);
     return turn;
   };
   const keep = () => {
     const { form } = mine.current;
-    // A choice that is missing is asked for when the person goes on.
-    const isFit = ({ willValidate, validity, localName }) => !willValidate || validity.valid || (validity.valueMissing && localName === 'select');
-    if (![...form.elements].every(isFit)) return;
-    send(new FormData(form)).then(() => say(text.kept), (error) => say(text.notKept(error.message)));
+    mine.current.timer = null;
+    if ([...form.elements].every(isFit)) send(new FormData(form));
+    else setState({ said: text.notFit, isUnsaved: true });
   };
   const after = (ms) => ({ currentTarget }) => {
     mine.current.form = currentTarget;
     clearTimeout(mine.current.timer);
     mine.current.timer = setTimeout(keep, ms);
-    say('');
+    setState({ said: '', isUnsaved: mine.current.hasFailed || ![...currentTarget.elements].every(isFit) });
   };
   useEffect(() => {
     const guard = (event) => { if (mine.current.timer) event.preventDefault(); };
@@ -73,19 +92,22 @@ function useKept(path, read, changed) {
       if (mine.current.timer) keep();
     };
   }, []);
-  return { form: { onInputCapture: after(REST_MS), onChange: after(DRAWN_MS) }, saved: send, said };
+  return { form: { onInputCapture: after(REST_MS), onChange: after(DRAWN_MS) }, saved: send, ...state };
 }
 
-/** A step that is a form: what is written is kept, and the button leads to the next one. */
+/** A step that is a form: what is written is kept, and the button leads to the next one. `children`: draws the fields of the campaign. */
 function Written({ campaign, read, changed, next, children }) {
-  const kept = useKept(`/campaigns/${campaign.id}`, (values) => read(values, campaign), changed);
+  // As it was when the step was opened: nothing is drawn over what is written.
+  const [first] = useState(campaign);
+  const kept = useKept(first, read, changed);
   const act = async (values) => {
     await kept.saved(values);
-    go(at(campaign.id, next));
+    go(at(campaign.id, next), { isSure: true });
   };
   return html`
-    <${Form} act=${act} submit=${text.next[next]} ...${kept.form}>${children}<//>
-    <p class="hint" role="status">${kept.said}</p>`;
+    <${Form} act=${act} submit=${text.next[next]} ...${kept.form}>${children(first)}<//>
+    <p class="hint" role="status">${kept.said}</p>
+    ${kept.isUnsaved && html`<${Unsaved} asks=${text.leave} isView />`}`;
 }
 
 function First() {
@@ -100,10 +122,7 @@ function First() {
 
 function Contacts({ campaign, reload }) {
   const imports = useLoad(() => call('GET', `/imports?campaign_id=${campaign.id}&limit=${LISTED}`), [campaign.id]);
-  usePoll(Boolean(imports.data?.data.some(isRunning)), async () => {
-    await imports.reload();
-    await reload();
-  });
+  useEvery(() => Promise.all([imports.reload(), reload()]), 5_000, Boolean(imports.data?.data.some(isRunning)));
   const { total } = campaign.counts;
   return html`
     <p>${total ? html`<strong>${text.contacts(count(total))}</strong> <a href=${to('campaigns', campaign.id)}>${text.seeContacts}</a>` : text.noContacts}</p>
@@ -120,14 +139,11 @@ function Start({ campaign, isReady }) {
   const [isLater, setIsLater] = useState(Boolean(campaign.schedule.starts_at));
   const [asks, setAsks] = useState(null);
   const path = `/campaigns/${campaign.id}`;
-  const { name, counts, channel } = campaign;
   const act = async (values) => {
     const starts = isLater ? momentOf(values, 'schedule.starts_at', campaign.schedule.starts_at) : null;
-    const { confirmStart } = words.campaign;
-    const asked = starts ? text.confirmArm : confirmStart;
     setAsks({
       isDanger: false,
-      asks: { ...asked, title: asked.title(name), text: asked.text(count(counts.total), place.value.env, channel, starts && time(starts)) },
+      asks: asksStart(campaign, starts),
       act: async () => {
         if (starts !== campaign.schedule.starts_at) await call('PATCH', path, { schedule: { starts_at: starts } });
         await call('POST', `${path}/start`, undefined);
@@ -151,8 +167,12 @@ function Start({ campaign, isReady }) {
 
 function Check({ campaign, about, reload }) {
   const loaded = useLoad(async () => {
-    await keeping;
-    return call('POST', `/campaigns/${campaign.id}/preflight`, undefined);
+    const path = `/campaigns/${campaign.id}`;
+    await keeping.get(path)?.catch((error) => {
+      keeping.delete(path); // it is told once
+      throw new Error(text.lost(error.message));
+    });
+    return call('POST', `${path}/preflight`, undefined);
   }, [campaign.id]);
   const [run, busy] = useAct();
   const again = () => run(async () => { await Promise.all([loaded.reload(), reload()]); });
@@ -205,9 +225,10 @@ function Draft({ id, step }) {
         return html`<${Heading} title=${title} /><p class="notice">${text.started} <a href=${to('campaigns', id)}>${text.itsPage}</a></p>`;
       }
       const parts = {
-        who: () => html`<${Written} campaign=${campaign} read=${whoOf} changed=${changed} next="contacts"><${Who} campaign=${campaign} /><//>`,
+        who: () => html`<${Written} campaign=${campaign} read=${whoOf} changed=${changed} next="contacts">${(first) => html`<${Who} campaign=${first} />`}<//>`,
         contacts: () => html`<${Contacts} campaign=${campaign} reload=${loaded.reload} />`,
-        rules: () => html`<${Written} campaign=${campaign} read=${rulesOf} changed=${changed} next="check"><${Rules} campaign=${campaign} about=${about} /><//>`,
+        rules: () => html`
+          <${Written} campaign=${campaign} read=${rulesOf} changed=${changed} next="check">${(first) => html`<${Rules} campaign=${first} about=${about} />`}<//>`,
         check: () => html`<${Check} campaign=${campaign} about=${about} reload=${loaded.reload} />`,
       };
       return html`

@@ -5,13 +5,13 @@ import { html, useState } from '../html.js';
 import { Loaded, Note } from '../parts.js';
 import { go, to } from '../place.js';
 import { words } from '../words.js';
-import { everything, written } from './lines.js';
+import { everything, voices as allVoices } from '../lists.js';
+import { variablesOf } from './definition.js';
+import { written } from './lines.js';
 import { Pairs, pairsOf } from './pairs.js';
 
 const text = words.rooms;
 const ask = text.form;
-/** So many are offered. */
-const MOST = 500;
 const A_DAY = '86400';
 /** Variables of an agent that get a field of their own. */
 const MOST_FIELDS = 20;
@@ -21,15 +21,12 @@ const prefix = 'variables.';
 
 /** What a room is made of. */
 export async function loadParts() {
-  const [agents, voices] = await Promise.all([everything('/agents', MOST), everything('/voices', MOST)]);
-  return { agents, voices: voices.filter(({ status }) => status === 'ready') };
+  const [agents, voices] = await Promise.all([everything('/agents'), allVoices()]);
+  return { agents, voices };
 }
 
-/** What the agent's words leave open: `{{name}}`. */
-export function variablesOf(agent) {
-  const found = [...JSON.stringify(agent ?? {}).matchAll(/\{\{\s*([^{}|"\\]{1,40}?)\s*(?:\|[^{}]*)?\}\}/g)].map(([, name]) => name);
-  return [...new Set(found)].filter((name) => !PARTICIPANT.includes(name)).slice(0, MOST_FIELDS);
-}
+/** What the agent's words leave open. */
+const openIn = (agent) => variablesOf(agent).filter((name) => !PARTICIPANT.includes(name)).slice(0, MOST_FIELDS);
 
 const numberOf = (values, name) => (values.get(name) ? Number(values.get(name)) : null);
 
@@ -62,7 +59,7 @@ const optionsOf = (known) => [['', ask.agentsOwn], ...Object.entries(known)];
 
 function Fields({ agents, voices, close }) {
   const [chosen, setChosen] = useState(agents[0].id);
-  const names = variablesOf(agents.find(({ id }) => id === chosen));
+  const names = openIn(agents.find(({ id }) => id === chosen));
   return html`
     <${FormDialog} title=${text.create} act=${(values) => create(values, names)} submit=${text.created} close=${close}>
       <${Select} name="agent_id" label=${ask.agent} options=${agents.map(({ id, name }) => [id, name])} defaultValue=${chosen}

@@ -4,6 +4,7 @@ import { Check, Field, Form } from '../form.js';
 import { html, useState } from '../html.js';
 import { Heading } from '../parts.js';
 import { go, place, to } from '../place.js';
+import { Unsaved } from '../unsaved.js';
 import { words } from '../words.js';
 import { Samples, bytesOf, check, formOf, sizeOf, useTakes } from './samples.js';
 
@@ -23,7 +24,7 @@ export function NewVoice() {
     try {
       const texts = { name: values.get('name').trim(), language: values.get('language').trim(), consent_attested: 'true' };
       const voice = await call('POST', '/voices/clones', formOf(samples.takes, texts));
-      go(to('voices', voice.id));
+      go(to('voices', voice.id), { isSure: true });
     } catch (error) {
       throw error.code === 'not_configured' ? new ApiError(text.form.notConfigured) : error;
     } finally {
@@ -41,5 +42,6 @@ export function NewVoice() {
         <${Samples} of=${samples} />
         <${Check} name="consent_attested" label=${text.form.consent} hint=${text.form.consentHint} value="true" />
         ${isSending && html`<${Sending} takes=${samples.takes} />`}
-      <//>`}`;
+      <//>`}
+    ${samples.isUnsent && html`<${Unsaved} asks=${text.confirmLeave} />`}`;
 }

@@ -2,13 +2,15 @@ import { call, mayWrite, query } from '../api.js';
 import { Area, Field, FormDialog, Select } from '../form.js';
 import { count, percent } from '../format.js';
 import { html, useState } from '../html.js';
+import { everything } from '../lists.js';
 import { useLive } from '../live.js';
 import { Badge, Confirm, Facts, Heading, Loaded, More, Table, Time, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
+import { changesOf } from '../values.js';
 import { words } from '../words.js';
 import { AtOnce } from './at_once.js';
 import { Incoming } from './incoming.js';
-import { choices, everything, inEnv, written } from './lines.js';
+import { choices, inEnv, written } from './lines.js';
 import { Tabs } from './pieces.js';
 import { SendCode, VerifiedNumbers } from './verified_numbers.js';
 
@@ -92,31 +94,38 @@ export function Numbers() {
 
 async function load(id) {
   const path = `/numbers/${encodeURIComponent(id)}`;
-  const [number, stats, given] = await Promise.all([call('GET', path), call('GET', `${path}/stats`), loadChoices()]);
-  return { number, stats, given };
+  const [number, stats] = await Promise.all([call('GET', path), call('GET', `${path}/stats`)]);
+  return { number, stats };
+}
+
+function Edit({ number, given, reload, close }) {
+  // As it was when the form was opened: what somebody else changes meanwhile stays.
+  const [before] = useState(number);
+  const act = async (values) => {
+    const patch = changesOf(before, settingsOf(values));
+    if (patch) await call('PATCH', `/numbers/${before.id}`, patch);
+    await reload();
+  };
+  return html`
+    <${FormDialog} title=${text.editing(before.phone_number)} act=${act} submit=${words.save} close=${close}>
+      <${Settings} number=${before} given=${given} />
+    <//>`;
 }
 
 /** What may be done with a number, and what is asked before it. */
 function Actions({ number, given, reload }) {
   const [dialog, setDialog] = useState(null);
   const close = () => setDialog(null);
-  const change = async (values) => {
-    await call('PATCH', `/numbers/${number.id}`, settingsOf(values));
-    await reload();
-  };
   const remove = async () => {
     await call('DELETE', `/numbers/${number.id}`);
     go(to('numbers'));
   };
   return html`
     <div class="actions left">
-      <button class="button" onClick=${() => setDialog('edit')}>${words.edit}</button>
+      <button class="button" disabled=${!given} onClick=${() => setDialog('edit')}>${words.edit}</button>
       <button class="button quiet danger" onClick=${() => setDialog('remove')}>${words.remove}</button>
     </div>
-    ${dialog === 'edit' && html`
-      <${FormDialog} title=${text.editing(number.phone_number)} act=${change} submit=${words.save} close=${close}>
-        <${Settings} number=${number} given=${given} />
-      <//>`}
+    ${dialog === 'edit' && html`<${Edit} number=${number} given=${given} reload=${reload} close=${close} />`}
     ${dialog === 'remove' && html`
       <${Confirm} asks=${{ ...text.removing, title: text.removing.title(number.phone_number) }} act=${remove} close=${close} />`}`;
 }
@@ -146,16 +155,18 @@ const Live = ({ number, reload }) => html`
 
 function NumberPage({ id }) {
   const loaded = useLoad(() => load(id), [id]);
+  const given = useLoad(loadChoices, []);
   useLive(concerns, loaded.reload, 5_000);
+  const { agents = [], trunks = [] } = given.data ?? {};
   return html`
-    ${loaded.error && !loaded.data && html`<${Heading} title=${text.title} />`}
-    <${Loaded} of=${loaded} isPage>${({ number, stats, given }) => html`
+    <${Loaded} of=${loaded} isPage>${({ number, stats }) => html`
       <${Heading} title=${number.phone_number}><${Use} of=${number} /><//>
-      ${mayWrite() && html`<${Actions} number=${number} given=${given} reload=${loaded.reload} />`}
+      ${given.error && html`<p class="error block" role="alert">${given.error.message}</p>`}
+      ${mayWrite() && html`<${Actions} number=${number} given=${given.data} reload=${loaded.reload} />`}
       <${Facts} of=${[
         [text.fields.label, number.label],
-        [text.fields.agent, html`<${Named} page="agents" id=${number.agent_id} among=${given.agents} none=${text.nobody} />`],
-        [text.fields.trunk, html`<${Named} page="trunks" id=${number.trunk_id} among=${given.trunks} none=${text.noTrunk} />`],
+        [text.fields.agent, html`<${Named} page="agents" id=${number.agent_id} among=${agents} none=${text.nobody} />`],
+        [text.fields.trunk, html`<${Named} page="trunks" id=${number.trunk_id} among=${trunks} none=${text.noTrunk} />`],
         [text.fields.withoutAgent, text.otherwise(number.inbound.without_agent)],
         [text.fields.withoutSlot, text.otherwise(number.inbound.without_slot)],
         [text.fields.language, number.inbound.language],

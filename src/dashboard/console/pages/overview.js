@@ -1,8 +1,8 @@
-import { ask, call, isOwner, query } from '../api.js';
+import { ask, call, isOwner, mayWrite, query } from '../api.js';
 import { html } from '../html.js';
 import { count, money, nameOf, percent, time } from '../format.js';
 import { Bars } from '../graph.js';
-import { useLive } from '../live.js';
+import { useEvery, useLive } from '../live.js';
 import { Badge, Heading, Loaded, Progress, Table, Time, useLoad } from '../parts.js';
 import { place, to } from '../place.js';
 import { words } from '../words.js';
@@ -10,6 +10,7 @@ import { words } from '../words.js';
 const text = words.overview;
 const SHOWN = 10;
 const MOST = 100;
+const QUIET_MS = 30_000;
 const PERIODS = ['24h', '30d'];
 
 /** So many failures in a row are worth a look, though nothing is suspended yet. */
@@ -117,7 +118,7 @@ const Campaigns = ({ campaigns }) => campaigns.length
       })} />`
   : html`<p class="muted">${text.noCampaigns}</p>`;
 
-const Figure = ({ title, value, hint, href }) => html`
+export const Figure = ({ title, value, hint, href }) => html`
   <section class="figure panel"><h2>${href ? html`<a href=${href}>${title}</a>` : title}</h2>
     <p class="value">${value}</p>${hint && html`<p class="hint">${hint}</p>`}
   </section>`;
@@ -172,10 +173,15 @@ export function Overview() {
   const stats = useLoad(() => Promise.all(PERIODS.map((period) => call('GET', `/sessions/stats?period=${period}`))), []);
   useLive(() => true, loaded.reload, 5_000);
   useLive(({ type }) => type.startsWith('session.'), stats.reload, 20_000);
+  // A trunk fails, and hours pass, without an event.
+  useEvery(loaded.reload, QUIET_MS);
+  useEvery(stats.reload, QUIET_MS);
   return html`
     <${Heading} title=${text.title} />
     <${Loaded} of=${loaded}>${(data) => html`
-      ${data.isNew && html`<p class="notice"><strong>${text.start}</strong> ${text.firstSteps} <a href="/docs">${text.docs}</a></p>`}
+      ${data.isNew && html`<p class="notice"><strong>${text.start}</strong> ${text.firstSteps}${' '}
+        ${mayWrite() && html`<a href=${to('agents', 'new')}>${words.agents.fresh}</a> <a href=${to('campaigns', 'new')}>${words.campaigns.create}</a>${' '}`}
+        <a href="/docs">${text.docs}</a></p>`}
       <section class="stack tight" aria-labelledby="alarms"><h2 id="alarms">${text.alarms}</h2><${Alarms} found=${alarms(data)} /></section>
       <${Figures} data=${data} day=${stats.data?.[0]} />
       <div class="periods"><${Loaded} of=${stats}>${(periods) => periods.map((one) => html`<${Period} key=${one.period} stats=${one} currency=${data.credits.currency} />`)}<//></div>

@@ -7,15 +7,20 @@ import { words } from '../words.js';
 
 const text = words.pairs;
 
+/** A line's name and value; null, if it is no pair. */
+export function pairOf(line) {
+  const at = line.indexOf('=');
+  return at < 1 ? null : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+}
+
 /** What was written as an object. What cannot be read is said at the field. */
 export function pairsOf(values, field) {
   const pairs = new Map();
   for (const line of (values.get(field) ?? '').split('\n').map((line) => line.trim()).filter(Boolean)) {
-    const at = line.indexOf('=');
-    const name = line.slice(0, at).trim();
-    if (at < 1) throw new ApiError(text.notPair(line), { param: field });
+    const [name, value] = pairOf(line) ?? [];
+    if (!name) throw new ApiError(text.notPair(line), { param: field });
     if (pairs.has(name)) throw new ApiError(text.twice(name), { param: field });
-    pairs.set(name, line.slice(at + 1).trim());
+    pairs.set(name, value);
   }
   return Object.fromEntries(pairs);
 }

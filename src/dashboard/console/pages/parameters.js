@@ -12,6 +12,9 @@ const MOST = 50;
 
 export const NONE = { type: 'object', properties: {}, additionalProperties: false };
 
+/** A field that nobody sees: whether parameters that are not listed are let through stays as it was. */
+const OTHERS = 'parameters.others';
+
 const has = (value, allowed) => isObject(value) && Object.keys(value).every((name) => allowed.includes(name));
 const areTexts = (value) => Array.isArray(value) && value.every((one) => typeof one === 'string' && one.trim() === one && one && !one.includes('\n'));
 
@@ -43,8 +46,8 @@ function propertyFrom(values, at) {
   };
 }
 
-/** The schema that the form says. `before` is the one that its fields began with. */
-export function schemaFrom(values, before) {
+/** The schema that the form says. */
+export function schemaFrom(values) {
   if (values.has('parameters')) return objectOf(values, 'parameters');
   const rows = rowsOf(values, 'parameters', 'name', (at) => ({
     name: textOf(values, `${at}.name`), property: propertyFrom(values, at), isRequired: values.has(`${at}.required`),
@@ -52,11 +55,10 @@ export function schemaFrom(values, before) {
   const twice = rows.findIndex(({ name }, n) => rows.findIndex((other) => other.name === name) < n);
   if (twice >= 0) throw new ApiError(text.twice, { param: `parameters[${twice}].name` });
   const required = rows.filter(({ isRequired }) => isRequired).map(({ name }) => name);
-  // Whether others are let through stays as it was.
-  const { additionalProperties } = simple(before) ? before : NONE;
+  const others = values.get(OTHERS);
   return {
     type: 'object', properties: Object.fromEntries(rows.map(({ name, property }) => [name, property])), ...(required.length && { required }),
-    ...(additionalProperties !== undefined && { additionalProperties }),
+    ...(others && { additionalProperties: others === 'true' }),
   };
 }
 
@@ -80,7 +82,7 @@ export function Parameters({ schema }) {
   const turn = () => {
     const values = new FormData(place.current.closest('form'));
     try {
-      const written = schemaFrom(values, now.schema);
+      const written = schemaFrom(values);
       const isSimple = Boolean(simple(written));
       setNow({ schema: written, isText: !now.isText || !isSimple, said: now.isText && !isSimple ? text.notSimple : '' });
     } catch (error) {
@@ -90,6 +92,7 @@ export function Parameters({ schema }) {
   return html`
     <fieldset class="stack" ref=${place} onInput=${() => now.said && setNow({ ...now, said: '' })}><legend>${text.label.parameters}</legend>
       <p class="hint">${text.parametersAbout}</p>
+      ${!now.isText && html`<input type="hidden" name=${OTHERS} value=${now.schema.additionalProperties} />`}
       ${now.isText
         ? html`<${Area} key="text" name="parameters" label=${text.asSchema} hint=${text.hint.parameters} rows="14" class="mono" spellcheck=${false} defaultValue=${JSON.stringify(now.schema, null, 2)} />`
         : html`<${Rows} key="fields" name="parameters" label=${text.label['parameters[]']} add=${text.addParameter} values=${simple(now.schema)} isOrdered=${false} most=${MOST}

@@ -7,6 +7,7 @@ import { html, useEffect, useRef, useState } from '../html.js';
 import { Loaded, Progress, Table, useLoad } from '../parts.js';
 import { place, to } from '../place.js';
 import { words } from '../words.js';
+import { numberOf } from './calls.js';
 import { whoOf } from './overview.js';
 
 const text = words.compliance.person;
@@ -23,7 +24,7 @@ const MOST_PAUSES = 30;
 function whomOf(typed) {
   const whom = typed.trim();
   if (whom.includes('@')) return { email: whom.toLowerCase() };
-  const number = whom.replace(/[\s()./-]/g, '');
+  const number = numberOf(whom);
   if (!/^\+\d{2,15}$/.test(number)) throw new ApiError(text.badNumber, { param: 'person' });
   return { number };
 }

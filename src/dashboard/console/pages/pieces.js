@@ -1,10 +1,8 @@
 // Small parts that the pages of webhooks and events share.
-import { html, useEffect, useRef } from '../html.js';
-import { whileSeen } from '../live.js';
+import { html } from '../html.js';
 import { to } from '../place.js';
 import { words } from '../words.js';
 
-const POLL_MS = 5_000;
 /** Characters of a body that are drawn. */
 const MOST_SHOWN = 100_000;
 const LONGEST_URL = 100;
@@ -24,9 +22,6 @@ const second = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeSty
 /** To the second: events and attempts follow each other closely. */
 export const exact = (iso) => second.format(new Date(iso));
 
-/** The API's own words, where they stand alone. */
-export const sentence = (said) => said[0].toUpperCase() + said.slice(1);
-
 /** An address may have 2,000 characters. */
 export const shortUrl = (url) => (url.length > LONGEST_URL ? `${url.slice(0, LONGEST_URL)}…` : url);
 
@@ -37,36 +32,6 @@ export function pretty(text) {
   } catch {
     return text;
   }
-}
-
-/** Reads again every few seconds while `isWanted()` and somebody looks: for what goes on without an event. */
-export function usePoll(isWanted, reload) {
-  const latest = useRef(null);
-  latest.current = { isWanted, reload };
-  useEffect(() => {
-    let [timer, isSeen] = [null, false];
-    const soon = () => { if (isSeen) timer ??= setTimeout(look, POLL_MS); };
-    const look = async () => {
-      timer = null;
-      if (latest.current.isWanted()) await latest.current.reload();
-      soon();
-    };
-    const open = () => {
-      isSeen = true;
-      soon();
-    };
-    return whileSeen(open, () => {
-      isSeen = false;
-      clearTimeout(timer);
-      timer = null;
-    });
-  }, []);
-}
-
-/** A moment as a `datetime-local` field writes it: in the browser's time zone, to the minute. */
-export function localInput(moment) {
-  const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
 }
 
 /** An event's type, which may be broken at its dots. */

@@ -118,7 +118,7 @@ export function Room({ id }) {
       <${Heading} title=${whoOf(room) ? text.one(whoOf(room)) : text.nameless}><${Status} of=${room.status} /><//>
       <${State} room=${room} />
       ${mayWrite() && html`<${Actions} room=${room} reload=${loaded.reload} />`}
-      ${isOpen(room) && html`<${Link} url=${room.room_url} />`}
+      ${isOpen(room) && mayWrite() && html`<${Link} url=${room.room_url} />`}
       <${Facts} of=${[
         [text.facts.agent, agent
           ? html`<a href=${to('agents', agent.id)}>${text.version(agent.name, room.agent_version)}</a>` : text.version(room.agent_id, room.agent_version)],

@@ -3,7 +3,7 @@ import { ask, call } from '../api.js';
 import { Area, Check, Field, Select } from '../form.js';
 import { html, useState } from '../html.js';
 import { place } from '../place.js';
-import { isObject, numberOf, same, someText } from '../values.js';
+import { changesOf, numberOf, someText } from '../values.js';
 import { words } from '../words.js';
 import { Hours, scheduleOf } from './hours.js';
 
@@ -16,19 +16,6 @@ export async function surroundings() {
     ask('GET', `/t/${encodeURIComponent(place.value.slug)}`), call('GET', '/concurrency'), call('GET', '/credits'),
   ]);
   return { zone: workspace.timezone, pace: concurrency.calls_per_second, currency: credits.currency, credits: credits.available_cents };
-}
-
-/** The merge patch that makes `before` into `after`, of which only what it names is looked at; null: nothing has changed. */
-export function patchOf(before, after) {
-  const patch = {};
-  for (const [name, value] of Object.entries(after)) {
-    const old = before[name] ?? null;
-    if (isObject(value) && isObject(old)) {
-      const part = patchOf(old, value);
-      if (part) patch[name] = part;
-    } else if (!same(old, value)) patch[name] = value;
-  }
-  return Object.keys(patch).length ? patch : null;
 }
 
 const options = (values, named) => values.map((value) => [value, named[value]]);
@@ -151,7 +138,7 @@ export function Rules({ campaign, about }) {
 /** What the fields say, as a merge patch; null: as it is. */
 export function rulesOf(values, campaign) {
   const isPhone = campaign.channel === 'phone';
-  return patchOf(campaign, {
+  return changesOf(campaign, {
     schedule: scheduleOf(values, campaign.schedule), pacing: pacingOf(values, isPhone), retry: retryOf(values), caps: capsOf(values),
     ...(isPhone && { voicemail: voicemailOf(values) }),
   });

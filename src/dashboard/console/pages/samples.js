@@ -41,14 +41,6 @@ export function useTakes() {
   const latest = useRef(takes);
   const count = useRef(0);
   latest.current = takes;
-  const isUnsent = takes.length > 0 || isBusy;
-  // Nobody says it all again because a tab was closed by mistake.
-  useEffect(() => {
-    if (!isUnsent) return undefined;
-    const ask = (event) => event.preventDefault();
-    addEventListener('beforeunload', ask);
-    return () => removeEventListener('beforeunload', ask);
-  }, [isUnsent]);
   useEffect(() => () => latest.current.forEach(({ url }) => URL.revokeObjectURL(url)), []);
   const made = (blob, rest) => ({ seconds: null, ...rest, blob, url: URL.createObjectURL(blob) });
   const add = (blob, rest) => setTakes((before) => [...before, made(blob, { key: ++count.current, ...rest })]);
@@ -56,6 +48,8 @@ export function useTakes() {
   const gone = ({ url }) => URL.revokeObjectURL(url);
   return {
     takes, isBusy, setIsBusy, add,
+    // Nobody says it all again because of a press on the wrong thing.
+    isUnsent: takes.length > 0 || isBusy,
     replace: (key, blob, rest) => change(key, (take) => { gone(take); return [made(blob, { ...take, ...rest })]; }),
     drop: (key) => change(key, (take) => { gone(take); return []; }),
     measured: (key, seconds) => change(key, (take) => [take.seconds === seconds ? take : { ...take, seconds }]),

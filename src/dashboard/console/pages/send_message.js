@@ -3,12 +3,14 @@ import { ApiError } from '../../common.js';
 import { call } from '../api.js';
 import { Area, Field, FormDialog, Select } from '../form.js';
 import { html, useState } from '../html.js';
+import { everything } from '../lists.js';
 import { go, place, to } from '../place.js';
 import { useLoad } from '../parts.js';
 import { words } from '../words.js';
-import { everything, written } from './lines.js';
+import { localOf } from './hours.js';
+import { numberOf } from './calls.js';
+import { written } from './lines.js';
 import { Pairs, pairsOf } from './pairs.js';
-import { localInput } from './pieces.js';
 import { segmentsOf } from './segments.js';
 
 const text = words.messages;
@@ -49,7 +51,7 @@ async function attachmentsOf(values) {
 
 function When() {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
-  const [now, last] = [new Date(), new Date(Date.now() + FURTHEST_DAYS * DAY_MS)].map(localInput);
+  const [now, last] = [new Date(), new Date(Date.now() + FURTHEST_DAYS * DAY_MS)].map(localOf);
   return html`<${Field} name="scheduled_at" label=${ask.at} hint=${ask.atHint(timeZone)} type="datetime-local" min=${now} max=${last} />`;
 }
 
@@ -62,12 +64,12 @@ const ownOf = (values) => ({ client_reference_id: written(values, 'client_refere
 /** `reply`: the message that is answered. */
 export function SendSms({ close, reply = null }) {
   const { env } = place.value;
-  const { data: numbers } = useLoad(() => everything('/numbers', MOST_NUMBERS), []);
+  const { data: numbers } = useLoad(() => everything('/numbers', { most: MOST_NUMBERS }), []);
   const [body, setBody] = useState('');
   const { segments, encoding } = segmentsOf(body);
   const send = async (values) => {
     const sent = await call('POST', '/sms_messages', {
-      to_number: values.get('to_number').replace(/[\s()./-]/g, ''), body: values.get('body'), from_number: written(values, 'from_number'),
+      to_number: numberOf(values.get('to_number')), body: values.get('body'), from_number: written(values, 'from_number'),
       scheduled_at: momentOf(values), ...ownOf(values),
     });
     go(to('messages', sent.id, { kind: 'sms' }));
@@ -119,7 +121,7 @@ export function SendEmail({ close }) {
 
 /** A text that comes in, played by the sandbox. `done` gets what became of it. */
 export function Arrive({ close, done }) {
-  const { data: numbers } = useLoad(() => everything('/numbers', MOST_NUMBERS), []);
+  const { data: numbers } = useLoad(() => everything('/numbers', { most: MOST_NUMBERS }), []);
   const arrive = async (values) => done(await call('POST', '/_sandbox/inbound_sms', {
     from_number: values.get('from_number').trim(), to_number: values.get('to_number').trim(), body: values.get('body'),
   }));

@@ -1,7 +1,7 @@
 // A talk with an agent in the page: a room made for it, joined by the scripts of the room's own page.
 import { Line } from '../../room/room-line.js';
 import { Meter, ask } from '../../room/room-sound.js';
-import { call } from '../api.js';
+import { apiUrl, call } from '../api.js';
 import { Form } from '../form.js';
 import { html, useEffect, useRef, useState } from '../html.js';
 import { timeOfDay } from '../format.js';
@@ -11,6 +11,7 @@ import { place, to } from '../place.js';
 import { words } from '../words.js';
 import { definitionOf, variablesOf } from './definition.js';
 import { Variables, variablesFrom } from './dry_run.js';
+import { stagesOf } from './timeline.js';
 import { Turns } from './turns.js';
 
 const text = words.agents.talk;
@@ -60,6 +61,8 @@ class Talk {
   #turns = new Map();
   #isJoined = false;
   #isOver = false;
+  /** The rooms of the environment that the talk has begun in, wherever the person goes. */
+  #rooms = apiUrl('/rooms');
 
   constructor(tell) {
     this.#tell = tell;
@@ -135,7 +138,9 @@ class Talk {
 
   /** A room that nobody has joined would stay open until its time is over; one that was joined is told by the line. */
   #leaveRoom() {
-    if (this.#room && !this.#isJoined) call('POST', `/rooms/${this.#room.id}/end`, undefined).catch(() => {});
+    if (!this.#room || this.#isJoined) return;
+    // The page may be on its way out.
+    fetch(`${this.#rooms}/${this.#room.id}/end`, { method: 'POST', keepalive: true }).catch(() => {});
   }
 
   #change(change) {
@@ -189,13 +194,10 @@ function Keys({ press }) {
     </form>`;
 }
 
-/** `endpoint 592 ms, text 740 ms` → `{ endpoint: 592, text: 740 }`. */
-const stagesOf = (detail) => Object.fromEntries([...detail.matchAll(/(\w+) (\d+) ms/g)].map(([, stage, ms]) => [stage, Number(ms)]));
-
 async function loadLatency(session) {
   const [{ latency }, { entries }] = await Promise.all([call('GET', `/sessions/${session}`), call('GET', `/sessions/${session}/timeline`)]);
   const measured = entries.filter(({ kind }) => kind === 'turn_latency').slice(-MOST);
-  return { latency, answers: measured.map(({ at, detail }) => ({ at, ...stagesOf(detail) })).reverse() };
+  return { latency, answers: measured.map(({ at, detail }) => ({ at, ...Object.fromEntries(stagesOf(detail)) })).reverse() };
 }
 
 /** How soon each answer came. It is measured by the server, and asked for when the agent has said something. */
@@ -205,7 +207,7 @@ function Latency({ session, said }) {
     const timer = setTimeout(loaded.reload, MEASURED_MS);
     return () => clearTimeout(timer);
   }, [said]);
-  useLive(({ data }) => data.session_id === session, loaded.reload);
+  useLive(({ data }) => data.session_id === session, loaded.reload, 2_000);
   const ms = (value) => (value === undefined ? words.none : text.ms(value));
   const stages = (answer) => Object.entries(text.stages).filter(([stage]) => stage in answer).map(([stage, name]) => text.stageOf(name, answer[stage]));
   return html`

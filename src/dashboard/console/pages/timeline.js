@@ -7,7 +7,7 @@ import { words } from '../words.js';
 const text = words.call;
 
 /** `endpoint 592 ms, packet 1302 ms` → `[['endpoint', 592], ['packet', 1302]]`. */
-const stagesOf = (detail) => [...detail.matchAll(/(\w+) (\d+) ms/g)].map(([, name, ms]) => [name, Number(ms)]);
+export const stagesOf = (detail) => [...detail.matchAll(/(\w+) (\d+) ms/g)].map(([, name, ms]) => [name, Number(ms)]);
 
 function Latency({ detail }) {
   const stages = stagesOf(detail);

@@ -11,6 +11,8 @@ const text = words.call;
 const SHORT = 600;
 /** Seconds between a turn's beginning and the latency that was noted for it, at most. */
 const NEAR = 2;
+/** After so long a stream that was cut is opened anew. */
+const RETRY_MS = 5_000;
 /** Pixels from its end at which a list still counts as read to the end. */
 const AT_END = 40;
 
@@ -24,7 +26,7 @@ export function useTurns(id, isLive) {
   const [again, setAgain] = useState(0);
   useEffect(() => {
     if (isLive === null) return undefined;
-    let source = null;
+    let [source, timer] = [null, null];
     const stored = async () => {
       try {
         const { turns: all } = await call('GET', `/sessions/${id}/transcript.json`);
@@ -39,8 +41,12 @@ export function useTurns(id, isLive) {
       return undefined;
     }
     const take = (place, turn) => setTurns((before) => new Map(before).set(place, { ...before?.get(place), ...turn }));
-    const open = () => {
+    const close = () => {
+      clearTimeout(timer);
       source?.close();
+    };
+    const open = () => {
+      close();
       setTurns((before) => before ?? new Map());
       source = new EventSource(apiUrl(`/sessions/${id}/stream`));
       source.addEventListener('turn', ({ data, lastEventId }) => take(Number(lastEventId), JSON.parse(data)));
@@ -50,9 +56,14 @@ export function useTurns(id, isLive) {
       });
       source.addEventListener('end', () => source.close());
       source.onopen = () => setError(null);
-      source.onerror = () => { if (source.readyState === EventSource.CLOSED) setError(new Error(text.noStream)); };
+      source.onerror = () => {
+        if (source.readyState === EventSource.CLOSED) setError(new Error(text.noStream));
+        close();
+        // Another one tells every turn again, with the words that were missed; one that goes on does not.
+        timer = setTimeout(open, RETRY_MS);
+      };
     };
-    return whileSeen(open, () => source?.close());
+    return whileSeen(open, close);
   }, [id, isLive, again]);
   const data = turns && [...turns].sort(([one], [two]) => one - two).map(([, turn]) => turn);
   return { data, error, reload: () => setAgain((before) => before + 1) };

@@ -115,6 +115,12 @@ export function settingsOf(values) {
   return body;
 }
 
+/** What a trunk is set to, to tell what is new; of a password nobody knows more than that there is one. */
+export const knownOf = (trunk) => ({
+  ...trunk, password: trunk.password_set || null,
+  inbound_auth: trunk.inbound_auth && { ...trunk.inbound_auth, password: trunk.inbound_password_set || null },
+});
+
 function shown(trunk, name) {
   const { is, set } = FIELDS[name];
   const value = valueOf(trunk, name);

@@ -2,12 +2,14 @@ import { call, mayWrite, query } from '../api.js';
 import { Form } from '../form.js';
 import { count, decimal } from '../format.js';
 import { html, useState } from '../html.js';
+import { everything } from '../lists.js';
+import { useEvery } from '../live.js';
 import { Badge, Confirm, Facts, Heading, Loaded, More, Note, Table, Time, useAct, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
+import { changesOf } from '../values.js';
 import { words } from '../words.js';
-import { usePoll } from './imports.js';
-import { everything, inEnv, sentence } from './lines.js';
-import { Inputs, Settings, inWords, settingsOf } from './trunk_settings.js';
+import { inEnv, sentence } from './lines.js';
+import { Inputs, Settings, inWords, knownOf, settingsOf } from './trunk_settings.js';
 import { Stands, Targets, answerOf, linesOf, meaningOf } from './trunk_state.js';
 
 const text = words.trunks;
@@ -25,7 +27,7 @@ const slots = ({ state: { in_use: inUse }, max_concurrency: most }) => (most ===
 function List() {
   const pages = usePages((cursor) => call('GET', `/sip_trunks${query({ cursor, limit: 50 })}`), []);
   // No event tells of a peer.
-  usePoll(true, pages.reload);
+  useEvery(pages.reload, 5_000);
   const row = (trunk) => ({
     key: trunk.id,
     cells: [
@@ -55,15 +57,18 @@ function New() {
 
 function Edit({ trunk, reload }) {
   const leave = () => go(to('trunks', trunk.id));
+  // As it was when the form was opened: what somebody else changes meanwhile stays.
+  const [before] = useState(trunk);
   const act = async (values) => {
-    await call('PATCH', `/sip_trunks/${trunk.id}`, settingsOf(values));
+    const patch = changesOf(knownOf(before), settingsOf(values));
+    if (patch) await call('PATCH', `/sip_trunks/${before.id}`, patch);
     await reload();
     leave();
   };
   return html`
-    <${Heading} title=${text.editing(trunk.name)} />
+    <${Heading} title=${text.editing(before.name)} />
     <p>${text.editingHint}</p>
-    <${Form} act=${act} submit=${words.save} leave=${leave}><${Inputs} trunk=${trunk} /><//>`;
+    <${Form} act=${act} submit=${words.save} leave=${leave}><${Inputs} trunk=${before} /><//>`;
 }
 
 /** One answer of the peer, or why there was none. */
@@ -161,9 +166,8 @@ function Users({ id }) {
 export function Trunk({ id }) {
   const loaded = useLoad(() => call('GET', `/sip_trunks/${encodeURIComponent(id)}`), [id]);
   const isEdited = isAsked('edit') && mayWrite();
-  usePoll(!isEdited, loaded.reload);
+  useEvery(loaded.reload, 5_000, !isEdited);
   return html`
-    ${loaded.error && !loaded.data && html`<${Heading} title=${text.title} />`}
     <${Loaded} of=${loaded} isPage>${(trunk) => isEdited ? html`<${Edit} trunk=${trunk} reload=${loaded.reload} />` : html`
       <${Heading} title=${trunk.name}><${Stands} trunk=${trunk} /><//>
       ${linesOf(trunk).map(([isBad, line]) => html`<p class=${isBad ? 'error block' : 'notice'} role=${isBad ? 'alert' : undefined} key=${line}>${line}</p>`)}

@@ -36,7 +36,7 @@ const FIELDS = {
   priority: 'priority prio prioritat priorite prioridad',
   not_before: 'notbefore callafter callnotbefore earliest earliestcall',
 };
-const KNOWN = Object.fromEntries(Object.entries(FIELDS).flatMap(([field, names]) => names.split(' ').map((name) => [name, field])));
+const KNOWN = new Map(Object.entries(FIELDS).flatMap(([field, names]) => names.split(' ').map((name) => [name, field])));
 const VARIABLE = 'variable';
 const ACCEPTED = '.csv,.tsv,.txt,text/csv,text/tab-separated-values,text/plain';
 
@@ -60,10 +60,21 @@ function moment(cell) {
   return at && !Number.isNaN(at.getTime()) ? at.toISOString() : cell;
 }
 
-/** What was chosen for lists with these columns before; `null`: nothing was. */
+/** Lists have the same columns, whatever their order: places in a list, by the names there. */
+const orderOf = (headers) => {
+  const names = headers.map(plain);
+  return [...names.keys()].sort((one, other) => (names[one] < names[other] ? -1 : Number(names[one] > names[other])));
+};
+const keyOf = (headers) => JSON.stringify(headers.map(plain).sort());
+
+/** What was chosen for each of these columns before; `null`: nothing was. */
 function remembered(headers) {
   try {
-    return JSON.parse(localStorage.getItem(REMEMBERED))?.[keyOf(headers)] ?? null;
+    const chosen = JSON.parse(localStorage.getItem(REMEMBERED))?.[keyOf(headers)];
+    if (!Array.isArray(chosen)) return null;
+    const columns = [];
+    orderOf(headers).forEach((n, at) => { columns[n] = chosen[at]; });
+    return columns;
   } catch {
     return null;
   }
@@ -71,20 +82,19 @@ function remembered(headers) {
 
 function remember(columns) {
   try {
-    const key = keyOf(columns.map(({ header }) => header));
+    const headers = columns.map(({ header }) => header);
+    const key = keyOf(headers);
     const { [key]: _, ...others } = JSON.parse(localStorage.getItem(REMEMBERED)) ?? {};
     const kept = Object.entries(others).slice(1 - MOST_REMEMBERED);
-    const chosen = Object.fromEntries(columns.map(({ header, to, name }) => [header, [to, name]]));
+    const chosen = orderOf(headers).map((n) => [columns[n].to, columns[n].name]);
     localStorage.setItem(REMEMBERED, JSON.stringify(Object.fromEntries([...kept, [key, chosen]])));
   } catch {
     // It is asked again next time.
   }
 }
 
-const keyOf = (headers) => JSON.stringify([...headers].map(plain).sort());
-
 /** What each column is: as it was chosen before, by its name, or by what is in it. */
-function columnsOf({ first }, hasHeader, needed) {
+function columnsOf({ first, filled }, hasHeader, needed) {
   const [head] = first;
   const body = hasHeader ? first.slice(1) : first;
   const headers = head.cells.map((cell, n) => (hasHeader ? cell.trim() : '') || text.column(n + 1));
@@ -92,9 +102,9 @@ function columnsOf({ first }, hasHeader, needed) {
   const taken = new Set();
   const columns = headers.map((header, n) => {
     const samples = body.map(({ cells }) => (cells[n] ?? '').trim()).filter(Boolean);
-    const isFull = body.length === 0 || samples.length > 0;
-    const named = hasHeader ? KNOWN[plain(header)] : undefined;
-    const [to, name] = before?.[header] ?? [named && !taken.has(named) ? named : isFull ? VARIABLE : '', variableOf(header, n)];
+    const isFull = body.length === 0 || samples.length > 0 || filled[n];
+    const named = hasHeader ? KNOWN.get(plain(header)) : undefined;
+    const [to, name] = before?.[n] ?? [named && !taken.has(named) ? named : isFull ? VARIABLE : '', variableOf(header, n)];
     taken.add(to);
     return { header, samples, to, name };
   });

@@ -4,8 +4,9 @@ import { Field, FormDialog } from '../form.js';
 import { html, useRef, useState } from '../html.js';
 import { Badge, Choice, Confirm, Loaded, More, Table, Time, useAct, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
+import { changesOf } from '../values.js';
 import { words } from '../words.js';
-import { keepFocus, written } from './lines.js';
+import { written } from './lines.js';
 
 const text = words.numbers.verified;
 const STATUSES = ['pending', 'verified'];
@@ -55,7 +56,8 @@ function Add({ close, changed }) {
 
 function Rename({ of, close, changed }) {
   const act = async (values) => {
-    await call('PATCH', `/verified_numbers/${of.id}`, { label: written(values, 'label') });
+    const patch = changesOf(of, { label: written(values, 'label') });
+    if (patch) await call('PATCH', `/verified_numbers/${of.id}`, patch);
     await changed();
   };
   return html`
@@ -71,10 +73,7 @@ export function VerifiedNumbers() {
   const [run, busy, error] = useAct();
   /** `{ add }`, `{ code }`, `{ rename }` or `{ remove }`. */
   const [dialog, setDialog] = useState(null);
-  const close = () => {
-    setDialog(null);
-    keepFocus();
-  };
+  const close = () => setDialog(null);
   const again = (number) => run(async () => {
     const made = await ask(number.phone_number);
     await pages.reload();

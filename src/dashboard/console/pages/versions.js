@@ -59,7 +59,8 @@ function Compare({ id, rows, called }) {
     <${Difference} before=${from} after=${till} called=${called} />`;
 }
 
-export function Versions({ all: { agent }, reload, called }) {
+/** `isChanged`: the form of the settings has changes that are not saved. */
+export function Versions({ all: { agent }, reload, called, isChanged }) {
   const pages = usePages(async (cursor) => {
     const page = await call('GET', `/agents/${agent.id}/versions${query({ cursor, limit: 20 })}`);
     return { ...page, data: page.data.map((row) => ({ ...row, id: row.version })) };
@@ -85,7 +86,7 @@ export function Versions({ all: { agent }, reload, called }) {
     ],
   });
   const columns = [...Object.values(text.columns), ...(mayWrite() ? [words.campaign.columns.actions] : [])];
-  const asks = asked && { ...text.confirm, title: text.confirm.title(asked.version), text: text.confirm.text(asked.version) };
+  const asks = asked && { ...text.confirm, title: text.confirm.title(asked.version), text: text.confirm[isChanged ? 'unsaved' : 'text'](asked.version) };
   return html`
     <p class="notice" role="status" hidden=${!said}>${said}</p>
     <${Loaded} of=${pages}>${(rows) => html`
@@ -93,5 +94,5 @@ export function Versions({ all: { agent }, reload, called }) {
       <section class="stack tight"><h2>${words.agents.views.versions}</h2>
         <${Table} label=${words.agents.views.versions} columns=${columns} rows=${rows.map(row)} /><${More} next=${pages.next} />
       </section>`}<//>
-    ${asks && html`<${Confirm} asks=${asks} act=${restore} close=${() => setAsked(null)} isDanger=${false} />`}`;
+    ${asks && html`<${Confirm} asks=${asks} act=${restore} close=${() => setAsked(null)} isDanger=${isChanged} />`}`;
 }

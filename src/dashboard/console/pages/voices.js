@@ -1,45 +1,27 @@
 import { call, mayWrite, query } from '../api.js';
 import { Area, Field, Form, FormDialog } from '../form.js';
-import { html, useEffect, useRef, useState } from '../html.js';
+import { html, useRef, useState } from '../html.js';
 import { count, decimal, duration } from '../format.js';
 import { useEvery, useLive } from '../live.js';
 import { Badge, Choice, Confirm, Facts, Heading, Loaded, More, Table, Time, useAct, useLoad, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
+import { Unsaved } from '../unsaved.js';
 import { words } from '../words.js';
 import { written } from './lines.js';
 import { Sending } from './new_voice.js';
 import { Samples, check, formOf, sizeOf, useTakes } from './samples.js';
+import { Heard, MOST_SAID, useSpeech } from './speech.js';
 
 const text = words.voices;
 const TYPES = ['builtin', 'provider', 'cloned'];
 const STATUSES = ['pending', 'training', 'ready', 'failed'];
 /** Events tell of a training in the environment where the clone was made; the other one asks. */
 const ASK_MS = 5_000;
-const MOST_SAID = 500;
 
 const pathOf = (id, verb = '') => `/voices/${encodeURIComponent(id)}${verb}`;
 const isInWork = ({ status }) => status === 'pending' || status === 'training';
 const languageOf = ({ language }) => language ?? text.anyLanguage;
-/** A sentence in the voice's language, if there is one. */
-const sampleFor = ({ language }) => text.sample[(language ?? 'en').split('-')[0].toLowerCase()] ?? text.sample.en;
 const Status = ({ of }) => html`<${Badge} of=${{ ready: 'active', failed: 'failed' }[of] ?? of}>${text.status(of)}<//>`;
-
-/** Lets voices speak, one at a time: `[speak(voice, words), { id, url }]`. */
-function useSpeech() {
-  const [sound, setSound] = useState(null);
-  const isGone = useRef(false);
-  useEffect(() => () => { isGone.current = true; }, []);
-  useEffect(() => () => { if (sound) URL.revokeObjectURL(sound.url); }, [sound]);
-  const speak = async (voice, said) => {
-    setSound(null);
-    const wav = await call('POST', pathOf(voice.id, '/preview'), { text: said.trim() || sampleFor(voice) });
-    if (!isGone.current) setSound({ id: voice.id, url: URL.createObjectURL(wav) });
-  };
-  return [speak, sound];
-}
-
-/** Speaks at once where the browser lets it, else when play is pressed. */
-const Heard = ({ sound, name }) => html`<audio key=${sound.url} controls autoplay src=${sound.url} aria-label=${text.heard(name)}></audio>`;
 
 export function Voices() {
   const asked = Object.fromEntries(['type', 'status'].map((name) => [name, place.value.query.get(name) ?? '']));
@@ -121,7 +103,7 @@ function Actions({ voice, reload }) {
   };
   const remove = async () => {
     await call('DELETE', pathOf(id));
-    go(to('voices'));
+    go(to('voices'), { isSure: true });
   };
   return html`
     <div class="actions left">
@@ -163,6 +145,7 @@ function AddSamples({ voice, reload }) {
         ${isSending && html`<${Sending} takes=${samples.takes} />`}
       <//>
       <p class="hint" role="status">${said}</p>
+      ${samples.isUnsent && html`<${Unsaved} asks=${text.confirmLeave} />`}
     </section>`;
 }
 

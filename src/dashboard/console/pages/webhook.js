@@ -2,13 +2,16 @@ import { call, mayWrite } from '../api.js';
 import { html, useEffect, useRef, useState } from '../html.js';
 import { count, percent, time } from '../format.js';
 import { Field, FormDialog } from '../form.js';
-import { useLive } from '../live.js';
+import { useEvery, useLive } from '../live.js';
 import { Badge, Confirm, Facts, Heading, Loaded, Table, Time, useAct, useLoad } from '../parts.js';
 import { go, to } from '../place.js';
+import { changesOf } from '../values.js';
 import { words } from '../words.js';
 import { Log, useLog } from './deliveries.js';
-import { EndpointFields, SecretDialog, changesOf, eventsOf, settingsOf } from './endpoint_form.js';
-import { Code, localInput, pretty, sentence, shortUrl, usePoll } from './pieces.js';
+import { EndpointFields, SecretDialog, eventsOf, knownOf, receives, settingsOf } from './endpoint_form.js';
+import { localOf } from './hours.js';
+import { sentence } from './lines.js';
+import { Code, pretty, shortUrl } from './pieces.js';
 import { healthOf, typesOf, waitingOf } from './webhooks.js';
 
 const text = words.webhooks;
@@ -23,14 +26,16 @@ async function load(id) {
 }
 
 function Edit({ endpoint, types, path, reload, close }) {
+  // As it was when the form was opened: what somebody else changes meanwhile stays.
+  const [before] = useState(endpoint);
   const act = async (values) => {
-    const changes = changesOf(settingsOf(values, endpoint), endpoint);
-    if (Object.keys(changes).length) await call('PATCH', path, changes);
+    const patch = changesOf(knownOf(before), settingsOf(values, before));
+    if (patch) await call('PATCH', path, patch);
     await reload();
   };
   return html`
     <${FormDialog} title=${text.edit} act=${act} submit=${words.save} close=${close} isNarrow=${false}>
-      <${EndpointFields} endpoint=${endpoint} types=${types} />
+      <${EndpointFields} endpoint=${before} types=${types} />
     <//>`;
 }
 
@@ -63,7 +68,7 @@ function Recover({ endpoint, path, reload, close }) {
     <${FormDialog} title=${text.recover.title} act=${act} submit=${text.recover.submit} close=${close}>
       <p>${text.recover.text}</p>
       <${Field} name="since" type="datetime-local" label=${text.recover.since} hint=${text.recover.sinceHint} required
-        defaultValue=${localInput(sinceOf(endpoint))} />
+        defaultValue=${localOf(sinceOf(endpoint))} />
       <${Field} name="until" type="datetime-local" label=${text.recover.until} hint=${text.recover.untilHint} />
     <//>`;
 }
@@ -187,9 +192,10 @@ export function Webhook({ id }) {
   const loaded = useLoad(() => load(id), [id]);
   const log = useLog(id);
   const reload = () => Promise.all([loaded.reload(), log.reload()]);
-  // Any event may be delivered here.
-  useLive(() => true, reload, 5_000);
-  usePoll(() => loaded.data?.stats.recovery?.status === 'running', reload);
+  // What is delivered here, and what becomes of the endpoint itself.
+  const concerns = ({ type }) => type.startsWith('webhook.') || (loaded.data && receives(loaded.data.endpoint, type));
+  useLive(concerns, reload, 5_000);
+  useEvery(reload, 5_000, loaded.data?.stats.recovery?.status === 'running');
   return html`
     <${Loaded} of=${loaded} isPage>${({ endpoint, stats, types }) => {
       const [kind, label] = healthOf(endpoint);

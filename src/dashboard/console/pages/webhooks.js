@@ -11,17 +11,18 @@ import { Verify } from './verify.js';
 
 const text = words.webhooks;
 const VIEWS = ['endpoints', 'verify'];
-/** Of each endpoint it is asked what waits for it. */
 const PAGE = 20;
+/** Of so many it is asked what waits for them, a request for each; and so often at most. */
+const MOST_ASKED = 20;
+const ASK_EVERY_MS = 30_000;
 
 export const typesOf = () => call('GET', '/event_types').then(({ data }) => data);
 
-/** With what waits for each, where that can be known. */
-async function load(cursor) {
-  const page = await call('GET', `/webhook_endpoints${query({ cursor, limit: PAGE })}`);
-  const open = page.data.map(({ id }) => call('GET', `/webhook_endpoints/${id}/stats`).then((stats) => stats.open, () => null));
-  const waiting = await Promise.all(open);
-  return { ...page, data: page.data.map((endpoint, n) => ({ ...endpoint, open: waiting[n] })) };
+/** What waits for each, by its id, where that can be known. */
+async function loadOpen(ids) {
+  if (!ids.length) return null;
+  const open = ids.map((id) => call('GET', `/webhook_endpoints/${id}/stats`).then((stats) => [id, stats.open], () => [id]));
+  return new Map(await Promise.all(open));
 }
 
 /** How an endpoint fares, as `[what a badge shows, its words]`. */
@@ -46,13 +47,13 @@ export function waitingOf(open) {
   return some.map((name) => text.waiting[name](count(open[name]))).join(', ');
 }
 
-const row = (endpoint) => ({
+const row = (open) => (endpoint) => ({
   key: endpoint.id,
   cells: [
     html`<a href=${to('webhooks', endpoint.id)}>${shortUrl(endpoint.url)}</a>
       ${endpoint.description && html`<br /><span class="hint wrap">${endpoint.description}</span>`}`,
     html`<span class="wrap">${eventsOf(endpoint)}</span>`, html`<${Health} endpoint=${endpoint} />`,
-    waitingOf(endpoint.open) || words.none, html`<${Time} of=${endpoint.last_success_at} />`,
+    waitingOf(open?.get(endpoint.id)) || (open && !open.has(endpoint.id) ? text.onItsPage : words.none), html`<${Time} of=${endpoint.last_success_at} />`,
   ],
 });
 
@@ -74,17 +75,20 @@ function Add({ types, close }) {
 }
 
 function Endpoints() {
-  const pages = usePages(load, []);
+  const pages = usePages((cursor) => call('GET', `/webhook_endpoints${query({ cursor, limit: PAGE })}`), []);
+  const asked = (pages.data ?? []).slice(0, MOST_ASKED).map(({ id }) => id);
+  const open = useLoad(() => loadOpen(asked), [asked.join()]);
   const types = useLoad(typesOf, []);
   const [isAdding, setIsAdding] = useState(false);
   // Any event may be delivered, and change how a receiver fares.
   useLive(() => true, pages.reload, 10_000);
+  useLive(() => true, open.reload, ASK_EVERY_MS);
   return html`
     <${Heading} title=${text.title} />
     <p>${text.intro}</p>
     ${mayWrite() && html`<div class="actions left"><button class="button" onClick=${() => setIsAdding(true)}>${text.add.button}</button></div>`}
     <${Loaded} of=${pages}>${(endpoints) => endpoints.length
-      ? html`<${Table} label=${text.views.endpoints} columns=${Object.values(text.columns)} rows=${endpoints.map(row)} /><${More} next=${pages.next} />`
+      ? html`<${Table} label=${text.views.endpoints} columns=${Object.values(text.columns)} rows=${endpoints.map(row(open.data))} /><${More} next=${pages.next} />`
       : html`<p class="empty panel">${mayWrite() ? text.empty : text.emptyForViewers}</p>`}<//>
     ${isAdding && html`<${Loaded} of=${types}>${(all) => html`<${Add} types=${all} close=${() => setIsAdding(false)} />`}<//>`}`;
 }

@@ -1,21 +1,20 @@
 // Who calls or writes in a campaign, and with what: the first step of a new one. Fields have the names that the API gives them in its errors.
 import { Area, Checks, Field, Select } from '../form.js';
 import { html, useState } from '../html.js';
-import { allOf, voices } from '../lists.js';
+import { everything, voices } from '../lists.js';
 import { Facts, Loaded, useLoad } from '../parts.js';
 import { place, to } from '../place.js';
 import { duration } from '../format.js';
-import { someText, textOf } from '../values.js';
+import { changesOf, same, someText, textOf } from '../values.js';
 import { words } from '../words.js';
-import { Pairs, pairsOf } from './pairs.js';
-import { patchOf } from './rules.js';
+import { Pairs, pairOf, pairsOf } from './pairs.js';
 
 const text = words.newCampaign;
 const CHANNELS = ['phone', 'sms', 'email'];
 const TEMPLATE = ['body', 'subject', 'text', 'html', 'from_name', 'reply_to'];
 
 async function choices() {
-  const [agents, numbers, all] = await Promise.all([allOf('/agents'), allOf('/numbers'), voices()]);
+  const [agents, numbers, all] = await Promise.all([everything('/agents'), everything('/numbers'), voices()]);
   return { agents, numbers, voices: all };
 }
 
@@ -33,8 +32,8 @@ function Agent({ campaign, agents, voices: all }) {
       [text.facts.language, agent.language], [text.facts.voice, agent.voice_id && nameOf(agent.voice_id)],
       [text.facts.longest, duration(agent.max_duration_seconds)],
       [text.facts.recording, agent.recording.enabled ? text.recorded(agent.recording.consent) : text.notRecorded],
-      ['', html`<a href=${to('agents', agent.id)}>${text.changeAgent}</a>`],
-    ]} />`}
+    ]} />
+    <p><a href=${to('agents', agent.id)}>${text.changeAgent}</a></p>`}
     <${Select} name="voice_id" label=${text.voice} options=${[['', text.agentsVoice], ...all.map((voice) => [voice.id, voice.name])]}
       defaultValue=${campaign.voice_id ?? ''} />`;
 }
@@ -89,8 +88,11 @@ export function Who({ campaign }) {
     </details>`;
 }
 
-/** One per line; a value of several lines can be written by the API only, and is kept. */
-const isLine = ([, value]) => !/[\r\n]/.test(String(value));
+/** One per line; what would not be read back as it is, such as several lines, can be written by the API only, and is kept. */
+function isLine([name, value]) {
+  const line = `${name} = ${value}`.trim();
+  return typeof value !== 'object' && !/[\r\n]/.test(line) && same(pairOf(line), [name, String(value)]);
+}
 export const linesOf = (variables) => Object.entries(variables).filter(isLine).map(([name, value]) => `${name} = ${value}`).join('\n');
 
 /** What may be changed at any time, too. */
@@ -120,7 +122,7 @@ function templateOf(values) {
 export function whoOf(values, campaign) {
   const channel = values.get('channel') ?? campaign.channel;
   const hasTemplate = values.has('template.body') || values.has('template.subject');
-  return patchOf(campaign, {
+  return changesOf(campaign, {
     ...wordsOf(values, campaign), channel,
     ...(channel === 'phone' ? { template: null } : hasTemplate && { template: templateOf(values) }),
     ...(values.has('agent_id') && { agent_id: values.get('agent_id') || null }),

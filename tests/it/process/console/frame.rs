@@ -77,7 +77,9 @@ fn two_windows_follow_one_campaign_of_five_thousand() {
         for window in [&one, &two] {
             window.until(&shows("Running")).await;
             // Calls end, and both see it.
-            window.until("document.querySelector('.whole progress').value > 0").await;
+            window
+                .until("document.querySelector('.whole progress').value > 0")
+                .await;
         }
         pictures(&mut one, "long-list").await;
         press(&two, "Pause").await;
