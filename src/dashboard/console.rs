@@ -207,6 +207,10 @@ mod tests {
             }
             for asked in text.split("from '").skip(1).chain(text.split("from\"").skip(1)) {
                 let asked = asked.split(['\'', '"']).next().unwrap();
+                // Else it is a word of the page's.
+                if !asked.starts_with('.') {
+                    continue;
+                }
                 let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
                 for part in asked.split('/') {
                     match part {

@@ -148,9 +148,10 @@ mod tests {
             (30, Moment::from_millis(41 * DAY_MS))
         );
         assert_eq!(
-            month.buckets[29].counts.started, 12,
+            month.buckets[29].counts.started, 8,
             "the hour to come is one of this day"
         );
+        assert_eq!(month.buckets[28].counts.started, 8, "the day before");
         assert!(view(Period::Day, now, &[]).answer_rate.is_none());
     }
 }
