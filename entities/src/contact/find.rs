@@ -10,6 +10,7 @@ use crate::{
     values::Env,
 };
 use sea_orm::{Condition, entity::prelude::*, sea_query::Expr};
+use std::cmp::Reverse;
 
 /// By what a contact is looked for.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> R
             break;
         }
     }
-    rows.sort_by(|one: &Model, two| two.campaign_id.cmp(&one.campaign_id));
+    rows.sort_by_key(|row: &Model| Reverse(row.campaign_id));
     let has_more = rows.len() as u64 > limit;
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     Ok(Listed { rows, has_more })

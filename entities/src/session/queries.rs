@@ -55,7 +55,7 @@ impl Filter {
         // From what lets few through to what lets many.
         let mut all = Vec::new();
         let mut wanted = narrow();
-        let mut others = vec![
+        let others = [
             self.client_reference_id
                 .as_ref()
                 .map(|reference| vec![narrow().add(Column::ClientReferenceId.eq(reference))]),
@@ -84,7 +84,7 @@ impl Filter {
                     asked.map(|status| narrow().add(Column::Status.eq(status))).collect()
                 }),
         ];
-        for ways in others.iter_mut().filter_map(Option::take) {
+        for ways in others.into_iter().flatten() {
             if all.is_empty() {
                 all = ways;
             } else {
