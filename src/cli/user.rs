@@ -60,9 +60,12 @@ impl User {
                 let ended = account::set_password(&transaction, &by, &found, &hash, None).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 if json {
-                    print(&json!({ "email": email, "sessions_ended": ended }));
+                    print(&json!({ "email": found.email, "sessions_ended": ended }));
                 } else {
-                    println!("{email} has a new password; dashboard sessions that ended: {ended}");
+                    println!(
+                        "{} has a new password; dashboard sessions that ended: {ended}",
+                        found.email
+                    );
                 }
             }
             User::List => list(&db, json).await?,

@@ -106,6 +106,7 @@ on_both! {
             let kind = route.path.split('/').nth(2).unwrap();
             let id = match kind {
                 "agents" => &agent,
+                "contacts" => &contact,
                 "campaigns" => &campaign,
                 "sessions" => session["id"].as_str().unwrap(),
                 "webhook_endpoints" => &endpoint,

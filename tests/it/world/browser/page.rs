@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// Milliseconds that a page may take until what a test waits for is so, on a slow machine with many tests at once.
 const LIMIT_MS: u32 = 90_000;
 
+/// So often a click may miss what moves.
+const TRIES: usize = 20;
+
 /// What the page is looked at with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Screen {
@@ -241,19 +244,30 @@ impl Page {
                 const box = it.getClientRects()[0];
                 if (!box) return null;
                 const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-                return it.contains(document.elementFromPoint(x, y)) ? {{ x, y }} : null;
+                if (!it.contains(document.elementFromPoint(x, y))) return null;
+                window.isReached = false;
+                it.addEventListener('click', () => {{ window.isReached = true; }}, {{ capture: true, once: true }});
+                return {{ x, y }};
             }})()",
             json!(selector)
         );
-        let mut at = Value::Null;
-        while at.is_null() {
-            self.until(&format!("{script} !== null")).await;
-            at = self.value(&script).await;
+        // What moves at that very moment is missed, and tried again, as a person does.
+        for _ in 0..TRIES {
+            let mut at = Value::Null;
+            while at.is_null() {
+                self.until(&format!("{script} !== null")).await;
+                at = self.value(&script).await;
+            }
+            for kind in ["mousePressed", "mouseReleased"] {
+                let press = json!({ "type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1 });
+                self.send("Input.dispatchMouseEvent", press).await;
+            }
+            // A page that has gone knows nothing of it.
+            if self.value("window.isReached !== false").await == true {
+                return;
+            }
         }
-        for kind in ["mousePressed", "mouseReleased"] {
-            let press = json!({ "type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1 });
-            self.send("Input.dispatchMouseEvent", press).await;
-        }
+        panic!("{selector} cannot be pressed");
     }
 
     /// Writes into a field, which is empty or whose text is kept.
