@@ -160,7 +160,7 @@ on_both! {
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 17);
+        assert_eq!(walked.len(), 18);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);
